@@ -1,0 +1,119 @@
+# tinker-operator: `make demo` shows it, `make test` is everything that CI runs.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+MODULE := github.com/tinker-operator/tinker-operator
+TOOLS := go tool -modfile=hack/tools/go.mod
+TOOLS_RUN := go -C hack/tools run
+CACHE := $(CURDIR)/.cache
+COUNTS := $(CACHE)/test-counts
+CLUSTER_SCRIPT := hack/cluster/cluster
+KUBE_BINARIES ?= $(CURDIR)/.cluster/bin
+IMAGE ?= tinker-operator:dev
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*## "; print "usage: make TARGET"} \
+		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Use
+
+.PHONY: demo
+demo: ## Boot a cluster where there is none, install the chart, train until the reward has risen.
+	@hack/demo/demo up
+
+.PHONY: demo-down
+demo-down: ## Remove all that `make demo` made.
+	@hack/demo/demo down
+
+##@ Develop
+
+.PHONY: build
+build: ## Build the programs into bin/.
+	@CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+.PHONY: image
+image: ## Build the one image of all programs into dist/image.tar, without Docker.
+	@hack/image.sh $(IMAGE) dist/image.tar
+
+.PHONY: generate
+generate: ## Generate Go: protobuf, deep copies, apply configurations.
+	@cd hack/tools && go run ./protogen -module $(MODULE) -root ../.. \
+		internal/tinker/tinkerpb/tinker_public.proto internal/exchange/exchangepb/exchange.proto
+	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: ## Generate manifests: CRDs and RBAC, and the chart's copies of them.
+	@$(TOOLS) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:artifacts:config=config/crd
+	@$(TOOLS) controller-gen rbac:roleName=manager paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+	@hack/chart.sh
+
+.PHONY: fmt
+fmt: ## Format the Go code.
+	@$(TOOLS) golangci-lint fmt
+
+.PHONY: lint
+lint: ## Lint Go, shell and chart.
+	@$(TOOLS) golangci-lint run
+	@hack/lint-chart.sh
+
+.PHONY: verify
+verify: ## Generate everything and fail if that changes a file.
+	@hack/verify.sh
+
+.PHONY: bench
+bench: ## Measure: ratios against a bound or a peer of the same run.
+	@hack/bench.sh
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s).
+	@hack/fuzz.sh $(FUZZTIME)
+
+##@ Test
+
+.PHONY: test
+test: ## Everything that CI runs: verify, lint, unit, integration, end to end.
+	@mkdir -p $(CACHE) && rm -f $(COUNTS)
+	@$(MAKE) verify lint
+	@status=0; \
+	for suite in test-unit test-integration test-e2e; do $(MAKE) $$suite SUM=1 || status=1; done; \
+	$(TOOLS_RUN) ./testsum -total $(COUNTS) || status=1; exit $$status
+
+# suite runs `go test` with the arguments $(1) and counts; alone it prints its own closing line.
+define suite
+	@mkdir -p $(CACHE); [[ -n "$(SUM)" ]] || rm -f $(COUNTS)
+	@go -C hack/tools build -o $(CACHE)/testsum ./testsum
+	@status=0; go test -json $(1) 2>&1 | $(CACHE)/testsum -counts $(COUNTS) || status=1; \
+	[[ -n "$(SUM)" ]] || $(CACHE)/testsum -total $(COUNTS) || status=1; exit $$status
+endef
+
+.PHONY: test-unit
+test-unit: ## Unit tests and in-process survival tests, with the race detector.
+	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/survival/...)
+
+.PHONY: test-integration
+test-integration: ## Controllers against a real API server and controller manager.
+	@$(CLUSTER_SCRIPT) binaries >/dev/null
+	$(call suite,-tags integration -count=1 -timeout 20m ./test/integration/...)
+
+.PHONY: test-e2e
+test-e2e: ## Whole runs, and kills, on the local cluster.
+	$(call suite,-tags e2e -count=1 -timeout 40m ./test/e2e/...)
+
+##@ Cluster
+
+.PHONY: cluster-up
+cluster-up: ## Start the local cluster (CLUSTER=local, kind or current).
+	@$(CLUSTER_SCRIPT) up
+
+.PHONY: cluster-down
+cluster-down: ## Stop the local cluster and leave nothing behind.
+	@$(CLUSTER_SCRIPT) down
+
+.PHONY: cluster-status
+cluster-status: ## Say what the local cluster is doing.
+	@$(CLUSTER_SCRIPT) status

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Lints the chart and renders it in each of its shapes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+helm() { go tool -modfile=hack/tools/go.mod helm "$@"; }
+chart=charts/tinker-operator
+
+helm lint --strict "$chart" --quiet
+shapes=(
+  ""
+  "--set tinkersim.enabled=true --set tinkersim.persistence.enabled=true"
+  "--set watchNamespaces={a,b} --set metrics.enabled=false"
+  "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
+)
+for shape in "${shapes[@]}"; do
+  # shellcheck disable=SC2086 # the flags are words
+  helm template demo "$chart" $shape >/dev/null
+done
+if helm template demo "$chart" --set manager.replica=2 >/dev/null 2>&1; then
+  echo "lint-chart: a value that does not exist was taken: values.schema.json has a hole" >&2
+  exit 1
+fi

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Generates everything again and fails if a committed file would change: what is generated is never
+# edited by hand, and never forgotten.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+generated=(api/v1alpha1 internal/tinker/tinkerpb internal/exchange/exchangepb config/crd config/rbac
+  charts/tinker-operator/files)
+before=$(mktemp -d)
+trap 'rm -rf "$before"' EXIT
+tar -cf "$before/tree.tar" "${generated[@]}"
+
+make generate manifests
+
+status=0
+mkdir "$before/tree"
+tar -xf "$before/tree.tar" -C "$before/tree"
+for path in "${generated[@]}"; do
+  diff -ruN "$before/tree/$path" "$path" || status=1
+done
+if ((status)); then
+  echo "verify: generated files were out of date (they are new now): review and commit them" >&2
+  exit 1
+fi
+
+# go.mod and go.sum are tidy, in each module.
+for module in . hack/tools hack/image; do
+  (cd "$module" && go mod tidy -diff) || {
+    echo "verify: run 'go mod tidy' in $module" >&2
+    exit 1
+  }
+done

@@ -1,0 +1,85 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// rule says what the packages that match may import: of this module, and of others.
+type rule struct {
+	packages string
+	own      string // below the module; "" is nothing
+	others   string // of third parties; "" is nothing
+}
+
+const (
+	kubernetes = `k8s\.io/.*|sigs\.k8s\.io/.*|github\.com/go-logr/logr`
+	protobuf   = `google\.golang\.org/protobuf/.*`
+	leaves     = `internal/(version|metrics)`
+)
+
+// rules are the table of README.md, "Where things are": packages point one way. The first that
+// matches counts; a package that no rule names fails the test, so that a new one is placed knowingly.
+var rules = []rule{
+	{`api/v1alpha1`, ``, `k8s\.io/api/.*|k8s\.io/apimachinery/.*|sigs\.k8s\.io/controller-runtime/pkg/scheme`},
+	{`internal/(rl|runspec|heartbeat|link|version|arch)`, ``, ``},
+	{`internal/tinker/tinkerpb`, ``, protobuf},
+	{`internal/tinker`, `internal/tinker/tinkerpb`, protobuf + `|github\.com/klauspost/compress/.*`},
+	{`internal/exchange/exchangepb`, ``, protobuf + `|google\.golang\.org/grpc.*`},
+	{`internal/exchange`, `internal/(rl|link|exchange/exchangepb)`, protobuf + `|google\.golang\.org/grpc.*`},
+	{`internal/environment(/.*)?`, `internal/(rl|runspec|environment(/.*)?)`, ``},
+	{`internal/tokenizer`, ``, ``},
+	{`internal/renderer`, `internal/tokenizer`, ``},
+	{`internal/tinkersim/model(/.*)?`, `internal/tinkersim/model`, `gonum\.org/.*|github\.com/klauspost/compress/.*`},
+	{`internal/tinkersim`, `internal/(tinker(/tinkerpb)?|tinkersim/model)|` + leaves, protobuf + `|github\.com/klauspost/compress/.*|golang\.org/x/sync/.*`},
+	{`internal/learner(/.*)?`, `internal/(tinker|rl|exchange|runspec|heartbeat|link|learner(/.*)?)|` + leaves, `golang\.org/x/sync/.*|google\.golang\.org/grpc.*`},
+	{`internal/rollout(/.*)?`, `internal/(tinker|rl|environment(/.*)?|renderer|tokenizer|exchange|runspec|link|rollout(/.*)?)|` + leaves, `golang\.org/x/sync/.*`},
+	{`internal/desired`, `api/v1alpha1|internal/(runspec|link|heartbeat)`, kubernetes},
+	{`internal/status`, `api/v1alpha1`, kubernetes},
+	{`internal/controller(/.*)?`, `api/v1alpha1|internal/(controller/.*|desired|status|runspec|heartbeat|link)|` + leaves, kubernetes},
+	{`cmd/manager`, `api/v1alpha1|internal/(controller|heartbeat|desired|link)|` + leaves, kubernetes},
+	{`cmd/learner`, `internal/(learner|runspec|heartbeat|link|tinker)|` + leaves, `golang\.org/x/crypto/x509roots/fallback`},
+	{`cmd/rollout`, `internal/(rollout|environment.*|runspec|link|tinker|exchange|tokenizer|renderer)|` + leaves, `golang\.org/x/crypto/x509roots/fallback`},
+	{`cmd/tinkersim`, `internal/tinkersim|` + leaves, ``},
+}
+
+func TestPackagesPointOneWay(t *testing.T) {
+	for dir, imported := range imports(t) {
+		r, ok := ruleOf(dir)
+		if !ok {
+			t.Errorf("%s is not in the table of imports: say what it may import", dir)
+			continue
+		}
+		for _, name := range imported {
+			if !permits(r, name) {
+				t.Errorf("%s may not import %s", dir, name)
+			}
+		}
+	}
+}
+
+func ruleOf(dir string) (rule, bool) {
+	for _, r := range rules {
+		if whole(r.packages).MatchString(dir) {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+func permits(r rule, name string) bool {
+	if own, ok := strings.CutPrefix(name, module); ok {
+		return r.own != "" && whole(r.own).MatchString(own)
+	}
+	first, _, _ := strings.Cut(name, "/")
+	if !strings.Contains(first, ".") {
+		return true // the standard library
+	}
+	return r.others != "" && whole(r.others).MatchString(name)
+}
+
+func whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)$`) }

@@ -1,0 +1,121 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package link gives a run its secrets: the token and the TLS key pair that learner, workers and manager
+// trust one another by. All of it derives from one manager key and the run's uid, so that the manager
+// need never read a Secret back.
+package link
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// Keys of the link Secret, and file names in a pod.
+const (
+	TokenKey       = "token"
+	CertificateKey = "tls.crt"
+	PrivateKeyKey  = "tls.key"
+)
+
+// ServerName that the certificate is made out to.
+const ServerName = "learner.tinker-operator"
+
+// Link is the secrets of one run.
+type Link struct {
+	// Token authorises workers and the manager, 64 hex digits.
+	Token string
+	// Certificate and PrivateKey of the learner, PEM. Workers are given the certificate alone.
+	Certificate, PrivateKey []byte
+}
+
+// Derive gives the link of a run. managerKey has at least 32 bytes.
+func Derive(managerKey []byte, runUID string) (Link, error) {
+	if len(managerKey) < 32 {
+		return Link{}, fmt.Errorf("deriving link: the manager key has %d bytes, 32 are needed", len(managerKey))
+	}
+	token, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator token "+runUID, 32)
+	if err != nil {
+		return Link{}, fmt.Errorf("deriving token: %w", err)
+	}
+	seed, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator tls "+runUID, ed25519.SeedSize)
+	if err != nil {
+		return Link{}, fmt.Errorf("deriving TLS key: %w", err)
+	}
+	certificate, key, err := certify(ed25519.NewKeyFromSeed(seed))
+	if err != nil {
+		return Link{}, err
+	}
+	return Link{Token: hex.EncodeToString(token), Certificate: certificate, PrivateKey: key}, nil
+}
+
+// Suffix tells the links of a run under different manager keys apart, 8 hex digits: a Secret is named
+// with it, since it can only be created, never read or changed.
+func Suffix(managerKey []byte, runUID string) string {
+	mac := hmac.New(sha256.New, managerKey)
+	mac.Write([]byte("tinker-operator name " + runUID))
+	return hex.EncodeToString(mac.Sum(nil))[:8]
+}
+
+// certify makes the self-signed certificate. Ed25519 signatures are deterministic and nothing here
+// depends on the clock, so the same key gives the same bytes.
+func certify(key ed25519.PrivateKey) (certificate, private []byte, err error) {
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: ServerName},
+		DNSNames:              []string{ServerName},
+		NotBefore:             time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:              time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making certificate: %w", err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding TLS key: %w", err)
+	}
+	certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	private = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
+	return certificate, private, nil
+}
+
+// ServerTLS is the learner's side.
+func (l Link) ServerTLS() (*tls.Config, error) {
+	pair, err := tls.X509KeyPair(l.Certificate, l.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("reading the link's key pair: %w", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, nil
+}
+
+// ClientTLS trusts this run's certificate and no other, whatever address it is reached by.
+func (l Link) ClientTLS() (*tls.Config, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(bytes.TrimSpace(l.Certificate)) {
+		return nil, errors.New("reading the link's certificate: no PEM block in " + CertificateKey)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: ServerName}, nil
+}
+
+// Authorizes says whether a token that was shown is this link's, in constant time.
+func (l Link) Authorizes(token string) bool {
+	return l.Token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(token)) == 1
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var managerKey = bytes.Repeat([]byte{7}, 32)
+
+func derive(t *testing.T, key []byte, uid string) Link {
+	t.Helper()
+	l, err := Derive(key, uid)
+	if err != nil {
+		t.Fatalf("Derive: %v", err)
+	}
+	return l
+}
+
+func TestDerive(t *testing.T) {
+	first := derive(t, managerKey, "uid-1")
+	if diff := cmp.Diff(first, derive(t, managerKey, "uid-1")); diff != "" {
+		t.Errorf("the same key and uid gave another link (-first +second):\n%s", diff)
+	}
+	for name, other := range map[string]Link{
+		"another run has its own token": derive(t, managerKey, "uid-2"),
+		"another key gives another one": derive(t, bytes.Repeat([]byte{8}, 32), "uid-1"),
+	} {
+		if other.Token == first.Token || bytes.Equal(other.PrivateKey, first.PrivateKey) || first.Authorizes(other.Token) {
+			t.Errorf("%s: secrets are shared", name)
+		}
+	}
+	if !first.Authorizes(first.Token) || first.Authorizes("") || (Link{}).Authorizes("") {
+		t.Error("Authorizes takes the wrong tokens")
+	}
+	if _, err := Derive(managerKey[:31], "uid-1"); err == nil {
+		t.Error("a short manager key was taken")
+	}
+	if Suffix(managerKey, "uid-1") == Suffix(bytes.Repeat([]byte{8}, 32), "uid-1") {
+		t.Error("Suffix does not depend on the key")
+	}
+}
+
+func TestClientTLS(t *testing.T) {
+	server := derive(t, managerKey, "uid-1")
+	cases := map[string]struct {
+		client Link
+		ok     bool
+	}{
+		"the run's own certificate is trusted": {client: Link{Certificate: server.Certificate}, ok: true},
+		"another run's certificate is not":     {client: derive(t, managerKey, "uid-2"), ok: false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			httpServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+			var err error
+			if httpServer.TLS, err = server.ServerTLS(); err != nil {
+				t.Fatal(err)
+			}
+			httpServer.Config.ErrorLog = nil
+			httpServer.StartTLS()
+			defer httpServer.Close()
+			config, err := tc.client.ClientTLS()
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config}}).Get(httpServer.URL)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			if (err == nil) != tc.ok {
+				t.Errorf("connecting: err = %v, want success %v", err, tc.ok)
+			}
+		})
+	}
+}
