@@ -3,6 +3,8 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# One set of flags everywhere, so that tests, image and tools share the build cache.
+export GOFLAGS := -trimpath
 
 MODULE := github.com/tinker-operator/tinker-operator
 TOOLS := go tool -modfile=hack/tools/go.mod
@@ -44,12 +46,13 @@ image: ## Build the one image of all programs into dist/image.tar, without Docke
 generate: ## Generate Go: protobuf, deep copies, apply configurations.
 	@cd hack/tools && go run ./protogen -module $(MODULE) -root ../.. \
 		internal/tinker/tinkerpb/tinker_public.proto internal/exchange/exchangepb/exchange.proto
-	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
+	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
+	@$(TOOLS) controller-gen applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
 
 .PHONY: manifests
 manifests: ## Generate manifests: CRDs and RBAC, and the chart's copies of them.
-	@$(TOOLS) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:artifacts:config=config/crd
-	@$(TOOLS) controller-gen rbac:roleName=manager paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=1024 paths=./api/v1alpha1 output:crd:artifacts:config=config/crd
+	@$(TOOLS) controller-gen rbac:roleName=tinker-operator paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	@hack/chart.sh
 
 .PHONY: fmt
@@ -87,7 +90,7 @@ test: ## Everything that CI runs: verify, lint, unit, integration, end to end.
 define suite
 	@mkdir -p $(CACHE); [[ -n "$(SUM)" ]] || rm -f $(COUNTS)
 	@go -C hack/tools build -o $(CACHE)/testsum ./testsum
-	@status=0; go test -json $(1) 2>&1 | $(CACHE)/testsum -counts $(COUNTS) || status=1; \
+	@status=0; $(2) go test -json $(1) 2>&1 | $(CACHE)/testsum -counts $(COUNTS) || status=1; \
 	[[ -n "$(SUM)" ]] || $(CACHE)/testsum -total $(COUNTS) || status=1; exit $$status
 endef
 

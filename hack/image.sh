@@ -13,4 +13,4 @@ for name in manager learner rollout tinkersim; do
   binaries+=(--binary "$out/$name=/$name")
 done
 tar=$(realpath -m "$tar")
-go -C hack/image run . "${binaries[@]}" --entrypoint /manager --user 65532 --tag "$image" --out "$tar"
+go -C hack/image run . "${binaries[@]}" --entrypoint /manager --user 65532:65532 --tag "$image" --out "$tar"
