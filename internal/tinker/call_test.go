@@ -1,0 +1,315 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func ms(values ...int) []time.Duration {
+	out := make([]time.Duration, len(values))
+	for i, v := range values {
+		out[i] = time.Duration(v) * time.Millisecond
+	}
+	return out
+}
+
+func TestRepeats(t *testing.T) {
+	good := ok(`{"base_model":"b","is_lora":true}`)
+	cases := map[string]struct {
+		answers []answer
+		at      []time.Duration
+		told    []string
+	}{
+		"A good answer is taken at once": {
+			answers: []answer{good}, at: ms(0),
+		},
+		"5xx is repeated after a delay that doubles from half a second to thirty": {
+			answers: []answer{status(500), status(502), status(503), status(504), status(529), status(500), status(500), status(500), good},
+			at:      ms(0, 500, 1500, 3500, 7500, 15500, 31500, 61500, 91500),
+			told: []string{
+				"weights_info server", "weights_info server", "weights_info server", "weights_info server", "weights_info server",
+				"weights_info server", "weights_info server", "weights_info server", "weights_info server over",
+			},
+		},
+		"429 is repeated after retry-after-ms": {
+			answers: []answer{{status: 429, header: map[string]string{"Retry-After-Ms": "2500", "Retry-After": "9"}}, good},
+			at:      ms(0, 2500), told: []string{"weights_info throttled", "weights_info throttled over"},
+		},
+		"429 is repeated after retry-after in seconds": {
+			answers: []answer{{status: 429, header: map[string]string{"Retry-After": "7"}}, good},
+			at:      ms(0, 7000), told: []string{"weights_info throttled", "weights_info throttled over"},
+		},
+		"A retry-after that is a date counts by the server's clock": {
+			answers: []answer{{status: 503, header: map[string]string{
+				"Date": "Sat, 01 Aug 2026 12:00:00 GMT", "Retry-After": "Sat, 01 Aug 2026 12:00:04 GMT",
+			}}, good},
+			at: ms(0, 4000), told: []string{"weights_info server", "weights_info server over"},
+		},
+		"A retry-after in the past, without a date or of no number is no delay of the server's": {
+			answers: []answer{
+				{status: 503, header: map[string]string{"Date": "Sat, 01 Aug 2026 12:00:00 GMT", "Retry-After": "Sat, 01 Aug 2026 11:00:00 GMT"}},
+				{status: 503, header: map[string]string{"Retry-After": "Sat, 01 Aug 2026 12:00:04 GMT"}},
+				{status: 503, header: map[string]string{"Retry-After": "NaN"}}, good,
+			},
+			at:   ms(0, 500, 1500, 3500),
+			told: []string{"weights_info server", "weights_info server", "weights_info server", "weights_info server over"},
+		},
+		"A server may ask for a minute at most, and for half a second at least": {
+			answers: []answer{
+				{status: 429, header: map[string]string{"Retry-After": "86400"}}, {status: 429, header: map[string]string{"Retry-After-Ms": "1"}}, good,
+			},
+			at:   ms(0, 60000, 60500),
+			told: []string{"weights_info throttled", "weights_info throttled", "weights_info throttled over"},
+		},
+		"402 is waited out in steps of five seconds and more": {
+			answers: []answer{status(402), status(402), status(402), status(402), status(402), good},
+			at:      ms(0, 5000, 10000, 15000, 20000, 28000),
+			told: []string{
+				"weights_info payment", "weights_info payment", "weights_info payment", "weights_info payment", "weights_info payment",
+				"weights_info payment over",
+			},
+		},
+		"408, a lost answer and an empty 400 are repeated": {
+			answers: []answer{status(408), {lost: true}, {status: 400}, good},
+			at:      ms(0, 500, 1500, 3500),
+			told: []string{
+				"weights_info timeout", "weights_info timeout over", "weights_info unreachable", "weights_info unreachable",
+				"weights_info unreachable over",
+			},
+		},
+		"An exchange that takes more than a minute counts as lost": {
+			answers: []answer{{hold: time.Hour}, good}, at: ms(0, 60500),
+			told: []string{"weights_info unreachable", "weights_info unreachable over"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"weights_info": tc.answers})
+				info, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
+				if err != nil || info.BaseModel != "b" {
+					t.Fatalf("WeightsInfo = %v, %v", info, err)
+				}
+				if diff := cmp.Diff(tc.at, w.times("weights_info")); diff != "" {
+					t.Errorf("times (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.told, w.told()); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+				checkRepeats(t, w.requests("weights_info"))
+			})
+		})
+	}
+}
+
+// checkRepeats checks that all repeats are the same request.
+func checkRepeats(t *testing.T, all []exchanged) {
+	t.Helper()
+	for _, e := range all {
+		if e.body != `{"tinker_path":"tinker://r/weights/n"}` {
+			t.Errorf("body %q", e.body)
+		}
+		if e.header.Get("X-Idempotency-Key") != all[0].header.Get("X-Idempotency-Key") {
+			t.Errorf("repeats have different idempotency keys")
+		}
+		if got := e.header.Get(HeaderAPIKey); got != testKey {
+			t.Errorf("key %q", got)
+		}
+	}
+}
+
+func TestFinalAnswers(t *testing.T) {
+	cases := map[string]struct {
+		answers    []answer
+		want       Error
+		mayHaveRun bool
+	}{
+		"400 with a body is the user's fault": {
+			answers: []answer{status(400)}, want: Error{Category: CategoryUser, Status: 400, Message: "answer 400"},
+		},
+		"422 keeps where and what, and drops the input that servers repeat": {
+			answers: []answer{{status: 422, body: `{"detail":[{"loc":["body","data",0],"msg":"too long","type":"x","input":[1,2,3]}]}`}},
+			want:    Error{Category: CategoryUser, Status: 422, Message: "body data 0: too long"},
+		},
+		"401 is final": {
+			answers: []answer{status(401)}, want: Error{Category: CategoryUnauthorized, Status: 401, Message: "answer 401"},
+		},
+		"403 is final": {
+			answers: []answer{{status: 403, body: "plain text"}}, want: Error{Category: CategoryUnauthorized, Status: 403, Message: "plain text"},
+		},
+		"404 is final": {
+			answers: []answer{{status: 404, body: `{"detail":{"a":1}}`}}, want: Error{Category: CategoryNotFound, Status: 404, Message: `{"a":1}`},
+		},
+		"405 says that the endpoint is not there": {
+			answers: []answer{status(405)}, want: Error{Category: CategoryUnsupported, Status: 405, Message: "answer 405"},
+		},
+		"409 is final": {
+			answers: []answer{status(409)}, want: Error{Category: CategoryConflict, Status: 409, Message: "answer 409"},
+		},
+		"410 is final": {
+			answers: []answer{status(410)}, want: Error{Category: CategoryPromiseLost, Status: 410, Message: "answer 410"},
+		},
+		"A redirect is not followed": {
+			answers: []answer{{status: 307, header: map[string]string{"Location": "http://elsewhere.test/"}}},
+			want:    Error{Category: CategoryProtocol, Status: 307}, mayHaveRun: true,
+		},
+		"An answer of no JSON breaks the protocol": {
+			answers: []answer{ok("<html>")}, want: Error{Category: CategoryProtocol, Status: 200}, mayHaveRun: true,
+		},
+		"A refusal after 5xx may follow on an execution": {
+			answers: []answer{status(500), status(404)}, mayHaveRun: true,
+			want: Error{Category: CategoryNotFound, Status: 404, Message: "answer 404"},
+		},
+		"A refusal after 429 alone follows on none": {
+			answers: []answer{status(429), status(404)}, want: Error{Category: CategoryNotFound, Status: 404, Message: "answer 404"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"weights_info": tc.answers})
+				_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
+				got := asError("", err)
+				if got.Category == CategoryProtocol {
+					got.Err, got.Message = nil, ""
+				}
+				tc.want.Op, tc.want.MayHaveRun = "weights_info", tc.mayHaveRun
+				if diff := cmp.Diff(&tc.want, got); diff != "" {
+					t.Errorf("error (-want +got):\n%s", diff)
+				}
+				if MayHaveRun(err) != tc.mayHaveRun {
+					t.Errorf("MayHaveRun = %v", MayHaveRun(err))
+				}
+				if n := len(w.requests("weights_info")); n != len(tc.answers) {
+					t.Errorf("%d requests, want %d", n, len(tc.answers))
+				}
+			})
+		})
+	}
+}
+
+func TestContextEnds(t *testing.T) {
+	cases := map[string]struct {
+		answers    []answer
+		after      time.Duration
+		requests   int
+		mayHaveRun bool
+	}{
+		"Before the first exchange nothing is sent":               {answers: []answer{status(500)}},
+		"In the wait after 429 nothing has run":                   {answers: []answer{status(429)}, after: 200 * time.Millisecond, requests: 1},
+		"In the wait after 500 it may have run":                   {answers: []answer{status(500)}, after: 200 * time.Millisecond, requests: 1, mayHaveRun: true},
+		"While the server holds the request it may have run":      {answers: []answer{{hold: time.Hour}}, after: time.Second, requests: 1, mayHaveRun: true},
+		"In the wait after 429 that followed 500 it may have run": {answers: []answer{status(500), status(429)}, after: time.Second, requests: 2, mayHaveRun: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"weights_info": tc.answers})
+				if err := w.Connect(ctx); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(ctx, tc.after)
+				defer cancel()
+				_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
+				got := asError("", err)
+				if got.Category != CategoryCanceled || got.Unwrap() != context.DeadlineExceeded || got.MayHaveRun != tc.mayHaveRun {
+					t.Errorf("error %+v", got)
+				}
+				if n := len(w.requests("weights_info")); n != tc.requests {
+					t.Errorf("%d requests, want %d", n, tc.requests)
+				}
+			})
+		})
+	}
+}
+
+func TestRequestHeaders(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{
+			"get_server_capabilities": {ok(`{"supported_models":[{"model_name":"m","max_context_length":8}]}`)},
+			"weights_info":            {ok(`{}`)},
+		})
+		got, err := w.Capabilities(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Capabilities{SupportedModels: []SupportedModel{{ModelName: "m", MaxContextLength: 8}}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("capabilities (-want +got):\n%s", diff)
+		}
+		if _, err := w.WeightsInfo(ctx, "p"); err != nil {
+			t.Fatal(err)
+		}
+		read, write := w.requests("get_server_capabilities")[0], w.requests("weights_info")[0]
+		if read.method != http.MethodGet || read.body != "" || read.header.Get("Content-Type") != "" || read.header.Get("X-Idempotency-Key") != "" {
+			t.Errorf("GET %+v", read)
+		}
+		if write.header.Get("Content-Type") != ContentJSON || !strings.HasPrefix(write.header.Get("X-Idempotency-Key"), "tinker-operator-") {
+			t.Errorf("POST %+v", write)
+		}
+		for _, e := range []exchanged{read, write} {
+			if e.header.Get("Accept") != ContentJSON || e.header.Get("User-Agent") != "test/1" {
+				t.Errorf("headers %v", e.header)
+			}
+		}
+		if diff := cmp.Diff([]string{`{"sdk_version":"0.25.0"}`}, w.bodies("client/config")); diff != "" {
+			t.Errorf("the configuration is fetched once (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestSecretsStayOut(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{"weights_info": {status(500), {lost: true}, status(401)}})
+		_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
+		if err == nil {
+			t.Fatal("no error")
+		}
+		if !strings.Contains(w.logged.String(), "call is repeated") {
+			t.Errorf("log %q", w.logged)
+		}
+		if strings.Contains(w.logged.String()+err.Error(), testKey) {
+			t.Errorf("the key is in the log or in the error: %v\n%s", err, w.logged)
+		}
+	})
+}
+
+func TestNewClientRefuses(t *testing.T) {
+	for name, config := range map[string]Config{
+		"an empty key":            {BaseURL: "http://h", APIKey: " \n"},
+		"an address of files":     {BaseURL: "file:///x", APIKey: "k"},
+		"an address with no host": {BaseURL: "http://", APIKey: "k"},
+		"no address":              {APIKey: "k"},
+		"what is no address":      {BaseURL: "http://h:port", APIKey: "k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c, err := NewClient(config); err == nil {
+				t.Errorf("NewClient = %v", c)
+			}
+		})
+	}
+}
+
+func TestBaseURLKeepsItsPath(t *testing.T) {
+	for base, want := range map[string]string{
+		"http://h:1":              "http://h:1/api/v1/training_runs/a:train:0/checkpoints/weights/n.1",
+		"http://h:1/services/x//": "http://h:1/services/x/api/v1/training_runs/a:train:0/checkpoints/weights/n.1",
+	} {
+		c, err := NewClient(Config{BaseURL: base, APIKey: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.request(t.Context(), get("op", "training_runs/a:train:0/checkpoints/weights/n.1", nil), "k")
+		if err != nil || r.URL.String() != want {
+			t.Errorf("%s: %v, %v", base, r.URL, err)
+		}
+	}
+}

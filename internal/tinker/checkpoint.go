@@ -1,0 +1,88 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import "time"
+
+// Cursor says where a page of a listing is.
+type Cursor struct {
+	Offset     int `json:"offset"`
+	Limit      int `json:"limit"`
+	TotalCount int `json:"total_count"`
+}
+
+// TrainingRun is a model as the listings show it.
+type TrainingRun struct {
+	TrainingRunID         string      `json:"training_run_id"`
+	BaseModel             string      `json:"base_model"`
+	ModelOwner            string      `json:"model_owner"`
+	IsLora                bool        `json:"is_lora"`
+	Corrupted             bool        `json:"corrupted"`
+	LoraRank              *int        `json:"lora_rank"`
+	LastRequestTime       time.Time   `json:"last_request_time"`
+	LastCheckpoint        *Checkpoint `json:"last_checkpoint"`
+	LastSamplerCheckpoint *Checkpoint `json:"last_sampler_checkpoint"`
+	UserMetadata          Metadata    `json:"user_metadata,omitempty"`
+}
+
+// TrainingRunList is the answer of GET training_runs.
+type TrainingRunList struct {
+	TrainingRuns []TrainingRun `json:"training_runs"`
+	Cursor       Cursor        `json:"cursor"`
+}
+
+// The types of a checkpoint.
+const (
+	CheckpointTraining = "training"
+	CheckpointSampler  = "sampler"
+)
+
+// Checkpoint is a state or sampler weights as the listings show them.
+type Checkpoint struct {
+	// CheckpointID is the kind and the name: weights/0010.
+	CheckpointID string `json:"checkpoint_id"`
+	// CheckpointType is training or sampler.
+	CheckpointType string    `json:"checkpoint_type"`
+	Time           time.Time `json:"time"`
+	TinkerPath     string    `json:"tinker_path"`
+	SizeBytes      *int64    `json:"size_bytes,omitempty"`
+	Public         bool      `json:"public"`
+	// ExpiresAt is nil for ever.
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// CheckpointList is the answer of GET checkpoints and of GET training_runs/{id}/checkpoints. The cursor
+// may be missing from the latter.
+type CheckpointList struct {
+	Checkpoints []Checkpoint `json:"checkpoints"`
+	Cursor      *Cursor      `json:"cursor"`
+}
+
+// TTLRequest is the body of PUT ttl.
+type TTLRequest struct {
+	// TTLSeconds from now; nil is for ever, and is sent as null.
+	TTLSeconds *int64 `json:"ttl_seconds"`
+}
+
+// ArchiveResponse is the answer of GET archive where it does not redirect.
+type ArchiveResponse struct {
+	URL     string     `json:"url"`
+	Expires *time.Time `json:"expires,omitempty"`
+}
+
+// WeightsInfoRequest is the body of POST weights_info.
+type WeightsInfoRequest struct {
+	TinkerPath string `json:"tinker_path"`
+}
+
+// WeightsInfo is its answer: what a model must be to load the state.
+type WeightsInfo struct {
+	BaseModel string `json:"base_model"`
+	IsLora    bool   `json:"is_lora"`
+	LoraRank  *int   `json:"lora_rank"`
+	// TrainUnembed, TrainMLP and TrainAttn are true where the server does not say.
+	TrainUnembed *bool `json:"train_unembed"`
+	TrainMLP     *bool `json:"train_mlp"`
+	TrainAttn    *bool `json:"train_attn"`
+}

@@ -1,0 +1,287 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// textData are datums of one token, numbered from 0.
+func textData(n int) []Datum {
+	data := make([]Datum, n)
+	for i := range data {
+		data[i] = Datum{
+			ModelInput:   Text([]int32{int32(i)}),
+			LossFnInputs: map[string]Tensor{InputTargetTokens: Ints([]int64{1}), InputWeights: Floats([]float32{1})},
+		}
+	}
+	return data
+}
+
+// bytesDatum has an estimated size of n bytes.
+func bytesDatum(n int) Datum {
+	return Datum{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImage, Format: "png", Data: make([]byte, n)}}}}
+}
+
+func TestSplitData(t *testing.T) {
+	cases := map[string]struct {
+		data []Datum
+		want []int
+	}{
+		"One datum is one chunk":                        {data: textData(1), want: []int{1}},
+		"A chunk has 1024 datums at most":               {data: textData(2049), want: []int{1024, 1024, 1}},
+		"Exactly 1024 datums are one chunk":             {data: textData(1024), want: []int{1024}},
+		"A chunk has 5 MB at most":                      {data: []Datum{bytesDatum(2_500_000), bytesDatum(2_500_000), bytesDatum(1)}, want: []int{2, 1}},
+		"A datum that would pass the limit starts anew": {data: []Datum{bytesDatum(4_000_000), bytesDatum(1_000_001), bytesDatum(3_999_999)}, want: []int{1, 2}},
+		"A datum that is larger goes alone":             {data: []Datum{bytesDatum(1), bytesDatum(6_000_000), bytesDatum(1), bytesDatum(1)}, want: []int{1, 1, 2}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			for _, chunk := range splitData(tc.data, DefaultServerConfig()) {
+				got = append(got, len(chunk))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("chunks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDatumSize(t *testing.T) {
+	cases := map[string]struct {
+		datum Datum
+		want  int64
+	}{
+		"4 bytes a token and the elements of tensors": {datum: goldenRequestValue().Data[0], want: 3*4 + 3*8 + 3*4},
+		"images and audio by their bytes": {
+			datum: Datum{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImage, Data: make([]byte, 7)}, {Type: ChunkDmel, Dmel: make([]byte, 5)}}}}, want: 12,
+		},
+		"sparse tensors by their elements and 8 bytes an index": {
+			datum: Datum{LossFnInputs: map[string]Tensor{"x": {DType: Float32, Float: []float32{1, 2}, Sparse: &Sparse{Rows: []int64{0, 1, 2}, Cols: []int64{0, 1}}}}},
+			want:  2*4 + 5*8,
+		},
+		"bfloat16 by 2 bytes": {datum: Datum{LossFnInputs: map[string]Tensor{"x": {DType: BFloat16, Float: []float32{1, 2}}}}, want: 4},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.datum.Size(); got != tc.want {
+				t.Errorf("Size = %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// outputOf is the result of a chunk of the datums first to last, with their numbers for log-probabilities.
+func outputOf(t *testing.T, first, last int, metrics map[string]float64) answer {
+	t.Helper()
+	r := ForwardBackwardResult{LossFnOutputType: OutputArrayRecord, Metrics: metrics}
+	for i := first; i <= last; i++ {
+		r.LossFnOutputs = append(r.LossFnOutputs, map[string]Tensor{InputLogprobs: Floats([]float32{float32(i)})})
+	}
+	body, err := EncodeOutput(r)
+	return protobufAnswer(t, body, err)
+}
+
+func TestForwardBackwardInChunks(t *testing.T) {
+	for name, compress := range map[string]bool{"plain": false, "compressed": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) { checkChunks(t, ctx, compress) })
+		})
+	}
+}
+
+func checkChunks(t *testing.T, ctx context.Context, compress bool) {
+	config, encoding := `{"fwdbwd_max_chunk_len":2}`, ""
+	if compress {
+		config, encoding = `{"fwdbwd_max_chunk_len":2,"proto_compress_fwdbwd":true}`, EncodingZstd
+	}
+	w := watch(t, map[string][]answer{
+		"client/config":     {ok(config)},
+		"forward_backward":  {{hold: time.Second, status: 200, body: `{"request_id":"a"}`}, {lost: true}, ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
+		"optim_step":        {ok(`{"request_id":"d"}`)},
+		"retrieve_future#a": {held(outputOf(t, 0, 1, map[string]float64{"loss:sum": 1, "x:mean": 1}))},
+		"retrieve_future#b": {outputOf(t, 2, 3, map[string]float64{"loss:sum": 2, "x:mean": 1})},
+		"retrieve_future#c": {outputOf(t, 4, 4, map[string]float64{"loss:sum": 4, "x:mean": 6})},
+		"retrieve_future#d": {ok("{}")},
+	})
+	m := w.mustModel(t, ctx)
+	loss := Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+	future := submitted(m.ForwardBackward(ctx, textData(5), loss))
+	submitted(m.OptimStep(ctx, DefaultAdam()))
+	got, err := future.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ForwardBackwardResult{LossFnOutputType: OutputArrayRecord, Metrics: map[string]float64{"loss:sum": 7, "x:mean": 2}}
+	for i := range 5 {
+		want.LossFnOutputs = append(want.LossFnOutputs, map[string]Tensor{InputLogprobs: Floats([]float32{float32(i)})})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	checkChunkRequests(t, w, loss, encoding)
+	if diff := cmp.Diff([]int64{4}, seqIDs(t, w.bodies("optim_step"))); diff != "" {
+		t.Errorf("optim_step follows the chunks (-want +got):\n%s", diff)
+	}
+}
+
+func checkChunkRequests(t *testing.T, w *watched, loss Loss, encoding string) {
+	t.Helper()
+	var got []ForwardBackwardRequest
+	for _, e := range w.requests("forward_backward") {
+		if e.header.Get("Content-Type") != ContentProtobuf || e.header.Get("Content-Encoding") != encoding {
+			t.Errorf("headers %v", e.header)
+		}
+		body, err := Decompress(encoding, []byte(e.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := DecodeForwardBackward(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, request)
+	}
+	data := textData(5)
+	request := ForwardBackwardRequest{ModelID: "s:train:0", Loss: loss}
+	want := []ForwardBackwardRequest{request, request, request, request}
+	want[0].SeqID, want[0].Data = 1, data[:2]
+	want[1].SeqID, want[1].Data = 2, data[2:4]
+	want[2].SeqID, want[2].Data = 2, data[2:4]
+	want[3].SeqID, want[3].Data = 3, data[4:]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ms(0, 1000, 1500, 1500), w.times("forward_backward")); diff != "" {
+		t.Errorf("each chunk waits for the answer to the one before (-want +got):\n%s", diff)
+	}
+	poll := w.requests("retrieve_future")[1].header
+	if poll.Get("Accept") != ContentProtobuf || poll.Get("X-Tinker-Request-Type") != "ForwardBackward" {
+		t.Errorf("poll %v", poll)
+	}
+}
+
+func TestForwardLeavesNoGradient(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {outputOf(t, 0, 0, nil)}})
+		if _, err := submitted(w.mustModel(t, ctx).Forward(ctx, textData(1), Loss{Name: "cross_entropy"})).Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		request, err := DecodeForwardBackward([]byte(w.bodies("forward_backward")[0]))
+		if err != nil || !request.ForwardOnly {
+			t.Errorf("request %+v, %v", request, err)
+		}
+		if got := w.requests("retrieve_future")[1].header.Get("X-Tinker-Request-Type"); got != "Forward" {
+			t.Errorf("type of the poll %q", got)
+		}
+	})
+}
+
+func TestFailedChunk(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{
+			"client/config":     {ok(`{"fwdbwd_max_chunk_len":1}`)},
+			"forward_backward":  {ok(`{"request_id":"a"}`), ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
+			"retrieve_future#a": {held(outputOf(t, 0, 0, nil))},
+			"retrieve_future#b": {ok(`{"error":"boom","category":"server"}`)},
+			"retrieve_future#c": {held(outputOf(t, 2, 2, nil))},
+		})
+		m := w.mustModel(t, ctx)
+		future := submitted(m.ForwardBackward(ctx, textData(3), Loss{}))
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		select {
+		case <-future.Done():
+			t.Error("the call is done before all of its chunks are known")
+		default:
+		}
+		_, err := future.Wait(ctx)
+		if CategoryFrom(err) != CategoryServer || !MayHaveRun(err) {
+			t.Errorf("Wait = %v", err)
+		}
+	})
+}
+
+func TestRefusedChunk(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{
+			"client/config":     {ok(`{"fwdbwd_max_chunk_len":1}`)},
+			"forward_backward":  {ok(`{"request_id":"a"}`), status(400)},
+			"retrieve_future#a": {{hold: time.Hour}},
+		})
+		_, err := w.mustModel(t, ctx).ForwardBackward(ctx, textData(3), Loss{})
+		if CategoryFrom(err) != CategoryUser || !MayHaveRun(err) {
+			t.Errorf("the chunk before may have run: %v, %v", err, MayHaveRun(err))
+		}
+		if n := len(w.requests("forward_backward")); n != 2 {
+			t.Errorf("%d submits", n)
+		}
+	})
+}
+
+func TestUnusableOutputs(t *testing.T) {
+	two := outputOf(t, 0, 1, nil)
+	cases := map[string]answer{
+		"of another number of datums":            two,
+		"in JSON":                                ok(`{"metrics":{}}`),
+		"that are no protobuf":                   {status: 200, header: map[string]string{"Content-Type": ContentProtobuf}, body: "\xff"},
+		"with a metric without a colon":          outputOf(t, 0, 0, map[string]float64{"loss": 1}),
+		"with a metric with more than one colon": outputOf(t, 0, 0, map[string]float64{"a:b:sum": 1}),
+	}
+	for name, poll := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {poll}})
+				_, err := submitted(w.mustModel(t, ctx).ForwardBackward(ctx, textData(1), Loss{})).Wait(ctx)
+				if CategoryFrom(err) != CategoryProtocol || !MayHaveRun(err) {
+					t.Errorf("Wait = %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestCombine(t *testing.T) {
+	chunk := func(datums int, metrics map[string]float64) ForwardBackwardResult {
+		return ForwardBackwardResult{LossFnOutputs: make([]map[string]Tensor, datums), Metrics: metrics}
+	}
+	cases := map[string]struct {
+		chunks []ForwardBackwardResult
+		want   map[string]float64
+	}{
+		"Every reduction over two chunks": {
+			chunks: []ForwardBackwardResult{
+				chunk(3, map[string]float64{"a:sum": 1, "a:min": 1, "a:max": 1, "a:mean": 1, "a:slack": 1, "a:unique": 1}),
+				chunk(1, map[string]float64{"a:sum": 5, "a:min": 5, "a:max": 5, "a:mean": 5, "a:slack": 5, "a:unique": 5}),
+			},
+			want: map[string]float64{"a:sum": 6, "a:min": 1, "a:max": 5, "a:mean": 2, "a:slack": 3, "a:unique": 1, "a:unique_1": 5},
+		},
+		"A metric that a chunk lacks is left out, and so is one of another kind": {
+			chunks: []ForwardBackwardResult{chunk(1, map[string]float64{"a:sum": 1, "b:sum": 1, "c:median": 1}), chunk(1, map[string]float64{"b:sum": 2, "d:sum": 2, "c:median": 2})},
+			want:   map[string]float64{"b:sum": 3},
+		},
+		"Chunks without outputs weigh alike":     {chunks: []ForwardBackwardResult{chunk(0, map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})}, want: map[string]float64{"a:mean": 1.5}},
+		"One chunk keeps its values":             {chunks: []ForwardBackwardResult{chunk(2, map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
+		"No metrics are no metrics":              {chunks: []ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
+		"A mean of what is not a number is none": {chunks: []ForwardBackwardResult{chunk(1, map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := combine(tc.chunks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got.Metrics); diff != "" {
+				t.Errorf("metrics (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

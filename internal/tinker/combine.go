@@ -1,0 +1,95 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// combine makes one result of those of the chunks of a call, by the rules of the official SDK. Outputs
+// follow one another. A metric survives if every chunk has it; its name must hold exactly one colon, and
+// what follows says how: sum, min, max; mean, weighted by the chunks' datums; slack, the greatest less the
+// mean; unique, each under its own name. Metrics of other kinds are left out.
+func combine(results []ForwardBackwardResult) (ForwardBackwardResult, error) {
+	out := ForwardBackwardResult{LossFnOutputType: results[0].LossFnOutputType, Metrics: map[string]float64{}}
+	weights := make([]float64, len(results))
+	for i, result := range results {
+		weights[i] = float64(len(result.LossFnOutputs))
+		out.LossFnOutputs = append(out.LossFnOutputs, result.LossFnOutputs...)
+		for name := range result.Metrics {
+			if strings.Count(name, ":") != 1 {
+				return ForwardBackwardResult{}, fmt.Errorf("metric %q has not exactly one colon", name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(results[0].Metrics)) {
+		if values, ok := valuesOf(name, results); ok {
+			combineMetric(out.Metrics, name, values, weights)
+		}
+	}
+	return out, nil
+}
+
+func valuesOf(name string, results []ForwardBackwardResult) ([]float64, bool) {
+	values := make([]float64, len(results))
+	for i, result := range results {
+		value, ok := result.Metrics[name]
+		if !ok {
+			return nil, false
+		}
+		values[i] = value
+	}
+	return values, true
+}
+
+func combineMetric(metrics map[string]float64, name string, values, weights []float64) {
+	_, reduction, _ := strings.Cut(name, ":")
+	switch reduction {
+	case "sum":
+		metrics[name] = sum(values)
+	case "min":
+		metrics[name] = slices.Min(values)
+	case "max":
+		metrics[name] = slices.Max(values)
+	case "mean":
+		metrics[name] = mean(values, weights)
+	case "slack":
+		metrics[name] = slices.Max(values) - mean(values, weights)
+	case "unique":
+		for i, value := range values {
+			metrics[uniqueName(name, i)] = value
+		}
+	}
+}
+
+func uniqueName(name string, i int) string {
+	if i == 0 {
+		return name
+	}
+	return name + "_" + strconv.Itoa(i)
+}
+
+func sum(values []float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return total
+}
+
+// mean weighs all alike where no chunk has outputs.
+func mean(values, weights []float64) float64 {
+	total, weight := 0.0, sum(weights)
+	if weight == 0 {
+		return sum(values) / float64(len(values))
+	}
+	for i, v := range values {
+		total += v * weights[i] / weight
+	}
+	return total
+}

@@ -1,0 +1,260 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOperationBodies(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		accepted := []answer{ok(`{"request_id":"r"}`)}
+		w := watch(t, map[string][]answer{
+			"optim_step": accepted, "save_weights": accepted, "save_weights_for_sampler": accepted, "load_weights": accepted,
+			"unload_model": accepted, "retrieve_future": {
+				ok(`{"path":"p","metrics":{"unclipped_grad_l2:mean":0.5,"free":2,"nan":null},"model_id":"s:train:0"}`),
+			},
+		})
+		m := w.mustModel(t, ctx)
+		if m.ID() != "s:train:0" {
+			t.Errorf("ID = %q", m.ID())
+		}
+		load := submitted(m.LoadState(ctx, "tinker://o/weights/n", true))
+		step := submitted(m.OptimStep(ctx, AdamParams{LearningRate: 3e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}))
+		state := submitted(m.SaveState(ctx, SaveRequest{Name: "n"}))
+		sampler := submitted(m.SaveSampler(ctx, SaveRequest{Name: "v1", TTLSeconds: 3600}))
+		if err := m.Unload(ctx); err != nil {
+			t.Errorf("Unload: %v", err)
+		}
+		loaded, err := load.Wait(ctx)
+		if err != nil || loaded.ModelID != "s:train:0" {
+			t.Errorf("LoadState = %v, %v", loaded, err)
+		}
+		stepped, err := step.Wait(ctx)
+		if diff := cmp.Diff(map[string]float64{"unclipped_grad_l2:mean": 0.5, "free": 2}, stepped.Metrics); diff != "" || err != nil {
+			t.Errorf("OptimStep: %v, metrics (-want +got):\n%s", err, diff)
+		}
+		for _, f := range []*Future[SaveResult]{state, sampler} {
+			if got, err := f.Wait(ctx); err != nil || got.Path != "p" {
+				t.Errorf("save = %v, %v", got, err)
+			}
+		}
+		for path, want := range map[string]string{
+			"create_model": `{"session_id":"s","model_seq_id":0,"base_model":"base",` +
+				`"lora_config":{"rank":32,"train_unembed":true,"train_mlp":true,"train_attn":true},"type":"create_model"}`,
+			"load_weights": `{"model_id":"s:train:0","seq_id":1,"path":"tinker://o/weights/n","optimizer":true,"type":"load_weights"}`,
+			"optim_step": `{"adam_params":{"learning_rate":0.0003,"beta1":0.9,"beta2":0.95,"eps":1e-12,"weight_decay":0,"grad_clip_norm":0},` +
+				`"model_id":"s:train:0","seq_id":2,"type":"optim_step"}`,
+			"save_weights":             `{"model_id":"s:train:0","path":"n","seq_id":3,"overwrite":false,"type":"save_weights"}`,
+			"save_weights_for_sampler": `{"model_id":"s:train:0","path":"v1","seq_id":4,"ttl_seconds":3600,"type":"save_weights_for_sampler"}`,
+			"unload_model":             `{"model_id":"s:train:0","type":"unload_model"}`,
+		} {
+			if diff := cmp.Diff([]string{want}, w.bodies(path)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", path, diff)
+			}
+		}
+	})
+}
+
+// submitted stops the test if a submit failed.
+func submitted[T any](f *Future[T], err error) *Future[T] {
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+func TestSubmits(t *testing.T) {
+	accepted := ok(`{"request_id":"r"}`)
+	cases := map[string]struct {
+		submits []answer
+		seqs    []int64
+		at      []time.Duration
+	}{
+		"Numbers count from 1": {submits: []answer{accepted}, seqs: []int64{1, 2, 3}, at: ms(0, 0, 0)},
+		"A submit whose answer was lost goes out under its own number": {submits: []answer{{lost: true}, accepted}, seqs: []int64{1, 1, 2, 3}, at: ms(0, 500, 500, 500)},
+		"So does one that was throttled, refused by trouble or not answered in time": {
+			submits: []answer{status(429), accepted, status(500), status(402), accepted, {hold: time.Hour}, accepted},
+			seqs:    []int64{1, 1, 2, 2, 2, 3, 3}, at: ms(0, 500, 500, 1000, 6000, 6000, 66500),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"optim_step": tc.submits, "retrieve_future": {ok("{}")}})
+				m := w.mustModel(t, ctx)
+				var wg sync.WaitGroup
+				for range 3 {
+					wg.Go(func() {
+						if _, err := submitted(m.OptimStep(ctx, DefaultAdam())).Wait(ctx); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				if diff := cmp.Diff(tc.seqs, seqIDs(t, w.bodies("optim_step"))); diff != "" {
+					t.Errorf("sequence ids (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.at, w.times("optim_step")); diff != "" {
+					t.Errorf("times (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestModelBreaks(t *testing.T) {
+	cases := map[string]struct {
+		submit     answer
+		category   Category
+		mayHaveRun bool
+	}{
+		"by a submit that is refused":             {submit: status(400), category: CategoryUser},
+		"by a server that lost the model":         {submit: status(404), category: CategoryNotFound},
+		"by a name that is taken":                 {submit: status(409), category: CategoryExists},
+		"by an answer without a request id":       {submit: ok(`{}`), category: CategoryProtocol, mayHaveRun: true},
+		"by a context that ends before an answer": {submit: answer{hold: time.Hour}, category: CategoryCanceled, mayHaveRun: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"save_weights": {tc.submit}})
+				m := w.mustModel(t, ctx)
+				short, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, err := m.SaveState(short, SaveRequest{Name: "n"})
+				if CategoryFrom(err) != tc.category || MayHaveRun(err) != tc.mayHaveRun {
+					t.Errorf("SaveState = %v, may have run %v", err, MayHaveRun(err))
+				}
+				_, err = m.OptimStep(ctx, DefaultAdam())
+				if !errors.Is(err, ErrModelBroken) || MayHaveRun(err) {
+					t.Errorf("OptimStep = %v, may have run %v", err, MayHaveRun(err))
+				}
+				_, err = m.Forward(ctx, textData(1), Loss{Name: "cross_entropy"})
+				if !errors.Is(err, ErrModelBroken) {
+					t.Errorf("Forward = %v", err)
+				}
+				if n := len(w.requests("optim_step")) + len(w.requests("forward_backward")); n != 0 {
+					t.Errorf("%d operations went out on a broken model", n)
+				}
+			})
+		})
+	}
+}
+
+func TestModelSurvives(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{
+			"optim_step": {{hold: 10 * time.Second, status: 200, body: `{"request_id":"r"}`}, ok(`{"request_id":"r"}`)}, "retrieve_future": {ok("{}")},
+		})
+		m := w.mustModel(t, ctx)
+		_, err := m.ForwardBackward(ctx, []Datum{{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImagePointer}}}}}, Loss{})
+		if CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+			t.Errorf("a datum that cannot be encoded: %v", err)
+		}
+		if _, err = m.ForwardBackward(ctx, nil, Loss{}); CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+			t.Errorf("no data: %v", err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { submitted(m.OptimStep(ctx, DefaultAdam())) })
+		synctest.Wait()
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		for _, waiting := range []context.Context{short, short} {
+			if _, err = m.OptimStep(waiting, DefaultAdam()); CategoryFrom(err) != CategoryCanceled || MayHaveRun(err) {
+				t.Errorf("a context that ended before its turn: %v", err)
+			}
+		}
+		if _, err = m.Forward(short, textData(1), Loss{}); CategoryFrom(err) != CategoryCanceled || MayHaveRun(err) {
+			t.Errorf("a context that ended before its turn: %v", err)
+		}
+		wg.Wait()
+		if _, err := submitted(m.OptimStep(ctx, DefaultAdam())).Wait(ctx); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]int64{1, 2}, seqIDs(t, w.bodies("optim_step"))); diff != "" {
+			t.Errorf("no number is used up (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCreateModelFails(t *testing.T) {
+	cases := map[string]struct {
+		submit, poll answer
+		want         Category
+	}{
+		"by the POST":               {submit: status(400), want: CategoryUser},
+		"by the result":             {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"no such model","category":"user"}`), want: CategoryUser},
+		"by a result without an id": {submit: ok(`{"request_id":"r"}`), poll: ok(`{}`), want: CategoryProtocol},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"create_model": {tc.submit}, "retrieve_future": {tc.poll}})
+				if _, err := w.CreateModel(ctx, CreateModelRequest{Session: "s"}); CategoryFrom(err) != tc.want {
+					t.Errorf("CreateModel = %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestUnloadModel(t *testing.T) {
+	cases := map[string]struct {
+		submit, poll answer
+		unsupported  bool
+		want         Category
+	}{
+		"404 is an endpoint that cannot": {submit: status(404), unsupported: true, want: CategoryNotFound},
+		"405 is an endpoint that cannot": {submit: status(405), unsupported: true, want: CategoryUnsupported},
+		"A refusal is an error":          {submit: status(403), want: CategoryUnauthorized},
+		"A failed result is an error":    {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"x"}`), want: CategoryUnknown},
+		"A result is a success":          {submit: ok(`{"request_id":"r"}`), poll: ok(`{"model_id":"m","type":"unload_model"}`)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"unload_model": {tc.submit}, "retrieve_future": {tc.poll}})
+				err := w.UnloadModel(ctx, "m")
+				if errors.Is(err, ErrUnsupported) != tc.unsupported || CategoryFrom(err) != tc.want {
+					t.Errorf("UnloadModel = %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestSubmitsDoNotOvertake holds each submit for a while: the next goes out only after its answer.
+func TestSubmitsDoNotOvertake(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		slow := answer{hold: time.Second, status: 200, body: `{"request_id":"r"}`}
+		w := watch(t, map[string][]answer{"optim_step": {slow}, "save_weights": {slow}, "retrieve_future": {ok(`{"path":"p"}`)}})
+		m := w.mustModel(t, ctx)
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { submitted(m.OptimStep(ctx, DefaultAdam())) })
+			wg.Go(func() { submitted(m.SaveState(ctx, SaveRequest{Name: "n"})) })
+		}
+		wg.Wait()
+		bodies := slices.Concat(w.bodies("optim_step"), w.bodies("save_weights"))
+		got := seqIDs(t, bodies)
+		slices.Sort(got)
+		if diff := cmp.Diff([]int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, got); diff != "" {
+			t.Errorf("sequence ids (-want +got):\n%s", diff)
+		}
+		at := slices.Concat(w.times("optim_step"), w.times("save_weights"))
+		slices.Sort(at)
+		if diff := cmp.Diff(ms(0, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000), at); diff != "" {
+			t.Errorf("times (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind of a checkpoint, as paths spell it.
+type Kind string
+
+// KindState is a training state; KindSampler is weights for sampling alone.
+const (
+	KindState   Kind = "weights"
+	KindSampler Kind = "sampler_weights"
+)
+
+// CheckpointType returns training or sampler, as listings spell the kind.
+func (k Kind) CheckpointType() string {
+	if k == KindSampler {
+		return CheckpointSampler
+	}
+	return CheckpointTraining
+}
+
+const pathScheme = "tinker://"
+
+// Path is tinker://RUN/KIND/NAME.
+type Path struct {
+	// Run is the id of the training run, which is that of the model that saved.
+	Run  string
+	Kind Kind
+	Name string
+}
+
+// String spells the path.
+func (p Path) String() string {
+	return pathScheme + p.Run + "/" + string(p.Kind) + "/" + p.Name
+}
+
+// CheckpointID returns KIND/NAME, which is how listings and the REST endpoints name the checkpoint.
+func (p Path) CheckpointID() string { return string(p.Kind) + "/" + p.Name }
+
+// ParsePath reads tinker://RUN/KIND/NAME. Run and name are of visible ASCII without / ? # % and \.
+func ParsePath(s string) (Path, error) {
+	rest, ok := strings.CutPrefix(s, pathScheme)
+	if !ok {
+		return Path{}, fmt.Errorf("path %q does not start with %s", s, pathScheme)
+	}
+	parts := strings.Split(rest, "/")
+	if len(parts) != 3 {
+		return Path{}, fmt.Errorf("path %q has not the form %sRUN/KIND/NAME", s, pathScheme)
+	}
+	p := Path{Run: parts[0], Kind: Kind(parts[1]), Name: parts[2]}
+	if p.Kind != KindState && p.Kind != KindSampler {
+		return Path{}, fmt.Errorf("path %q is neither of %s nor of %s", s, KindState, KindSampler)
+	}
+	if !isPathPart(p.Run) || !isPathPart(p.Name) {
+		return Path{}, fmt.Errorf("path %q has an empty or unusable part", s)
+	}
+	return p, nil
+}
+
+func isPathPart(s string) bool {
+	if s == "" || s == "." || s == ".." {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune("/?#%\\", r)
+	})
+}

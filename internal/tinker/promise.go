@@ -1,0 +1,70 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+// FutureResponse is the answer to every submit: the promise of a result.
+type FutureResponse struct {
+	RequestID string `json:"request_id"`
+	ModelID   string `json:"model_id,omitempty"`
+	// SampleSequenceIDs has one for each sample of an asample; newer clients insist on it.
+	SampleSequenceIDs []string `json:"sample_sequence_ids,omitempty"`
+}
+
+// RetrieveRequest is the body of POST retrieve_future.
+type RetrieveRequest struct {
+	RequestID string `json:"request_id"`
+	// AllowMetadataOnly lets the server answer with CompleteMetadata first.
+	AllowMetadataOnly bool `json:"allow_metadata_only"`
+}
+
+// QueueState says why a result is not there yet.
+type QueueState string
+
+// The states that the API knows; others may come.
+const (
+	QueueActive          QueueState = "active"
+	QueuePausedCapacity  QueueState = "paused_capacity"
+	QueuePausedRateLimit QueueState = "paused_rate_limit"
+)
+
+// TryAgain is the answer of a long poll that ended before the result was there. It also is the body of 408.
+type TryAgain struct {
+	// Type is try_again.
+	Type             string     `json:"type"`
+	RequestID        string     `json:"request_id"`
+	QueueState       QueueState `json:"queue_state"`
+	QueueStateReason *string    `json:"queue_state_reason"`
+}
+
+// StatusCompleteMetadata is the status of CompleteMetadata.
+const StatusCompleteMetadata = "complete_metadata"
+
+// CompleteMetadata is the answer for a large result that is there, to a poll that allows it.
+type CompleteMetadata struct {
+	// Status is complete_metadata.
+	Status string `json:"status"`
+	// ResponsePayloadSize in bytes.
+	ResponsePayloadSize int64 `json:"response_payload_size"`
+}
+
+// FailedResult is the result of an operation that failed; it comes with status 200.
+type FailedResult struct {
+	Error string `json:"error"`
+	// Category is CategoryUser, CategoryServer or CategoryUnknown.
+	Category Category `json:"category"`
+}
+
+// ErrorResponse is the body of every status from 400 up. It must not be empty: clients take an empty 400
+// for a proxy's.
+type ErrorResponse struct {
+	// Detail is a string, or a list of ValidationIssue for 422.
+	Detail any `json:"detail"`
+}
+
+// ValidationIssue is one reason for a 422.
+type ValidationIssue struct {
+	Loc  []string `json:"loc"`
+	Msg  string   `json:"msg"`
+	Type string   `json:"type"`
+}

@@ -1,0 +1,251 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// checkpointPage is a page of the checkpoints of these names.
+func checkpointPage(total int, names ...string) answer {
+	var items []string
+	for _, name := range names {
+		items = append(items, fmt.Sprintf(
+			`{"checkpoint_id":"weights/%[1]s","checkpoint_type":"training","time":"2026-08-01T11:59:00Z","tinker_path":"tinker://r/weights/%[1]s"}`, name,
+		))
+	}
+	return ok(fmt.Sprintf(`{"checkpoints":[%s],"cursor":{"offset":0,"limit":2,"total_count":%d}}`, strings.Join(items, ","), total))
+}
+
+func TestCheckpoints(t *testing.T) {
+	cases := map[string]struct {
+		pages   []answer
+		want    []string
+		queries []string
+		fails   Category
+	}{
+		"One page is all": {
+			pages: []answer{checkpointPage(2, "a", "b")}, want: []string{"a", "b"}, queries: []string{"limit=1000&offset=0"},
+		},
+		"Pages are read until all are seen": {
+			pages: []answer{checkpointPage(3, "a", "b"), checkpointPage(3, "c")}, want: []string{"a", "b", "c"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2"},
+		},
+		"A listing that shrinks between pages is read again, each entry once": {
+			pages:   []answer{checkpointPage(4, "a", "b"), checkpointPage(3, "d"), checkpointPage(3, "b", "c"), checkpointPage(3, "d")},
+			want:    []string{"a", "b", "d", "c"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2", "limit=1000&offset=0", "limit=1000&offset=2"},
+		},
+		"An empty page ends a listing that counts wrongly": {
+			pages: []answer{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"}, queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
+		},
+		"No entries are no entries": {pages: []answer{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
+		"An error ends the list": {
+			pages: []answer{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: CategoryUnauthorized,
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"checkpoints": tc.pages})
+				var got []string
+				var failed error
+				for checkpoint, err := range w.Checkpoints(ctx) {
+					if err != nil {
+						failed = err
+						continue
+					}
+					got = append(got, strings.TrimPrefix(checkpoint.TinkerPath, "tinker://r/weights/"))
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" || CategoryFrom(failed) != tc.fails {
+					t.Errorf("Checkpoints: %v, (-want +got):\n%s", failed, diff)
+				}
+				var queries []string
+				for _, e := range w.requests("checkpoints") {
+					queries = append(queries, e.query)
+				}
+				if diff := cmp.Diff(tc.queries, queries); diff != "" {
+					t.Errorf("queries (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestListingThatNeverRests(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		var pages []answer
+		for i := range maxPasses {
+			pages = append(pages, checkpointPage(4, "a", "b"), checkpointPage(3, fmt.Sprint("x", i)))
+		}
+		w := watch(t, map[string][]answer{"checkpoints": append(pages, status(404))})
+		n := 0
+		for _, err := range w.Checkpoints(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != 2+maxPasses {
+			t.Errorf("%d entries", n)
+		}
+	})
+}
+
+func TestListingThatIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{"checkpoints": {checkpointPage(2, "a", "b")}})
+		for checkpoint := range w.Checkpoints(ctx) {
+			if checkpoint.TinkerPath != "tinker://r/weights/a" {
+				t.Errorf("checkpoint %v", checkpoint)
+			}
+			break
+		}
+	})
+}
+
+func TestTrainingRuns(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		const run = `{"training_run_id":"s:train:0","base_model":"b","model_owner":"local","is_lora":true,"corrupted":false,"lora_rank":32,` +
+			`"last_request_time":"2026-08-01T12:00:00Z","last_checkpoint":null,"last_sampler_checkpoint":null,"user_metadata":{"k":"v","n":1,"z":null}}`
+		w := watch(t, map[string][]answer{
+			"training_runs":                       {ok(`{"training_runs":[` + run + `],"cursor":{"offset":0,"limit":100,"total_count":1}}`)},
+			"training_runs/s:train:0":             {ok(run)},
+			"training_runs/s:train:0/checkpoints": {ok(`{"checkpoints":[{"checkpoint_id":"weights/n","expires_at":"2026-08-01T12:00:00Z"}],"cursor":null}`)},
+		})
+		want := TrainingRun{
+			TrainingRunID: "s:train:0", BaseModel: "b", ModelOwner: "local", IsLora: true, LoraRank: new(32),
+			LastRequestTime: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), UserMetadata: Metadata{"k": "v", "n": "1", "z": "null"},
+		}
+		for got, err := range w.TrainingRuns(ctx) {
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("TrainingRuns: %v, (-want +got):\n%s", err, diff)
+			}
+		}
+		got, err := w.TrainingRun(ctx, "s:train:0")
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("TrainingRun: %v, (-want +got):\n%s", err, diff)
+		}
+		checkpoints, err := w.RunCheckpoints(ctx, "s:train:0")
+		if err != nil || len(checkpoints) != 1 || !checkpoints[0].ExpiresAt.Equal(want.LastRequestTime) {
+			t.Errorf("RunCheckpoints = %v, %v", checkpoints, err)
+		}
+		if got := w.requests("training_runs")[0].query; got != "access_scope=owned&limit=100&offset=0" {
+			t.Errorf("query %q", got)
+		}
+	})
+}
+
+func TestTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		const path = "training_runs/s:train:0/checkpoints/sampler_weights/n.1/ttl"
+		w := watch(t, map[string][]answer{path: {{status: http.StatusNoContent}, ok("null")}})
+		if err := w.SetTTL(ctx, "tinker://s:train:0/sampler_weights/n.1", new(int64(86400))); err != nil {
+			t.Error(err)
+		}
+		if err := w.SetTTL(ctx, "tinker://s:train:0/sampler_weights/n.1", nil); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{`{"ttl_seconds":86400}`, `{"ttl_seconds":null}`}, w.bodies(path)); diff != "" {
+			t.Errorf("bodies (-want +got):\n%s", diff)
+		}
+		if got := w.requests(path)[0].method; got != http.MethodPut {
+			t.Errorf("method %s", got)
+		}
+		if err := w.SetTTL(ctx, "tinker://s:train:0/n", nil); CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+			t.Errorf("a path that is none: %v", err)
+		}
+	})
+}
+
+func TestDeleteCheckpoint(t *testing.T) {
+	cases := map[string]struct {
+		answers []answer
+		fails   Category
+	}{
+		"204 is a success":                     {answers: []answer{{status: http.StatusNoContent}}},
+		"404 is an error":                      {answers: []answer{status(404)}, fails: CategoryNotFound},
+		"404 after a lost answer is a success": {answers: []answer{{lost: true}, status(404)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				const path = "training_runs/r/checkpoints/weights/n"
+				w := watch(t, map[string][]answer{path: tc.answers})
+				if err := w.DeleteCheckpoint(ctx, "tinker://r/weights/n"); CategoryFrom(err) != tc.fails {
+					t.Errorf("DeleteCheckpoint = %v", err)
+				}
+				if e := w.requests(path)[0]; e.method != http.MethodDelete || e.body != "" {
+					t.Errorf("request %+v", e)
+				}
+			})
+		})
+	}
+}
+
+func TestArchive(t *testing.T) {
+	const path = "training_runs/r/checkpoints/weights/n/archive"
+	cases := map[string]struct {
+		archive, file []answer
+		fails         Category
+	}{
+		"An archive is where the redirect says": {
+			archive: []answer{{status: 302, header: map[string]string{"Location": "http://files.test/file?sig=1"}}}, file: []answer{ok("tar")},
+		},
+		"or where the body says": {archive: []answer{ok(`{"url":"/file","expires":"2026-08-01T12:15:00Z"}`)}, file: []answer{ok("tar")}},
+		"Packing is waited for": {
+			archive: []answer{status(503), status(503), ok(`{"url":"http://files.test/file"}`)}, file: []answer{ok("tar")},
+		},
+		"A file that is gone is an error":     {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{status(404)}, fails: CategoryNotFound},
+		"A lost file is an error":             {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{{lost: true}}, fails: CategoryUnreachable},
+		"A file of this machine is none":      {archive: []answer{ok(`{"url":"file:///etc/passwd"}`)}, fails: CategoryProtocol},
+		"An address that is none is an error": {archive: []answer{ok(`{"url":"http://h:x/"}`)}, fails: CategoryProtocol},
+		"An answer of no JSON is an error":    {archive: []answer{ok("tar")}, fails: CategoryProtocol},
+		"No endpoint is an error":             {archive: []answer{status(404)}, fails: CategoryNotFound},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{path: tc.archive, "/file": tc.file})
+				file, err := w.Archive(ctx, "tinker://r/weights/n")
+				if CategoryFrom(err) != tc.fails {
+					t.Fatalf("Archive = %v", err)
+				}
+				for _, e := range w.requests("/file") {
+					if e.header.Get(HeaderAPIKey) != "" {
+						t.Error("the key was sent to where the archive is")
+					}
+				}
+				if err != nil {
+					return
+				}
+				defer file.Close()
+				if got, err := io.ReadAll(file); string(got) != "tar" || err != nil {
+					t.Errorf("archive %q, %v", got, err)
+				}
+			})
+		})
+	}
+}
+
+func TestArchiveOfNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, nil)
+		if _, err := w.Archive(ctx, "weights/n"); CategoryFrom(err) != CategoryUser {
+			t.Errorf("Archive = %v", err)
+		}
+		if err := w.DeleteCheckpoint(ctx, "weights/n"); CategoryFrom(err) != CategoryUser {
+			t.Errorf("DeleteCheckpoint = %v", err)
+		}
+	})
+}

@@ -1,0 +1,149 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// SampleRequest is the body of POST asample. (SamplingSession, SeqID) names the request: posted again, it
+// is answered with the samples that were drawn the first time. Decoding fills in one sample.
+type SampleRequest struct {
+	NumSamples      int            `json:"num_samples"`
+	Prompt          ModelInput     `json:"prompt"`
+	SamplingParams  SamplingParams `json:"sampling_params"`
+	SamplingSession string         `json:"sampling_session_id,omitempty"`
+	// SeqID is any number of 63 bits, unique within the session; nil where the body has none.
+	SeqID     *int64 `json:"seq_id,omitempty"`
+	BaseModel string `json:"base_model,omitempty"`
+	ModelPath string `json:"model_path,omitempty"`
+	// PromptLogprobs asks for the log-probability of each token of the prompt.
+	PromptLogprobs bool `json:"prompt_logprobs"`
+	// TopkPromptLogprobs asks for so many alternatives to each token of the prompt.
+	TopkPromptLogprobs int `json:"topk_prompt_logprobs"`
+	// Type is filled in by the client.
+	Type string `json:"type"`
+}
+
+// UnmarshalJSON decodes over the defaults.
+func (r *SampleRequest) UnmarshalJSON(data []byte) error {
+	type plain SampleRequest
+	decoded := plain{NumSamples: 1, SamplingParams: DefaultSampling()}
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	*r = SampleRequest(decoded)
+	return nil
+}
+
+// SamplingParams is how tokens are drawn. All but the optional ones are sent as they are, so start from
+// DefaultSampling; decoding does too.
+type SamplingParams struct {
+	// MaxTokens to draw; nil fills the context window.
+	MaxTokens *int   `json:"max_tokens,omitempty"`
+	Seed      *int64 `json:"seed,omitempty"`
+	// Stop ends a sample; the stop token or string is part of it.
+	Stop        Stop    `json:"stop,omitzero"`
+	Temperature float64 `json:"temperature"`
+	// TopK is -1 for all tokens.
+	TopK int     `json:"top_k"`
+	TopP float64 `json:"top_p"`
+}
+
+// DefaultSampling returns temperature 1 over all tokens.
+func DefaultSampling() SamplingParams {
+	return SamplingParams{Temperature: 1, TopK: -1, TopP: 1}
+}
+
+// UnmarshalJSON decodes over the defaults.
+func (p *SamplingParams) UnmarshalJSON(data []byte) error {
+	type plain SamplingParams
+	decoded := plain(DefaultSampling())
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	*p = SamplingParams(decoded)
+	return nil
+}
+
+// Stop is a list of strings or of token ids, never of both. In JSON it is a list; a single string is
+// taken as well.
+type Stop struct {
+	Strings []string
+	Tokens  []int32
+}
+
+// IsZero says that nothing but the length ends a sample.
+func (s Stop) IsZero() bool { return len(s.Strings) == 0 && len(s.Tokens) == 0 }
+
+// MarshalJSON gives the list; an error if there are both kinds.
+func (s Stop) MarshalJSON() ([]byte, error) {
+	if len(s.Strings) > 0 && len(s.Tokens) > 0 {
+		return nil, fmt.Errorf("stop has both strings and tokens")
+	}
+	if len(s.Tokens) > 0 {
+		return json.Marshal(s.Tokens)
+	}
+	return json.Marshal(s.Strings)
+}
+
+// UnmarshalJSON takes null, a string, or a list of strings or of token ids.
+func (s *Stop) UnmarshalJSON(data []byte) error {
+	var one *string
+	if json.Unmarshal(data, &one) == nil {
+		*s = Stop{}
+		if one != nil {
+			s.Strings = []string{*one}
+		}
+		return nil
+	}
+	var strings []string
+	if json.Unmarshal(data, &strings) == nil {
+		*s = Stop{Strings: strings}
+		return nil
+	}
+	var tokens []int32
+	if err := json.Unmarshal(data, &tokens); err != nil {
+		return fmt.Errorf("stop is neither a string nor a list of strings or token ids: %w", err)
+	}
+	*s = Stop{Tokens: tokens}
+	return nil
+}
+
+// StopReason says why a sample ended.
+type StopReason string
+
+// The reasons.
+const (
+	StopReasonStop   StopReason = "stop"
+	StopReasonLength StopReason = "length"
+)
+
+// SampleResult is the result of asample.
+type SampleResult struct {
+	Sequences []SampledSequence
+	// PromptLogprobs has an entry for each token of the prompt, NaN where there is none (the first token);
+	// nil unless asked for.
+	PromptLogprobs []float32
+	// TopkPromptLogprobs has a row for each token of the prompt, the likeliest first, nil where there is
+	// none; nil unless asked for.
+	TopkPromptLogprobs [][]TokenLogprob
+	// PromptCacheHitTokens is how much of the prompt the server had in its cache.
+	PromptCacheHitTokens int
+}
+
+// SampledSequence is one sample.
+type SampledSequence struct {
+	StopReason StopReason
+	Tokens     []int32
+	// Logprobs has an entry for each token; nil if the server gave none.
+	Logprobs []float32
+}
+
+// TokenLogprob is a token and its log-probability.
+type TokenLogprob struct {
+	Token   int32
+	Logprob float32
+}

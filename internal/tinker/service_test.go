@@ -1,0 +1,252 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestCreateSession(t *testing.T) {
+	cases := map[string]struct {
+		request SessionRequest
+		body    string
+		answer  answer
+		want    string
+		fails   Category
+	}{
+		"Lists and objects are sent even if empty": {
+			body:   `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
+			answer: ok(`{"type":"create_session","session_id":"s","info_message":null}`), want: "s",
+		},
+		"What is noted is sent": {
+			request: SessionRequest{Tags: []string{"a"}, UserMetadata: map[string]string{"k": "v"}, ProjectID: "p"},
+			body:    `{"tags":["a"],"user_metadata":{"k":"v"},"sdk_version":"0.25.0","project_id":"p","type":"create_session"}`,
+			answer:  ok(`{"session_id":"s"}`), want: "s",
+		},
+		"An answer without an id breaks the protocol": {
+			body:   `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
+			answer: ok("{}"), fails: CategoryProtocol,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"create_session": {tc.answer}})
+				got, err := w.CreateSession(ctx, tc.request)
+				if got != tc.want || CategoryFrom(err) != tc.fails {
+					t.Errorf("CreateSession = %q, %v", got, err)
+				}
+				if diff := cmp.Diff([]string{tc.body}, w.bodies("create_session")); diff != "" {
+					t.Errorf("body (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	beat := ok(`{"type":"session_heartbeat"}`)
+	cases := map[string]struct {
+		beats  []answer
+		length time.Duration
+		at     []time.Duration
+		lost   Category
+		warned bool
+	}{
+		"A heartbeat goes out every ten seconds": {
+			beats: []answer{beat}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
+		},
+		"Failures are no reason to stop, and none is repeated at once": {
+			beats: []answer{status(500), {lost: true}, {hold: time.Hour}, status(401), beat}, length: 65 * time.Second,
+			at: ms(10000, 20000, 30000, 50000, 60000),
+		},
+		"A session that is gone is told": {
+			beats: []answer{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: CategoryNotFound,
+		},
+		"So is one that was finished": {
+			beats: []answer{status(410)}, length: time.Minute, at: ms(10000), lost: CategoryPromiseLost,
+		},
+		"Two minutes of failures are worth a warning": {
+			beats: []answer{status(500)}, length: 125 * time.Second, warned: true,
+			at: ms(10000, 20000, 30000, 40000, 50000, 60000, 70000, 80000, 90000, 100000, 110000, 120000),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"session_heartbeat": tc.beats})
+				ctx, cancel := context.WithTimeout(ctx, tc.length)
+				defer cancel()
+				var lost error
+				w.KeepAlive(ctx, "s", func(err error) { lost = err })
+				if CategoryFrom(lost) != tc.lost {
+					t.Errorf("lost = %v", lost)
+				}
+				if diff := cmp.Diff(tc.at, w.times("session_heartbeat")); diff != "" {
+					t.Errorf("times (-want +got):\n%s", diff)
+				}
+				if got := w.bodies("session_heartbeat")[0]; got != `{"session_id":"s","type":"session_heartbeat"}` {
+					t.Errorf("body %s", got)
+				}
+				if (w.logged.Len() > 0) != tc.warned {
+					t.Errorf("log %s", w.logged)
+				}
+			})
+		})
+	}
+}
+
+func TestHeartbeatToNobody(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{"client/config": {status(404)}, "session_heartbeat": {status(404)}})
+		if err := w.Heartbeat(ctx, "s"); CategoryFrom(err) != CategoryNotFound {
+			t.Errorf("Heartbeat = %v", err)
+		}
+		w.KeepAlive(ctx, "s", nil)
+	})
+}
+
+func TestCreateSamplingSession(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{
+			"create_sampling_session": {{lost: true}, ok(`{"sampling_session_id":"s:sample:7"}`), ok("{}"), status(404)},
+		})
+		got, err := w.CreateSamplingSession(ctx, "s", 7, "tinker://r/sampler_weights/n", "")
+		if got != "s:sample:7" || err != nil {
+			t.Errorf("CreateSamplingSession = %q, %v", got, err)
+		}
+		body := `{"session_id":"s","sampling_session_seq_id":7,"model_path":"tinker://r/sampler_weights/n","type":"create_sampling_session"}`
+		if diff := cmp.Diff([]string{body, body}, w.bodies("create_sampling_session")); diff != "" {
+			t.Errorf("bodies (-want +got):\n%s", diff)
+		}
+		for _, want := range []Category{CategoryProtocol, CategoryNotFound} {
+			if _, err := w.CreateSamplingSession(ctx, "s", 8, "", "base"); CategoryFrom(err) != want {
+				t.Errorf("CreateSamplingSession = %v, want %s", err, want)
+			}
+		}
+	})
+}
+
+func TestModelInfo(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, map[string][]answer{"get_info": {ok(
+			`{"type":"get_info","model_id":"m","is_lora":true,"lora_rank":8,"model_name":"b","model_data":{"arch":"a","model_name":"b","tokenizer_id":"t"}}`,
+		)}})
+		got, err := w.ModelInfo(ctx, "m")
+		want := ModelInfo{
+			Type: TypeGetInfo, ModelID: "m", IsLora: new(true), LoraRank: new(8), ModelName: "b",
+			ModelData: ModelData{Arch: "a", ModelName: "b", TokenizerID: "t"},
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("ModelInfo: %v, (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+// sampleAnswer is a result of n samples and the log-probabilities of a prompt.
+func sampleAnswer(t *testing.T, n int, prompt []float32) answer {
+	t.Helper()
+	r := SampleResult{PromptLogprobs: prompt}
+	for range n {
+		r.Sequences = append(r.Sequences, SampledSequence{StopReason: StopReasonStop, Tokens: []int32{5}, Logprobs: []float32{-1}})
+	}
+	body, err := EncodeSample(r)
+	return protobufAnswer(t, body, err)
+}
+
+func TestSample(t *testing.T) {
+	const body = `{"num_samples":2,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1,2,3]}]},` +
+		`"sampling_params":{"max_tokens":16,"seed":7,"stop":["\n"],"temperature":1,"top_k":-1,"top_p":1},` +
+		`"sampling_session_id":"s:sample:0","seq_id":9007199254740993,"prompt_logprobs":false,"topk_prompt_logprobs":0,"type":"sample"}`
+	cases := map[string]struct {
+		submits, polls []answer
+		fails          Category
+		told           []string
+	}{
+		"Samples are drawn": {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 2, nil)}},
+		"A throttled submit goes out under its own number, and is told": {
+			submits: []answer{status(429), status(429), ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 2, nil)},
+			told: []string{"asample throttled", "asample throttled", "asample throttled over"},
+		},
+		"A lost promise is the caller's to ask for anew": {
+			submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{status(410)}, fails: CategoryPromiseLost,
+		},
+		"A session that is gone is final":                    {submits: []answer{status(404)}, fails: CategoryNotFound},
+		"Another number of samples breaks the protocol":      {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 1, nil)}, fails: CategoryProtocol},
+		"An answer without a request id breaks the protocol": {submits: []answer{ok(`{}`)}, fails: CategoryProtocol},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"asample": tc.submits, "retrieve_future": tc.polls})
+				params := DefaultSampling()
+				params.MaxTokens, params.Seed, params.Stop = new(16), new(int64(7)), Stop{Strings: []string{"\n"}}
+				got, err := w.Sample(ctx, SampleRequest{
+					NumSamples: 2, Prompt: Text([]int32{1, 2, 3}), SamplingParams: params,
+					SamplingSession: "s:sample:0", SeqID: new(int64(1)<<53 + 1),
+				})
+				if CategoryFrom(err) != tc.fails {
+					t.Errorf("Sample = %v, %v", got, err)
+				}
+				if err == nil && len(got.Sequences) != 2 {
+					t.Errorf("Sample = %v", got)
+				}
+				for _, e := range w.requests("asample") {
+					if e.body != body || e.header.Get("X-Tinker-Sampling-Backpressure") != "1" {
+						t.Errorf("submit %+v", e)
+					}
+				}
+				if diff := cmp.Diff(tc.told, w.told()); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestSampleThatCannotBeEncoded(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := watch(t, nil)
+		params := SamplingParams{Stop: Stop{Strings: []string{"a"}, Tokens: []int32{1}}}
+		if _, err := w.Sample(ctx, SampleRequest{SamplingParams: params}); CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+			t.Errorf("Sample = %v", err)
+		}
+	})
+}
+
+func TestComputeLogprobs(t *testing.T) {
+	nan := float32(math.NaN())
+	cases := map[string]struct {
+		poll  answer
+		want  []float32
+		fails Category
+	}{
+		"There is one for each token, the first of them none": {poll: sampleAnswer(t, 1, []float32{nan, -2}), want: []float32{nan, -2}},
+		"One too few breaks the protocol":                     {poll: sampleAnswer(t, 1, []float32{-2}), fails: CategoryProtocol},
+		"A failure is an error":                               {poll: ok(`{"error":"x","category":"user"}`), fails: CategoryUser},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := watch(t, map[string][]answer{"asample": {ok(`{"request_id":"r"}`)}, "retrieve_future": {tc.poll}})
+				got, err := w.ComputeLogprobs(ctx, "s:sample:0", 3, []int32{1, 2})
+				if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); diff != "" || CategoryFrom(err) != tc.fails {
+					t.Errorf("ComputeLogprobs: %v, (-want +got):\n%s", err, diff)
+				}
+				body := `{"num_samples":1,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1,2]}]},` +
+					`"sampling_params":{"max_tokens":1,"temperature":1,"top_k":-1,"top_p":1},` +
+					`"sampling_session_id":"s:sample:0","seq_id":3,"prompt_logprobs":true,"topk_prompt_logprobs":0,"type":"sample"}`
+				if diff := cmp.Diff([]string{body}, w.bodies("asample")); diff != "" {
+					t.Errorf("body (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,286 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker_test
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"math"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// simulated is the real simulator behind a real socket, with a client that exchanges its key for a JWT,
+// compresses, and sends two datums a chunk.
+type simulated struct {
+	*tinker.Client
+	session string
+}
+
+func simulate(t *testing.T) simulated {
+	t.Helper()
+	config := tinker.DefaultServerConfig()
+	config.PJWTAuthEnabled, config.CompressForwardBackward, config.MaxChunkLen = true, true, 2
+	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), Config: &config, MetadataBytes: 64, PollPatience: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() {
+		sim.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	client, err := tinker.NewClient(tinker.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := client.CreateSession(t.Context(), tinker.SessionRequest{Tags: []string{"test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return simulated{client, session}
+}
+
+func (s simulated) model(t *testing.T, seq int) *tinker.Model {
+	t.Helper()
+	lora := tinker.DefaultLora()
+	lora.Rank, lora.Seed = 8, new(int64(7))
+	model, err := s.CreateModel(t.Context(), tinker.CreateModelRequest{
+		Session: s.session, ModelSeq: seq, BaseModel: tinkersim.ModelName, Lora: lora, UserMetadata: tinker.Metadata{"run": "r", "attempt": "2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
+}
+
+func wait[T any](t *testing.T, future *tinker.Future[T], err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := future.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// lessons are datums of different lengths, of which each token is to be followed by the next.
+func lessons() []tinker.Datum {
+	var data []tinker.Datum
+	for n := range 5 {
+		tokens := []int32{1, 2, 3, 4, 5, 6}[:n+2]
+		targets := make([]int64, len(tokens))
+		weights := make([]float32, len(tokens))
+		for i, token := range tokens {
+			targets[i], weights[i] = int64(token)+1, 1
+		}
+		data = append(data, tinker.Datum{
+			ModelInput:   tinker.Text(tokens),
+			LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets), tinker.InputWeights: tinker.Floats(weights)},
+		})
+	}
+	return data
+}
+
+var imitation = tinker.Loss{Name: "cross_entropy"}
+
+// train makes a step and returns its result.
+func train(t *testing.T, m *tinker.Model) tinker.ForwardBackwardResult {
+	t.Helper()
+	forward, err := m.ForwardBackward(t.Context(), lessons(), imitation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := m.OptimStep(t.Context(), tinker.AdamParams{LearningRate: 1e-2, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8})
+	result := wait(t, forward, nil)
+	wait(t, step, err)
+	return result
+}
+
+func TestSimulatorTrains(t *testing.T) {
+	s := simulate(t)
+	ctx := t.Context()
+	capabilities, err := s.Capabilities(ctx)
+	if err != nil || !slices.ContainsFunc(capabilities.SupportedModels, func(m tinker.SupportedModel) bool { return m.ModelName == tinkersim.ModelName }) {
+		t.Errorf("Capabilities = %v, %v", capabilities, err)
+	}
+	m := s.model(t, 0)
+	first := train(t, m)
+	forward, err := m.Forward(ctx, lessons(), imitation)
+	second := wait(t, forward, err)
+	if len(first.LossFnOutputs) != 5 || !(second.Metrics["loss:sum"] < first.Metrics["loss:sum"]) {
+		t.Errorf("%d outputs, losses %v and %v", len(first.LossFnOutputs), first.Metrics, second.Metrics)
+	}
+	for i, output := range first.LossFnOutputs {
+		if got := output[tinker.InputLogprobs]; len(got.Float) != i+2 {
+			t.Errorf("datum %d has log-probabilities %v", i, got)
+		}
+	}
+	saving, err := m.SaveState(ctx, tinker.SaveRequest{Name: "one"})
+	state := wait(t, saving, err).Path
+	if want := (tinker.Path{Run: m.ID(), Kind: tinker.KindState, Name: "one"}).String(); state != want {
+		t.Errorf("saved at %s, want %s", state, want)
+	}
+	again, err := m.SaveState(ctx, tinker.SaveRequest{Name: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Wait(ctx); tinker.CategoryFrom(err) != tinker.CategoryExists {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	third := train(t, m)
+
+	info, err := s.WeightsInfo(ctx, state)
+	if err != nil || info.BaseModel != tinkersim.ModelName || *info.LoraRank != 8 {
+		t.Errorf("WeightsInfo = %v, %v", info, err)
+	}
+	resumed := s.model(t, 1)
+	loading, err := resumed.LoadState(ctx, state, true)
+	wait(t, loading, err)
+	if diff := cmp.Diff(third, train(t, resumed)); diff != "" {
+		t.Errorf("a resumed step differs (-want +got):\n%s", diff)
+	}
+	if err := resumed.Unload(ctx); err != nil && !errors.Is(err, tinker.ErrUnsupported) {
+		t.Errorf("Unload: %v", err)
+	}
+	if _, err := resumed.OptimStep(ctx, tinker.DefaultAdam()); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+		t.Errorf("a step of a model that is gone: %v", err)
+	}
+}
+
+func TestSimulatorSamples(t *testing.T) {
+	s := simulate(t)
+	ctx := t.Context()
+	if err := s.Heartbeat(ctx, s.session); err != nil {
+		t.Error(err)
+	}
+	if err := s.Heartbeat(ctx, "nobody"); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+		t.Errorf("a session that is none: %v", err)
+	}
+	m := s.model(t, 0)
+	saving, err := m.SaveSampler(ctx, tinker.SaveRequest{Name: "v0", TTLSeconds: 3600})
+	sampler := wait(t, saving, err).Path
+	session, err := s.CreateSamplingSession(ctx, s.session, 1<<47, sampler, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := func(seq int64) tinker.SampleResult {
+		params := tinker.DefaultSampling()
+		params.MaxTokens, params.Seed = new(12), new(int64(5))
+		result, err := s.Sample(ctx, tinker.SampleRequest{
+			NumSamples: 2, Prompt: tinker.Text([]int32{49, 43, 50, 61}), SamplingParams: params, SamplingSession: session, SeqID: &seq,
+			PromptLogprobs: true, TopkPromptLogprobs: 3,
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return result
+	}
+	want := draw(1 << 62)
+	if len(want.Sequences) != 2 || len(want.PromptLogprobs) != 4 || len(want.TopkPromptLogprobs) != 4 || want.TopkPromptLogprobs[0] != nil {
+		t.Fatalf("samples %+v", want)
+	}
+	var wg sync.WaitGroup
+	for seq := range int64(20) {
+		wg.Go(func() {
+			if diff := cmp.Diff(want.Sequences, draw(seq).Sequences); diff != "" {
+				t.Errorf("the same seed drew other tokens (-want +got):\n%s", diff)
+			}
+		})
+	}
+	wg.Wait()
+	logprobs, err := s.ComputeLogprobs(ctx, session, 99, []int32{49, 43, 50, 61})
+	if err != nil || !math.IsNaN(float64(logprobs[0])) || !cmp.Equal(logprobs[1:], want.PromptLogprobs[1:]) {
+		t.Errorf("ComputeLogprobs = %v, %v, want %v", logprobs, err, want.PromptLogprobs)
+	}
+	if _, err := s.ComputeLogprobs(ctx, "nobody", 1, []int32{1}); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+		t.Errorf("a sampling session that is none: %v", err)
+	}
+}
+
+func TestSimulatorListings(t *testing.T) {
+	s := simulate(t)
+	ctx := t.Context()
+	m := s.model(t, 3)
+	var paths []string
+	for _, name := range []string{"a", "b", "c"} {
+		saving, err := m.SaveState(ctx, tinker.SaveRequest{Name: name})
+		paths = append(paths, wait(t, saving, err).Path)
+	}
+	listed := func() []string {
+		var out []string
+		for checkpoint, err := range s.Checkpoints(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, checkpoint.TinkerPath)
+		}
+		slices.Sort(out)
+		return out
+	}
+	if diff := cmp.Diff(paths, listed()); diff != "" {
+		t.Errorf("checkpoints (-want +got):\n%s", diff)
+	}
+	for run, err := range s.TrainingRuns(ctx) {
+		if err != nil || run.TrainingRunID != m.ID() || run.UserMetadata["attempt"] != "2" {
+			t.Errorf("run %+v, %v", run, err)
+		}
+	}
+	if err := s.SetTTL(ctx, paths[0], new(int64(3600))); err != nil {
+		t.Error(err)
+	}
+	checkpoints, err := s.RunCheckpoints(ctx, m.ID())
+	if err != nil || len(checkpoints) != 3 {
+		t.Fatalf("RunCheckpoints = %v, %v", checkpoints, err)
+	}
+	for _, checkpoint := range checkpoints {
+		if (checkpoint.ExpiresAt != nil) != (checkpoint.TinkerPath == paths[0]) {
+			t.Errorf("checkpoint %+v", checkpoint)
+		}
+	}
+	checkArchive(t, s, paths[1])
+	if err := s.DeleteCheckpoint(ctx, paths[1]); err != nil {
+		t.Error(err)
+	}
+	if err := s.DeleteCheckpoint(ctx, paths[1]); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+		t.Errorf("a checkpoint that is gone: %v", err)
+	}
+	if diff := cmp.Diff([]string{paths[0], paths[2]}, listed()); diff != "" {
+		t.Errorf("checkpoints after a deletion (-want +got):\n%s", diff)
+	}
+}
+
+// checkArchive reads the archive of a state to its end.
+func checkArchive(t *testing.T, s simulated, path string) {
+	t.Helper()
+	file, err := s.Archive(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	files := 0
+	for archive := tar.NewReader(file); ; files++ {
+		if _, err := archive.Next(); err != nil {
+			if err != io.EOF {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if files == 0 {
+		t.Error("the archive is empty")
+	}
+}

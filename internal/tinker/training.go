@@ -1,0 +1,200 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import "encoding/json"
+
+// LoraConfig is the adapter that a model trains. Decoding fills in true for what is left out.
+type LoraConfig struct {
+	Rank         int    `json:"rank"`
+	Seed         *int64 `json:"seed,omitempty"`
+	TrainUnembed bool   `json:"train_unembed"`
+	TrainMLP     bool   `json:"train_mlp"`
+	TrainAttn    bool   `json:"train_attn"`
+}
+
+// DefaultLora returns rank 32 on every kind of layer.
+func DefaultLora() LoraConfig {
+	return LoraConfig{Rank: 32, TrainUnembed: true, TrainMLP: true, TrainAttn: true}
+}
+
+// UnmarshalJSON decodes over the defaults.
+func (c *LoraConfig) UnmarshalJSON(data []byte) error {
+	type plain LoraConfig
+	decoded := plain(DefaultLora())
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	*c = LoraConfig(decoded)
+	return nil
+}
+
+// CreateModelRequest is the body of POST create_model. (Session, ModelSeq) names the model: posted again,
+// it is the same one.
+type CreateModelRequest struct {
+	Session      string   `json:"session_id"`
+	ModelSeq     int      `json:"model_seq_id"`
+	BaseModel    string   `json:"base_model"`
+	UserMetadata Metadata `json:"user_metadata,omitempty"`
+	// Lora is all zero when the body has none.
+	Lora LoraConfig `json:"lora_config,omitzero"`
+	// Type is filled in by the client.
+	Type string `json:"type"`
+}
+
+// CreateModelResult is the result of create_model.
+type CreateModelResult struct {
+	ModelID string `json:"model_id"`
+	Type    string `json:"type,omitempty"`
+}
+
+// ModelRequest is the body of POST unload_model and of POST get_info.
+type ModelRequest struct {
+	ModelID string `json:"model_id"`
+	Type    string `json:"type"`
+}
+
+// UnloadModelResult is the result of unload_model.
+type UnloadModelResult struct {
+	ModelID string `json:"model_id"`
+	Type    string `json:"type,omitempty"`
+}
+
+// ModelInfo is the answer of POST get_info.
+type ModelInfo struct {
+	Type      string    `json:"type,omitempty"`
+	ModelID   string    `json:"model_id"`
+	IsLora    *bool     `json:"is_lora,omitempty"`
+	LoraRank  *int      `json:"lora_rank,omitempty"`
+	ModelName string    `json:"model_name,omitempty"`
+	ModelData ModelData `json:"model_data"`
+}
+
+// ModelData describes the base model.
+type ModelData struct {
+	Arch        string `json:"arch,omitempty"`
+	ModelName   string `json:"model_name,omitempty"`
+	TokenizerID string `json:"tokenizer_id,omitempty"`
+}
+
+// AdamParams are the settings of one optimizer step (AdamW). All are always sent; decoding fills in the
+// protocol's defaults.
+type AdamParams struct {
+	LearningRate float64 `json:"learning_rate"`
+	Beta1        float64 `json:"beta1"`
+	Beta2        float64 `json:"beta2"`
+	Eps          float64 `json:"eps"`
+	WeightDecay  float64 `json:"weight_decay"`
+	// GradClipNorm scales the gradient down to this norm; 0 is off.
+	GradClipNorm float64 `json:"grad_clip_norm"`
+}
+
+// DefaultAdam returns the protocol's defaults.
+func DefaultAdam() AdamParams {
+	return AdamParams{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}
+}
+
+// UnmarshalJSON decodes over the defaults.
+func (p *AdamParams) UnmarshalJSON(data []byte) error {
+	type plain AdamParams
+	decoded := plain(DefaultAdam())
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	*p = AdamParams(decoded)
+	return nil
+}
+
+// OptimStepRequest is the body of POST optim_step.
+type OptimStepRequest struct {
+	AdamParams AdamParams `json:"adam_params"`
+	ModelID    string     `json:"model_id"`
+	SeqID      int64      `json:"seq_id"`
+	Type       string     `json:"type"`
+}
+
+// OptimStepResult is the result of optim_step. Its metrics have free names and may be missing.
+type OptimStepResult struct {
+	Metrics map[string]float64 `json:"metrics"`
+}
+
+// UnmarshalJSON leaves metrics out that are null, which is how servers spell NaN.
+func (r *OptimStepResult) UnmarshalJSON(data []byte) error {
+	var wire struct {
+		Metrics map[string]*float64 `json:"metrics"`
+	}
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return err
+	}
+	*r = OptimStepResult{}
+	for name, value := range wire.Metrics {
+		if value == nil {
+			continue
+		}
+		if r.Metrics == nil {
+			r.Metrics = map[string]float64{}
+		}
+		r.Metrics[name] = *value
+	}
+	return nil
+}
+
+// SaveWeightsRequest is the body of POST save_weights.
+type SaveWeightsRequest struct {
+	ModelID string `json:"model_id"`
+	// Path is a bare name; empty leaves the name to the server.
+	Path  string `json:"path,omitempty"`
+	SeqID int64  `json:"seq_id"`
+	// TTLSeconds is nil for ever.
+	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
+	Overwrite  bool   `json:"overwrite"`
+	Type       string `json:"type"`
+}
+
+// SaveSamplerRequest is the body of POST save_weights_for_sampler: exactly one of Path and
+// SamplingSessionSeq is set.
+type SaveSamplerRequest struct {
+	ModelID string `json:"model_id"`
+	// Path is a bare name.
+	Path string `json:"path,omitempty"`
+	// SamplingSessionSeq asks for an ephemeral sampling session. This client never does.
+	SamplingSessionSeq *int64 `json:"sampling_session_seq_id,omitempty"`
+	SeqID              int64  `json:"seq_id"`
+	// TTLSeconds is nil for ever.
+	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
+	Type       string `json:"type"`
+}
+
+// SaveResult is the result of both saves.
+type SaveResult struct {
+	// Path is tinker://RUN/weights/NAME or tinker://RUN/sampler_weights/NAME.
+	Path string `json:"path,omitempty"`
+	// SamplingSession is set for an ephemeral save alone.
+	SamplingSession string `json:"sampling_session_id,omitempty"`
+	Type            string `json:"type,omitempty"`
+}
+
+// LoadWeightsRequest is the body of POST load_weights. With ModelID and SeqID it loads into a model; with
+// Session and ModelSeq it also creates the model, which servers allow by a flag of their configuration.
+type LoadWeightsRequest struct {
+	ModelID string `json:"model_id,omitempty"`
+	SeqID   int64  `json:"seq_id,omitempty"`
+	// Path is tinker://RUN/weights/NAME.
+	Path string `json:"path"`
+	// Optimizer restores the optimizer's state as well.
+	Optimizer    bool     `json:"optimizer"`
+	Session      string   `json:"session_id,omitempty"`
+	ModelSeq     *int     `json:"model_seq_id,omitempty"`
+	BaseModel    string   `json:"base_model,omitempty"`
+	UserMetadata Metadata `json:"user_metadata,omitempty"`
+	AccessToken  string   `json:"weights_access_token,omitempty"`
+	Type         string   `json:"type"`
+}
+
+// LoadResult is the result of load_weights.
+type LoadResult struct {
+	Path    string `json:"path,omitempty"`
+	ModelID string `json:"model_id,omitempty"`
+	Type    string `json:"type,omitempty"`
+}

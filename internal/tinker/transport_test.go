@@ -1,0 +1,138 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// longPolls is a server over real sockets: it accepts optim_step, and holds every poll until it is let go.
+type longPolls struct {
+	release chan struct{}
+	waiting atomic.Int64
+	protos  sync.Map
+}
+
+func (s *longPolls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.protos.Store(r.Proto, true)
+	answers := map[string]string{
+		"client/config": "{}", "create_model": `{"request_id":"new"}`, "optim_step": `{"request_id":"r"}`,
+	}
+	path := strings.TrimPrefix(r.URL.Path, apiPrefix)
+	w.Header().Set("Content-Type", ContentJSON)
+	if path != "retrieve_future" {
+		io.WriteString(w, answers[path])
+		return
+	}
+	var poll RetrieveRequest
+	if err := json.NewDecoder(r.Body).Decode(&poll); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if poll.RequestID == "new" {
+		io.WriteString(w, `{"model_id":"m"}`)
+		return
+	}
+	s.waiting.Add(1)
+	select {
+	case <-s.release:
+	case <-r.Context().Done():
+	}
+	io.WriteString(w, "{}")
+}
+
+// eventually polls a condition for half a minute of real time.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s: not within half a minute", what)
+		}
+	}
+}
+
+// TestLongPollsOverSockets holds many polls at once, over plain HTTP and over TLS, then lets them go, and
+// looks for goroutines that stay.
+func TestLongPollsOverSockets(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tls   bool
+		proto string
+	}{
+		"HTTP/1.1 without TLS": {proto: "HTTP/1.1"},
+		"HTTP/2 with TLS":      {tls: true, proto: "HTTP/2.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			checkLongPolls(t, tc.tls, tc.proto)
+			eventually(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= before })
+		})
+	}
+}
+
+func checkLongPolls(t *testing.T, tls bool, proto string) {
+	const polls = 300
+	handler := &longPolls{release: make(chan struct{})}
+	server := httptest.NewUnstartedServer(handler)
+	transport := newTransport()
+	if tls {
+		server.EnableHTTP2 = true
+		server.StartTLS()
+		transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
+	} else {
+		server.Start()
+	}
+	defer server.Close()
+	defer transport.CloseIdleConnections()
+	client, err := NewClient(Config{BaseURL: server.URL, APIKey: testKey, HTTP: &http.Client{Transport: transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	model, err := client.CreateModel(ctx, CreateModelRequest{Session: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var futures []*Future[OptimStepResult]
+	for range polls {
+		futures = append(futures, submitted(model.OptimStep(ctx, DefaultAdam())))
+	}
+	eventually(t, "all polls are held", func() bool { return handler.waiting.Load() == polls })
+	close(handler.release)
+	for _, future := range futures {
+		if _, err := future.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := handler.protos.Load(proto); !ok {
+		t.Errorf("nothing came over %s", proto)
+	}
+}
+
+func TestDefaultTransport(t *testing.T) {
+	client, err := NewClient(Config{BaseURL: "https://server.test", APIKey: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, ok := client.files.Transport.(*http.Transport)
+	if !ok || !transport.ForceAttemptHTTP2 || transport.MaxIdleConnsPerHost < 1000 || transport.MaxIdleConns != 0 {
+		t.Errorf("transport %+v", transport)
+	}
+	if client.files.CheckRedirect != nil {
+		t.Error("archives may be redirected")
+	}
+}
