@@ -1,0 +1,172 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import "math"
+
+// Baseline is what is subtracted from a reward.
+type Baseline string
+
+// The baselines.
+const (
+	GroupMean    Baseline = "GroupMean"
+	LeaveOneOut  Baseline = "LeaveOneOut"
+	BatchMean    Baseline = "BatchMean"
+	BaselineNone Baseline = "None"
+)
+
+// Scale is what an advantage is divided by.
+type Scale string
+
+// The scales.
+const (
+	ScaleNone Scale = "None"
+	GroupStd  Scale = "GroupStd"
+	BatchStd  Scale = "BatchStd"
+)
+
+// Advantage is how rewards become advantages.
+type Advantage struct {
+	Baseline Baseline `json:"baseline"`
+	Scale    Scale    `json:"scale"`
+	// DDoF is what the standard deviation's divisor is less than the number of values: 0 or 1.
+	DDoF int `json:"ddof"`
+}
+
+// Advantages gives the advantage of each member, by group and place in Group.Members. Members that are not
+// usable, and groups that are tombstones, get zeros and count for no mean.
+//
+// A member's reward is first centred: GroupMean subtracts the mean of the group, LeaveOneOut the mean of
+// the others in it, BatchMean the mean over all groups, None nothing. Then GroupStd or BatchStd divides by
+// the standard deviation of what is left, over the group or over all groups, with the divisor n - DDoF.
+// Where all centred values are equal the deviation is 0 and a scale gives zeros; so does a deviation that
+// DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
+// does a member without others under LeaveOneOut. Sums are taken in float64 in the order of the groups,
+// results are rounded to float32.
+func Advantages(groups []Group, a Advantage) [][]float32 {
+	rewards := make([]cell, 0, len(groups))
+	for g, group := range groups {
+		for m, member := range group.Members {
+			if group.Outcome == Usable && member.Outcome == Usable {
+				rewards = append(rewards, cell{group: g, member: m, value: member.Reward})
+			}
+		}
+	}
+	centre(rewards, a.Baseline)
+	rescale(rewards, a)
+	out := make([][]float32, len(groups))
+	for g := range groups {
+		out[g] = make([]float32, len(groups[g].Members))
+	}
+	for _, c := range rewards {
+		out[c.group][c.member] = float32(c.value)
+	}
+	return out
+}
+
+// cell is a member's value on its way from reward to advantage.
+type cell struct {
+	group, member int
+	value         float64
+}
+
+func centre(cells []cell, baseline Baseline) {
+	switch baseline {
+	case GroupMean:
+		eachGroup(cells, subtractMean)
+	case LeaveOneOut:
+		eachGroup(cells, subtractOthers)
+	case BatchMean:
+		subtractMean(cells)
+	case BaselineNone:
+	}
+}
+
+func rescale(cells []cell, a Advantage) {
+	switch a.Scale {
+	case GroupStd:
+		eachGroup(cells, func(group []cell) { divideByDeviation(group, a.DDoF) })
+	case BatchStd:
+		divideByDeviation(cells, a.DDoF)
+	case ScaleNone:
+	}
+}
+
+// eachGroup calls f with the cells of one group after the other.
+func eachGroup(cells []cell, f func([]cell)) {
+	for start := 0; start < len(cells); {
+		end := start
+		for end < len(cells) && cells[end].group == cells[start].group {
+			end++
+		}
+		f(cells[start:end])
+		start = end
+	}
+}
+
+func subtractMean(cells []cell) {
+	baseline := mean(cells)
+	for i := range cells {
+		cells[i].value -= baseline
+	}
+}
+
+func subtractOthers(cells []cell) {
+	n := float64(len(cells))
+	subtractMean(cells)
+	if n == 1 {
+		return
+	}
+	for i := range cells {
+		cells[i].value *= n / (n - 1)
+	}
+}
+
+// mean is exact where all values are equal.
+func mean(cells []cell) float64 {
+	if isConstant(cells) {
+		if len(cells) == 0 {
+			return 0
+		}
+		return cells[0].value
+	}
+	sum := 0.0
+	for _, c := range cells {
+		sum += c.value
+	}
+	return sum / float64(len(cells))
+}
+
+func isConstant(cells []cell) bool {
+	for _, c := range cells {
+		if c.value != cells[0].value {
+			return false
+		}
+	}
+	return true
+}
+
+func divideByDeviation(cells []cell, ddof int) {
+	deviation := deviation(cells, ddof)
+	for i := range cells {
+		if deviation == 0 {
+			cells[i].value = 0
+			continue
+		}
+		cells[i].value /= deviation
+	}
+}
+
+// deviation is 0 where it is undefined.
+func deviation(cells []cell, ddof int) float64 {
+	if len(cells) <= ddof || isConstant(cells) {
+		return 0
+	}
+	centre, squares := mean(cells), 0.0
+	for _, c := range cells {
+		d := c.value - centre
+		squares += float64(d * d)
+	}
+	return math.Sqrt(squares / float64(len(cells)-ddof))
+}

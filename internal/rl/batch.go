@@ -1,0 +1,118 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+// Rules say which slots form the batch of a step.
+type Rules struct {
+	// TasksPerStep is G, the groups that a step wants.
+	TasksPerStep int
+	// Refill takes further slots in place of dropped groups, refillFactor*G slots in all; otherwise, and
+	// beyond that, the batch shrinks.
+	Refill bool
+	// Lag is L: step k trains on groups that version max(0, k-L) sampled.
+	Lag int
+	// Steps is how many there are in all.
+	Steps int64
+	// OldestVersion is the oldest that can still be sampled: 0, unless versions of the lag's window were
+	// lost for good. A step that wants an older one takes this one instead.
+	OldestVersion int64
+}
+
+// refillFactor bounds the slots of a step to so many times the groups that it wants.
+const refillFactor = 4
+
+// Position is where a run is: the first step that is not trained and the first slot that no step took.
+type Position struct {
+	Step, Cursor int64
+}
+
+// Known looks up what became of a slot that was played by a version; false while it is not known.
+type Known func(slot, version int64) (Outcome, bool)
+
+// Batch is what is known of the slots of a step.
+type Batch struct {
+	Step int64
+	// Version of the policy that samples the batch.
+	Version int64
+	// First slot of the batch, and Next, the first slot after it, as far as it is known. The batch has
+	// the slots from First to Next at least.
+	First, Next int64
+	// Certain says that Next is where the batch ends, whatever the outcomes of Missing will be.
+	Certain bool
+	// Members are the slots that are trained on, as far as they are known, in order.
+	Members []int64
+	// Missing are the slots of the batch whose outcome is not known, in order. All of them will be
+	// needed: they can be leased once Version can be sampled.
+	Missing []int64
+}
+
+// Decided says that the step can be trained: all outcomes of the batch are known. A decided batch may have
+// no member; the step then moves the lineage on and trains nothing.
+func (b Batch) Decided() bool { return b.Certain && len(b.Missing) == 0 }
+
+// End is the position after the batch, which has to be Certain.
+func (b Batch) End() Position { return Position{Step: b.Step + 1, Cursor: b.Next} }
+
+// Manifest lists the slots of a decided batch.
+func (b Batch) Manifest(lookup func(slot int64) (Outcome, Digest)) Manifest {
+	m := Manifest{Step: b.Step, Slots: make([]SlotDigest, 0, b.Next-b.First)}
+	for slot := b.First; slot < b.Next; slot++ {
+		outcome, digest := lookup(slot)
+		m.Slots = append(m.Slots, SlotDigest{Slot: slot, Digest: digest, Outcome: outcome})
+	}
+	return m
+}
+
+// VersionOf is the version that samples the groups of a step.
+func (r Rules) VersionOf(step int64) int64 {
+	return max(0, r.OldestVersion, step-int64(r.Lag))
+}
+
+// Plan lays out the batches from a position on, the one of the step in hand first, as far as their slots are
+// certain and versions up to newest can sample them. It takes nothing but the outcomes into account, so that
+// the batches are the same in whatever order those came to be known, and proposes no slot that a batch will
+// not take: once every batch before its own is certain to end where it does, a slot keeps its step, and
+// with it the version that has to sample it.
+//
+// The batch of a step takes slots in order until it has TasksPerStep groups that count or the limit of
+// slots is reached, be there members or not. A group that the endpoint refused (InvalidTokens) keeps its
+// place and is merely left out: that shows only when the step is trained, too late to move the slots behind
+// it to other steps.
+func (r Rules) Plan(at Position, newest int64, known Known) []Batch {
+	var batches []Batch
+	for at.Step < r.Steps && r.VersionOf(at.Step) <= newest {
+		batch := r.batch(at, known)
+		batches = append(batches, batch)
+		if !batch.Certain {
+			break
+		}
+		at = batch.End()
+	}
+	return batches
+}
+
+// batch lays out one batch. A slot belongs to it for certain as long as those before it could not fill it
+// even if every one that is not known yet turned out to count.
+func (r Rules) batch(at Position, known Known) Batch {
+	b := Batch{Step: at.Step, Version: r.VersionOf(at.Step), First: at.Cursor, Next: at.Cursor}
+	want, limit := int64(r.TasksPerStep), int64(r.TasksPerStep)
+	if r.Refill {
+		limit *= refillFactor
+	}
+	for places := int64(0); places < want && b.Next-b.First < limit; b.Next++ {
+		outcome, ok := known(b.Next, b.Version)
+		switch {
+		case !ok:
+			b.Missing = append(b.Missing, b.Next)
+			places++
+		case outcome == Usable:
+			b.Members = append(b.Members, b.Next)
+			places++
+		case outcome == InvalidTokens:
+			places++
+		}
+	}
+	b.Certain = len(b.Missing) == 0 || b.Next-b.First == limit
+	return b
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Transition is one turn of a trajectory: the whole prompt and the reply to it.
+type Transition struct {
+	Turn int
+	// Observation is the whole prompt of the turn, in tokens.
+	Observation []int32
+	// Action is the reply as it was sampled, and Logprobs those of its tokens.
+	Action   []int32
+	Logprobs []float32
+	// Masked keeps the reply out of the loss; it still is context of later turns.
+	Masked bool
+}
+
+// MergeTurns joins the turns of one trajectory into as few segments as hold them: AppendTurn for each turn,
+// then Trainable.
+func MergeTurns(role string, turns []Transition) ([]Segment, error) {
+	var segments []Segment
+	for _, t := range turns {
+		var err error
+		if segments, err = AppendTurn(segments, role, t); err != nil {
+			return nil, err
+		}
+	}
+	return Trainable(segments), nil
+}
+
+// AppendTurn adds the next turn of a trajectory to its segments, which it takes over: a turn whose
+// observation begins with all tokens of the last segment extends it, any other begins a new one. Tokens are
+// compared, not messages, since what is rendered anew may differ from what was sampled. It fails when a
+// reply has not one log-prob a token, or nothing to follow on.
+func AppendTurn(segments []Segment, role string, t Transition) ([]Segment, error) {
+	if len(t.Action) != len(t.Logprobs) {
+		return nil, fmt.Errorf("merging turn %d: %d log-probs for %d tokens", t.Turn, len(t.Logprobs), len(t.Action))
+	}
+	if len(t.Observation) == 0 {
+		return nil, fmt.Errorf("merging turn %d: the prompt is empty", t.Turn)
+	}
+	last := len(segments) - 1
+	if last < 0 || !hasPrefix(t.Observation, segments[last].Tokens) {
+		return append(segments, Segment{Role: role, Turn: t.Turn}.extend(t)), nil
+	}
+	segments[last] = segments[last].extend(t)
+	return segments, nil
+}
+
+// Trainable gives the segments that have a token to train on.
+func Trainable(segments []Segment) []Segment {
+	return slices.DeleteFunc(segments, func(s Segment) bool { return !slices.Contains(s.Actions, true) })
+}
+
+func hasPrefix(tokens, prefix []int32) bool {
+	return len(tokens) >= len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
+}
+
+// extend appends what the observation has beyond the segment, then the reply.
+func (s Segment) extend(t Transition) Segment {
+	delta := t.Observation[len(s.Tokens):]
+	s.Tokens = append(s.Tokens, delta...)
+	s.Actions = append(s.Actions, make([]bool, len(delta))...)
+	s.Logprobs = append(s.Logprobs, make([]float32, len(delta))...)
+	s.Tokens = append(s.Tokens, t.Action...)
+	for _, logprob := range t.Logprobs {
+		if t.Masked {
+			logprob = 0
+		}
+		s.Actions = append(s.Actions, !t.Masked)
+		s.Logprobs = append(s.Logprobs, logprob)
+	}
+	return s
+}
+
+// Datum is a segment as the loss takes it: shifted by one, so that Targets[i] is the token that follows
+// Tokens[i], and the other slices speak of the target. All slices have the same length.
+type Datum struct {
+	// Slot, Member (its place in Group.Members) and Segment say where it comes from.
+	Slot            int64
+	Member, Segment int
+	Tokens, Targets []int32
+	// Logprobs under the sampling policy and Advantages; 0 where the target is no action.
+	Logprobs, Advantages []float32
+	// Mask marks actions. It stays with the client: no loss takes it.
+	Mask []bool
+	// ReferenceLogprobs is nil without a KL penalty.
+	ReferenceLogprobs []float32
+}
+
+// NewDatum shifts a valid segment.
+func NewDatum(s Segment, advantage float32) Datum {
+	d := Datum{
+		Tokens: s.Tokens[:len(s.Tokens)-1], Targets: s.Tokens[1:],
+		Logprobs: s.Logprobs[1:], Mask: s.Actions[1:],
+		Advantages: make([]float32, len(s.Tokens)-1),
+	}
+	for i, action := range d.Mask {
+		if action {
+			d.Advantages[i] = advantage
+		}
+	}
+	if s.ReferenceLogprobs != nil {
+		d.ReferenceLogprobs = s.ReferenceLogprobs[1:]
+	}
+	return d
+}
+
+// Datums turns the segments of usable members into training data, in the order of groups, members and
+// segments. Advantages are those that Advantages gave for the same groups.
+func Datums(groups []Group, advantages [][]float32) ([]Datum, error) {
+	if len(advantages) != len(groups) {
+		return nil, errors.New("making training data: advantages are not of these groups")
+	}
+	var datums []Datum
+	for g, group := range groups {
+		if group.Outcome != Usable {
+			continue
+		}
+		if len(advantages[g]) != len(group.Members) {
+			return nil, fmt.Errorf("making training data: %d advantages for the %d members of slot %d",
+				len(advantages[g]), len(group.Members), group.Key.Slot)
+		}
+		for m, member := range group.Members {
+			datums = append(datums, member.datums(group.Key.Slot, m, advantages[g][m])...)
+		}
+	}
+	return datums, nil
+}
+
+func (m Member) datums(slot int64, place int, advantage float32) []Datum {
+	if m.Outcome != Usable {
+		return nil
+	}
+	datums := make([]Datum, 0, len(m.Segments))
+	for i, s := range m.Segments {
+		d := NewDatum(s, advantage)
+		d.Slot, d.Member, d.Segment = slot, place, i
+		datums = append(datums, d)
+	}
+	return datums
+}
+
+// SplitSubsteps gives the edges that part n datums into substeps: part i goes from edges[i] to edges[i+1],
+// edge i being floor(i*n/parts). There are no more parts than datums, and none for no datum.
+func SplitSubsteps(n, substeps int) []int {
+	parts := min(n, substeps)
+	edges := make([]int, parts+1)
+	for i := range edges {
+		edges[i] = i * n / max(parts, 1)
+	}
+	return edges
+}

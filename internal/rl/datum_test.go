@@ -1,0 +1,175 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMergeTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
+	turns := []Transition{
+		{Turn: 0, Observation: []int32{1, 2, 3}, Action: []int32{10, 11}, Logprobs: []float32{-0.1, -0.2}},
+		{Turn: 1, Observation: []int32{1, 2, 3, 10, 11, 4, 5}, Action: []int32{12}, Logprobs: []float32{-0.3}},
+		{Turn: 2, Observation: []int32{9, 9}, Action: []int32{13, 14}, Logprobs: []float32{-0.4, -0.5}},
+	}
+	segments, err := MergeTurns("", turns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := Group{Key: Key{Slot: 6}, Members: []Member{{Outcome: Deadline}, {Index: 1, Segments: segments}}}
+	got, err := Datums([]Group{{Outcome: Constant}, group}, [][]float32{{}, {0, 0.5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Datum{
+		{
+			Slot: 6, Member: 1, Segment: 0,
+			Tokens: []int32{1, 2, 3, 10, 11, 4, 5}, Targets: []int32{2, 3, 10, 11, 4, 5, 12},
+			Logprobs:   []float32{0, 0, -0.1, -0.2, 0, 0, -0.3},
+			Advantages: []float32{0, 0, 0.5, 0.5, 0, 0, 0.5},
+			Mask:       []bool{false, false, true, true, false, false, true},
+		},
+		{
+			Slot: 6, Member: 1, Segment: 1,
+			Tokens: []int32{9, 9, 13}, Targets: []int32{9, 13, 14},
+			Logprobs: []float32{0, -0.4, -0.5}, Advantages: []float32{0, 0.5, 0.5}, Mask: []bool{false, true, true},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("datums (-want +got):\n%s", diff)
+	}
+}
+
+func TestMergeTurns(t *testing.T) {
+	cases := map[string]struct {
+		turns []Transition
+		want  []Segment
+	}{
+		"no turn gives no segment": {},
+		"an empty reply gives no segment": {
+			turns: []Transition{{Observation: []int32{1, 2}}},
+			want:  []Segment{},
+		},
+		"a masked reply is context": {
+			turns: []Transition{
+				{Turn: 4, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}, Masked: true},
+				{Turn: 5, Observation: []int32{1, 2, 3}, Action: []int32{4}, Logprobs: []float32{-2}},
+			},
+			want: []Segment{{
+				Role: "r", Turn: 4, Tokens: []int32{1, 2, 3, 4}, Actions: []bool{false, false, false, true}, Logprobs: []float32{0, 0, 0, -2},
+			}},
+		},
+		"a segment of masked replies is left out": {
+			turns: []Transition{
+				{Turn: 0, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}, Masked: true},
+				{Turn: 1, Observation: []int32{7}, Action: []int32{4}, Logprobs: []float32{-2}},
+			},
+			want: []Segment{{Role: "r", Turn: 1, Tokens: []int32{7, 4}, Actions: []bool{false, true}, Logprobs: []float32{0, -2}}},
+		},
+		"a prompt that is shorter than what came before begins anew": {
+			turns: []Transition{
+				{Turn: 0, Observation: []int32{1}, Action: []int32{2, 3}, Logprobs: []float32{-1, -1}},
+				{Turn: 1, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
+			},
+			want: []Segment{
+				{Role: "r", Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -1}},
+				{Role: "r", Turn: 1, Tokens: []int32{1, 2, 4}, Actions: []bool{false, false, true}, Logprobs: []float32{0, 0, -2}},
+			},
+		},
+		"a prompt that is all that came before extends": {
+			turns: []Transition{
+				{Turn: 0, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}},
+				{Turn: 1, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
+			},
+			want: []Segment{{Role: "r", Tokens: []int32{1, 2, 4}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -2}}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := MergeTurns("r", tc.turns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("segments (-want +got):\n%s", diff)
+			}
+			group := changed(func(g *Group) { g.Members[0].Segments = got })
+			if err := group.Validate(); err != nil {
+				t.Errorf("Validate: %v", err)
+			}
+		})
+	}
+}
+
+func TestMergeTurnsLeavesItsArgumentsAlone(t *testing.T) {
+	backing := []int32{1, 2, 3, 0, 0, 0, 0}
+	turns := []Transition{
+		{Turn: 0, Observation: backing[:3], Action: []int32{9}, Logprobs: []float32{-1}},
+		{Turn: 1, Observation: []int32{1, 2, 3, 9, 5}, Action: []int32{6}, Logprobs: []float32{-1}},
+	}
+	if _, err := MergeTurns("", turns); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int32{1, 2, 3, 0, 0, 0, 0}, backing); diff != "" {
+		t.Errorf("the prompt's slice (-want +got):\n%s", diff)
+	}
+}
+
+func TestMergeTurnsRefuses(t *testing.T) {
+	cases := map[string]Transition{
+		"a reply with too few log-probs":  {Observation: []int32{1}, Action: []int32{2, 3}, Logprobs: []float32{-1}},
+		"a reply that follows on nothing": {Action: []int32{2}, Logprobs: []float32{-1}},
+	}
+	for name, turn := range cases {
+		t.Run(name, func(t *testing.T) {
+			if s, err := MergeTurns("", []Transition{turn}); err == nil {
+				t.Errorf("MergeTurns = %v, want an error", s)
+			}
+		})
+	}
+}
+
+func TestDatumsKeepReferences(t *testing.T) {
+	got := NewDatum(Segment{
+		Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2},
+	}, 2)
+	want := Datum{
+		Tokens: []int32{4}, Targets: []int32{5}, Logprobs: []float32{-1}, Advantages: []float32{2}, Mask: []bool{true},
+		ReferenceLogprobs: []float32{-2},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("datum (-want +got):\n%s", diff)
+	}
+}
+
+func TestDatumsRefuseAdvantagesOfOtherGroups(t *testing.T) {
+	for name, advantages := range map[string][][]float32{
+		"none": nil, "of a smaller group": {{1}},
+	} {
+		if d, err := Datums([]Group{rewarded(1, 0)}, advantages); err == nil {
+			t.Errorf("%s: Datums = %v, want an error", name, d)
+		}
+	}
+}
+
+func TestSplitSubsteps(t *testing.T) {
+	cases := map[string]struct {
+		n, substeps int
+		want        []int
+	}{
+		"five in two":    {5, 2, []int{0, 2, 5}},
+		"seven in three": {7, 3, []int{0, 2, 4, 7}},
+		"ten in four":    {10, 4, []int{0, 2, 5, 7, 10}},
+		"nine in four":   {9, 4, []int{0, 2, 4, 6, 9}},
+		"two in five":    {2, 5, []int{0, 1, 2}},
+		"none in two":    {0, 2, []int{0}},
+	}
+	for name, tc := range cases {
+		if diff := cmp.Diff(tc.want, SplitSubsteps(tc.n, tc.substeps)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"math"
+	"math/bits"
+	"testing"
+)
+
+func TestPassAtKIsTheShareOfSubsetsThatPass(t *testing.T) {
+	for n := 1; n <= 8; n++ {
+		for passed := 0; passed <= n; passed++ {
+			for k := 1; k <= n; k++ {
+				subsets, passing := 0, 0
+				for set := range uint(1) << n {
+					if bits.OnesCount(set) != k {
+						continue
+					}
+					subsets++
+					if set&(1<<passed-1) != 0 {
+						passing++
+					}
+				}
+				got, ok := PassAtK(n, passed, k)
+				if want := float64(passing) / float64(subsets); !ok || math.Abs(got-want) > 1e-12 {
+					t.Errorf("PassAtK(%d, %d, %d) = %v, %v, want %v", n, passed, k, got, ok, want)
+				}
+			}
+		}
+	}
+}
+
+func TestPassAtKIsUndefinedForTooFewSamples(t *testing.T) {
+	for _, c := range [][3]int{{3, 1, 4}, {0, 0, 1}, {3, 1, 0}, {3, 4, 1}, {3, -1, 1}} {
+		if v, ok := PassAtK(c[0], c[1], c[2]); ok {
+			t.Errorf("PassAtK(%v) = %v", c, v)
+		}
+	}
+}
+
+func TestEvaluationMetrics(t *testing.T) {
+	game := func(rewards ...float64) Group {
+		g := rewarded(rewards...)
+		g.Environment = "game"
+		return g
+	}
+	groups := []Group{
+		{Environment: "sums", Members: []Member{answered(0, 1, right), answered(1, 0, wrong)}},
+		{Environment: "sums", Members: []Member{answered(0, 0.5, wrong), answered(1, 0.5, silent)}},
+		{Environment: "sums", Members: []Member{answered(0, 1, right)}},
+		{Environment: "sums", Outcome: JudgeFault},
+		game(0, 0.1, 0, 0), game(0, 0, 0, 0),
+	}
+	got := EvaluationMetrics(groups, map[string][]int{"sums": {1, 2}, "game": {4, 2}})
+	want := map[string]float64{
+		"test/sums/pass@1": (0.5 + 0 + 1) / 3, "test/game/pass@1": 0.125, "test/pass@1": (0.5 + 0 + 1 + 0.25 + 0) / 5,
+		"test/sums/pass@2": 0.5, "test/game/pass@2": 0.25, "test/pass@2": (1 + 0 + 0.5 + 0) / 4,
+		"test/game/pass@4": 0.5,
+		"test/tasks":       6, "test/tasks_left_out": 1,
+		"test/env/sums/reward/total": 3.0 / 5, "test/env/all/total_episodes": 13,
+	}
+	for name, v := range want {
+		if math.Abs(got[name]-v) > 1e-12 {
+			t.Errorf("%s = %v, want %v", name, got[name], v)
+		}
+	}
+	for _, name := range []string{"test/pass@4", "test/sums/pass@4"} {
+		if v, ok := got[name]; ok {
+			t.Errorf("%s = %v, though not every environment has it", name, v)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Lineage identifies a policy by how it came to be: two attempts that trained on the same batches with
+// the same settings have the same lineage, whatever was lost in between. The zero Lineage is nobody's.
+//
+// A lineage is a function of the digits that a checkpoint's name has of it: a resume may know nothing but
+// the name, and has to go on with the same chain.
+type Lineage [32]byte
+
+// shortBytes is how much of a lineage a name has.
+const shortBytes = 5
+
+// Settings decide what a step makes of its batch.
+type Settings struct {
+	Optimizer Optimizer `json:"optimizer"`
+	// Loss as the Tinker API spells it, with its settings.
+	Loss       string             `json:"loss"`
+	LossConfig map[string]float64 `json:"lossConfig,omitempty"`
+	Advantage  Advantage          `json:"advantage"`
+	Substeps   int                `json:"substeps"`
+}
+
+// Optimizer is the settings of AdamW for one step.
+type Optimizer struct {
+	// LearningRate of this very step, the schedule applied.
+	LearningRate float64 `json:"learningRate"`
+	Beta1        float64 `json:"beta1"`
+	Beta2        float64 `json:"beta2"`
+	Epsilon      float64 `json:"epsilon"`
+	WeightDecay  float64 `json:"weightDecay"`
+	GradClipNorm float64 `json:"gradClipNorm"`
+}
+
+// Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
+// base model, its seed and where its first weights come from.
+func Genesis(specDigest string) Lineage {
+	c := newCanonical("tinker-operator lineage genesis 1")
+	c.text(specDigest)
+	return seal(c.sum())
+}
+
+// Next is the lineage of the version that training version l on the manifest's batch gives. A step whose
+// batch has nothing usable moves the lineage on like any other.
+func (l Lineage) Next(manifest Manifest, settings Settings) Lineage {
+	c := newCanonical("tinker-operator lineage next 1")
+	c.bytes(l[:])
+	digest := manifest.Digest()
+	c.bytes(digest[:])
+	settings.write(c)
+	return seal(c.sum())
+}
+
+// seal makes what is behind the first bytes of a lineage a function of them.
+func seal(l Lineage) Lineage {
+	rest := sha256.Sum256(l[:shortBytes])
+	copy(l[shortBytes:], rest[:])
+	return l
+}
+
+func (s Settings) write(c *canonical) {
+	for _, v := range []float64{
+		s.Optimizer.LearningRate, s.Optimizer.Beta1, s.Optimizer.Beta2,
+		s.Optimizer.Epsilon, s.Optimizer.WeightDecay, s.Optimizer.GradClipNorm,
+	} {
+		c.float(v)
+	}
+	c.text(s.Loss)
+	c.int(int64(len(s.LossConfig)))
+	for _, name := range slices.Sorted(maps.Keys(s.LossConfig)) {
+		c.text(name)
+		c.float(s.LossConfig[name])
+	}
+	c.text(string(s.Advantage.Baseline))
+	c.text(string(s.Advantage.Scale))
+	c.int(int64(s.Advantage.DDoF))
+	c.int(int64(s.Substeps))
+}
+
+// String gives 64 hex digits.
+func (l Lineage) String() string { return hex.EncodeToString(l[:]) }
+
+// Short gives the first 10 hex digits, as names of checkpoints have them.
+func (l Lineage) Short() string { return hex.EncodeToString(l[:shortBytes]) }
+
+// IsZero says that this is no policy's lineage: the parent of version 0.
+func (l Lineage) IsZero() bool { return l == Lineage{} }
+
+// MarshalText gives 64 hex digits.
+func (l Lineage) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads 64 hex digits.
+func (l *Lineage) UnmarshalText(text []byte) error {
+	parsed, err := ParseLineage(string(text))
+	if err != nil {
+		return err
+	}
+	*l = parsed
+	return nil
+}
+
+// ParseLineage reads 64 hex digits in lower case.
+func ParseLineage(text string) (Lineage, error) {
+	var l Lineage
+	if err := parseHex(l[:], text); err != nil {
+		return Lineage{}, fmt.Errorf("parsing lineage: %w", err)
+	}
+	return l, nil
+}
+
+// LineageFromShort gives the lineage whose Short this is; ten zeros are no policy's.
+func LineageFromShort(short string) (Lineage, error) {
+	var l Lineage
+	if err := parseHex(l[:shortBytes], short); err != nil {
+		return Lineage{}, fmt.Errorf("parsing lineage: %w", err)
+	}
+	if l.IsZero() {
+		return l, nil
+	}
+	return seal(l), nil
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func exampleSettings() Settings {
+	return Settings{
+		Optimizer: Optimizer{LearningRate: 4e-5, Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+		Loss:      "ppo", LossConfig: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2},
+		Advantage: Advantage{Baseline: GroupMean, Scale: ScaleNone}, Substeps: 1,
+	}
+}
+
+func TestLineageNextCoversEverySetting(t *testing.T) {
+	changes := map[string]func(s *Settings){
+		"nothing":       func(*Settings) {},
+		"learning rate": func(s *Settings) { s.Optimizer.LearningRate *= 2 },
+		"beta1":         func(s *Settings) { s.Optimizer.Beta1 = 0.8 },
+		"beta2":         func(s *Settings) { s.Optimizer.Beta2 = 0.8 },
+		"epsilon":       func(s *Settings) { s.Optimizer.Epsilon = 0 },
+		"weight decay":  func(s *Settings) { s.Optimizer.WeightDecay = 1 },
+		"gradient clip": func(s *Settings) { s.Optimizer.GradClipNorm = 1 },
+		"loss":          func(s *Settings) { s.Loss = "cispo" },
+		"loss setting": func(s *Settings) {
+			s.LossConfig = map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.3}
+		},
+		"one setting": func(s *Settings) { s.LossConfig = map[string]float64{"clip_low_threshold": 0.8} },
+		"baseline":    func(s *Settings) { s.Advantage.Baseline = LeaveOneOut },
+		"scale":       func(s *Settings) { s.Advantage.Scale = GroupStd },
+		"ddof":        func(s *Settings) { s.Advantage.DDoF = 1 },
+		"substeps":    func(s *Settings) { s.Substeps = 2 },
+	}
+	manifest := Manifest{Step: 1, Slots: []SlotDigest{{Slot: 4}}}
+	seen := map[Lineage]string{}
+	for name, change := range changes {
+		settings := exampleSettings()
+		change(&settings)
+		next := Genesis("spec").Next(manifest, settings)
+		if other, ok := seen[next]; ok {
+			t.Errorf("changing %s gives the lineage of %s", name, other)
+		}
+		seen[next] = name
+	}
+}
+
+func TestLineageNextCoversPolicyAndBatch(t *testing.T) {
+	manifest, settings := Manifest{Step: 1, Slots: []SlotDigest{{Slot: 4}}}, exampleSettings()
+	base := Genesis("spec").Next(manifest, settings)
+	if again := Genesis("spec").Next(manifest, exampleSettings()); again != base {
+		t.Error("the same step gives another lineage")
+	}
+	if Genesis("other").Next(manifest, settings) == base {
+		t.Error("another policy gives the same lineage")
+	}
+	if Genesis("spec").Next(Manifest{Step: 1}, settings) == base {
+		t.Error("an empty batch gives the same lineage")
+	}
+	if Genesis("spec").Next(Manifest{Step: 1}, settings) == Genesis("spec") {
+		t.Error("an empty batch does not move the lineage on")
+	}
+}
+
+func TestLineageRoundTrips(t *testing.T) {
+	type row struct {
+		Lineage  Lineage
+		Manifest Manifest
+	}
+	want := row{Lineage: Genesis("spec"), Manifest: Manifest{Step: 4, Slots: []SlotDigest{{Slot: 9, Digest: Digest{1}, Outcome: BelowFloor}}}}
+	encoded, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got row
+	if err := json.Unmarshal(encoded, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("JSON round trip (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{"", "12", "zz" + Genesis("a").String()[2:], "AB" + Genesis("a").String()[2:], Genesis("a").String() + "00"} {
+		if l, err := ParseLineage(text); err == nil {
+			t.Errorf("ParseLineage(%q) = %s", text, l)
+		}
+		if d, err := ParseDigest(text); err == nil {
+			t.Errorf("ParseDigest(%q) = %s", text, d)
+		}
+	}
+	var o Outcome
+	if err := o.UnmarshalText([]byte("usable")); err == nil {
+		t.Errorf("UnmarshalText gave %s for a name that is none", o)
+	}
+	if text, err := Outcome(200).MarshalText(); err == nil {
+		t.Errorf("MarshalText gave %q for an outcome that is none", text)
+	}
+}
+
+func TestGenesisIsNobodysParent(t *testing.T) {
+	if !(Lineage{}).IsZero() || Genesis("").IsZero() {
+		t.Error("IsZero is wrong about the zero lineage or about Genesis")
+	}
+	if got := (Lineage{}).Short(); got != "0000000000" {
+		t.Errorf("Short of no lineage = %q", got)
+	}
+}
+
+func TestLineageIsAFunctionOfItsShortForm(t *testing.T) {
+	for _, want := range []Lineage{{}, Genesis("spec"), Genesis("spec").Next(Manifest{}, exampleSettings())} {
+		got, err := LineageFromShort(want.Short())
+		if err != nil || got != want {
+			t.Errorf("LineageFromShort(%s) = %s, %v, want %s", want.Short(), got, err, want)
+		}
+	}
+	for _, short := range []string{"", "0", "zzzzzzzzzz", "ABCDEF0123", "0123456789ab"} {
+		if l, err := LineageFromShort(short); err == nil {
+			t.Errorf("LineageFromShort(%q) = %s, want an error", short, l)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+// Manifest lists what a step's batch took from the stream, in slot order: the groups it trained on and the
+// tombstones it passed.
+type Manifest struct {
+	Step  int64        `json:"step"`
+	Slots []SlotDigest `json:"slots"`
+}
+
+// SlotDigest is one slot of a batch.
+type SlotDigest struct {
+	Slot    int64   `json:"slot"`
+	Digest  Digest  `json:"digest"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// Digest covers every field of the manifest.
+func (m Manifest) Digest() Digest {
+	c := newCanonical("tinker-operator manifest 1")
+	c.int(m.Step)
+	c.int(int64(len(m.Slots)))
+	for _, s := range m.Slots {
+		c.int(s.Slot)
+		c.int(int64(s.Outcome))
+		c.bytes(s.Digest[:])
+	}
+	return c.sum()
+}
+
+// Cursor is the slot after the last one of the batch, and 0 of an empty manifest.
+func (m Manifest) Cursor() int64 {
+	if len(m.Slots) == 0 {
+		return 0
+	}
+	return m.Slots[len(m.Slots)-1].Slot + 1
+}
+
+// Digest covers what the group does to the weights: its key and outcome and, when it is usable, the
+// reward and the segments of its usable members in the order of their indexes. It leaves out what
+// differs between two plays that are the same to the optimizer: counts of tokens and retries, reasons,
+// metrics, and members that faulted. A tombstone is its key and outcome alone.
+func (g Group) Digest() Digest {
+	c := newCanonical("tinker-operator group 1")
+	g.Key.write(c)
+	c.int(int64(g.Outcome))
+	if g.Outcome != Usable {
+		return c.sum()
+	}
+	members := g.UsableMembers()
+	c.int(int64(len(members)))
+	for _, m := range members {
+		c.int(int64(m.Index))
+		c.float(m.Reward)
+		c.int(int64(len(m.Segments)))
+		for _, s := range m.Segments {
+			s.write(c)
+		}
+	}
+	return c.sum()
+}
+
+func (k Key) write(c *canonical) {
+	c.int(int64(k.Kind))
+	c.int(k.Slot)
+	c.bytes(k.Lineage[:])
+	c.text(k.Plan)
+}
+
+func (s Segment) write(c *canonical) {
+	c.text(s.Role)
+	c.int(int64(s.Turn))
+	c.int32s(s.Tokens)
+	c.bools(s.Actions)
+	c.float32s(s.Logprobs)
+	c.float32s(s.ReferenceLogprobs)
+}

@@ -1,0 +1,170 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// exampleGroup is a valid group with a bit of everything.
+func exampleGroup() Group {
+	return Group{
+		Key: Key{Kind: Train, Slot: 7, Lineage: Genesis("spec")}, Environment: "sums",
+		PromptTokens: 30, SampledTokens: 9,
+		Members: []Member{
+			{
+				Index: 0, Reward: 1, Parts: map[string]float64{"format": 1}, StopReason: "stop",
+				Metrics: map[string]float64{MetricCorrect: 1, MetricAnswered: 1}, Turns: 2, PromptTokens: 12, SampledTokens: 3,
+				Segments: []Segment{
+					{Role: "solver", Turn: 0, Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -0.5, -0.25}},
+					{Role: "judge", Turn: 1, Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2}},
+				},
+			},
+			{Index: 1, Outcome: JudgeFault, Retries: 3},
+			{
+				Index: 3, Reward: 0, StopReason: "length", Turns: 1, PromptTokens: 6, SampledTokens: 2,
+				Metrics:  map[string]float64{MetricCorrect: 0, MetricAnswered: 0, MetricTruncated: 1},
+				Segments: []Segment{{Tokens: []int32{1, 9}, Actions: []bool{false, true}, Logprobs: []float32{0, -2}}},
+			},
+		},
+	}
+}
+
+// changed gives a copy of the example group with one thing changed.
+func changed(change func(g *Group)) Group {
+	g := exampleGroup()
+	change(&g)
+	return g
+}
+
+func TestGroupDigestCoversWhatDecidesTheWeights(t *testing.T) {
+	changes := map[string]func(g *Group){
+		"kind":               func(g *Group) { g.Key.Kind, g.Key.Plan = Evaluate, "p" },
+		"slot":               func(g *Group) { g.Key.Slot++ },
+		"lineage":            func(g *Group) { g.Key.Lineage[31]++ },
+		"outcome":            func(g *Group) { g.Outcome = Constant },
+		"member index":       func(g *Group) { g.Members[2].Index = 2 },
+		"member outcome":     func(g *Group) { g.Members[2].Outcome = Deadline },
+		"reward":             func(g *Group) { g.Members[0].Reward = math.Nextafter(1, 2) },
+		"role":               func(g *Group) { g.Members[0].Segments[0].Role = "s" },
+		"turn":               func(g *Group) { g.Members[0].Segments[1].Turn = 2 },
+		"token":              func(g *Group) { g.Members[0].Segments[0].Tokens[1] = 3 },
+		"action":             func(g *Group) { g.Members[0].Segments[0].Actions[1] = false },
+		"log-prob":           func(g *Group) { g.Members[0].Segments[0].Logprobs[1] = math.Nextafter32(-0.5, 0) },
+		"sign of zero":       func(g *Group) { g.Members[2].Reward = math.Copysign(0, -1) },
+		"reference log-prob": func(g *Group) { g.Members[0].Segments[1].ReferenceLogprobs[1] = 0 },
+		"a segment less":     func(g *Group) { g.Members[0].Segments = g.Members[0].Segments[:1] },
+		"a member less":      func(g *Group) { g.Members = g.Members[1:] },
+		"a token moved to the next segment": func(g *Group) {
+			s := g.Members[0].Segments
+			s[0].Tokens, s[1].Tokens = s[0].Tokens[:2], []int32{3, 4, 5}
+		},
+	}
+	seen := map[Digest]string{exampleGroup().Digest(): "the group as it was"}
+	for name, change := range changes {
+		digest := changed(change).Digest()
+		if other, ok := seen[digest]; ok {
+			t.Errorf("changing the %s gives the digest of %s", name, other)
+		}
+		seen[digest] = name
+	}
+}
+
+func TestGroupDigestLeavesOutWhatDoesNot(t *testing.T) {
+	changes := map[string]func(g *Group){
+		"usage":              func(g *Group) { g.PromptTokens, g.SampledTokens = 1000, 1000 },
+		"reason":             func(g *Group) { g.Reason = "because" },
+		"environment":        func(g *Group) { g.Environment = "others" },
+		"metrics":            func(g *Group) { g.Members[0].Metrics = nil },
+		"parts":              func(g *Group) { g.Members[0].Parts = nil },
+		"stop reason":        func(g *Group) { g.Members[0].StopReason = "" },
+		"retries":            func(g *Group) { g.Members[0].Retries = 2 },
+		"faulted members":    func(g *Group) { g.Members = slices.Delete(g.Members, 1, 2) },
+		"order of members":   func(g *Group) { slices.Reverse(g.Members) },
+		"tokens of a member": func(g *Group) { g.Members[0].PromptTokens = 99 },
+	}
+	want := exampleGroup().Digest()
+	for name, change := range changes {
+		if got := changed(change).Digest(); got != want {
+			t.Errorf("changing the %s changes the digest", name)
+		}
+	}
+}
+
+func TestTombstoneKeepsItsDigestWithoutEpisodes(t *testing.T) {
+	full := changed(func(g *Group) { g.Outcome = Constant })
+	stone := exampleGroup().Tombstone(Constant, "all rewards are equal")
+	if full.Digest() != stone.Digest() {
+		t.Error("the digest of a tombstone depends on its episodes")
+	}
+	if exampleGroup().Tombstone(BelowFloor, "").Digest() == stone.Digest() {
+		t.Error("the digest of a tombstone does not depend on its outcome")
+	}
+	if len(stone.Members) != 3 || stone.Members[0].Reward != 1 || stone.Members[0].Segments != nil {
+		t.Errorf("the tombstone's members are %+v, want rewards without segments", stone.Members)
+	}
+	if exampleGroup().Members[0].Segments == nil || stone.SampledTokens != 9 {
+		t.Error("Tombstone changed its receiver, or lost what was paid for")
+	}
+}
+
+func TestDigestsTakeEveryNaNForTheSame(t *testing.T) {
+	quiet := changed(func(g *Group) {
+		g.Members[0].Reward = math.NaN()
+		g.Members[0].Segments[0].Logprobs[1] = float32(math.NaN())
+	})
+	odd := changed(func(g *Group) {
+		g.Members[0].Reward = math.Float64frombits(0xfff8000000000123)
+		g.Members[0].Segments[0].Logprobs[1] = math.Float32frombits(0xffc00077)
+	})
+	if quiet.Digest() != odd.Digest() {
+		t.Error("two NaNs give two digests")
+	}
+}
+
+// The canonical form is a promise to every run that is under way: checkpoints are named by it.
+func TestCanonicalFormsArePinned(t *testing.T) {
+	manifest := Manifest{Step: 3, Slots: []SlotDigest{
+		{Slot: 7, Digest: exampleGroup().Digest()}, {Slot: 8, Outcome: Constant, Digest: Digest{1}},
+	}}
+	next := Genesis("spec").Next(manifest, exampleSettings())
+	got := map[string]string{
+		"group": exampleGroup().Digest().String(), "manifest": manifest.Digest().String(),
+		"genesis": Genesis("spec").String(), "next": next.String(), "short": next.Short(),
+	}
+	want := map[string]string{
+		"group":    "3ef1ce701f6e412d1fada1e422dd8d3b22acd2390fbabdbdbd10950b449236bb",
+		"manifest": "8ba48be87907301e6ca299a57b81978731b96ca5e750701c22ae9540dd022ffa",
+		"genesis":  "5eb78348d795172be44c5c2c6dce15913c420c99dc5a1820e3297253359c0d86",
+		"next":     "a95791c0921090879c9e25acfa7ea7d3725af1b4f162e2e0d149fdeb166246d7",
+		"short":    "a95791c092",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("canonical forms changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestManifestDigestCoversEveryField(t *testing.T) {
+	base := func() Manifest {
+		return Manifest{Step: 1, Slots: []SlotDigest{{Slot: 2, Digest: Digest{3}}, {Slot: 3}}}
+	}
+	changes := map[string]func(m *Manifest){
+		"step":    func(m *Manifest) { m.Step++ },
+		"slot":    func(m *Manifest) { m.Slots[1].Slot++ },
+		"digest":  func(m *Manifest) { m.Slots[0].Digest[31]++ },
+		"outcome": func(m *Manifest) { m.Slots[1].Outcome = Constant },
+		"length":  func(m *Manifest) { m.Slots = m.Slots[:1] },
+	}
+	for name, change := range changes {
+		m := base()
+		change(&m)
+		if m.Digest() == base().Digest() {
+			t.Errorf("changing the %s does not change the digest", name)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import "maps"
+
+// Metrics that an environment gives for each episode, 0 or 1, where the words apply. They tell a wrong
+// answer, a reply without an answer and a reply that the token limit cut apart.
+const (
+	// MetricCorrect: the answer is right.
+	MetricCorrect = "correct"
+	// MetricAnswered: an answer could be read out of the reply.
+	MetricAnswered = "answered"
+	// MetricTruncated: the token limit cut the reply.
+	MetricTruncated = "truncated"
+)
+
+// allEnvironments is the name under which metrics of all environments together are given.
+const allEnvironments = "all"
+
+// StepMetrics measures the groups of a batch, tombstones among them: env/all/... over all of them,
+// env/<name>/... for each environment, and batch/... for what was used and what was left out. Rewards and
+// metrics are those of usable and of constant groups, before these are filtered; a name is averaged over
+// the episodes that have it. What has nothing to be averaged over is absent, and no value is NaN.
+func StepMetrics(groups []Group) map[string]float64 {
+	out := environmentMetrics("", groups)
+	maps.Copy(out, batchMetrics(groups))
+	return out
+}
+
+// ProgressMetrics says which step of how many it is; steps count from 0.
+func ProgressMetrics(step, steps int64) map[string]float64 {
+	return map[string]float64{
+		"progress/batch":     float64(step),
+		"progress/done_frac": float64(step+1) / float64(max(1, steps)),
+	}
+}
+
+// Finite leaves out what is NaN or infinite, and says whether there was any.
+func Finite(metrics map[string]float64) (finite map[string]float64, diverged bool) {
+	finite = make(map[string]float64, len(metrics))
+	for name, v := range metrics {
+		if !isFinite(v) {
+			diverged = true
+			continue
+		}
+		finite[name] = v
+	}
+	return finite, diverged
+}
+
+func environmentMetrics(prefix string, groups []Group) map[string]float64 {
+	tallies := map[string]*tally{allEnvironments: newTally()}
+	for _, g := range groups {
+		tallies[allEnvironments].add(g)
+		if g.Environment == allEnvironments || g.Environment == "" {
+			continue
+		}
+		if tallies[g.Environment] == nil {
+			tallies[g.Environment] = newTally()
+		}
+		tallies[g.Environment].add(g)
+	}
+	out := map[string]float64{}
+	for name, t := range tallies {
+		for key, v := range t.metrics() {
+			out[prefix+"env/"+name+"/"+key] = v
+		}
+	}
+	return out
+}
+
+func batchMetrics(groups []Group) map[string]float64 {
+	out := map[string]float64{"batch/groups": float64(len(groups))}
+	for _, name := range outcomeMetrics {
+		out["batch/groups_"+name] = 0
+	}
+	for _, g := range groups {
+		if g.Outcome.IsValid() {
+			out["batch/groups_"+outcomeMetrics[g.Outcome]]++
+		}
+		for _, m := range g.Members {
+			out["batch/members"]++
+			out["batch/retries"] += float64(m.Retries)
+			if m.Outcome != Usable {
+				out["batch/members_left_out"]++
+			}
+		}
+		out["batch/prompt_tokens"] += float64(g.PromptTokens)
+		out["batch/sampled_tokens"] += float64(g.SampledTokens)
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+var outcomeNames = [...]string{
+	Usable: "Usable", BelowFloor: "BelowFloor", Constant: "Constant", EnvironmentFault: "EnvironmentFault",
+	JudgeFault: "JudgeFault", Deadline: "Deadline", InvalidTokens: "InvalidTokens",
+}
+
+// outcomeMetrics are the outcomes as names of metrics spell them.
+var outcomeMetrics = [...]string{
+	Usable: "usable", BelowFloor: "below_floor", Constant: "constant", EnvironmentFault: "environment_fault",
+	JudgeFault: "judge_fault", Deadline: "deadline", InvalidTokens: "invalid_tokens",
+}
+
+// IsValid says whether o is one of the outcomes.
+func (o Outcome) IsValid() bool { return int(o) < len(outcomeNames) }
+
+// String gives the outcome's name, such as BelowFloor.
+func (o Outcome) String() string {
+	if !o.IsValid() {
+		return fmt.Sprintf("Outcome(%d)", uint8(o))
+	}
+	return outcomeNames[o]
+}
+
+// MarshalText gives the outcome's name; an unknown outcome is an error.
+func (o Outcome) MarshalText() ([]byte, error) {
+	if !o.IsValid() {
+		return nil, fmt.Errorf("encoding outcome %d: no such outcome", uint8(o))
+	}
+	return []byte(o.String()), nil
+}
+
+// UnmarshalText reads an outcome's name.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	i := slices.Index(outcomeNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("parsing outcome: no outcome is called %q", text)
+	}
+	*o = Outcome(i)
+	return nil
+}
+
+// String gives train or evaluate.
+func (k Kind) String() string {
+	if k == Evaluate {
+		return "evaluate"
+	}
+	return "train"
+}
+
+// UsableMembers are the members that count, in the order of their indexes; none unless the group's own
+// outcome is Usable or Constant.
+func (g Group) UsableMembers() []Member {
+	if g.Outcome != Usable && g.Outcome != Constant {
+		return nil
+	}
+	members := make([]Member, 0, len(g.Members))
+	for _, m := range g.Members {
+		if m.Outcome == Usable {
+			members = append(members, m)
+		}
+	}
+	slices.SortStableFunc(members, func(a, b Member) int { return cmp.Compare(a.Index, b.Index) })
+	return members
+}
+
+// Tombstone gives the group under an outcome that leaves it out, without its segments. Rewards, metrics and
+// what was paid for stay, to be counted.
+func (g Group) Tombstone(outcome Outcome, reason string) Group {
+	g.Outcome, g.Reason = outcome, reason
+	g.Members = slices.Clone(g.Members)
+	for i := range g.Members {
+		g.Members[i].Segments = nil
+	}
+	return g
+}

@@ -1,0 +1,179 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+// average of the values that there are.
+type average struct {
+	sum   float64
+	count int
+}
+
+func (a *average) add(v float64) {
+	a.sum += v
+	a.count++
+}
+
+// tally sums up the episodes of groups in their order.
+type tally struct {
+	// members of all groups, and those that faults or the deadline left out.
+	members, faulted, late int
+	// groups whose episodes count, and their fractions.
+	groups, mixed, good, bad int
+	episodes, turns          int
+	// trained episodes have segments.
+	trained, segments            int
+	actionTokens, observedTokens int64
+	reward                       average
+	named                        map[string]*average
+	stops                        map[string]int
+	// answers of the episodes whose environment tells, answerable in all.
+	answers    map[string]int
+	answerable int
+}
+
+func newTally() *tally {
+	return &tally{named: map[string]*average{}, stops: map[string]int{}, answers: map[string]int{}}
+}
+
+func (t *tally) add(g Group) {
+	for _, m := range g.Members {
+		t.members++
+		switch m.Outcome {
+		case EnvironmentFault, JudgeFault:
+			t.faulted++
+		case Deadline:
+			t.late++
+		}
+	}
+	members := g.UsableMembers()
+	if len(members) == 0 {
+		return
+	}
+	t.groups++
+	t.addFraction(members)
+	for _, m := range members {
+		t.addMember(m)
+	}
+}
+
+// addFraction counts a group as mixed, or as good or bad throughout.
+func (t *tally) addFraction(members []Member) {
+	for _, m := range members {
+		if m.Reward != members[0].Reward {
+			t.mixed++
+			return
+		}
+	}
+	if members[0].Reward >= 0.5 {
+		t.good++
+		return
+	}
+	t.bad++
+}
+
+func (t *tally) addMember(m Member) {
+	t.episodes++
+	t.turns += m.Turns
+	if len(m.Segments) > 0 {
+		t.trained++
+		t.segments += len(m.Segments)
+	}
+	t.actionTokens += m.SampledTokens
+	t.observedTokens += m.PromptTokens
+	t.reward.add(m.Reward)
+	if m.StopReason != "" {
+		t.stops[m.StopReason]++
+	}
+	for name, v := range m.Metrics {
+		t.addNamed(name, v)
+	}
+	for name, v := range m.Parts {
+		t.addNamed("reward/"+name, v)
+	}
+	if answer := m.answer(); answer != "" {
+		t.answers[answer]++
+		t.answerable++
+	}
+}
+
+func (t *tally) addNamed(name string, v float64) {
+	if !isFinite(v) {
+		return
+	}
+	if t.named[name] == nil {
+		t.named[name] = &average{}
+	}
+	t.named[name].add(v)
+}
+
+// answer tells apart how a question was met: correct, wrong, truncated (no answer, since the token limit
+// cut the reply) or none; "" where the environment does not say.
+func (m Member) answer() string {
+	correct, ok := m.Metrics[MetricCorrect]
+	if !ok {
+		return ""
+	}
+	answered, said := m.Metrics[MetricAnswered]
+	switch {
+	case correct >= 0.5:
+		return "correct"
+	case said && answered >= 0.5:
+		return "wrong"
+	case m.Metrics[MetricTruncated] >= 0.5:
+		return "truncated"
+	case said:
+		return "none"
+	default:
+		return "wrong"
+	}
+}
+
+// metrics gives the tally by name. The fixed names win over those that an environment chose.
+func (t *tally) metrics() map[string]float64 {
+	out := map[string]float64{}
+	for name, a := range t.named {
+		out[name] = a.sum / float64(a.count)
+	}
+	for reason, n := range t.stops {
+		out["stop/"+reason] = float64(n) / float64(t.episodes)
+	}
+	for _, answer := range []string{"correct", "wrong", "none", "truncated"} {
+		if t.answerable > 0 {
+			out["answer/"+answer] = float64(t.answers[answer]) / float64(t.answerable)
+		}
+	}
+	t.counts(out)
+	t.means(out)
+	return out
+}
+
+func (t *tally) counts(out map[string]float64) {
+	out["total_episodes"] = float64(t.episodes)
+	out["total_turns"] = float64(t.turns)
+	out["total_ac_tokens"] = float64(t.actionTokens)
+	out["total_ob_tokens"] = float64(t.observedTokens)
+	if t.members > 0 {
+		out["fault_ratio"] = float64(t.faulted) / float64(t.members)
+		out["deadline_ratio"] = float64(t.late) / float64(t.members)
+	}
+}
+
+func (t *tally) means(out map[string]float64) {
+	if t.turns > 0 {
+		out["ac_tokens_per_turn"] = float64(t.actionTokens) / float64(t.turns)
+		out["ob_tokens_per_turn"] = float64(t.observedTokens) / float64(t.turns)
+	}
+	if t.episodes > 0 {
+		out["turns_per_episode"] = float64(t.turns) / float64(t.episodes)
+		out["reward/total"] = t.reward.sum / float64(t.reward.count)
+	}
+	if t.trained > 0 {
+		out["segments_per_episode"] = float64(t.segments) / float64(t.trained)
+	}
+	if t.groups > 0 {
+		out["by_group/frac_mixed"] = float64(t.mixed) / float64(t.groups)
+		out["by_group/frac_all_good"] = float64(t.good) / float64(t.groups)
+		out["by_group/frac_all_bad"] = float64(t.bad) / float64(t.groups)
+	}
+}

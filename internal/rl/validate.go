@@ -1,0 +1,137 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// FieldError says which field of a group is wrong.
+type FieldError struct {
+	// Field is a path such as members[2].segments[0].logprobs.
+	Field string
+	// Problem completes the sentence that Field begins.
+	Problem string
+}
+
+// Error gives the field and what is wrong with it.
+func (e *FieldError) Error() string { return e.Field + " " + e.Problem }
+
+func fieldErrorf(field, format string, args ...any) error {
+	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
+}
+
+// MaxMembers bounds the members of a group, as sequence ids have room for.
+const MaxMembers = 1 << memberBits
+
+// Validate checks what a group has to be by itself, whoever made it. The error is a *FieldError.
+func (g Group) Validate() error {
+	if err := g.Key.validate(); err != nil {
+		return err
+	}
+	if !g.Outcome.IsValid() {
+		return fieldErrorf("outcome", "%d is none", g.Outcome)
+	}
+	if g.PromptTokens < 0 || g.SampledTokens < 0 {
+		return fieldErrorf("usage", "is negative")
+	}
+	last := -1
+	for i, m := range g.Members {
+		field := fmt.Sprintf("members[%d]", i)
+		if m.Index <= last || m.Index >= MaxMembers {
+			return fieldErrorf(field+".index", "%d is not above the one before it and below %d", m.Index, MaxMembers)
+		}
+		last = m.Index
+		if err := m.validate(field); err != nil {
+			return err
+		}
+	}
+	if g.Outcome == Usable && len(g.UsableMembers()) == 0 {
+		return fieldErrorf("members", "has none that is usable, but the group is")
+	}
+	return nil
+}
+
+func (k Key) validate() error {
+	switch {
+	case k.Kind != Train && k.Kind != Evaluate:
+		return fieldErrorf("key.kind", "%d is none", k.Kind)
+	case k.Slot < 0:
+		return fieldErrorf("key.slot", "%d is negative", k.Slot)
+	case k.Lineage.IsZero():
+		return fieldErrorf("key.lineage", "is missing")
+	case k.Kind == Train && k.Plan != "":
+		return fieldErrorf("key.plan", "is given for a training group")
+	case k.Kind == Evaluate && k.Plan == "":
+		return fieldErrorf("key.plan", "is missing")
+	}
+	return nil
+}
+
+func (m Member) validate(field string) error {
+	switch {
+	case !m.Outcome.IsValid():
+		return fieldErrorf(field+".outcome", "%d is none", m.Outcome)
+	case !isFinite(m.Reward):
+		return fieldErrorf(field+".reward", "%v is not finite", m.Reward)
+	case m.Turns < 0:
+		return fieldErrorf(field+".turns", "is negative")
+	case m.PromptTokens < 0 || m.SampledTokens < 0:
+		return fieldErrorf(field+".usage", "is negative")
+	case m.Retries < 0:
+		return fieldErrorf(field+".retries", "is negative")
+	}
+	for i, s := range m.Segments {
+		if err := s.validate(fmt.Sprintf("%s.segments[%d]", field, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Segment) validate(field string) error {
+	n := len(s.Tokens)
+	switch {
+	case n < 2:
+		return fieldErrorf(field+".tokens", "has %d, fewer than 2", n)
+	case slices.ContainsFunc(s.Tokens, func(t int32) bool { return t < 0 }):
+		return fieldErrorf(field+".tokens", "has a negative one")
+	case len(s.Actions) != n:
+		return fieldErrorf(field+".actions", "has %d for %d tokens", len(s.Actions), n)
+	case s.Actions[0]:
+		return fieldErrorf(field+".actions", "begin with the first token, which nothing predicts")
+	case !slices.Contains(s.Actions, true):
+		return fieldErrorf(field+".actions", "mark no token")
+	case s.Turn < 0:
+		return fieldErrorf(field+".turn", "is negative")
+	}
+	if err := validateLogprobs(field+".logprobs", s.Logprobs, n); err != nil {
+		return err
+	}
+	for i, action := range s.Actions {
+		if !action && s.Logprobs[i] != 0 {
+			return fieldErrorf(field+".logprobs", "is not 0 at token %d, which is no action", i)
+		}
+	}
+	if s.ReferenceLogprobs == nil {
+		return nil
+	}
+	return validateLogprobs(field+".reference_logprobs", s.ReferenceLogprobs, n)
+}
+
+func validateLogprobs(field string, values []float32, n int) error {
+	if len(values) != n {
+		return fieldErrorf(field, "has %d for %d tokens", len(values), n)
+	}
+	for i, v := range values {
+		if !isFinite(float64(v)) {
+			return fieldErrorf(field, "is %v at token %d", v, i)
+		}
+	}
+	return nil
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
