@@ -1,0 +1,34 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package model is the small language model behind tinkersim: a byte-level transformer with
+// LoRA adapters, the five losses of the Tinker API, AdamW and a sampler.
+//
+// It is arithmetic alone: it knows nothing of HTTP, of the wire format, of sessions or of
+// checkpoints' names, and it reads neither the clock nor the environment.
+//
+// # The base model
+//
+// It is a transformer of 135,680 parameters over bytes (see package transformer), pretrained by
+// the program in pretrain to answer questions of one form:
+//
+//	User: What is 27 + 58?\n\nAssistant: 85<|end|>
+//
+// without a token before it. Replies begin with a space and end with TokenEnd; some are chatty, and
+// most forget the carry, so there is something to learn. Operands are 0 to 100. Any other prompt is
+// read, too, but has no sensible answer.
+//
+// # Adapters
+//
+// The change of a matrix is 32/rank·A·B. A starts random and B zero. Forward and backward passes
+// run on merged weights in float32; the sampler's weights are the merged ones rounded to bf16, so
+// that its log-probabilities are close to the trainer's and not the same.
+//
+// # Promise
+//
+// Every result is a pure function of its inputs, to the bit, on machines of one architecture:
+// whatever the number of CPUs and goroutines, whatever ran before. A sample and a datum's
+// log-probabilities do not depend on what else is in the batch. Gradients depend on the sequence of
+// calls alone. An adapter that was written with MarshalState and read with UnmarshalState goes on
+// exactly as the one that it was taken from.
+package model

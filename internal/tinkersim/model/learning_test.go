@@ -1,0 +1,248 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// addition is the task of the learning tests: one question and its answer.
+type addition struct{ a, b int }
+
+func (q addition) prompt() []int32 {
+	return bytesOf(fmt.Sprintf("User: What is %d + %d?\n\nAssistant:", q.a, q.b))
+}
+
+var lastInteger = regexp.MustCompile(`(\d+)\D*$`)
+
+// reward is 1 when the reply ended its turn and its last integer is the sum.
+func (q addition) reward(s Sample) float64 {
+	if !s.Stopped {
+		return 0
+	}
+	m := lastInteger.FindStringSubmatch(textOf(s.Tokens))
+	if m == nil {
+		return 0
+	}
+	if v, err := strconv.Atoi(m[1]); err != nil || v != q.a+q.b {
+		return 0
+	}
+	return 1
+}
+
+// held says whether a question is kept from training, by its hash.
+func (q addition) held() bool {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%d+%d", q.a, q.b)
+	return h.Sum32()>>16%5 == 0
+}
+
+func bytesOf(text string) []int32 {
+	out := make([]int32, len(text))
+	for i, c := range []byte(text) {
+		out[i] = int32(c)
+	}
+	return out
+}
+
+func textOf(tokens []int32) string {
+	var out []byte
+	for _, t := range tokens {
+		if t < 256 {
+			out = append(out, byte(t))
+		}
+	}
+	return string(out)
+}
+
+// lesson is a GRPO run by hand: each step samples a group for each question, takes the mean reward
+// of the group off, and makes one optimizer step.
+type lesson struct {
+	adapter *Adapter
+	groups  int
+	members int
+	// random gives rewards by chance.
+	random bool
+	drawn  int
+	// gap is the mean of log-probability of the sampler less that of the trainer, in the last step.
+	gap float64
+}
+
+func (l *lesson) draw(held bool) addition {
+	for {
+		l.drawn++
+		q := addition{int(uniform(7, l.drawn, 0) * 100), int(uniform(7, l.drawn, 1) * 100)}
+		if q.held() == held {
+			return q
+		}
+	}
+}
+
+// questions draws n questions, which are kept from training or not.
+func (l *lesson) questions(n int, held bool) []addition {
+	out := make([]addition, n)
+	for i := range out {
+		out[i] = l.draw(held)
+	}
+	return out
+}
+
+// sample plays each question members times with the adapter's current weights.
+func (l *lesson) sample(t *testing.T, questions []addition, seed uint64, members int) []Sample {
+	t.Helper()
+	var reqs []SampleRequest
+	for i, q := range questions {
+		for m := range members {
+			r := request(q)
+			r.Seed, r.Index = seed+uint64(i), m
+			reqs = append(reqs, r)
+		}
+	}
+	return mustSample(t, l.adapter.Snapshot(), reqs...)
+}
+
+// passAt1 is the mean reward on held-out questions.
+func (l *lesson) passAt1(t *testing.T) float64 {
+	t.Helper()
+	questions := new(lesson).questions(heldQuestions, true)
+	sum := 0.0
+	for i, s := range l.sample(t, questions, 1<<40, 1) {
+		sum += questions[i].reward(s)
+	}
+	return sum / heldQuestions
+}
+
+func (l *lesson) step(t *testing.T, step int) {
+	t.Helper()
+	questions := l.questions(l.groups, false)
+	samples := l.sample(t, questions, uint64(step)<<20, l.members)
+	var batch []Datum
+	for g, q := range questions {
+		batch = append(batch, l.group(q, samples[g*l.members:(g+1)*l.members], step*1000+g)...)
+	}
+	if len(batch) > 0 {
+		l.gap = meanGap(batch, mustRun(t, l.adapter, batch, Loss{Name: "importance_sampling"}))
+	}
+	mustStep(t, l.adapter, AdamParams{LearningRate: 3e-4, Beta1: .9, Beta2: .95, Eps: 1e-8})
+}
+
+// group makes datums of the members whose reward differs from the group's mean.
+func (l *lesson) group(q addition, group []Sample, key int) []Datum {
+	rewards, mean := make([]float64, len(group)), 0.0
+	for i, s := range group {
+		rewards[i] = q.reward(s)
+		if l.random {
+			rewards[i] = math.Round(uniform(9, key, i))
+		}
+		mean += rewards[i] / float64(len(group))
+	}
+	var batch []Datum
+	for i, s := range group {
+		if rewards[i] != mean {
+			batch = append(batch, policyDatum(q.prompt(), s, rewards[i]-mean))
+		}
+	}
+	return batch
+}
+
+// policyDatum shifts a sample into inputs and targets.
+func policyDatum(prompt []int32, s Sample, advantage float64) Datum {
+	all := append(prompt, s.Tokens...)
+	n := len(all) - 1
+	targets, logprobs, advantages := make([]int64, n), make([]float32, n), make([]float32, n)
+	for i := range n {
+		targets[i] = int64(all[i+1])
+		if j := i + 1 - len(prompt); j >= 0 {
+			logprobs[i], advantages[i] = s.Logprobs[j], float32(advantage)
+		}
+	}
+	return Datum{Tokens: all[:n], Inputs: map[string]Tensor{
+		"target_tokens": {Int: targets}, "logprobs": {Float: logprobs}, "advantages": {Float: advantages},
+	}}
+}
+
+// meanGap is the mean over sampled tokens of (r-1) - log r, an estimate of the divergence between
+// sampler and trainer.
+func meanGap(batch []Datum, r Result) float64 {
+	sum, n := 0.0, 0
+	for i, d := range batch {
+		for j, q := range d.Inputs["logprobs"].Float {
+			if q != 0 {
+				shift := float64(r.Logprobs[i][j] - q)
+				sum, n = sum+math.Exp(shift)-1-shift, n+1
+			}
+		}
+	}
+	return sum / float64(n)
+}
+
+// TestLearning is what the simulator is for: with rewards the policy gets better on questions that
+// it was not trained on, and with random rewards it does not.
+func TestLearning(t *testing.T) {
+	for name, test := range map[string]struct {
+		random    bool
+		steps     int
+		low, high float64
+	}{
+		"rewards teach":               {false, learningSteps, learningGoal, 1},
+		"random rewards do not teach": {true, learningSteps / 2, 0.25, 0.38},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := Config{Rank: 8, Seed: 1, TrainAttention: true, TrainMLP: true, TrainUnembed: true}
+			l := &lesson{groups: 32, members: 8, random: test.random, adapter: NewAdapter(testBase(), cfg)}
+			before := l.passAt1(t)
+			if before < 0.27 || before > 0.38 {
+				t.Errorf("held-out pass@1 of the base is %.3f", before)
+			}
+			for step := range test.steps {
+				l.step(t, step)
+				if (step+1)%20 == 0 {
+					t.Logf("step %d: held-out pass@1 %.3f, gap between sampler and trainer %.1e", step+1, l.passAt1(t), l.gap)
+				}
+			}
+			if after := l.passAt1(t); after < test.low || after > test.high {
+				t.Errorf("held-out pass@1 is %.3f after %d steps, want %.2f to %.2f", after, test.steps, test.low, test.high)
+			}
+			if l.gap < 1e-6 || l.gap > 1e-2 {
+				t.Errorf("the gap between sampler and trainer is %v", l.gap)
+			}
+		})
+	}
+}
+
+// BenchmarkStep is one step of training: 256 samples of up to 16 tokens and an update with them.
+func BenchmarkStep(b *testing.B) {
+	cfg := Config{Rank: 8, Seed: 1, TrainAttention: true, TrainMLP: true, TrainUnembed: true}
+	l := &lesson{groups: 32, members: 8, random: true, adapter: NewAdapter(testBase(), cfg)}
+	questions := l.questions(l.groups, false)
+	var reqs []SampleRequest
+	var batch []Datum
+	for i := range l.groups * l.members {
+		r := request(questions[i/l.members])
+		r.Index = i
+		reqs = append(reqs, r)
+	}
+	for b.Loop() {
+		samples, err := l.adapter.Snapshot().Sample(b.Context(), reqs)
+		if err != nil {
+			b.Fatal(err)
+		}
+		batch = batch[:0]
+		for i, s := range samples {
+			batch = append(batch, policyDatum(slices.Clone(reqs[i].Prompt), s, 1))
+		}
+		if _, err := l.adapter.ForwardBackward(b.Context(), batch, Loss{Name: "importance_sampling"}); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := l.adapter.OptimStep(AdamParams{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"errors"
+	"math"
+	"slices"
+)
+
+// prepared is a batch that was checked and laid out for a loss.
+type prepared struct {
+	sequences [][]int32
+	datums    []preparedDatum
+	value     func(logprob float64, e element) (loss, slope float64)
+}
+
+// preparedDatum has its targets row-major: perPosition for each position.
+type preparedDatum struct {
+	shape       []int
+	perPosition int
+	targets     []int32
+	elements    []element
+}
+
+// prepare checks a batch against a loss. All its errors are UserErrors.
+func prepare(batch []Datum, loss Loss) (prepared, error) {
+	kind, found := lossKinds[loss.Name]
+	if !found {
+		return prepared{}, userErrorf("the loss %q is not known", loss.Name)
+	}
+	settings, err := kind.settings(loss)
+	if err != nil {
+		return prepared{}, err
+	}
+	if len(batch) == 0 {
+		return prepared{}, userErrorf("the batch has no data")
+	}
+	p := prepared{value: kind.value}
+	for i, d := range batch {
+		ready, err := kind.prepareDatum(d, settings)
+		if err != nil {
+			return prepared{}, userErrorf("datum %d of the batch for %s: %v", i, loss.Name, err)
+		}
+		p.sequences = append(p.sequences, d.Tokens)
+		p.datums = append(p.datums, ready)
+	}
+	return p, nil
+}
+
+// settings returns the element that every target starts from.
+func (k lossKind) settings(loss Loss) (element, error) {
+	values := make(map[string]float64, len(k.defaults))
+	for name, v := range k.defaults {
+		values[name] = v
+	}
+	for name, v := range loss.Config {
+		if _, known := k.defaults[name]; !known {
+			return element{}, userErrorf("the loss %s has no setting %q", loss.Name, name)
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return element{}, userErrorf("the setting %s of %s is not finite", name, loss.Name)
+		}
+		values[name] = v
+	}
+	if values[inputClipLow] > values[inputClipHigh] {
+		return element{}, userErrorf("the lower clip threshold of %s is above the upper one", loss.Name)
+	}
+	return element{weight: 1, low: values[inputClipLow], high: values[inputClipHigh], beta: values[settingBeta]}, nil
+}
+
+func (k lossKind) prepareDatum(d Datum, settings element) (preparedDatum, error) {
+	if err := checkTokens(d.Tokens); err != nil {
+		return preparedDatum{}, err
+	}
+	if err := k.checkInputNames(d.Inputs); err != nil {
+		return preparedDatum{}, err
+	}
+	ready, err := k.targets(d)
+	if err != nil {
+		return preparedDatum{}, userErrorf("input %s: %v", inputTargets, err)
+	}
+	ready.elements = slices.Repeat([]element{settings}, len(ready.targets))
+	for _, name := range slices.Concat(k.required, k.optional) {
+		tensor, given := d.Inputs[name]
+		if !given {
+			continue
+		}
+		if err := ready.fill(name, tensor); err != nil {
+			return preparedDatum{}, userErrorf("input %s: %v", name, err)
+		}
+	}
+	return ready, nil
+}
+
+// checkInputNames refuses inputs that the loss does not take and misses those that it must have.
+func (k lossKind) checkInputNames(inputs map[string]Tensor) error {
+	required := append([]string{inputTargets}, k.required...)
+	for _, name := range required {
+		if _, given := inputs[name]; !given {
+			return userErrorf("input %s is missing", name)
+		}
+	}
+	var unexpected []string
+	for name := range inputs {
+		if !slices.Contains(required, name) && !slices.Contains(k.optional, name) {
+			unexpected = append(unexpected, name)
+		}
+	}
+	if len(unexpected) > 0 {
+		slices.Sort(unexpected)
+		return userErrorf("input %s is unexpected", unexpected[0])
+	}
+	return nil
+}
+
+var errRealTargets = errors.New("its elements are not integers")
+
+// targets reads target_tokens: one token a position, or several where the loss allows it.
+func (k lossKind) targets(d Datum) (preparedDatum, error) {
+	tensor := d.Inputs[inputTargets]
+	if len(tensor.Float) > 0 {
+		return preparedDatum{}, errRealTargets
+	}
+	shape := tensor.shape()
+	want := []int{len(d.Tokens)}
+	if k.many && len(shape) == 2 {
+		want = append(want, shape[1])
+	}
+	if err := tensor.check(want); err != nil {
+		return preparedDatum{}, err
+	}
+	ready := preparedDatum{shape: want, perPosition: 1, targets: make([]int32, len(tensor.Int))}
+	if len(want) == 2 {
+		ready.perPosition = want[1]
+	}
+	for i, token := range tensor.Int {
+		if token < 0 || token >= Vocab {
+			return preparedDatum{}, userErrorf("token %d is not below the vocabulary of %d", token, Vocab)
+		}
+		ready.targets[i] = int32(token)
+	}
+	return ready, nil
+}
+
+// fill sets one field of all elements from an input.
+func (p *preparedDatum) fill(name string, tensor Tensor) error {
+	if err := tensor.check(p.shape); err != nil {
+		return err
+	}
+	for i, v := range tensor.reals() {
+		value := float64(v)
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return userErrorf("element %d is not finite", i)
+		}
+		*p.elements[i].field(name) = value
+	}
+	return nil
+}
+
+// field returns where an input goes.
+func (e *element) field(name string) *float64 {
+	switch name {
+	case inputWeights:
+		return &e.weight
+	case inputLogprobs:
+		return &e.sampled
+	case inputAdvantages:
+		return &e.advantage
+	case inputClipLow:
+		return &e.low
+	default:
+		return &e.high
+	}
+}

@@ -1,0 +1,125 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
+)
+
+var question = regexp.MustCompile(`^User: What is (\d+) \+ (\d+)\?\n\nAssistant:$`)
+var lastInteger = regexp.MustCompile(`(\d+)\D*$`)
+
+// TestNewText reads texts back and counts what the base model is to learn.
+func TestNewText(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 20000
+	var right, carries, rightCarries, long, oneDigit int
+	for range n {
+		text := newText(rng)
+		prompt, reply := split(t, text)
+		m := question.FindStringSubmatch(prompt)
+		if m == nil {
+			t.Fatalf("the question is %q", prompt)
+		}
+		a, b := number(t, m[1]), number(t, m[2])
+		got := number(t, lastInteger.FindStringSubmatch(reply)[1])
+		isRight, hasCarry := got == a+b, a%10+b%10 >= 10 || a+b >= 100
+		right += count(isRight)
+		carries += count(hasCarry)
+		rightCarries += count(hasCarry && isRight)
+		long += count(len(reply)+1 > 16)
+		oneDigit += count(a < 10)
+		if !isRight && !hasCarry {
+			t.Fatalf("%q has the reply %q", prompt, reply)
+		}
+	}
+	for name, test := range map[string]struct{ got, low, high float64 }{
+		"right with a carry":      {float64(rightCarries) / float64(carries), 0.33, 0.39},
+		"right":                   {float64(right) / n, 0.5, 0.65},
+		"too long for 16 tokens":  {float64(long) / n, 0.25, 0.31},
+		"first operand one digit": {float64(oneDigit) / n, 0.2, 0.27},
+	} {
+		if test.got < test.low || test.got > test.high {
+			t.Errorf("%s: %.3f, want %.2f to %.2f", name, test.got, test.low, test.high)
+		}
+	}
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func number(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// split returns prompt and reply without the token that ends it.
+func split(t *testing.T, text text) (prompt, reply string) {
+	t.Helper()
+	last := len(text.tokens) - 1
+	if text.tokens[last] != endOfTurn {
+		t.Fatalf("the text ends with token %d", text.tokens[last])
+	}
+	all := make([]byte, last)
+	for i, token := range text.tokens[:last] {
+		all[i] = byte(token)
+	}
+	return string(all[:text.prompt]), string(all[text.prompt:])
+}
+
+// TestTrainerIsDeterministicAndLearns writes the same file with any number of CPUs.
+func TestTrainerIsDeterministicAndLearns(t *testing.T) {
+	run := func(cpus int) ([]byte, float64) {
+		before := runtime.GOMAXPROCS(cpus)
+		defer runtime.GOMAXPROCS(before)
+		tr := newTrainer(settings{steps: 6, batch: 20, rate: 0.05, seed: 3})
+		first, err := tr.step(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last float64
+		for step := 1; step < 6; step++ {
+			if last, err = tr.step(t.Context(), step); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last >= first {
+			t.Errorf("the loss went from %v to %v", first, last)
+		}
+		name := filepath.Join(t.TempDir(), "base.bin")
+		if err := tr.save(name); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data, last
+	}
+	want, _ := run(1)
+	if got, _ := run(3); !cmp.Equal(want, got) {
+		t.Error("the file depends on the number of CPUs")
+	}
+	if flat, err := transformer.Decode(want); err != nil || len(flat) != transformer.Size {
+		t.Errorf("the file holds %d parameters: %v", len(flat), err)
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transformer
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecoderAgreesWithReference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	flat, sequences := randomFlat(rng), family(rng)
+	for i, got := range decode(NewParams(flat), sequences, 3) {
+		want := referenceLogits(toFloat64(flat), sequences[i])
+		for step, logits := range got {
+			for j, v := range logits {
+				if math.Abs(float64(v)-want[len(want)-len(got)+step][j]) > 2e-4 {
+					t.Fatalf("sequence %d, step %d, logit %d: %v", i, step, j, v)
+				}
+			}
+		}
+	}
+}
+
+func TestDecoderRowsDoNotDependOnCompany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	params := NewParams(randomFlat(rng))
+	var sequences [][]int32
+	for range 12 { // more rows than a pass over prompts takes at once
+		sequences = append(sequences, family(rng)...)
+	}
+	for i, got := range decode(params, sequences, 5) {
+		want := decode(params, sequences[i:i+1], 5)[0]
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("sequence %d (-alone +together):\n%s", i, diff)
+		}
+	}
+}
+
+func TestDecoderDoesNotDependOnEarlierUse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	params, sequences := NewParams(randomFlat(rng)), family(rng)
+	var d Decoder
+	d.Start(params, family(rng), []int{40, 40, 40, 40, 90, 40})
+	d.Step(params, []int{4, 1}, []int32{3, 4})
+	d.Start(params, sequences, []int{30, 25, 21, 5, 70, 1})
+	got := slices.Clone(d.Logits(4))
+	want := decode(params, sequences, 0)[4][0]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-new +used):\n%s", diff)
+	}
+}
+
+// decode gives all but the last tokens of each sequence as a prompt and the last ones step by step.
+// It returns the logits after each; sequences that are shorter get one step less.
+func decode(params *Params, sequences [][]int32, steps int) [][][]float32 {
+	var d Decoder
+	prompts, room, out := make([][]int32, len(sequences)), make([]int, len(sequences)), make([][][]float32, len(sequences))
+	for i, s := range sequences {
+		prompts[i], room[i] = s[:max(len(s)-steps, 1)], len(s)
+	}
+	d.Start(params, prompts, room)
+	for i := range sequences {
+		out[i] = append(out[i], slices.Clone(d.Logits(i)))
+	}
+	for step := range steps {
+		var slots []int
+		var tokens []int32
+		for i, s := range sequences {
+			if at := len(prompts[i]) + step; at < len(s) {
+				slots, tokens = append(slots, i), append(tokens, s[at])
+			}
+		}
+		d.Step(params, slots, tokens)
+		for row, i := range slots {
+			out[i] = append(out[i], slices.Clone(d.Logits(row)))
+		}
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
+)
+
+// Weights are merged weights rounded to bf16, to sample from. The rounding makes the sampler's
+// log-probabilities differ slightly from the trainer's, as they do on the real service. Weights are
+// immutable and safe for concurrent use.
+type Weights struct {
+	base   *BaseModel
+	params *transformer.Params
+}
+
+// BaseWeights returns the base model's own sampler weights.
+func BaseWeights(base *BaseModel) *Weights { return newWeights(base, base.params.Flat()) }
+
+// Snapshot returns the current weights for sampling.
+func (a *Adapter) Snapshot() *Weights { return newWeights(a.base, a.merged.Flat()) }
+
+func newWeights(base *BaseModel, flat []float32) *Weights {
+	rounded := make([]float32, len(flat))
+	for i, v := range flat {
+		rounded[i] = widen(narrow(v))
+	}
+	return &Weights{base: base, params: transformer.NewParams(rounded)}
+}
+
+// narrow rounds to bf16, to even in a tie.
+func narrow(v float32) uint16 {
+	bits := math.Float32bits(v)
+	if v != v {
+		return uint16(bits>>16) | 1<<6
+	}
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+func widen(v uint16) float32 { return math.Float32frombits(uint32(v) << 16) }
+
+const weightsMagic = "tinkersim weights 1\n"
+
+// Marshal returns the weights as canonical bytes with a checksum.
+func (w *Weights) Marshal() ([]byte, error) {
+	out := header(weightsMagic, w.base)
+	for _, v := range w.params.Flat() {
+		out = binary.LittleEndian.AppendUint16(out, narrow(v))
+	}
+	return seal(out), nil
+}
+
+// UnmarshalWeights reads what Marshal wrote. The base must be the one that they were made with.
+func UnmarshalWeights(base *BaseModel, data []byte) (*Weights, error) {
+	body, err := unseal(weightsMagic, base, data)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) != 2*transformer.Size {
+		return nil, errLength
+	}
+	flat := make([]float32, transformer.Size)
+	for i := range flat {
+		flat[i] = widen(binary.LittleEndian.Uint16(body[2*i:]))
+	}
+	return &Weights{base: base, params: transformer.NewParams(flat)}, nil
+}
+
+// PromptLogprobs returns the log-probability of each token of the prompt given those before; entry
+// 0 is NaN.
+func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32, error) {
+	out := make([]float32, len(prompt))
+	err := w.visitPrompt(ctx, prompt, func(position int, logits []float32, norm float64) {
+		out[position] = float32(float64(logits[prompt[position]]) - norm)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out[0] = float32(math.NaN())
+	return out, nil
+}
+
+// TopKPromptLogprobs returns, for each position of the prompt, the k likeliest tokens there,
+// likeliest first and of equals the lower id first; entry 0 is empty.
+func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32, k int) (ids [][]int32, logprobs [][]float32, err error) {
+	if k < 1 || k > Vocab {
+		return nil, nil, userErrorf("top-k of %d is not between 1 and %d", k, Vocab)
+	}
+	ids, logprobs = make([][]int32, len(prompt)), make([][]float32, len(prompt))
+	err = w.visitPrompt(ctx, prompt, func(position int, logits []float32, norm float64) {
+		ids[position] = slices.Clone(likeliest(logits, nil)[:k])
+		for _, id := range ids[position] {
+			logprobs[position] = append(logprobs[position], float32(float64(logits[id])-norm))
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return ids, logprobs, nil
+}
+
+// visitPrompt calls visit with the logits that predict each token of the prompt but the first.
+func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(position int, logits []float32, norm float64)) error {
+	if err := checkTokens(prompt); err != nil {
+		return userErrorf("the prompt cannot be read: %v", err)
+	}
+	return w.base.engine.Run(ctx, transformer.Job{
+		Params:    w.params,
+		Sequences: [][]int32{prompt},
+		Visit: func(p *transformer.Pass, _, _ int) {
+			for i, row := range p.Rows(0)[:len(prompt)-1] {
+				logits := p.Logits(row)
+				visit(i+1, logits, transformer.LogSumExp(logits))
+			}
+		},
+	})
+}
