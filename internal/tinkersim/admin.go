@@ -1,0 +1,90 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+)
+
+// adminRoutes are the endpoints by which tests reach into the server:
+//
+//	GET    /admin/faults                the rules in force with their counts, {"faults": [...]}
+//	POST   /admin/faults                adds rules as package fault describes them; answers {"ids": [...]}
+//	DELETE /admin/faults                removes all rules and releases what they hold
+//	POST   /admin/faults/{id}/release   lets go what a hold holds
+//	POST   /admin/checkpoints           {"path": regular expression, "do": "expire" or "damage"}; answers {"paths": [...]}
+//	DELETE /admin/sessions/{id}         makes a session die as if nothing had been heard of it
+//	POST   /admin/restart               forgets what a restart of the process would
+//	GET    /admin/busy                  what the server has done so far, see Busy
+func (s *Server) adminRoutes() []endpoint {
+	return []endpoint{
+		plain("GET /admin/faults", "", func(*request) (response, error) {
+			return inJSON(http.StatusOK, map[string]any{"faults": s.faults.List()})
+		}),
+		plain("POST /admin/faults", "", s.addFaults),
+		plain("DELETE /admin/faults", "", func(*request) (response, error) {
+			s.faults.Clear()
+			return response{}, nil
+		}),
+		plain("POST /admin/faults/{id}/release", "", func(r *request) (response, error) {
+			if err := s.faults.Release(r.PathValue("id")); err != nil {
+				return response{}, notFound("fault", r.PathValue("id"))
+			}
+			return response{}, nil
+		}),
+		plain("POST /admin/checkpoints", "", harmCheckpoints),
+		plain("DELETE /admin/sessions/{id}", "", func(r *request) (response, error) {
+			return response{}, r.life.ExpireSession(r.PathValue("id"))
+		}),
+		plain("POST /admin/restart", "", func(*request) (response, error) {
+			return response{}, s.Restart()
+		}),
+		plain("GET /admin/busy", "", func(*request) (response, error) {
+			return inJSON(http.StatusOK, s.Busy())
+		}),
+	}
+}
+
+func (s *Server) addFaults(r *request) (response, error) {
+	rules, err := fault.Decode(bytes.NewReader(r.body))
+	if err != nil {
+		return response{}, badRequest("%s", err)
+	}
+	ids, err := s.faults.Add(rules)
+	if err != nil {
+		return response{}, badRequest("%s", err)
+	}
+	return inJSON(http.StatusOK, map[string]any{"ids": ids})
+}
+
+// harm is the body of POST /admin/checkpoints.
+type harm struct {
+	Path string `json:"path"`
+	Do   string `json:"do"`
+}
+
+func harmCheckpoints(r *request) (response, error) {
+	var req harm
+	if err := decode(r.body, &req); err != nil {
+		return response{}, err
+	}
+	pattern, err := regexp.Compile(req.Path)
+	if err != nil {
+		return response{}, badRequest("%s", err)
+	}
+	edit, ok := map[string]life.Edit{"expire": life.Delete, "damage": life.Damage}[req.Do]
+	if !ok {
+		return response{}, badRequest("do must be expire or damage")
+	}
+	changed, err := r.life.EditMatching(pattern.MatchString, edit)
+	if err != nil {
+		return response{}, err
+	}
+	return inJSON(http.StatusOK, map[string]any{"paths": changed})
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim_test
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// unpack fetches the archive of a checkpoint and returns its files.
+func (b *bench) unpack(path string) map[string]string {
+	b.t.Helper()
+	archive, err := b.client().Archive(b.t.Context(), path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer archive.Close()
+	files := map[string]string{}
+	for reader := tar.NewReader(archive); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if header.Typeflag != tar.TypeReg || !header.ModTime.Equal(time.Unix(0, 0)) {
+			b.t.Errorf("%s is of type %q and time %v", header.Name, header.Typeflag, header.ModTime)
+		}
+		data, err := io.ReadAll(reader)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		files[header.Name] = string(data)
+	}
+}
+
+// TestArchiveIdentifiesWeights trains the same on two servers at different times under different names.
+func TestArchiveIdentifiesWeights(t *testing.T) {
+	type archives struct{ state, sampler map[string]string }
+	var got []archives
+	for i := range 2 {
+		b := start(t, tinkersim.Options{})
+		session := b.newSession()
+		model := b.newModel(session, i)
+		b.do("forward_backward", chunk(t, model, 1, "text"))
+		b.do("optim_step", optim(model, 2))
+		name := []string{"a", "b"}[i]
+		b.do("save_weights", fill(`{"model_id":"M","path":"N","seq_id":3}`, "M", model, "N", name))
+		b.do("save_weights_for_sampler", fill(`{"model_id":"M","path":"N","seq_id":4}`, "M", model, "N", name))
+		got = append(got, archives{b.unpack("tinker://" + model + "/weights/" + name), b.unpack("tinker://" + model + "/sampler_weights/" + name)})
+	}
+	if diff := cmp.Diff(got[0], got[1], cmp.AllowUnexported(archives{})); diff != "" {
+		t.Errorf("the archives of equal weights differ:\n%.300s", diff)
+	}
+	if got[0].state["adapter_model.bin"] == "" || got[0].state["adapter_config.json"] == "" {
+		t.Errorf("files are missing: %d", len(got[0].state))
+	}
+	b, _, model := prepared(t, tinkersim.Options{})
+	if b.unpack("tinker://" + model + "/weights/one")["adapter_model.bin"] == got[0].state["adapter_model.bin"] {
+		t.Error("other weights have the same adapter file")
+	}
+}
+
+func TestArchiveOfAColdAndAWarmLoadAreTheSame(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	want := b.unpack("tinker://" + model + "/weights/one")
+	for i, optimizer := range []bool{true, false} {
+		other := b.newModel(session, i+1)
+		b.do("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":O}`, "M", other, "P", "tinker://"+model+"/weights/one", "O", optimizer))
+		if b.adapter(other, 2, "again") != want["adapter_model.bin"] {
+			t.Errorf("loaded with optimizer=%v, the adapter file differs", optimizer)
+		}
+	}
+}
+
+func TestArchiveLinkExpires(t *testing.T) {
+	c := newClock()
+	b, _, model := prepared(t, tinkersim.Options{Clock: c.Now})
+	link, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints/weights/one/archive", "")
+	if err != nil || link.status != http.StatusFound || link.header.Get("Expires") != "Sat, 21 Nov 2026 12:15:00 GMT" {
+		t.Fatalf("%d %v %v", link.status, link.header, err)
+	}
+	path := link.header.Get("Location")[len(b.url):]
+	for _, want := range []int{http.StatusOK, http.StatusForbidden} {
+		if got, err := b.call(http.MethodGet, path, "", "X-API-Key", ""); err != nil || got.status != want {
+			t.Errorf("at %v: %d, %v, want %d", c.Now(), got.status, err, want)
+		}
+		c.advance(15 * time.Minute)
+	}
+}

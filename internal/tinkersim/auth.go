@@ -1,0 +1,89 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+)
+
+// tokenLife is how long an exchanged token holds.
+const tokenLife = 10 * time.Minute
+
+// jwtHeader is the first part of each token.
+var jwtHeader = encode([]byte(`{"alg":"HS256","typ":"JWT"}`))
+
+func encode(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
+
+// authorized says whether a key or token is good.
+func (s *Server) authorized(key string) bool {
+	if rest, ok := strings.CutPrefix(key, jwtHeader+"."); ok && s.options.Config.PJWTAuthEnabled {
+		var claims claims
+		return s.verify(rest, &claims) == nil && s.options.Clock().Unix() < claims.Expires
+	}
+	if s.options.APIKey != "" {
+		return subtle.ConstantTimeCompare([]byte(key), []byte(s.options.APIKey)) == 1
+	}
+	return strings.HasPrefix(key, "tml-")
+}
+
+// claims is what a token says.
+type claims struct {
+	Subject string `json:"sub"`
+	Expires int64  `json:"exp"`
+	Issued  int64  `json:"iat"`
+}
+
+// exchangeKey answers with a token for the key that the request came with.
+func (s *Server) exchangeKey(*request) (response, error) {
+	if !s.options.Config.PJWTAuthEnabled {
+		return response{}, refuse(http.StatusNotFound, "keys are not exchanged here")
+	}
+	now := s.options.Clock()
+	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + life.Owner, Expires: now.Add(tokenLife).Unix(), Issued: now.Unix()})
+	if err != nil {
+		return response{}, err
+	}
+	return inJSON(http.StatusOK, tinker.TokenResponse{JWT: jwtHeader + "." + signed})
+}
+
+// sign encodes a value and its signature.
+func (s *Server) sign(value any) (string, error) {
+	payload, err := json.Marshal(value)
+	if err != nil {
+		return "", err
+	}
+	text := encode(payload)
+	return text + "." + encode(s.mac(text)), nil
+}
+
+// verify decodes what sign has made.
+func (s *Server) verify(signed string, value any) error {
+	text, signature, _ := strings.Cut(signed, ".")
+	mac, err := base64.RawURLEncoding.DecodeString(signature)
+	if err != nil || !hmac.Equal(mac, s.mac(text)) {
+		return errors.New("verifying a signature: it is not ours")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(payload, value)
+}
+
+func (s *Server) mac(text string) []byte {
+	mac := hmac.New(sha256.New, s.secret)
+	mac.Write([]byte(jwtHeader + "." + text))
+	return mac.Sum(nil)
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checkpoint keeps training runs and their checkpoints in a directory, so that they
+// outlive the process. It does not look into the data that it is given.
+//
+//	runs/<run>/run.json                     what the run is
+//	runs/<run>/<kind>/<name>.json           what the checkpoint is, and which file has its data
+//	runs/<run>/<kind>/<name>.<digest>.bin   its data
+//
+// A checkpoint exists from the moment that its JSON file is renamed into place, which happens
+// after its data are there. Whatever is cut short before that leaves a file that Open removes.
+// A checkpoint whose time is over is gone for every caller, and its files go at the next call.
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrNotFound says that there is no such run or checkpoint, or that its time is over.
+	ErrNotFound = errors.New("checkpoint not found")
+	// ErrExists says that the name is taken and was not to be overwritten.
+	ErrExists = errors.New("checkpoint already exists")
+	// ErrCorrupt says that the data are not those that were saved.
+	ErrCorrupt = errors.New("checkpoint is corrupt")
+	// ErrName says that a name has characters that a path cannot hold.
+	ErrName = errors.New("checkpoint name must be 1 to 200 characters of a-z, A-Z, 0-9, '.', '_' and '-', and not start with a dot")
+)
+
+var validName = regexp.MustCompile(`^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,199}$`)
+
+// Ephemeral is a kind of sampler weights that are never listed and do not outlive the process.
+const Ephemeral tinker.Kind = "ephemeral"
+
+// ephemeralKept is how many ephemeral checkpoints of one run are kept, the newest.
+const ephemeralKept = 64
+
+// Run is one trained model as it is listed.
+type Run struct {
+	ID        string `json:"id"`
+	Session   string `json:"session"`
+	Project   string `json:"project,omitempty"`
+	BaseModel string `json:"baseModel"`
+	Rank      int    `json:"rank"`
+
+	TrainUnembed   bool `json:"trainUnembed"`
+	TrainMLP       bool `json:"trainMLP"`
+	TrainAttention bool `json:"trainAttention"`
+
+	UserMetadata map[string]string `json:"userMetadata,omitempty"`
+	Created      time.Time         `json:"created"`
+	// LastRequest is kept in memory alone.
+	LastRequest time.Time `json:"-"`
+}
+
+// Checkpoint describes one checkpoint.
+type Checkpoint struct {
+	tinker.Path
+	Time time.Time
+	// Size is the number of bytes of the data.
+	Size int64
+	// Digest is the SHA-256 of the data in hexadecimal.
+	Digest string
+	Public bool
+	// Expires is zero when the checkpoint stays for ever.
+	Expires time.Time
+}
+
+// record is a checkpoint as it is written to its JSON file.
+type record struct {
+	Name    string    `json:"name"`
+	File    string    `json:"file"`
+	Time    time.Time `json:"time"`
+	Size    int64     `json:"size"`
+	Digest  string    `json:"sha256"`
+	Public  bool      `json:"public,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+func (r record) checkpoint(run string, kind tinker.Kind) Checkpoint {
+	return Checkpoint{
+		Path:    tinker.Path{Run: run, Kind: kind, Name: r.Name},
+		Time:    r.Time,
+		Size:    r.Size,
+		Digest:  r.Digest,
+		Public:  r.Public,
+		Expires: r.Expires,
+	}
+}
+
+// validate checks what is going to be part of a file name.
+func validate(name string) error {
+	if !validName.MatchString(name) {
+		return fmt.Errorf("naming %q: %w", name, ErrName)
+	}
+	return nil
+}
+
+// folder returns the name of the run's folder: colons are no good in file names everywhere.
+func folder(run string) string { return strings.ReplaceAll(run, ":", "_") }
+
+func sortCheckpoints(list []Checkpoint) {
+	slices.SortFunc(list, func(a, b Checkpoint) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.String(), b.String()))
+	})
+}
+
+func sortRuns(list []Run) {
+	slices.SortFunc(list, func(a, b Run) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+}

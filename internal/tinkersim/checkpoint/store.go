@@ -1,0 +1,335 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// Store is the directory with its index in memory. It is safe for concurrent use; two stores must
+// not share a directory.
+type Store struct {
+	dir string
+	now func() time.Time
+
+	mu          sync.Mutex
+	runs        map[string]*Run
+	checkpoints map[tinker.Path]record
+	nextExpiry  time.Time // when to look for expired checkpoints again; zero: never
+}
+
+// CreateRun records a run. The id must be new.
+func (s *Store) CreateRun(run Run) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.runs[run.ID]; taken {
+		return fmt.Errorf("creating run %s: %w", run.ID, ErrExists)
+	}
+	if err := writeJSON(filepath.Join(s.runDir(run.ID), "run.json"), run); err != nil {
+		return fmt.Errorf("creating run %s: %w", run.ID, err)
+	}
+	run.LastRequest = run.Created
+	s.runs[run.ID] = &run
+	return nil
+}
+
+// Touch notes that a run was used now.
+func (s *Store) Touch(run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.runs[run]; ok {
+		r.LastRequest = s.now()
+	}
+}
+
+// Run returns a run, or ErrNotFound.
+func (s *Store) Run(id string) (Run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.runs[id]
+	if !ok {
+		return Run{}, fmt.Errorf("looking up run %s: %w", id, ErrNotFound)
+	}
+	return *r, nil
+}
+
+// Runs returns all runs, the newest first.
+func (s *Store) Runs() []Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Run, 0, len(s.runs))
+	for _, r := range s.runs {
+		list = append(list, *r)
+	}
+	sortRuns(list)
+	return list
+}
+
+// Checkpoints returns the listed checkpoints of a run, or of all runs when it is empty, the newest first.
+func (s *Store) Checkpoints(run string) []Checkpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	list := []Checkpoint{}
+	for ref, r := range s.checkpoints {
+		if ref.Kind != Ephemeral && (run == "" || ref.Run == run) {
+			list = append(list, r.checkpoint(ref.Run, ref.Kind))
+		}
+	}
+	sortCheckpoints(list)
+	return list
+}
+
+// Checkpoint returns what is known of a checkpoint, or ErrNotFound.
+func (s *Store) Checkpoint(ref tinker.Path) (Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ref)
+	return r.checkpoint(ref.Run, ref.Kind), err
+}
+
+// Read returns the data of a checkpoint. It returns ErrNotFound, or ErrCorrupt when they are not what was saved.
+func (s *Store) Read(ref tinker.Path) ([]byte, error) {
+	s.mu.Lock()
+	r, err := s.find(ref)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(s.kindDir(ref), r.File))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", ref.String(), err)
+	}
+	if digest(data) != r.Digest {
+		return nil, fmt.Errorf("reading %s: %w", ref.String(), ErrCorrupt)
+	}
+	return data, nil
+}
+
+// Save is a checkpoint to be saved.
+type Save struct {
+	tinker.Path
+	Data []byte
+	// TTL is how long it stays; 0 is for ever.
+	TTL time.Duration
+	// Overwrite replaces a checkpoint of the same name.
+	Overwrite bool
+}
+
+// Save writes a checkpoint. When it returns nil the checkpoint is listed and can be read; on any
+// error, ErrExists, ErrNotFound for the run and the context's among them, nothing has changed.
+func (s *Store) Save(ctx context.Context, save Save) (Checkpoint, error) {
+	if err := validate(save.Name); err != nil {
+		return Checkpoint{}, err
+	}
+	if err := s.admit(save); err != nil {
+		return Checkpoint{}, err
+	}
+	sum := digest(save.Data)
+	file := save.Name + "." + sum[:16] + ".bin"
+	if err := writeFile(filepath.Join(s.kindDir(save.Path), file), save.Data); err != nil {
+		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
+	}
+	r := record{Name: save.Name, File: file, Size: int64(len(save.Data)), Digest: sum}
+	return s.commit(ctx, save, r)
+}
+
+// admit says whether the save may begin.
+func (s *Store) admit(save Save) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	if _, ok := s.runs[save.Run]; !ok {
+		return fmt.Errorf("saving %s: run: %w", save.String(), ErrNotFound)
+	}
+	if _, taken := s.checkpoints[save.Path]; taken && !save.Overwrite {
+		return fmt.Errorf("saving %s: %w", save.String(), ErrExists)
+	}
+	return nil
+}
+
+// commit makes the data that were written a checkpoint.
+func (s *Store) commit(ctx context.Context, save Save, r record) (Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data := filepath.Join(s.kindDir(save.Path), r.File)
+	old, taken := s.checkpoints[save.Path]
+	if err := ctx.Err(); err != nil {
+		s.discard(data, old.File == r.File)
+		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
+	}
+	if taken && !save.Overwrite {
+		s.discard(data, old.File == r.File)
+		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), ErrExists)
+	}
+	r.Time = s.now().UTC()
+	if save.TTL > 0 {
+		r.Expires = r.Time.Add(save.TTL)
+	}
+	if err := s.put(save.Path, r); err != nil {
+		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
+	}
+	if taken && old.File != r.File {
+		s.discard(filepath.Join(s.kindDir(save.Path), old.File), false)
+	}
+	if save.Kind == Ephemeral {
+		s.trim(save.Run)
+	}
+	return r.checkpoint(save.Run, save.Kind), nil
+}
+
+// discard removes a data file unless it is in use. A file that stays is removed by the next Open.
+func (s *Store) discard(file string, used bool) {
+	if !used {
+		_ = os.Remove(file)
+	}
+}
+
+// put writes the JSON file and then the index.
+func (s *Store) put(ref tinker.Path, r record) error {
+	if err := writeJSON(s.recordFile(ref), r); err != nil {
+		return err
+	}
+	s.checkpoints[ref] = r
+	s.schedule(r.Expires)
+	return nil
+}
+
+// trim removes the oldest ephemeral checkpoints of a run.
+func (s *Store) trim(run string) {
+	var list []Checkpoint
+	for ref, r := range s.checkpoints {
+		if ref.Run == run && ref.Kind == Ephemeral {
+			list = append(list, r.checkpoint(ref.Run, ref.Kind))
+		}
+	}
+	sortCheckpoints(list)
+	for _, c := range list[min(len(list), ephemeralKept):] {
+		_ = s.remove(c.Path)
+	}
+}
+
+// find looks up a checkpoint whose time is not over.
+func (s *Store) find(ref tinker.Path) (record, error) {
+	s.expire()
+	r, ok := s.checkpoints[ref]
+	if !ok {
+		return record{}, fmt.Errorf("looking up %s: %w", ref.String(), ErrNotFound)
+	}
+	return r, nil
+}
+
+// Delete removes a checkpoint, or returns ErrNotFound.
+func (s *Store) Delete(ref tinker.Path) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.find(ref); err != nil {
+		return err
+	}
+	return s.remove(ref)
+}
+
+// remove takes a checkpoint out of the index first, so that it is gone even if its files are not.
+func (s *Store) remove(ref tinker.Path) error {
+	r := s.checkpoints[ref]
+	delete(s.checkpoints, ref)
+	if err := os.Remove(s.recordFile(ref)); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("removing %s: %w", ref.String(), err)
+	}
+	s.discard(filepath.Join(s.kindDir(ref), r.File), false)
+	return nil
+}
+
+// SetTTL makes a checkpoint expire that long from now; 0 makes it stay for ever.
+func (s *Store) SetTTL(ref tinker.Path, ttl time.Duration) error {
+	return s.change(ref, func(r *record) {
+		r.Expires = time.Time{}
+		if ttl > 0 {
+			r.Expires = s.now().UTC().Add(ttl)
+		}
+	})
+}
+
+// SetPublic says whether a checkpoint is public.
+func (s *Store) SetPublic(ref tinker.Path, public bool) error {
+	return s.change(ref, func(r *record) { r.Public = public })
+}
+
+func (s *Store) change(ref tinker.Path, edit func(*record)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ref)
+	if err != nil {
+		return err
+	}
+	edit(&r)
+	return s.put(ref, r)
+}
+
+// Damage flips a bit of the data, for tests of what follows.
+func (s *Store) Damage(ref tinker.Path) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ref)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(s.kindDir(ref), r.File)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("damaging %s: %w", ref.String(), err)
+	}
+	data[len(data)/2] ^= 1
+	return writeFile(file, data)
+}
+
+// schedule notes when the next checkpoint expires.
+func (s *Store) schedule(expires time.Time) {
+	if !expires.IsZero() && (s.nextExpiry.IsZero() || expires.Before(s.nextExpiry)) {
+		s.nextExpiry = expires
+	}
+}
+
+// expire removes the checkpoints whose time is over.
+func (s *Store) expire() {
+	now := s.now()
+	if s.nextExpiry.IsZero() || now.Before(s.nextExpiry) {
+		return
+	}
+	s.nextExpiry = time.Time{}
+	for _, ref := range slices.Collect(maps.Keys(s.checkpoints)) {
+		expires := s.checkpoints[ref].Expires
+		if !expires.IsZero() && !now.Before(expires) {
+			_ = s.remove(ref)
+			continue
+		}
+		s.schedule(expires)
+	}
+}
+
+func (s *Store) runDir(run string) string { return filepath.Join(s.dir, "runs", folder(run)) }
+
+func (s *Store) kindDir(ref tinker.Path) string {
+	return filepath.Join(s.runDir(ref.Run), string(ref.Kind))
+}
+
+func (s *Store) recordFile(ref tinker.Path) string {
+	return filepath.Join(s.kindDir(ref), ref.Name+".json")
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
+)
+
+func TestErrorResponse(t *testing.T) {
+	cases := map[string]struct {
+		err    error
+		status int
+		retry  string
+	}{
+		"a checkpoint that is not there":     {checkpoint.ErrNotFound, http.StatusNotFound, ""},
+		"a bad name":                         {checkpoint.ErrName, http.StatusBadRequest, ""},
+		"a promise of another life":          {promise.ErrUnknown, http.StatusNotFound, ""},
+		"a promise that is lost":             {promise.ErrLost, http.StatusGone, ""},
+		"too many samples that wait":         {sampling.ErrBusy, http.StatusTooManyRequests, "1"},
+		"an engine that has stopped":         {sampling.ErrClosed, http.StatusServiceUnavailable, ""},
+		"a server that stops":                {life.ErrEnded, http.StatusServiceUnavailable, ""},
+		"what nobody thought of":             {errors.New("disk full"), http.StatusInternalServerError, ""},
+		"a refusal that was written by hand": {badRequest("no"), http.StatusBadRequest, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := errorResponse(fmt.Errorf("doing it: %w", tc.err))
+			if got.status != tc.status || got.header.Get("Retry-After") != tc.retry || len(got.body) == 0 {
+				t.Errorf("answer %d %v %s", got.status, got.header, got.body)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+)
+
+// retrieve answers a poll: with the result, or after a while with how it stands.
+func (s *Server) retrieve(r *request) (response, error) {
+	var req tinker.RetrieveRequest
+	if err := decode(r.body, &req); err != nil {
+		return response{}, err
+	}
+	result, pause, ok, err := r.life.Await(r.Context(), req.RequestID, s.options.PollPatience)
+	if err != nil {
+		return response{}, err
+	}
+	if !ok {
+		return inJSON(http.StatusOK, tryAgain(req.RequestID, pause))
+	}
+	if size := len(result.Body); req.AllowMetadataOnly && size >= s.options.MetadataBytes {
+		return inJSON(http.StatusOK, tinker.CompleteMetadata{Status: tinker.StatusCompleteMetadata, ResponsePayloadSize: int64(size)})
+	}
+	if result.Kind == life.KindJSON {
+		return response{status: http.StatusOK, contentType: typeJSON, body: result.Body}, nil
+	}
+	if strings.Contains(r.Header.Get("Accept"), typeProtobuf) {
+		return response{status: http.StatusOK, contentType: typeProtobuf, body: result.Body}, nil
+	}
+	return viewed(result)
+}
+
+func tryAgain(id string, pause promise.Pause) tinker.TryAgain {
+	answer := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(pause.State)}
+	if pause.Reason != "" {
+		answer.QueueStateReason = &pause.Reason
+	}
+	return answer
+}
+
+// viewed is the JSON form of a protobuf result, for clients before 0.25.
+func viewed(result promise.Result) (response, error) {
+	if result.Kind == life.KindSample {
+		decoded, err := tinker.DecodeSample(result.Body)
+		if err != nil {
+			return response{}, err
+		}
+		return inJSON(http.StatusOK, sampleView(decoded))
+	}
+	decoded, err := tinker.DecodeOutput(result.Body)
+	if err != nil {
+		return response{}, err
+	}
+	return inJSON(http.StatusOK, decoded)
+}

@@ -1,0 +1,153 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package life is what a simulated server knows between two restarts: sessions, models, sampling
+// sessions and promises, and the checkpoints as it found them. It knows nothing of HTTP. Its
+// methods take and give the bodies of the API.
+//
+// The operations of a model are carried out by a goroutine of its own, in the order that package
+// order gives them; samples are drawn by the engine of package sampling. Whatever goes wrong
+// in an operation is its result. A request that cannot be taken at all gets an Error.
+package life
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
+)
+
+// retention is how long results are kept: clients may lose one and ask again minutes later.
+var retention = promise.Retention{Delivered: 5 * time.Minute, Undelivered: 30 * time.Minute}
+
+// Life is everything that the server forgets when it restarts, and the checkpoints as it found
+// them. It is safe for concurrent use.
+type Life struct {
+	options  Options
+	faults   *fault.Set
+	meter    *meter.Meter
+	base     *model.BaseModel
+	store    *checkpoint.Store
+	promises *promise.Table
+	engine   *sampling.Engine
+	slots    chan struct{} // one token for each model that is being trained
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	sessions map[string]*session
+	trainers map[string]*trainer
+	unloaded map[string]bool
+	samplers map[string]*sampler
+	asked    asked
+}
+
+// Options are the settings of a life. All must be given, but those that say so.
+type Options struct {
+	// Dir is the directory of the checkpoints.
+	Dir string
+	// BaseModels are the names of the base model.
+	BaseModels []string
+	// Clock is what time it is.
+	Clock func() time.Time
+	// Random is where ids come from.
+	Random io.Reader
+	// GapPatience is how long chunks wait for a number that is missing.
+	GapPatience time.Duration
+	// SessionTimeout is how long a session lives without a sign of life.
+	SessionTimeout time.Duration
+	// TrainingSlots is how many models are trained at the same time.
+	TrainingSlots int
+	// SampleRows and SampleWaiting are those of sampling.Config, with its defaults.
+	SampleRows, SampleWaiting int
+}
+
+// Begin opens the checkpoints and starts the decoders. The life goes on until End.
+func Begin(options Options, faults *fault.Set, count *meter.Meter) (*Life, error) {
+	store, err := checkpoint.Open(options.Dir, options.Clock)
+	if err != nil {
+		return nil, err
+	}
+	name := make([]byte, 6)
+	if _, err := io.ReadFull(options.Random, name); err != nil {
+		return nil, fmt.Errorf("naming the server's life: %w", err)
+	}
+	l := &Life{
+		options:  options,
+		faults:   faults,
+		meter:    count,
+		base:     model.Base(),
+		store:    store,
+		promises: promise.NewTable("req-"+hex.EncodeToString(name), retention, options.Clock),
+		slots:    make(chan struct{}, options.TrainingSlots),
+		sessions: map[string]*session{},
+		trainers: map[string]*trainer{},
+		unloaded: map[string]bool{},
+		samplers: map[string]*sampler{},
+		asked:    asked{of: map[ask]creation{}},
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.engine = sampling.New(sampling.Config{
+		Rows:    options.SampleRows,
+		Waiting: options.SampleWaiting,
+		Load:    l.fetchWeights,
+		Now:     options.Clock,
+	})
+	return l, nil
+}
+
+// End ends all work and waits for it. What was not finished leaves nothing.
+func (l *Life) End() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel()
+	l.group.Wait()
+	l.engine.Close()
+	l.meter.Sampled(l.engine.Stats())
+}
+
+// Ended is closed when the life is over.
+func (l *Life) Ended() <-chan struct{} { return l.ctx.Done() }
+
+// start runs a function that End waits for, or returns ErrEnded. The caller holds the mutex.
+func (l *Life) start(run func()) error {
+	if l.closed {
+		return ErrEnded
+	}
+	l.group.Go(run)
+	return nil
+}
+
+// newID returns a random UUID.
+func (l *Life) newID() (string, error) {
+	var id [16]byte
+	if _, err := io.ReadFull(l.options.Random, id[:]); err != nil {
+		return "", fmt.Errorf("making an id: %w", err)
+	}
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
+}
+
+// Stats is what the engine has done that was not counted by End.
+func (l *Life) Stats() sampling.Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return sampling.Stats{}
+	}
+	return l.engine.Stats()
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package life
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+)
+
+// SaveWeights submits the save of a training state.
+func (l *Life) SaveWeights(_ context.Context, req tinker.SaveWeightsRequest) (tinker.FutureResponse, error) {
+	t, err := l.trainer(req.ModelID)
+	if err != nil {
+		return tinker.FutureResponse{}, err
+	}
+	name := cmp.Or(req.Path, fmt.Sprintf("%06d", req.SeqID))
+	return t.submit(submission{
+		op:     tinker.TypeSaveWeights,
+		seq:    req.SeqID,
+		name:   name,
+		digest: digestOf(req),
+		kind:   meter.Saving,
+		do: func(ctx context.Context, _ fault.Plan) (promise.Result, error) {
+			data, err := t.adapter.MarshalState(true)
+			if err != nil {
+				return promise.Result{}, fmt.Errorf("encoding the state: %w", err)
+			}
+			path := tinker.Path{Run: t.run.ID, Kind: tinker.KindState, Name: name}
+			save := checkpoint.Save{Path: path, Data: data, Overwrite: req.Overwrite}
+			if _, err := t.save(ctx, save, req.TTLSeconds); err != nil {
+				return promise.Result{}, err
+			}
+			return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveWeights}), nil
+		},
+	})
+}
+
+// save writes a checkpoint of the model.
+func (t *trainer) save(ctx context.Context, save checkpoint.Save, ttlSeconds *int64) (checkpoint.Checkpoint, error) {
+	if ttlSeconds != nil {
+		if *ttlSeconds <= 0 {
+			return checkpoint.Checkpoint{}, userError("ttl_seconds must be positive")
+		}
+		save.TTL = time.Duration(*ttlSeconds) * time.Second
+	}
+	return t.life.store.Save(ctx, save)
+}
+
+// SaveSampler submits a save of weights to sample from: under a name, or for one sampling session.
+func (l *Life) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (tinker.FutureResponse, error) {
+	t, err := l.trainer(req.ModelID)
+	if err != nil {
+		return tinker.FutureResponse{}, err
+	}
+	if (req.Path == "") == (req.SamplingSessionSeq == nil) {
+		return tinker.FutureResponse{}, badRequest("exactly one of path and sampling_session_seq_id must be given")
+	}
+	do := func(ctx context.Context, _ fault.Plan) (promise.Result, error) { return t.saveNamed(ctx, req) }
+	if req.SamplingSessionSeq != nil {
+		do = func(ctx context.Context, _ fault.Plan) (promise.Result, error) { return t.saveEphemeral(ctx, req) }
+	}
+	same := req
+	if same.SamplingSessionSeq != nil {
+		same.SamplingSessionSeq = new(int64(0)) // a repetition comes with a new one
+	}
+	return t.submit(submission{
+		op:     tinker.TypeSaveSampler,
+		seq:    req.SeqID,
+		name:   req.Path,
+		digest: digestOf(same),
+		kind:   meter.Saving,
+		do:     do,
+	})
+}
+
+func (t *trainer) saveNamed(ctx context.Context, req tinker.SaveSamplerRequest) (promise.Result, error) {
+	path := tinker.Path{Run: t.run.ID, Kind: tinker.KindSampler, Name: req.Path}
+	if _, err := t.saveSnapshot(ctx, path, req.TTLSeconds); err != nil {
+		return promise.Result{}, err
+	}
+	return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveSampler}), nil
+}
+
+func (t *trainer) saveEphemeral(ctx context.Context, req tinker.SaveSamplerRequest) (promise.Result, error) {
+	path := tinker.Path{Run: t.run.ID, Kind: checkpoint.Ephemeral, Name: strconv.FormatInt(*req.SamplingSessionSeq, 10)}
+	weights, err := t.saveSnapshot(ctx, path, req.TTLSeconds)
+	if err != nil {
+		return promise.Result{}, err
+	}
+	id, err := t.life.addSampler(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path, weights: weights})
+	if err != nil {
+		return promise.Result{}, userError("%s", err)
+	}
+	return jsonResult(tinker.SaveResult{SamplingSession: id, Type: tinker.TypeSaveSampler}), nil
+}
+
+// saveSnapshot saves the weights as they are now and keeps them at hand for sampling.
+func (t *trainer) saveSnapshot(ctx context.Context, path tinker.Path, ttlSeconds *int64) (weightsKey, error) {
+	weights := t.adapter.Snapshot()
+	data, err := weights.Marshal()
+	if err != nil {
+		return "", fmt.Errorf("encoding the weights: %w", err)
+	}
+	saved, err := t.save(ctx, checkpoint.Save{Path: path, Data: data}, ttlSeconds)
+	if err != nil {
+		return "", err
+	}
+	key := keyOf(saved)
+	t.life.engine.Keep(string(key), weights)
+	return key, nil
+}

@@ -1,0 +1,188 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package life
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash"
+	"maps"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+)
+
+// What faults and counts call a forward_backward, and one without a backward pass.
+const (
+	OpForwardBackward = "forward_backward"
+	OpForward         = "forward"
+)
+
+// ForwardBackward submits a chunk. What is wrong with its data is said by its result: a client that
+// sends chunks concurrently gets stuck when one of them is refused.
+func (l *Life) ForwardBackward(_ context.Context, req tinker.ForwardBackwardRequest) (tinker.FutureResponse, error) {
+	t, err := l.trainer(req.ModelID)
+	if err != nil {
+		return tinker.FutureResponse{}, err
+	}
+	return t.submit(submission{
+		op:     OpOf(req),
+		seq:    req.SeqID,
+		chunk:  true,
+		digest: digestOfData(req),
+		kind:   meter.Training,
+		do: func(ctx context.Context, _ fault.Plan) (promise.Result, error) {
+			return t.forwardBackward(ctx, req)
+		},
+	})
+}
+
+// OpOf returns what faults and counts call the request.
+func OpOf(req tinker.ForwardBackwardRequest) string {
+	if req.ForwardOnly {
+		return OpForward
+	}
+	return OpForwardBackward
+}
+
+func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwardRequest) (promise.Result, error) {
+	batch, tokens, err := modelData(req.Data)
+	if err != nil {
+		return promise.Result{}, err
+	}
+	pass := t.adapter.ForwardBackward
+	if req.ForwardOnly {
+		pass = t.adapter.Forward
+	}
+	result, err := pass(ctx, batch, model.Loss{Name: req.Loss.Name, Config: req.Loss.Config})
+	if err != nil {
+		return promise.Result{}, err
+	}
+	t.life.meter.Trained(tokens)
+	outputs := make([]map[string]tinker.Tensor, len(result.Logprobs))
+	for i, logprobs := range result.Logprobs {
+		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs, wideShape(result.Shapes[i])...)}
+	}
+	body, err := tinker.EncodeOutput(tinker.ForwardBackwardResult{
+		LossFnOutputType: tinker.OutputArrayRecord, LossFnOutputs: outputs, Metrics: result.Metrics,
+	})
+	return protoResult(KindOutput, body, err)
+}
+
+// modelData turns datums of the wire into those of the model, and counts their tokens.
+func modelData(data []tinker.Datum) (batch []model.Datum, tokens int, err error) {
+	if len(data) == 0 {
+		return nil, 0, userError("data is empty")
+	}
+	batch = make([]model.Datum, len(data))
+	for i, datum := range data {
+		text, ok := datum.ModelInput.TextTokens()
+		if !ok {
+			return nil, 0, userError("datum %d: only text is supported", i)
+		}
+		inputs := make(map[string]model.Tensor, len(datum.LossFnInputs))
+		for name, tensor := range datum.LossFnInputs {
+			dense, err := tensor.Dense()
+			if err != nil {
+				return nil, 0, userError("datum %d: %s: %s", i, name, err)
+			}
+			inputs[name] = model.Tensor{Shape: narrowShape(dense.Shape), Int: dense.Int, Float: dense.Float}
+		}
+		batch[i] = model.Datum{Tokens: text, Inputs: inputs}
+		tokens += len(text)
+	}
+	return batch, tokens, nil
+}
+
+func narrowShape(shape []int64) []int {
+	out := make([]int, len(shape))
+	for i, n := range shape {
+		out[i] = int(n)
+	}
+	return out
+}
+
+func wideShape(shape []int) []int64 {
+	out := make([]int64, len(shape))
+	for i, n := range shape {
+		out[i] = int64(n)
+	}
+	return out
+}
+
+// OptimStep submits an optimizer step.
+func (l *Life) OptimStep(_ context.Context, req tinker.OptimStepRequest) (tinker.FutureResponse, error) {
+	t, err := l.trainer(req.ModelID)
+	if err != nil {
+		return tinker.FutureResponse{}, err
+	}
+	return t.submit(submission{
+		op:     tinker.TypeOptimStep,
+		seq:    req.SeqID,
+		digest: digestOf(req),
+		kind:   meter.Training,
+		do: func(context.Context, fault.Plan) (promise.Result, error) {
+			result, err := t.adapter.OptimStep(model.AdamParams(req.AdamParams))
+			if err != nil {
+				return promise.Result{}, err
+			}
+			return jsonResult(tinker.OptimStepResult{Metrics: result.Metrics}), nil
+		},
+	})
+}
+
+// digest identifies what an operation asks for.
+type digest [sha256.Size]byte
+
+// digestOf identifies a request of a JSON type.
+func digestOf(req any) digest {
+	body, err := json.Marshal(req)
+	if err != nil { // no request has what JSON cannot express
+		panic(err)
+	}
+	return sha256.Sum256(body)
+}
+
+// digestOfData identifies a chunk without spelling its numbers out.
+func digestOfData(req tinker.ForwardBackwardRequest) digest {
+	h := sha256.New()
+	write(h, req.ForwardOnly, int64(len(req.Data)))
+	writeText(h, req.Loss.Name)
+	for _, name := range slices.Sorted(maps.Keys(req.Loss.Config)) {
+		writeText(h, name)
+		write(h, req.Loss.Config[name])
+	}
+	for _, datum := range req.Data {
+		for _, chunk := range datum.ModelInput.Chunks {
+			writeText(h, chunk.Type)
+			write(h, int64(len(chunk.Tokens)), chunk.Tokens, chunk.Data, chunk.Dmel)
+		}
+		for _, name := range slices.Sorted(maps.Keys(datum.LossFnInputs)) {
+			tensor := datum.LossFnInputs[name]
+			writeText(h, name)
+			write(h, int64(len(tensor.Shape)), tensor.Shape, int64(tensor.Len()), tensor.Int, tensor.Float)
+			if tensor.Sparse != nil {
+				write(h, tensor.Sparse.Rows, tensor.Sparse.Cols)
+			}
+		}
+	}
+	return digest(h.Sum(nil))
+}
+
+func writeText(h hash.Hash, text string) { write(h, int64(len(text)), []byte(text)) }
+
+// write adds numbers of fixed sizes, and slices of them, to a hash.
+func write(h hash.Hash, values ...any) {
+	for _, value := range values {
+		if err := binary.Write(h, binary.LittleEndian, value); err != nil {
+			panic(err) // a type that has no fixed size
+		}
+	}
+}

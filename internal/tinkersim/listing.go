@@ -1,0 +1,148 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+)
+
+// page is a part of a listing.
+type page struct{ offset, limit int }
+
+// pageOf reads limit and offset from the query.
+func pageOf(r *http.Request, limit int) (page, error) {
+	p := page{limit: limit}
+	for name, value := range map[string]*int{"limit": &p.limit, "offset": &p.offset} {
+		text := r.URL.Query().Get(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return page{}, badRequest("%s must be a number from 0 on", name)
+		}
+		*value = n
+	}
+	return p, nil
+}
+
+// cut returns the page of a list.
+func cut[T any](list []T, p page) []T {
+	start := min(p.offset, len(list))
+	return list[start : start+min(p.limit, len(list)-start)]
+}
+
+func cursor(p page, total int) tinker.Cursor {
+	return tinker.Cursor{Offset: p.offset, Limit: p.limit, TotalCount: total}
+}
+
+func getRuns(r *request) (response, error) {
+	p, err := pageOf(r.Request, 20)
+	if err != nil {
+		return response{}, err
+	}
+	all := r.life.Runs(r.URL.Query().Get("project_id"))
+	return inJSON(http.StatusOK, tinker.TrainingRunList{TrainingRuns: cut(all, p), Cursor: cursor(p, len(all))})
+}
+
+func getRun(r *request) (response, error) {
+	run, err := r.life.Run(r.PathValue("run"))
+	return orError(run, err)
+}
+
+func getRunCheckpoints(r *request) (response, error) {
+	list, err := r.life.Checkpoints(r.PathValue("run"))
+	return orError(tinker.CheckpointList{Checkpoints: list}, err)
+}
+
+func getCheckpoints(r *request) (response, error) {
+	p, err := pageOf(r.Request, 100)
+	if err != nil {
+		return response{}, err
+	}
+	all, err := r.life.Checkpoints("")
+	at := cursor(p, len(all))
+	return orError(tinker.CheckpointList{Checkpoints: cut(all, p), Cursor: &at}, err)
+}
+
+func getSessions(r *request) (response, error) {
+	p, err := pageOf(r.Request, 20)
+	if err != nil {
+		return response{}, err
+	}
+	return inJSON(http.StatusOK, tinker.SessionList{Sessions: cut(r.life.Sessions(), p)})
+}
+
+// target is a checkpoint as the path of a request names it, and what is to be done with it.
+type target struct {
+	path tinker.Path
+	verb string // publish, ttl, archive or nothing
+}
+
+// targetOf reads KIND/NAME[/VERB]. A bare NAME is a training state.
+func targetOf(r *http.Request) target {
+	parts := strings.Split(r.PathValue("rest"), "/")
+	var verb string
+	if last := parts[len(parts)-1]; len(parts) > 1 && (last == "publish" || last == "ttl" || last == "archive") {
+		verb, parts = last, parts[:len(parts)-1]
+	}
+	if len(parts) == 1 {
+		parts = []string{string(tinker.KindState), parts[0]}
+	}
+	path := tinker.Path{Run: r.PathValue("run"), Kind: tinker.Kind(parts[0]), Name: strings.Join(parts[1:], "/")}
+	return target{path: path, verb: verb}
+}
+
+// edits are the requests that change a checkpoint, by method and verb.
+var edits = map[string]struct {
+	op   string
+	edit func(*request) (life.Edit, error)
+}{
+	"DELETE ":        {"delete_checkpoint", always(life.Delete)},
+	"POST publish":   {"publish", always(life.Publish)},
+	"DELETE publish": {"unpublish", always(life.Unpublish)},
+	"PUT ttl":        {"ttl", setTTL},
+}
+
+func always(edit life.Edit) func(*request) (life.Edit, error) {
+	return func(*request) (life.Edit, error) { return edit, nil }
+}
+
+func setTTL(r *request) (life.Edit, error) {
+	var req tinker.TTLRequest
+	if err := decode(r.body, &req); err != nil {
+		return nil, err
+	}
+	if req.TTLSeconds == nil {
+		return life.SetTTL(0), nil
+	}
+	if *req.TTLSeconds <= 0 {
+		return nil, badRequest("ttl_seconds must be positive")
+	}
+	return life.SetTTL(time.Duration(*req.TTLSeconds) * time.Second), nil
+}
+
+// readEdit is the read function of all endpoints below a checkpoint.
+func (s *Server) readEdit(r *request) (fault.Call, answer, error) {
+	t := targetOf(r.Request)
+	call := fault.Call{Model: t.path.Run, Name: t.path.String()}
+	if r.Method == http.MethodGet && t.verb == "archive" {
+		call.Op = "archive"
+		return call, func() (response, error) { return s.archiveLink(r, t.path) }, nil
+	}
+	row, ok := edits[r.Method+" "+t.verb]
+	if !ok {
+		return call, nil, refuse(http.StatusMethodNotAllowed, "%s is not for %s", r.Method, r.URL.Path)
+	}
+	call.Op = row.op
+	edit, err := row.edit(r)
+	return call, func() (response, error) { return response{}, r.life.Edit(t.path, edit) }, err
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"cmp"
+	"crypto/rand"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+)
+
+// ModelName is the name of the base model.
+const ModelName = "tinkersim/byte-136k"
+
+// Options set a server up. All but Dir may be left out.
+type Options struct {
+	// Dir is the directory of the checkpoints. One server uses it at a time.
+	Dir string
+	// APIKey is the only key that is accepted. When it is empty, any key that begins with "tml-" is.
+	APIKey string
+	// Aliases are further names of the base model, for clients that only know certain names.
+	Aliases []string
+	// Admin adds the endpoints under /admin.
+	Admin bool
+	// Faults are in force from the start.
+	Faults []fault.Rule
+	// Config is what clients are told about how to speak to the server. With PJWTAuthEnabled, keys
+	// are exchanged for tokens of ten minutes.
+	Config *tinker.ServerConfig
+
+	// Clock is what time it is, for expiry and for listings; time.Now by default.
+	Clock func() time.Time
+	// Random is where ids and secrets come from; crypto/rand by default. No result depends on it.
+	Random io.Reader
+
+	// PollPatience is how long a poll waits for a result; 30 s by default.
+	PollPatience time.Duration
+	// GapPatience is how long chunks wait for a number that is missing; 10 s by default.
+	GapPatience time.Duration
+	// SessionTimeout is how long a session lives without a sign of life; 10 min by default.
+	SessionTimeout time.Duration
+	// MetadataBytes is from which size on a result is announced first, to clients that allow it; 8 MiB by default.
+	MetadataBytes int
+
+	// TrainingSlots is how many models are trained at the same time; 2 by default.
+	TrainingSlots int
+	// SampleRows is how many completions are decoded together; 256 by default.
+	SampleRows int
+	// SampleWaiting is how many completions may wait before further ones are answered with 429; 16384 by default.
+	SampleWaiting int
+}
+
+// withDefaults fills in what was left out.
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	if o.Config == nil {
+		config := tinker.DefaultServerConfig()
+		config.ParallelChunks = false
+		config.UsePyqwestTransport = false
+		o.Config = &config
+	}
+	o.PollPatience = cmp.Or(o.PollPatience, 30*time.Second)
+	o.GapPatience = cmp.Or(o.GapPatience, 10*time.Second)
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
+	o.MetadataBytes = cmp.Or(o.MetadataBytes, 8<<20)
+	o.TrainingSlots = cmp.Or(o.TrainingSlots, 2)
+	return o
+}
+
+// life returns the settings of a life.
+func (o Options) life() life.Options {
+	return life.Options{
+		Dir:            o.Dir,
+		BaseModels:     slices.Concat([]string{ModelName}, o.Aliases),
+		Clock:          o.Clock,
+		Random:         o.Random,
+		GapPatience:    o.GapPatience,
+		SessionTimeout: o.SessionTimeout,
+		TrainingSlots:  o.TrainingSlots,
+		SampleRows:     o.SampleRows,
+		SampleWaiting:  o.SampleWaiting,
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"context"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+)
+
+// routes builds the handler from the table of endpoints.
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	table := slices.Concat(s.serviceRoutes(), sessionRoutes(), trainingRoutes(), s.listingRoutes(), hubRoutes())
+	if s.options.Admin {
+		table = append(table, s.adminRoutes()...)
+	}
+	for _, e := range table {
+		mux.Handle(e.pattern, s.handler(e))
+	}
+	return mux
+}
+
+// serviceRoutes are about the server itself.
+func (s *Server) serviceRoutes() []endpoint {
+	healthy := func(*request) (response, error) { return inJSON(http.StatusOK, tinker.Health{Status: "ok"}) }
+	return []endpoint{
+		plain("GET /healthz", "", healthy).opened(),
+		plain("GET /api/v1/healthz", "", healthy).opened(),
+		plain("POST /api/v1/client/config", "client_config", func(*request) (response, error) {
+			return inJSON(http.StatusOK, s.options.Config)
+		}),
+		plain("POST /api/v1/client/dynamic_config", "client_dynamic_config", func(*request) (response, error) {
+			return inJSON(http.StatusOK, tinker.DynamicConfig{RefreshIntervalSec: 300})
+		}),
+		plain("POST /api/v1/auth/token", "auth_token", s.exchangeKey),
+		plain("GET /api/v1/get_server_capabilities", "get_server_capabilities", func(r *request) (response, error) {
+			return inJSON(http.StatusOK, r.life.Capabilities())
+		}),
+		plain("POST /api/v1/telemetry", "telemetry", func(*request) (response, error) {
+			return inJSON(http.StatusOK, tinker.TelemetryResponse{Status: "accepted"})
+		}),
+		plain("POST /api/v1/retrieve_future", "retrieve_future", s.retrieve),
+	}
+}
+
+// sessionRoutes are about sessions and sampling.
+func sessionRoutes() []endpoint {
+	return []endpoint{
+		posted("create_session", func(tinker.CreateSessionRequest) fault.Call { return fault.Call{} }, (*life.Life).CreateSession),
+		posted("session_heartbeat", func(r tinker.SessionHeartbeat) fault.Call {
+			return fault.Call{Session: r.Session}
+		}, (*life.Life).Heartbeat),
+		posted("create_sampling_session", func(r tinker.CreateSamplingSessionRequest) fault.Call {
+			return fault.Call{Session: r.Session, Seq: r.Seq, Name: r.ModelPath}
+		}, (*life.Life).CreateSamplingSession),
+		posted(life.OpSample, func(r tinker.SampleRequest) fault.Call {
+			return fault.Call{Session: r.SamplingSession, Seq: numberOf(r.SeqID), Name: r.ModelPath}
+		}, (*life.Life).Sample),
+		plain("GET /api/v1/samplers/{id}", "get_sampler", func(r *request) (response, error) {
+			info, err := r.life.SamplerInfo(r.PathValue("id"))
+			return orError(info, err)
+		}),
+		plain("GET /api/v1/sessions", "list_sessions", getSessions),
+		plain("GET /api/v1/sessions/{id}", "get_session", func(r *request) (response, error) {
+			info, err := r.life.Session(r.PathValue("id"))
+			return orError(info, err)
+		}),
+		plain("PUT /api/v1/sessions/{id}/project", "set_project", func(r *request) (response, error) {
+			var req struct {
+				Project string `json:"project_id"`
+			}
+			if err := decode(r.body, &req); err != nil {
+				return response{}, err
+			}
+			return response{}, r.life.SetProject(r.PathValue("id"), req.Project)
+		}),
+		plain("POST /api/v1/sessions/{id}/finish", "finish_session", func(r *request) (response, error) {
+			return response{}, r.life.FinishSession(r.PathValue("id"))
+		}),
+	}
+}
+
+// trainingRoutes are the operations of models.
+func trainingRoutes() []endpoint {
+	return []endpoint{
+		posted(tinker.TypeCreateModel, func(r tinker.CreateModelRequest) fault.Call {
+			return fault.Call{Session: r.Session}
+		}, (*life.Life).CreateModel),
+		posted(tinker.TypeUnloadModel, describeModel, (*life.Life).UnloadModel),
+		posted(tinker.TypeGetInfo, describeModel, (*life.Life).ModelInfo),
+		{pattern: "POST /api/v1/forward_backward", op: life.OpForwardBackward, read: readData},
+		{pattern: "POST /api/v1/forward", op: life.OpForward, read: readData},
+		posted(tinker.TypeOptimStep, func(r tinker.OptimStepRequest) fault.Call {
+			return fault.Call{Model: r.ModelID, Seq: r.SeqID}
+		}, (*life.Life).OptimStep),
+		posted(tinker.TypeSaveWeights, func(r tinker.SaveWeightsRequest) fault.Call {
+			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
+		}, (*life.Life).SaveWeights),
+		posted(tinker.TypeSaveSampler, func(r tinker.SaveSamplerRequest) fault.Call {
+			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
+		}, (*life.Life).SaveSampler),
+		posted(tinker.TypeLoadWeights, func(r tinker.LoadWeightsRequest) fault.Call {
+			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
+		}, (*life.Life).LoadState),
+	}
+}
+
+func describeModel(r tinker.ModelRequest) fault.Call { return fault.Call{Model: r.ModelID} }
+
+// listingRoutes are about runs and checkpoints.
+func (s *Server) listingRoutes() []endpoint {
+	const below = " /api/v1/training_runs/{run}/checkpoints/{rest...}"
+	return []endpoint{
+		posted("weights_info", func(r tinker.WeightsInfoRequest) fault.Call {
+			return fault.Call{Name: r.TinkerPath}
+		}, func(l *life.Life, _ context.Context, r tinker.WeightsInfoRequest) (tinker.WeightsInfo, error) {
+			return l.WeightsInfo(r.TinkerPath)
+		}),
+		plain("GET /api/v1/training_runs", "list_training_runs", getRuns),
+		plain("GET /api/v1/training_runs/{run}", "get_training_run", getRun),
+		plain("GET /api/v1/training_runs/{run}/checkpoints", "list_run_checkpoints", getRunCheckpoints),
+		plain("GET /api/v1/checkpoints", "list_checkpoints", getCheckpoints),
+		{pattern: "GET" + below, op: "archive", read: s.readEdit},
+		{pattern: "POST" + below, op: "publish", read: s.readEdit},
+		{pattern: "PUT" + below, op: "ttl", read: s.readEdit},
+		{pattern: "DELETE" + below, op: "delete_checkpoint", read: s.readEdit},
+		plain("GET /archives/{token}", "", s.archive).opened(),
+	}
+}
+
+// hubRoutes are those of a Hugging Face hub. GET stands for HEAD as well.
+func hubRoutes() []endpoint {
+	return []endpoint{plain("GET /{org}/{model}/resolve/{revision}/{file}", "", tokenizerFile).opened()}
+}
+
+// opened is the endpoint without the need for a key.
+func (e endpoint) opened() endpoint {
+	e.open = true
+	return e
+}
+
+func orError(value any, err error) (response, error) {
+	if err != nil {
+		return response{}, err
+	}
+	return inJSON(http.StatusOK, value)
+}
+
+func numberOf(seq *int64) int64 {
+	if seq == nil {
+		return 0
+	}
+	return *seq
+}
+
+// readData reads the body of forward_backward or forward, in protobuf or, from clients before 0.25, in JSON.
+func readData(r *request) (fault.Call, answer, error) {
+	req, err := decodeData(r)
+	if err != nil {
+		return fault.Call{}, nil, err
+	}
+	call := fault.Call{Op: life.OpOf(req), Model: req.ModelID, Seq: req.SeqID}
+	return call, func() (response, error) {
+		future, err := r.life.ForwardBackward(r.Context(), req)
+		return orError(future, err)
+	}, nil
+}
+
+func decodeData(r *request) (tinker.ForwardBackwardRequest, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && kind == typeProtobuf {
+		req, err := tinker.DecodeForwardBackward(r.body)
+		if err != nil {
+			return req, badRequest("%s", err)
+		}
+		return req, nil
+	}
+	var req tinker.ForwardBackwardJSON
+	if err := json.Unmarshal(r.body, &req); err != nil {
+		return tinker.ForwardBackwardRequest{}, decode(r.body, &req)
+	}
+	input, forward := req.Backward, false
+	if input == nil {
+		input, forward = req.Forward, true
+	}
+	if input == nil {
+		return tinker.ForwardBackwardRequest{}, badRequest("forward_backward_input is missing")
+	}
+	return tinker.ForwardBackwardRequest{
+		ModelID: req.ModelID, SeqID: req.SeqID, ForwardOnly: forward, Data: input.Data,
+		Loss: tinker.Loss{Name: input.LossFn, Config: input.LossFnConfig},
+	}, nil
+}

@@ -1,0 +1,232 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// asample is the body of a request for samples of a prompt.
+func asample(session string, seq, seed int64, prompt string, samples, tokens int) string {
+	return fill(`{"sampling_session_id":"S","seq_id":N,"num_samples":K,"prompt":{"chunks":[{"type":"encoded_text","tokens":P}]},
+		"sampling_params":{"max_tokens":T,"seed":D,"temperature":1.0,"top_p":1.0,"top_k":-1},"prompt_logprobs":false,"topk_prompt_logprobs":0}`,
+		"S", session, "N", seq, "K", samples, "P", text(prompt), "T", tokens, "D", seed)
+}
+
+// samplingSession makes a sampling session of the prepared sampler weights.
+func (b *bench) samplingSession(session, model string, seq int) string {
+	b.t.Helper()
+	body := fill(`{"session_id":"S","sampling_session_seq_id":N,"model_path":"tinker://{M}/sampler_weights/two"}`, "S", session, "M", model, "N", seq)
+	return b.field(b.post(http.StatusOK, "create_sampling_session", body).body, "sampling_session_id")
+}
+
+// drawn polls for samples.
+func (b *bench) drawn(id string) tinker.SampleResult {
+	b.t.Helper()
+	answer := b.protoResult(id)
+	result, err := tinker.DecodeSample([]byte(answer.body))
+	if err != nil || !isProtobuf(answer) {
+		b.t.Fatalf("samples: %v %s", err, answer.body)
+	}
+	return result
+}
+
+// TestSamplesDoNotDependOnTheirCompany draws the same samples alone and in a crowd.
+func TestSamplesDoNotDependOnTheirCompany(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{SampleRows: 64})
+	prompts := []string{"Q: 1+1 A:", "Q: 12+34 A:", "x", strings.Repeat("long prompt ", 9)}
+	ask := func(sampler string, n int64) string {
+		return asample(sampler, n, 100+n, prompts[int(n)%len(prompts)], 6+int(n)%5, 40+int(n)%40)
+	}
+	const requests = 40
+	alone := b.samplingSession(session, model, 0)
+	want := make([]tinker.SampleResult, requests)
+	for n := range int64(requests) {
+		want[n] = b.drawn(b.submit("asample", ask(alone, n)))
+	}
+	crowd := b.samplingSession(session, model, 1)
+	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"id":"h","op":"asample","do":"hold","count":-1}]}`)
+	ids := make([]string, requests)
+	for n := range int64(requests) {
+		ids[n] = b.submit("asample", ask(crowd, n))
+	}
+	b.admin(http.MethodPost, "/admin/faults/h/release", "") // they all go into the line at once
+	got := make([]tinker.SampleResult, requests)
+	for n, id := range ids {
+		got[n] = b.drawn(id)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("alone and in a crowd (-alone +crowd):\n%.600s", diff)
+	}
+	if busy := b.sim.Busy(); busy.SampleBatches >= 2*requests || busy.SampledRows == 0 {
+		t.Errorf("%d batches for %d requests, want some together", busy.SampleBatches, 2*requests)
+	}
+}
+
+func TestSamplesAreDeduplicated(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	sampler := b.samplingSession(session, model, 0)
+	const far = int64(1)<<62 + 1
+	first := b.submit("asample", asample(sampler, far, 7, "Q:", 2, 9))
+	if again := b.submit("asample", asample(sampler, far, 7, "Q:", 2, 9)); again != first {
+		t.Errorf("posted again: %s, want %s", again, first)
+	}
+	b.post(http.StatusBadRequest, "asample", asample(sampler, far, 8, "Q:", 2, 9))
+	other := b.submit("asample", asample(sampler, far-1, 7, "Q:", 2, 9))
+	if other == first {
+		t.Error("another number got the same promise")
+	}
+	samples := b.drawn(first)
+	if diff := cmp.Diff(samples, b.drawn(other)); diff != "" {
+		t.Errorf("the same seed under another number (-first +other):\n%s", diff)
+	}
+	if cmp.Equal(samples.Sequences[0], samples.Sequences[1]) {
+		t.Error("two samples of one request are the same")
+	}
+	if rows := b.sim.Busy().SampledRows; rows != 4 {
+		t.Errorf("%d rows were drawn, want 4", rows)
+	}
+	future := b.post(http.StatusOK, "asample", asample(sampler, far, 7, "Q:", 2, 9)).body
+	sameJSON(t, fill(`{"request_id":"R","sample_sequence_ids":["{R}:0","{R}:1"]}`, "R", first), future)
+}
+
+// TestSamplesAreDrawnAgain asks again when the result is forgotten: another promise, the same tokens.
+func TestSamplesAreDrawnAgain(t *testing.T) {
+	c := newClock()
+	b, session, model := prepared(t, tinkersim.Options{Clock: c.Now, SessionTimeout: time.Hour})
+	sampler := b.samplingSession(session, model, 0)
+	first := b.submit("asample", asample(sampler, 1, 7, "Q:", 2, 9))
+	want := b.drawn(first)
+	c.advance(6 * time.Minute)
+	b.post(http.StatusGone, "retrieve_future", `{"request_id":"`+first+`"}`)
+	b.submit("asample", asample(sampler, 2, 7, "Q:", 2, 9)) // makes room
+	again := b.submit("asample", asample(sampler, 1, 7, "Q:", 2, 9))
+	if again == first {
+		t.Error("a promise that is forgotten was given again")
+	}
+	if diff := cmp.Diff(want, b.drawn(again)); diff != "" {
+		t.Errorf("drawn again (-first +again):\n%s", diff)
+	}
+}
+
+func TestSamplesWithoutSeedDifferByTheirNumber(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	sampler := b.samplingSession(session, model, 0)
+	noSeed := func(seq int64) string {
+		return strings.Replace(asample(sampler, seq, 7, "Q:", 1, 20), `"seed":7,`, "", 1)
+	}
+	one, two := b.drawn(b.submit("asample", noSeed(1))), b.drawn(b.submit("asample", noSeed(2)))
+	if cmp.Equal(one, two) {
+		t.Error("two requests without a seed drew the same")
+	}
+}
+
+func TestSamplingSessionsAreIdempotent(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	first := b.samplingSession(session, model, 4)
+	if again := b.samplingSession(session, model, 4); again != first || first != session+":sample:4" {
+		t.Errorf("sampling sessions %s and %s", first, again)
+	}
+	b.post(http.StatusBadRequest, "create_sampling_session", fill(`{"session_id":"S","sampling_session_seq_id":4,"base_model":"tinkersim/byte-136k"}`, "S", session))
+	info, err := b.call(http.MethodGet, "/api/v1/samplers/"+first, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, fill(`{"sampler_id":"I","base_model":"tinkersim/byte-136k","model_path":"tinker://{M}/sampler_weights/two"}`, "I", first, "M", model), info.body)
+}
+
+func TestEphemeralSampler(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	body := `{"model_id":"M","sampling_session_seq_id":N,"seq_id":5}`
+	first := b.submit("save_weights_for_sampler", fill(body, "M", model, "N", 8))
+	if again := b.submit("save_weights_for_sampler", fill(body, "M", model, "N", 9)); again != first {
+		t.Errorf("a repetition with a new session number got %s, want %s", again, first)
+	}
+	sampler := b.field(b.result(first).body, "sampling_session_id")
+	if sampler != session+":sample:8" {
+		t.Errorf("sampling session %s", sampler)
+	}
+	named := b.drawn(b.submit("asample", asample(b.samplingSession(session, model, 1), 1, 7, "Q:", 2, 9)))
+	if diff := cmp.Diff(named, b.drawn(b.submit("asample", asample(sampler, 1, 7, "Q:", 2, 9)))); diff != "" {
+		t.Errorf("named and ephemeral weights of the same step (-named +ephemeral):\n%s", diff)
+	}
+	info, err := b.call(http.MethodGet, "/api/v1/samplers/"+sampler, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, fill(`{"sampler_id":"I","base_model":"tinkersim/byte-136k","model_path":null}`, "I", sampler), info.body)
+	if list, err := b.client().RunCheckpoints(t.Context(), model); err != nil || len(list) != 2 {
+		t.Errorf("%d checkpoints are listed, want 2 (%v)", len(list), err)
+	}
+}
+
+func TestLogprobsOfAPrompt(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	sampler := b.samplingSession(session, model, 0)
+	const prompt = "Q: 1+1 A: 2"
+	got, err := b.client().ComputeLogprobs(t.Context(), sampler, 1, text(prompt))
+	if err != nil || len(got) != len(prompt) || got[0] == got[0] {
+		t.Fatalf("%v, %v, want NaN and a number for each further token", got, err)
+	}
+	// The JSON form of older clients has the same, with null for NaN.
+	body := strings.NewReplacer(`"prompt_logprobs":false`, `"prompt_logprobs":true`, `"topk_prompt_logprobs":0`, `"topk_prompt_logprobs":3`).
+		Replace(asample(sampler, 2, 7, prompt, 1, 1))
+	view := b.result(b.submit("asample", body)).body
+	if !strings.Contains(view, `"prompt_logprobs":[null,`+fmt.Sprint(got[1])+",") || !strings.Contains(view, `"topk_prompt_logprobs":[null,[[`) {
+		t.Errorf("JSON view: %s", view)
+	}
+	result := b.drawn(b.submit("asample", body))
+	for i, row := range result.TopkPromptLogprobs[1:] {
+		if len(row) != 3 || row[0].Logprob < row[1].Logprob || row[1].Logprob < row[2].Logprob {
+			t.Errorf("row %d: %v", i+1, row)
+		}
+		for _, cell := range row {
+			if cell.Token == text(prompt)[i+1] && cell.Logprob != got[i+1] {
+				t.Errorf("row %d says %v of the prompt's token, the prompt's log-probabilities %v", i+1, cell.Logprob, got[i+1])
+			}
+		}
+	}
+}
+
+func TestSamplesGoOnWhileTraining(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	sampler := b.samplingSession(session, model, 0)
+	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"id":"h","op":"forward_backward","do":"hold"}]}`)
+	held := b.submit("forward_backward", chunk(t, model, 5, "text"))
+	b.drawn(b.submit("asample", asample(sampler, 1, 7, "Q:", 1, 5)))
+	other := b.newModel(session, 1)
+	b.do("forward_backward", chunk(t, other, 1, "text"))
+	b.admin(http.MethodPost, "/admin/faults/h/release", "")
+	b.result(held)
+}
+
+// admin calls an admin endpoint.
+func (b *bench) admin(method, path, body string) string {
+	b.t.Helper()
+	answer, err := b.call(method, path, body)
+	if err != nil || answer.status >= 300 {
+		b.t.Fatalf("%s %s: %d %s, %v", method, path, answer.status, answer.body, err)
+	}
+	return answer.body
+}
+
+// eventually polls until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in 10 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

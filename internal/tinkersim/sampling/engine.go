@@ -1,0 +1,293 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sampling decodes completions for many callers together.
+//
+// Requests wait in one line. A decoder takes the oldest and everything else in the line that
+// wants the same weights, up to a number of rows, and decodes them as one batch. A completion is
+// a function of its weights and its own row alone, so what else is in the batch does not show.
+// The package knows no sessions, paths or promises: a key names the weights.
+package sampling
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+)
+
+// ErrBusy says that too many rows wait already.
+var ErrBusy = errors.New("queueing samples: too many are waiting")
+
+// ErrClosed is what requests get that the engine did not come to before it was closed.
+var ErrClosed = errors.New("sampling: the engine is closed")
+
+// Config sets an engine up. Zero numbers take the defaults.
+type Config struct {
+	// Decoders is how many batches are decoded at the same time; 2 by default.
+	Decoders int
+	// Rows is how many completions go into one batch; 256 by default.
+	Rows int
+	// Waiting is how many completions may wait; 16384 by default.
+	Waiting int
+	// Cached is how many sets of weights are kept in memory; 32 by default.
+	Cached int
+	// Load fetches weights that are not in memory.
+	Load func(key string) (*model.Weights, error)
+	// Now is the clock that work is timed with.
+	Now func() time.Time
+}
+
+// Request asks for completions of one prompt, its log-probabilities, or both.
+type Request struct {
+	// Key names the weights.
+	Key string
+	// Rows are the completions. They must be within the model's limits.
+	Rows []model.SampleRequest
+	// Prompt is what PromptLogprobs and TopK are about.
+	Prompt []int32
+	// PromptLogprobs asks for the log-probability of each token of the prompt.
+	PromptLogprobs bool
+	// TopK asks for so many alternatives to each token of the prompt; 0 is none.
+	TopK int
+	// Done is called once, from a goroutine of the engine. It must not block.
+	Done func(Output, error)
+}
+
+// weight is what the request counts for in the limits of rows.
+func (r *Request) weight() int { return max(1, len(r.Rows)) }
+
+// Output is what a request is answered with.
+type Output struct {
+	// Samples has one for each row.
+	Samples []model.Sample
+	// PromptLogprobs has an entry for each token of the prompt, if asked for.
+	PromptLogprobs []float32
+	// TopIDs and TopLogprobs have a row for each token of the prompt, if asked for.
+	TopIDs      [][]int32
+	TopLogprobs [][]float32
+}
+
+// Stats is what an engine has done so far.
+type Stats struct {
+	// Busy is the time that was spent decoding, over all decoders.
+	Busy    time.Duration
+	Batches int64
+	Rows    int64
+	// Tokens is how many were drawn.
+	Tokens int64
+}
+
+// Engine is a line of requests and the decoders that work it off. It is safe for concurrent use.
+type Engine struct {
+	config Config
+	ctx    context.Context
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+	wake   chan struct{} // holds a token for each decoder that may have something to do
+	cache  *cache
+
+	mu      sync.Mutex
+	line    []*Request
+	waiting int
+	stats   Stats
+}
+
+// New starts an engine. It runs until Close.
+func New(config Config) *Engine {
+	config.Decoders = cmp.Or(config.Decoders, 2)
+	config.Rows = cmp.Or(config.Rows, 256)
+	config.Waiting = cmp.Or(config.Waiting, 16384)
+	config.Cached = cmp.Or(config.Cached, 32)
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &Engine{
+		config: config,
+		ctx:    ctx,
+		cancel: cancel,
+		wake:   make(chan struct{}, config.Decoders),
+		cache:  newCache(config.Cached, config.Load),
+	}
+	for range config.Decoders {
+		e.group.Go(e.decode)
+	}
+	return e
+}
+
+// Close stops the decoders and waits for them. What was not decoded gets ErrClosed.
+func (e *Engine) Close() {
+	e.cancel()
+	e.group.Wait()
+	e.mu.Lock()
+	line := e.line
+	e.line, e.waiting = nil, 0
+	e.mu.Unlock()
+	for _, r := range line {
+		r.Done(Output{}, ErrClosed)
+	}
+}
+
+// Submit puts a request into the line, or returns ErrBusy or ErrClosed without calling Done.
+func (e *Engine) Submit(r *Request) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() != nil {
+		return ErrClosed
+	}
+	if e.waiting > 0 && e.waiting+r.weight() > e.config.Waiting {
+		return ErrBusy
+	}
+	e.line = append(e.line, r)
+	e.waiting += r.weight()
+	e.nudge()
+	return nil
+}
+
+// Keep puts weights into memory, so that they need not be loaded for the next request.
+func (e *Engine) Keep(key string, weights *model.Weights) { e.cache.put(key, weights) }
+
+// Stats returns what the engine has done so far.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stats
+}
+
+// nudge wakes one decoder; when the channel is full all of them will look anyway.
+func (e *Engine) nudge() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// decode is a decoder: it takes batches until the engine is closed.
+func (e *Engine) decode() {
+	for {
+		batch := e.take()
+		if batch == nil {
+			select {
+			case <-e.wake:
+				continue
+			case <-e.ctx.Done():
+				return
+			}
+		}
+		start := e.config.Now()
+		stats := e.run(batch)
+		stats.Busy = e.config.Now().Sub(start)
+		e.count(stats)
+		if e.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (e *Engine) count(stats Stats) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stats.Busy += stats.Busy
+	e.stats.Batches += stats.Batches
+	e.stats.Rows += stats.Rows
+	e.stats.Tokens += stats.Tokens
+}
+
+// take removes the oldest request and those that can go with it from the line.
+func (e *Engine) take() []*Request {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.line) == 0 {
+		return nil
+	}
+	batch, rows := []*Request{e.line[0]}, e.line[0].weight()
+	rest := e.line[:0]
+	for _, r := range e.line[1:] {
+		if r.Key != batch[0].Key || rows+r.weight() > e.config.Rows {
+			rest = append(rest, r)
+			continue
+		}
+		batch, rows = append(batch, r), rows+r.weight()
+	}
+	clear(e.line[len(rest):])
+	e.line = rest
+	e.waiting -= rows
+	if len(rest) > 0 {
+		e.nudge()
+	}
+	return batch
+}
+
+// run decodes a batch and answers its requests.
+func (e *Engine) run(batch []*Request) Stats {
+	weights, err := e.cache.get(batch[0].Key)
+	if err != nil {
+		for _, r := range batch {
+			r.Done(Output{}, err)
+		}
+		return Stats{}
+	}
+	stats, err := e.together(weights, batch)
+	if err == nil {
+		return stats
+	}
+	// One row that the model refuses must not cost its company: each is tried alone.
+	for _, r := range batch {
+		alone, err := e.together(weights, []*Request{r})
+		if err != nil {
+			r.Done(Output{}, err)
+		}
+		stats.Batches += alone.Batches
+		stats.Rows += alone.Rows
+		stats.Tokens += alone.Tokens
+	}
+	return stats
+}
+
+// together decodes a batch and answers its requests, or answers none of them and returns the error.
+func (e *Engine) together(weights *model.Weights, batch []*Request) (Stats, error) {
+	var rows []model.SampleRequest
+	for _, r := range batch {
+		rows = append(rows, r.Rows...)
+	}
+	var samples []model.Sample
+	if len(rows) > 0 {
+		var err error
+		if samples, err = weights.Sample(e.ctx, rows); err != nil {
+			return Stats{}, err
+		}
+	}
+	outputs := make([]Output, len(batch))
+	for i, r := range batch {
+		output, err := e.prompt(weights, r)
+		if err != nil {
+			return Stats{}, err
+		}
+		output.Samples, samples = samples[:len(r.Rows)], samples[len(r.Rows):]
+		outputs[i] = output
+	}
+	stats := Stats{Batches: 1, Rows: int64(len(rows))}
+	for i, r := range batch {
+		for _, s := range outputs[i].Samples {
+			stats.Tokens += int64(len(s.Tokens))
+		}
+		r.Done(outputs[i], nil)
+	}
+	return stats, nil
+}
+
+// prompt computes what a request wants to know of its prompt.
+func (e *Engine) prompt(weights *model.Weights, r *Request) (Output, error) {
+	var output Output
+	var err error
+	if r.PromptLogprobs {
+		if output.PromptLogprobs, err = weights.PromptLogprobs(e.ctx, r.Prompt); err != nil {
+			return Output{}, err
+		}
+	}
+	if r.TopK > 0 {
+		output.TopIDs, output.TopLogprobs, err = weights.TopKPromptLogprobs(e.ctx, r.Prompt, r.TopK)
+	}
+	return output, err
+}

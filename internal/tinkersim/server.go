@@ -1,0 +1,89 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
+)
+
+// Server is the simulator. It is an http.Handler and safe for concurrent use.
+type Server struct {
+	options Options
+	secret  []byte // signs tokens and links
+	faults  *fault.Set
+	meter   *meter.Meter
+	mux     *http.ServeMux
+
+	restarting sync.Mutex
+	current    atomic.Pointer[life.Life]
+}
+
+// New opens the directory and starts a server, which runs until Close.
+func New(options Options) (*Server, error) {
+	if options.Dir == "" {
+		return nil, errors.New("starting tinkersim: Dir is empty")
+	}
+	options = options.withDefaults()
+	s := &Server{options: options, secret: make([]byte, 32), meter: meter.New()}
+	if _, err := io.ReadFull(options.Random, s.secret); err != nil {
+		return nil, fmt.Errorf("starting tinkersim: %w", err)
+	}
+	var err error
+	if s.faults, err = fault.NewSet(options.Faults, options.Clock); err != nil {
+		return nil, fmt.Errorf("starting tinkersim: %w", err)
+	}
+	first, err := life.Begin(options.life(), s.faults, s.meter)
+	if err != nil {
+		return nil, fmt.Errorf("starting tinkersim: %w", err)
+	}
+	s.current.Store(first)
+	s.mux = s.routes()
+	return s, nil
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Close ends all work and waits for it. Polls that wait are answered with 503, as are further requests.
+func (s *Server) Close() {
+	s.restarting.Lock()
+	defer s.restarting.Unlock()
+	s.current.Load().End()
+}
+
+// Restart does to the server what the end of its process and a new start would do: models, sessions
+// and promises are forgotten, runs and checkpoints stay. Faults stay in force, and counts go on.
+func (s *Server) Restart() error {
+	s.restarting.Lock()
+	defer s.restarting.Unlock()
+	s.current.Load().End()
+	next, err := life.Begin(s.options.life(), s.faults, s.meter)
+	if err != nil {
+		return fmt.Errorf("restarting tinkersim: %w", err)
+	}
+	s.current.Store(next)
+	return nil
+}
+
+// Faults returns the faults that are in force, for tests in the same process.
+func (s *Server) Faults() *fault.Set { return s.faults }
+
+// Busy returns what the server has done so far.
+func (s *Server) Busy() Busy {
+	s.restarting.Lock()
+	defer s.restarting.Unlock()
+	return s.meter.Read(s.current.Load().Stats())
+}
+
+// Busy is what a server has done so far.
+type Busy = meter.Busy

@@ -1,0 +1,46 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import (
+	"math"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// sampleJSON is the form of the result for clients before 0.25.
+type sampleJSON struct {
+	Type           string         `json:"type"`
+	Sequences      []sequenceJSON `json:"sequences"`
+	PromptLogprobs []*float32     `json:"prompt_logprobs"`
+	Topk           [][][2]any     `json:"topk_prompt_logprobs"`
+}
+
+type sequenceJSON struct {
+	StopReason tinker.StopReason `json:"stop_reason"`
+	Tokens     []int32           `json:"tokens"`
+	Logprobs   []float32         `json:"logprobs"`
+}
+
+func sampleView(result tinker.SampleResult) sampleJSON {
+	view := sampleJSON{Type: tinker.TypeSample}
+	for _, s := range result.Sequences {
+		view.Sequences = append(view.Sequences, sequenceJSON{StopReason: s.StopReason, Tokens: s.Tokens, Logprobs: s.Logprobs})
+	}
+	for _, logprob := range result.PromptLogprobs {
+		entry := new(logprob)
+		if math.IsNaN(float64(logprob)) {
+			entry = nil
+		}
+		view.PromptLogprobs = append(view.PromptLogprobs, entry)
+	}
+	for _, row := range result.TopkPromptLogprobs {
+		var cells [][2]any
+		for _, cell := range row {
+			cells = append(cells, [2]any{cell.Token, cell.Logprob})
+		}
+		view.Topk = append(view.Topk, cells)
+	}
+	return view
+}
