@@ -1,0 +1,303 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// ClientConfig is what a Client needs.
+type ClientConfig struct {
+	// Address of the learner, host:port by the Service's name.
+	Address            string
+	Link               link.Link
+	RunUID, SpecDigest string
+	// Worker is a name that is stable for the life of the process, and no other worker's.
+	Worker string
+	// Logger may be nil.
+	Logger *slog.Logger
+	// Renew is how often leases are renewed: 2 s unless given.
+	Renew time.Duration
+	// Dial replaces TCP, in tests.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+const (
+	renewEvery = 2 * time.Second
+	// acquireTimeout is beyond what a learner waits.
+	acquireTimeout = 40 * time.Second
+	callTimeout    = 20 * time.Second
+	dialTimeout    = 5 * time.Second
+)
+
+// Client is a worker's side. Attend has to run; the other methods may be called concurrently, wait until
+// Attend has said Hello to a learner, and fail with one of the errors of this package or ctx's. They can be
+// called again at once after an error that is not final: back-off is Attend's.
+type Client struct {
+	config      ClientConfig
+	credentials credentials.TransportCredentials
+
+	mu sync.Mutex
+	// attempt is the highest that was heard of.
+	attempt int32
+	// current is the connection on which Hello was said, nil while there is none.
+	current *connection
+	// changed is closed when current changes.
+	changed chan struct{}
+	closed  bool
+}
+
+// NewClient reads the link's certificate and prepares a client. It does not dial.
+func NewClient(config ClientConfig) (*Client, error) {
+	tls, err := config.Link.ClientTLS()
+	if err != nil {
+		return nil, fmt.Errorf("preparing the exchange: %w", err)
+	}
+	if config.Worker == "" {
+		return nil, errors.New("preparing the exchange: the worker has no name")
+	}
+	if config.Renew <= 0 {
+		config.Renew = renewEvery
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Dial == nil {
+		dialer := &net.Dialer{Timeout: dialTimeout}
+		config.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}
+	}
+	return &Client{config: config, credentials: credentials.NewTLS(tls), changed: make(chan struct{})}, nil
+}
+
+// Acquire asks for leases for so many free episodes. After 20 s it gives none.
+func (c *Client) Acquire(ctx context.Context, free int) ([]Lease, error) {
+	var leases []Lease
+	err := c.call(ctx, acquireTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
+		reply, err := api.Acquire(ctx, &pb.AcquireRequest{
+			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Free: int32(min(free, 1<<30))})
+		if err != nil {
+			return err
+		}
+		leases, err = each("leases", reply.GetLeases(), leaseFromProto)
+		return protocolError(err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("acquiring leases: %w", err)
+	}
+	return leases, nil
+}
+
+// Submit sends a finished group or tombstone. A group that is not valid is not sent; the verdict then is
+// Invalid, as it would have been.
+func (c *Client) Submit(ctx context.Context, group rl.Group) (SubmitReply, error) {
+	body, err := EncodeGroup(group)
+	var wrong *rl.FieldError
+	if errors.As(err, &wrong) {
+		return SubmitReply{Verdict: Invalid, Field: wrong.Field}, nil
+	}
+	if err != nil {
+		return SubmitReply{}, err
+	}
+	digest := group.Digest().String()
+	var verdict SubmitReply
+	err = c.call(ctx, submitTimeout(len(body)), func(ctx context.Context, api pb.ExchangeClient) error {
+		stream, err := api.Submit(ctx)
+		if err != nil {
+			return err
+		}
+		header := &pb.SubmitHeader{Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Key: keyToProto(group.Key), Digest: digest}
+		// A send that fails ends the stream; why is in the reply.
+		_ = sendFrames(header, body, stream.Send)
+		reply, err := stream.CloseAndRecv()
+		if err != nil {
+			return err
+		}
+		verdict, err = submitReplyFromProto(reply)
+		return protocolError(err)
+	})
+	if err != nil {
+		return SubmitReply{}, fmt.Errorf("submitting slot %d: %w", group.Key.Slot, err)
+	}
+	return verdict, nil
+}
+
+// submitTimeout allows for a slow network: a mebibyte in 5 s.
+func submitTimeout(bytes int) time.Duration {
+	return callTimeout + time.Duration(bytes>>20)*5*time.Second
+}
+
+// Release gives leases back unplayed; reason is drain, policy_gone or environment_down.
+func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) error {
+	err := c.call(ctx, callTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
+		_, err := api.Release(ctx, &pb.ReleaseRequest{
+			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Keys: all(keys, keyToProto), Reason: reason})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("releasing leases: %w", err)
+	}
+	return nil
+}
+
+// Attempt is the highest attempt heard of, 0 at first.
+func (c *Client) Attempt() int32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.attempt
+}
+
+// Close ends every call and connection. It is called once Attend has ended.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.install(nil)
+	return nil
+}
+
+// call makes one call on the connection on which Hello was said, waiting for there to be one. A connection
+// on which a call failed is given up, so that the next call waits for a new one.
+func (c *Client) call(ctx context.Context, timeout time.Duration, f func(context.Context, pb.ExchangeClient) error) error {
+	conn, err := c.await(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.release()
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = clientError(ctx, f(bounded, conn.api))
+	if err != nil && ctx.Err() == nil {
+		conn.fail(err)
+		c.abandon(conn)
+	}
+	return err
+}
+
+// await gives the current connection, held; the caller releases it.
+func (c *Client) await(ctx context.Context) (*connection, error) {
+	for {
+		c.mu.Lock()
+		conn, changed, closed := c.current, c.changed, c.closed
+		if conn != nil {
+			conn.hold()
+		}
+		c.mu.Unlock()
+		if conn != nil {
+			return conn, nil
+		}
+		if closed {
+			return nil, fmt.Errorf("%w: the client is closed", ErrUnreachable)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// install makes conn the current connection. The one before it ends with its last call.
+func (c *Client) install(conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == conn && conn != nil {
+		return
+	}
+	if c.current != nil {
+		c.current.release()
+	}
+	c.current = conn
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// abandon uninstalls conn, if it is the current connection.
+func (c *Client) abandon(conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != conn {
+		return
+	}
+	c.current.release()
+	c.current = nil
+}
+
+// epoch says what the client has heard of.
+func (c *Client) epoch() Epoch {
+	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.Attempt()}
+}
+
+// learn takes in the epoch of a reply. One of a lower attempt than was heard of is not to be believed.
+func (c *Client) learn(reply any) error {
+	stamp, ok := reply.(interface{ GetEpoch() *pb.Epoch })
+	if !ok {
+		return nil
+	}
+	epoch := stamp.GetEpoch()
+	if epoch.GetRunUid() != c.config.RunUID || epoch.GetSpecDigest() != c.config.SpecDigest {
+		return ErrForeign
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch.GetAttempt() < c.attempt {
+		return fmt.Errorf("%w: attempt %d, after %d was heard of", ErrFenced, epoch.GetAttempt(), c.attempt)
+	}
+	c.attempt = epoch.GetAttempt()
+	return nil
+}
+
+// unary has every reply's epoch learnt.
+func (c *Client) unary(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	if err := invoke(ctx, method, request, reply, conn, options...); err != nil {
+		return err
+	}
+	return c.learn(reply)
+}
+
+// stream has the epoch of every message that comes learnt.
+func (c *Client) stream(ctx context.Context, description *grpc.StreamDesc, conn *grpc.ClientConn, method string,
+	open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := open(ctx, description, conn, method, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &learningStream{ClientStream: stream, client: c}, nil
+}
+
+// learningStream has the epoch of every message that comes learnt.
+type learningStream struct {
+	grpc.ClientStream
+	client *Client
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (s *learningStream) RecvMsg(message any) error {
+	if err := s.ClientStream.RecvMsg(message); err != nil {
+		return err
+	}
+	return s.client.learn(message)
+}
+
+func protocolError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrProtocol, err)
+}

@@ -1,0 +1,152 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"fmt"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// each converts a list; the error names the element.
+func each[In, Out any](field string, in []In, convert func(field string, in In) (Out, error)) ([]Out, error) {
+	var out []Out
+	for i, element := range in {
+		converted, err := convert(fmt.Sprintf("%s[%d]", field, i), element)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, converted)
+	}
+	return out, nil
+}
+
+// all converts a list that is known to be good.
+func all[In, Out any](in []In, convert func(In) Out) []Out {
+	var out []Out
+	for _, element := range in {
+		out = append(out, convert(element))
+	}
+	return out
+}
+
+func epochToProto(e Epoch) *pb.Epoch {
+	return &pb.Epoch{RunUid: e.RunUID, SpecDigest: e.SpecDigest, Attempt: e.Attempt}
+}
+
+func keyToProto(k rl.Key) *pb.GroupKey {
+	return &pb.GroupKey{Kind: pb.Kind(k.Kind), Slot: k.Slot, Lineage: k.Lineage.String(), Plan: k.Plan}
+}
+
+func keyFromProto(field string, k *pb.GroupKey) (rl.Key, error) {
+	if k.GetKind() != pb.Kind_TRAIN && k.GetKind() != pb.Kind_EVALUATE {
+		return rl.Key{}, &rl.FieldError{Field: field + ".kind", Problem: fmt.Sprintf("%d is none", k.GetKind())}
+	}
+	lineage, err := lineageFromProto(field+".lineage", k.GetLineage())
+	if err != nil {
+		return rl.Key{}, err
+	}
+	return rl.Key{Kind: rl.Kind(k.GetKind()), Slot: k.GetSlot(), Lineage: lineage, Plan: k.GetPlan()}, nil
+}
+
+func lineageFromProto(field, text string) (rl.Lineage, error) {
+	lineage, err := rl.ParseLineage(text)
+	if err != nil {
+		return rl.Lineage{}, &rl.FieldError{Field: field, Problem: err.Error()}
+	}
+	return lineage, nil
+}
+
+func digestFromProto(field, text string) (rl.Digest, error) {
+	digest, err := rl.ParseDigest(text)
+	if err != nil {
+		return rl.Digest{}, &rl.FieldError{Field: field, Problem: err.Error()}
+	}
+	return digest, nil
+}
+
+func outcomeFromProto(field string, o pb.Outcome) (rl.Outcome, error) {
+	if o < 0 || int(o) >= len(pb.Outcome_name) {
+		return 0, &rl.FieldError{Field: field, Problem: fmt.Sprintf("%d is none", o)}
+	}
+	return rl.Outcome(o), nil
+}
+
+func heldToProto(h Held) *pb.Held {
+	return &pb.Held{Key: keyToProto(h.Key), Outcome: pb.Outcome(h.Outcome), Digest: h.Digest.String(), Bytes: h.Bytes}
+}
+
+func heldFromProto(field string, h *pb.Held) (Held, error) {
+	key, err := keyFromProto(field+".key", h.GetKey())
+	if err != nil {
+		return Held{}, err
+	}
+	outcome, err := outcomeFromProto(field+".outcome", h.GetOutcome())
+	if err != nil {
+		return Held{}, err
+	}
+	digest, err := digestFromProto(field+".digest", h.GetDigest())
+	if err != nil {
+		return Held{}, err
+	}
+	return Held{Key: key, Outcome: outcome, Digest: digest, Bytes: h.GetBytes()}, nil
+}
+
+func leaseToProto(l Lease) *pb.Lease {
+	return &pb.Lease{
+		Key: keyToProto(l.Key), Environment: l.Environment, Split: l.Split, Task: l.Task,
+		GroupSize: int32(l.GroupSize), MinMembers: int32(l.MinMembers), Sampler: l.Sampler, PolicyStep: l.PolicyStep,
+		Seed: l.Seed, SamplingSession: l.SamplingSession, Session: l.Session,
+	}
+}
+
+func leaseFromProto(field string, l *pb.Lease) (Lease, error) {
+	key, err := keyFromProto(field+".key", l.GetKey())
+	if err != nil {
+		return Lease{}, err
+	}
+	return Lease{
+		Key: key, Environment: l.GetEnvironment(), Split: l.GetSplit(), Task: l.GetTask(),
+		GroupSize: int(l.GetGroupSize()), MinMembers: int(l.GetMinMembers()), Sampler: l.GetSampler(),
+		PolicyStep: l.GetPolicyStep(), Seed: l.GetSeed(), SamplingSession: l.GetSamplingSession(), Session: l.GetSession(),
+	}, nil
+}
+
+func manifestToProto(m Manifest) *pb.StepManifest {
+	return &pb.StepManifest{
+		Lineage: m.Lineage.String(), Parent: m.Parent.String(), Step: m.Manifest.Step,
+		Slots: all(m.Manifest.Slots, func(s rl.SlotDigest) *pb.StepManifest_Slot {
+			return &pb.StepManifest_Slot{Slot: s.Slot, Digest: s.Digest.String(), Outcome: pb.Outcome(s.Outcome)}
+		}),
+	}
+}
+
+func manifestFromProto(field string, m *pb.StepManifest) (Manifest, error) {
+	lineage, err := lineageFromProto(field+".lineage", m.GetLineage())
+	if err != nil {
+		return Manifest{}, err
+	}
+	parent, err := lineageFromProto(field+".parent", m.GetParent())
+	if err != nil {
+		return Manifest{}, err
+	}
+	slots, err := each(field+".slots", m.GetSlots(), slotFromProto)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return Manifest{Lineage: lineage, Parent: parent, Manifest: rl.Manifest{Step: m.GetStep(), Slots: slots}}, nil
+}
+
+func slotFromProto(field string, s *pb.StepManifest_Slot) (rl.SlotDigest, error) {
+	digest, err := digestFromProto(field+".digest", s.GetDigest())
+	if err != nil {
+		return rl.SlotDigest{}, err
+	}
+	outcome, err := outcomeFromProto(field+".outcome", s.GetOutcome())
+	if err != nil {
+		return rl.SlotDigest{}, err
+	}
+	return rl.SlotDigest{Slot: s.GetSlot(), Digest: digest, Outcome: outcome}, nil
+}

@@ -1,0 +1,99 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/keepalive"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+)
+
+// connection is one connection to a learner. It closes when nobody holds it any more.
+type connection struct {
+	grpc *grpc.ClientConn
+	api  pb.ExchangeClient
+	// failed is closed when a call failed.
+	failed chan struct{}
+
+	mu      sync.Mutex
+	holders int
+	cause   error
+}
+
+// dial prepares a connection, held once. Each is made from the address anew, so that it goes where the name
+// points now.
+func (c *Client) dial() (*connection, error) {
+	conn, err := grpc.NewClient("passthrough:///"+c.config.Address,
+		grpc.WithTransportCredentials(c.credentials),
+		grpc.WithPerRPCCredentials(bearer(c.config.Link.Token)),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.config.Dial(ctx, address) }),
+		grpc.WithUnaryInterceptor(c.unary),
+		grpc.WithStreamInterceptor(c.stream),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: dialTimeout}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
+		grpc.WithDisableServiceConfig(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return &connection{grpc: conn, api: pb.NewExchangeClient(conn), failed: make(chan struct{}), holders: 1}, nil
+}
+
+func (c *connection) hold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holders++
+}
+
+func (c *connection) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holders--
+	if c.holders == 0 {
+		// Closing what is not in use has no error that anybody could act on.
+		_ = c.grpc.Close()
+	}
+}
+
+// fail says that a call failed; the first cause stays.
+func (c *connection) fail(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause == nil {
+		c.cause = cause
+		close(c.failed)
+	}
+}
+
+// err is what a call failed with.
+func (c *connection) err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// bearer shows the run's token with each call, over TLS alone.
+type bearer string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (b bearer) RequireTransportSecurity() bool { return true }
+
+// redialDelay backs off: 0.1 s after the first failure, doubling up to 2 s.
+func redialDelay(failures int) time.Duration {
+	return min(2*time.Second, 100*time.Millisecond<<min(failures-1, 10))
+}

@@ -1,0 +1,324 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+func exampleLease(slot int64) Lease {
+	return Lease{
+		Key: exampleKey(slot), Environment: "sums", Split: "train", Task: 77, GroupSize: 8, MinMembers: 4,
+		Sampler: "tinker://model/sampler_weights/name", PolicyStep: 3, Seed: 1 << 63, SamplingSession: 1<<48 - 1, Session: "session-1",
+	}
+}
+
+func exampleManifest() Manifest {
+	return Manifest{
+		Lineage: rl.Genesis("a"), Parent: rl.Genesis("b"),
+		Manifest: rl.Manifest{Step: 2, Slots: []rl.SlotDigest{{Slot: 1, Digest: rl.Digest{1}, Outcome: rl.Constant}, {Slot: 2, Digest: rl.Digest{2}}}},
+	}
+}
+
+func TestHelloCarriesBothSides(t *testing.T) {
+	t.Parallel()
+	l, w := newLearner(), newWorker()
+	evaluation := rl.Key{Kind: rl.Evaluate, Slot: 5, Lineage: rl.Genesis("x"), Plan: "plan"}
+	w.hello = HelloRequest{
+		Held: []Held{
+			{Key: exampleKey(3), Outcome: rl.JudgeFault, Digest: rl.Digest{9}, Bytes: 1 << 40},
+			{Key: evaluation, Digest: rl.Digest{8}, Bytes: 1},
+		},
+		Playing: []rl.Key{exampleKey(4), evaluation}, Session: "session-0", Manifests: []Manifest{exampleManifest()},
+	}
+	l.reply = HelloReply{
+		Wanted: []rl.Key{exampleKey(3)}, Keep: []Lease{exampleLease(4)}, CoveredIndex: 2, Play: []byte(`{"a":1}`), Session: "session-1",
+	}
+	s := serve(t, "", epochOf(4), l, Timing{})
+	a := attend(t, clientConfig(t, s.address), w)
+	if diff := cmp.Diff(w.hello, take(t, "Hello", l.helloed)); diff != "" {
+		t.Errorf("what the learner was told (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(l.reply, take(t, "answer", w.greeted)); diff != "" {
+		t.Errorf("what the worker was told (-want +got):\n%s", diff)
+	}
+	if a.Attempt() != 4 {
+		t.Errorf("the worker heard of attempt %d, want 4", a.Attempt())
+	}
+}
+
+func TestRenewCarriesBothSides(t *testing.T) {
+	t.Parallel()
+	l, w := newLearner(), newWorker()
+	w.renewal = Renewal{
+		Progress:  []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
+		Throttled: 7, QueueState: "paused_capacity",
+	}
+	l.directive = Directive{
+		Revoked: []rl.Key{exampleKey(1)}, Credits: 32, CoveredIndex: 9, Session: "session-2", Wanted: []rl.Key{exampleKey(2)},
+		CoveredEvaluations: []Evaluation{{Plan: "plan", Lineage: rl.Genesis("x")}},
+		Condemned:          []Condemned{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is none"}},
+		Manifests:          []Manifest{exampleManifest()},
+	}
+	s := serve(t, "", epochOf(1), l, Timing{})
+	attend(t, clientConfig(t, s.address), w)
+	for range 3 {
+		if diff := cmp.Diff(w.renewal, take(t, "renewal", l.renewed)); diff != "" {
+			t.Fatalf("what the learner was told (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(l.directive, take(t, "directive", w.directed)); diff != "" {
+			t.Fatalf("what the worker was told (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestAcquireSubmitRelease(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	l.acquire = func(_ context.Context, worker string, free int) ([]Lease, error) {
+		if worker != "worker-0" || free != 16 {
+			return nil, fmt.Errorf("%s asked for %d", worker, free)
+		}
+		return []Lease{exampleLease(4), exampleLease(5)}, nil
+	}
+	l.verdict = SubmitReply{Verdict: Closed}
+	s := serve(t, "", epochOf(1), l, Timing{})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+
+	leases, err := a.Acquire(t.Context(), 16)
+	if diff := cmp.Diff([]Lease{exampleLease(4), exampleLease(5)}, leases); diff != "" || err != nil {
+		t.Errorf("leases: %v (-want +got):\n%s", err, diff)
+	}
+	group := exampleGroup(4, 8, 512)
+	reply, err := a.Submit(t.Context(), group)
+	if err != nil || reply != l.verdict {
+		t.Errorf("Submit = %v, %v", reply, err)
+	}
+	if diff := cmp.Diff(group, take(t, "group", l.submitted)); diff != "" {
+		t.Errorf("group (-want +got):\n%s", diff)
+	}
+	if err := a.Release(t.Context(), []rl.Key{exampleKey(5)}, "drain"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]rl.Key{exampleKey(5)}, take(t, "release", l.released)); diff != "" {
+		t.Errorf("released (-want +got):\n%s", diff)
+	}
+}
+
+func TestAcquireGivesNothingWhenNothingComes(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "", epochOf(1), newLearner(), Timing{Acquire: 30 * time.Millisecond})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+	for range 3 {
+		if leases, err := a.Acquire(t.Context(), 1); err != nil || leases != nil {
+			t.Errorf("Acquire = %v, %v, want nothing", leases, err)
+		}
+	}
+}
+
+func TestNotifyReachesWorkersAtOnceAndOnlyNewsDoes(t *testing.T) {
+	t.Parallel()
+	l, w := newLearner(), newWorker()
+	s := serve(t, "", epochOf(1), l, Timing{Direct: time.Hour})
+	config := clientConfig(t, s.address)
+	config.Renew = time.Hour
+	attend(t, config, w)
+	take(t, "answer to the first renewal", w.directed)
+	for covered := int64(1); covered <= 5; covered++ {
+		s.Notify()
+		l.direct(Directive{CoveredIndex: covered})
+		s.Notify()
+		s.Notify()
+		if got := take(t, "directive", w.directed); got.CoveredIndex != covered {
+			t.Fatalf("directive %+v, want covered index %d: one message for each change", got, covered)
+		}
+	}
+}
+
+func TestNewsComesWithoutNotifyToo(t *testing.T) {
+	t.Parallel()
+	l, w := newLearner(), newWorker()
+	s := serve(t, "", epochOf(1), l, Timing{Direct: 10 * time.Millisecond})
+	config := clientConfig(t, s.address)
+	config.Renew = time.Hour
+	attend(t, config, w)
+	take(t, "answer to the first renewal", w.directed)
+	l.direct(Directive{Credits: 5})
+	if got := take(t, "directive", w.directed); got.Credits != 5 {
+		t.Errorf("directive %+v", got)
+	}
+}
+
+func TestWorkerSaysHelloAnewWheneverTheStreamEnds(t *testing.T) {
+	t.Parallel()
+	l, w := newLearner(), newWorker()
+	s := serve(t, "", epochOf(1), l, Timing{Stream: 30 * time.Millisecond})
+	name := pointingTo(s)
+	config := clientConfig(t, s.address)
+	config.Dial = name.dial
+	attend(t, config, w)
+	for range 5 {
+		take(t, "Hello", l.helloed)
+	}
+	if n := name.dials.Load(); n < 5 {
+		t.Errorf("%d dials for 5 Hellos", n)
+	}
+}
+
+func TestCallsOutliveTheirConnectionsSuccessor(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	proceed, begun := make(chan struct{}), make(chan struct{}, 1)
+	l.acquire = func(ctx context.Context, _ string, _ int) ([]Lease, error) {
+		begun <- struct{}{}
+		select {
+		case <-proceed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return []Lease{exampleLease(1)}, nil
+	}
+	s := serve(t, "", epochOf(1), l, Timing{Stream: 20 * time.Millisecond})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+	result := make(chan error, 1)
+	go func() {
+		leases, err := a.Acquire(t.Context(), 1)
+		if err == nil && len(leases) != 1 {
+			err = errors.New("no lease")
+		}
+		result <- err
+	}()
+	take(t, "Acquire", begun)
+	for range 4 {
+		take(t, "Hello", l.helloed)
+	}
+	close(proceed)
+	if err := take(t, "answer", result); err != nil {
+		t.Errorf("Acquire was cut off when the worker dialled anew: %v", err)
+	}
+}
+
+func TestHelloIsAskedAgainWhileTheLearnerIsNotReady(t *testing.T) {
+	t.Parallel()
+	l, w := newLearner(), newWorker()
+	l.refuse = errors.New("opening")
+	s := serve(t, "", epochOf(1), l, Timing{})
+	attend(t, clientConfig(t, s.address), w)
+	take(t, "Hello", l.helloed)
+	take(t, "second Hello", l.helloed)
+	l.refuseHello(nil)
+	take(t, "answer", w.greeted)
+}
+
+func TestAFailedCallHasTheWorkerDialAndSayHelloAnew(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	failures := 2
+	l.acquire = func(context.Context, string, int) ([]Lease, error) {
+		if failures--; failures >= 0 {
+			return nil, errors.New("not now")
+		}
+		return []Lease{exampleLease(1)}, nil
+	}
+	s := serve(t, "", epochOf(1), l, Timing{})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+	for range 2 {
+		take(t, "Hello", l.helloed)
+		if _, err := a.Acquire(t.Context(), 1); !errors.Is(err, ErrUnreachable) {
+			t.Errorf("Acquire: %v, want %v", err, ErrUnreachable)
+		}
+	}
+	take(t, "Hello", l.helloed)
+	if leases, err := a.Acquire(t.Context(), 1); err != nil || len(leases) != 1 {
+		t.Errorf("Acquire = %v, %v", leases, err)
+	}
+}
+
+func TestManyWorkersSubmitAtOnce(t *testing.T) {
+	t.Parallel()
+	const workers, groups = 6, 30
+	l := newLearner()
+	s := serve(t, "", epochOf(1), l, Timing{Stream: 50 * time.Millisecond})
+	var all sync.WaitGroup
+	for n := range workers {
+		config := clientConfig(t, s.address)
+		config.Worker = fmt.Sprintf("worker-%d", n)
+		a := attend(t, config, newWorker())
+		all.Go(func() {
+			for i := range groups {
+				group := exampleGroup(int64(n*groups+i), 4, 64+i)
+				if reply, err := a.Submit(t.Context(), group); err != nil || reply.Verdict != Accepted {
+					t.Errorf("Submit = %v, %v", reply, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	var slots []int64
+	for range workers * groups {
+		slots = append(slots, take(t, "group", l.submitted).Key.Slot)
+	}
+	slices.Sort(slots)
+	for i, slot := range slots {
+		if slot != int64(i) {
+			t.Fatalf("slot %d is missing or came twice", i)
+		}
+	}
+}
+
+func TestServeEndsWithItsContextWhateverIsUnderWay(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	acquiring := make(chan struct{}, 1)
+	l.acquire = func(ctx context.Context, _ string, _ int) ([]Lease, error) {
+		acquiring <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	s := serve(t, "", epochOf(1), l, Timing{})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+	acquired := make(chan error, 1)
+	go func() {
+		_, err := a.Acquire(t.Context(), 1)
+		acquired <- err
+	}()
+	take(t, "Acquire", acquiring)
+	s.stop()
+	take(t, "end of Acquire", acquired)
+}
+
+func TestCallsEndWithTheirContextWithoutALearner(t *testing.T) {
+	t.Parallel()
+	client, err := NewClient(clientConfig(t, "127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := client.Acquire(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Acquire: %v", err)
+	}
+	if _, err := client.Submit(ctx, exampleGroup(1, 2, 4)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Submit: %v", err)
+	}
+	if err := client.Release(ctx, nil, "drain"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Release: %v", err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Acquire(t.Context(), 1); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("Acquire of a closed client: %v", err)
+	}
+}

@@ -1,0 +1,373 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/test/bufconn"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+func TestStrangersAreTurnedAway(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		change func(c *ClientConfig)
+		want   error
+	}{
+		"a token of another run": {func(c *ClientConfig) { c.Link.Token = runLink(t, "uid-2").Token }, ErrUnauthorized},
+		"no token":               {func(c *ClientConfig) { c.Link.Token = "" }, ErrUnauthorized},
+		"another run":            {func(c *ClientConfig) { c.RunUID = "uid-2" }, ErrForeign},
+		"another spec":           {func(c *ClientConfig) { c.SpecDigest = "spec-2" }, ErrForeign},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLearner()
+			s := serve(t, "", epochOf(1), l, Timing{})
+			config := clientConfig(t, s.address)
+			tc.change(&config)
+			a := attend(t, config, newWorker())
+			if err := take(t, "end of Attend", a.ended); !errors.Is(err, tc.want) || !IsFinal(err) {
+				t.Errorf("Attend: %v, want %v, which is final", err, tc.want)
+			}
+			if len(l.helloed) != 0 {
+				t.Error("the learner was told Hello")
+			}
+		})
+	}
+}
+
+func TestWorkersTrustNoOtherCertificate(t *testing.T) {
+	t.Parallel()
+	l, w := newLearner(), newWorker()
+	s := serve(t, "", epochOf(1), l, Timing{})
+	config := clientConfig(t, s.address)
+	config.Link.Certificate = runLink(t, "uid-2").Certificate
+	client, err := NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.greet(t.Context(), w); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("greet: %v, want %v", err, ErrUnreachable)
+	}
+	if len(l.helloed) != 0 {
+		t.Error("the learner was told Hello")
+	}
+}
+
+// dialled is a connection on which nothing was said.
+func dialled(t *testing.T, address string) (*Client, *connection) {
+	t.Helper()
+	client, err := NewClient(clientConfig(t, address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := client.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.release)
+	return client, conn
+}
+
+func TestNothingIsAnsweredBeforeHello(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	s := serve(t, "", epochOf(1), l, Timing{})
+	client, conn := dialled(t, s.address)
+	client.install(conn)
+	conn.hold()
+	if _, err := client.Acquire(t.Context(), 1); !errors.Is(err, ErrGreet) {
+		t.Errorf("Acquire: %v, want %v", err, ErrGreet)
+	}
+	for name, call := range map[string]func() error{
+		"Submit": func() error {
+			_, err := client.Submit(t.Context(), exampleGroup(1, 2, 4))
+			return err
+		},
+		"Release": func() error { return client.Release(t.Context(), nil, "drain") },
+		"Renew":   func() error { return client.renew(t.Context(), conn, newWorker()) },
+	} {
+		_, fresh := dialled(t, s.address)
+		fresh.hold()
+		client.install(fresh)
+		conn = fresh
+		if err := call(); !errors.Is(err, ErrGreet) || IsFinal(err) {
+			t.Errorf("%s: %v, want %v", name, err, ErrGreet)
+		}
+	}
+	if len(l.submitted)+len(l.renewed)+len(l.released) != 0 {
+		t.Error("the learner was told something")
+	}
+}
+
+func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	s := serve(t, "", epochOf(1), l, Timing{})
+	bystander := attend(t, clientConfig(t, s.address), newWorker())
+	take(t, "answer", bystander.worker.greeted)
+
+	informed, conn := dialled(t, s.address)
+	informed.attempt = 3
+	_, err := conn.api.Hello(t.Context(), helloRequestToProto(informed.epoch(), "worker-1", HelloRequest{}))
+	if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) || IsFinal(err) {
+		t.Errorf("Hello: %v, want %v", err, ErrFenced)
+	}
+	if higher := take(t, "word of the fence", s.fenced); higher != 3 {
+		t.Errorf("fenced by attempt %d, want 3", higher)
+	}
+	// From here on nobody is answered, whatever they know.
+	_, fresh := dialled(t, s.address)
+	_, err = fresh.api.Acquire(t.Context(), &pb.AcquireRequest{Epoch: epochToProto(epochOf(1)), Worker: "worker-0", Free: 1})
+	if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) {
+		t.Errorf("Acquire: %v, want %v", err, ErrFenced)
+	}
+	_, err = fresh.api.Hello(t.Context(), helloRequestToProto(epochOf(0), "worker-2", HelloRequest{}))
+	if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) {
+		t.Errorf("Hello: %v, want %v", err, ErrFenced)
+	}
+	if len(s.fenced) != 0 {
+		t.Error("the learner was told of its fence twice")
+	}
+}
+
+func TestFenceEndsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	acquiring := make(chan struct{}, 1)
+	l.acquire = func(ctx context.Context, _ string, _ int) ([]Lease, error) {
+		acquiring <- struct{}{}
+		<-ctx.Done()
+		return []Lease{exampleLease(1)}, nil
+	}
+	s := serve(t, "", epochOf(1), l, Timing{Acquire: 200 * time.Millisecond})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+	result := make(chan error, 1)
+	go func() {
+		leases, err := a.Acquire(t.Context(), 1)
+		if len(leases) > 0 {
+			err = errors.New("a lease of a fenced learner came through")
+		}
+		result <- err
+	}()
+	take(t, "Acquire", acquiring)
+	s.Fence()
+	if err := take(t, "end of Acquire", result); !errors.Is(err, ErrFenced) {
+		t.Errorf("Acquire: %v, want %v", err, ErrFenced)
+	}
+	if len(s.fenced) != 0 {
+		t.Error("the learner was told what it said itself")
+	}
+}
+
+func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
+	t.Parallel()
+	first := newLearner()
+	s1 := serve(t, "", epochOf(1), first, Timing{})
+	w := newWorker()
+	w.hello = HelloRequest{Held: []Held{{Key: exampleKey(7), Bytes: 1}}}
+	a := attend(t, clientConfig(t, s1.address), w)
+	take(t, "answer", w.greeted)
+	if _, err := a.Submit(t.Context(), exampleGroup(7, 2, 8)); err != nil {
+		t.Fatal(err)
+	}
+	s1.stop()
+
+	second := newLearner()
+	second.reply = HelloReply{Wanted: []rl.Key{exampleKey(7)}}
+	serve(t, s1.address, epochOf(2), second, Timing{})
+	if got := take(t, "Hello", second.helloed); len(got.Held) != 1 {
+		t.Errorf("the new learner was told %+v, want the group that is held", got)
+	}
+	if reply := takeUntil(t, "answer", w.greeted, func(r HelloReply) bool { return len(r.Wanted) > 0 }); reply.Wanted[0] != exampleKey(7) {
+		t.Errorf("wanted %v", reply.Wanted)
+	}
+	submitUntilAnswered(t, a, exampleGroup(7, 2, 8))
+	take(t, "group", second.submitted)
+	if a.Attempt() != 2 {
+		t.Errorf("the worker heard of attempt %d, want 2", a.Attempt())
+	}
+}
+
+// submitUntilAnswered calls again after errors that pass, as a worker does.
+func submitUntilAnswered(t *testing.T, a *attending, group rl.Group) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	for {
+		_, err := a.Submit(ctx, group)
+		if err == nil {
+			return
+		}
+		if IsFinal(err) || ctx.Err() != nil {
+			t.Fatalf("Submit: %v", err)
+		}
+	}
+}
+
+func TestAZombieIsLeftAndFencedOnceItsSuccessorWasHeardOf(t *testing.T) {
+	t.Parallel()
+	old, successor := newLearner(), newLearner()
+	zombie := serve(t, "", epochOf(1), old, Timing{Stream: 100 * time.Millisecond})
+	name := pointingTo(zombie)
+	config := clientConfig(t, "learner:7443")
+	config.Dial = name.dial
+	w := newWorker()
+	a := attend(t, config, w)
+	take(t, "answer of the first learner", w.greeted)
+
+	s2 := serve(t, "", epochOf(2), successor, Timing{Stream: 100 * time.Millisecond})
+	name.pointTo(s2)
+	take(t, "Hello to the successor", successor.helloed)
+	submitUntilAnswered(t, a, exampleGroup(1, 2, 8))
+	take(t, "group", successor.submitted)
+
+	// The name points back, as a stale DNS answer would.
+	for len(old.helloed) > 0 {
+		<-old.helloed
+	}
+	name.pointTo(zombie)
+	if higher := take(t, "word of the fence", zombie.fenced); higher != 2 {
+		t.Errorf("the zombie was fenced by attempt %d, want 2", higher)
+	}
+	if len(old.helloed) != 0 {
+		t.Error("the zombie took a Hello in")
+	}
+	name.pointTo(s2)
+	submitUntilAnswered(t, a, exampleGroup(2, 2, 8))
+	takeUntil(t, "second group", successor.submitted, func(g rl.Group) bool { return g.Key.Slot == 2 })
+}
+
+// forgetful is a learner that checks no epoch: a bug, or an adversary, that a worker must not obey.
+type forgetful struct {
+	pb.UnimplementedExchangeServer
+	epoch Epoch
+}
+
+func (f forgetful) Hello(context.Context, *pb.HelloRequest) (*pb.HelloReply, error) {
+	return helloReplyToProto(f.epoch, HelloReply{CoveredIndex: 1 << 40}), nil
+}
+
+func (f forgetful) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) error {
+	return stream.Send(directiveToProto(f.epoch, Directive{CoveredIndex: 1 << 40}))
+}
+
+func TestRepliesOfALowerAttemptAreNotBelieved(t *testing.T) {
+	t.Parallel()
+	tls, err := runLink(t, "uid-1").ServerTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		epoch Epoch
+		want  error
+	}{
+		"a lower attempt": {epochOf(1), ErrFenced},
+		"another run":     {Epoch{RunUID: "uid-2", SpecDigest: "spec-1", Attempt: 9}, ErrForeign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := grpc.NewServer(grpc.Creds(credentials.NewTLS(tls)))
+			pb.RegisterExchangeServer(server, forgetful{epoch: tc.epoch})
+			go func() { _ = server.Serve(listener) }()
+			t.Cleanup(server.Stop)
+			client, conn := dialled(t, listener.Addr().String())
+			client.attempt = 2
+			w := newWorker()
+			if _, err := client.greet(t.Context(), w); !errors.Is(err, tc.want) {
+				t.Errorf("greet: %v, want %v", err, tc.want)
+			}
+			if err := client.renew(t.Context(), conn, w); !errors.Is(err, tc.want) {
+				t.Errorf("renew: %v, want %v", err, tc.want)
+			}
+			if len(w.greeted)+len(w.directed) != 0 {
+				t.Error("the worker was told something")
+			}
+			if client.Attempt() != 2 {
+				t.Errorf("the worker heard of attempt %d", client.Attempt())
+			}
+		})
+	}
+}
+
+// silence is a connection whose far end can fall silent without closing, as a stopped process or a
+// network that drops everything does.
+type silence struct {
+	net.Conn
+	fallen <-chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Read gives nothing more once silence has fallen, not even the end, until this side closes.
+func (s *silence) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	select {
+	case <-s.fallen:
+		<-s.closed
+		return 0, net.ErrClosed
+	default:
+		return n, err
+	}
+}
+
+// Close implements net.Conn.
+func (s *silence) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return s.Conn.Close()
+}
+
+func TestASilentLearnerIsNoticedWithin20Seconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		// The certificate begins in 2020, fake time in 2000.
+		time.Sleep(21 * 365 * 24 * time.Hour)
+		l, w := newLearner(), newWorker()
+		listener := bufconn.Listen(1 << 20)
+		server, err := NewServer(ServerConfig{Epoch: epochOf(1), Link: runLink(t, "uid-1"), Handler: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = server.Serve(ctx, listener) }()
+		fallen := make(chan struct{})
+		dials := make(chan time.Time, 100)
+		config := clientConfig(t, "learner")
+		config.Renew = time.Hour
+		config.Dial = func(ctx context.Context, _ string) (net.Conn, error) {
+			dials <- time.Now()
+			conn, err := listener.DialContext(ctx)
+			return &silence{Conn: conn, fallen: fallen, closed: make(chan struct{})}, err
+		}
+		a := attend(t, config, w)
+		<-dials
+		<-w.greeted
+		<-w.directed
+		time.Sleep(3 * time.Second)
+		close(fallen)
+		start := time.Now()
+		if noticed := (<-dials).Sub(start); noticed > 21*time.Second {
+			t.Errorf("the silence was noticed after %s", noticed)
+		}
+		a.stop()
+		cancel()
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// MaxFrameBytes bounds a frame of Submit; a piece leaves room for what is around it.
+const (
+	MaxFrameBytes = 1 << 20
+	maxPieceBytes = MaxFrameBytes - 16
+)
+
+// sendFrames sends a header and the body in pieces.
+func sendFrames(header *pb.SubmitHeader, body []byte, send func(*pb.SubmitFrame) error) error {
+	sum := sha256.Sum256(body)
+	header.Bytes, header.Checksum = int64(len(body)), hex.EncodeToString(sum[:])
+	if err := send(&pb.SubmitFrame{Frame: &pb.SubmitFrame_Header{Header: header}}); err != nil {
+		return err
+	}
+	for len(body) > 0 {
+		n := min(len(body), maxPieceBytes)
+		if err := send(&pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: body[:n]}}); err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	return nil
+}
+
+// receiveBody puts the pieces behind a header together. The error is a *rl.FieldError when they are not
+// what the header says, and otherwise the stream's.
+func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) ([]byte, error) {
+	if header.GetBytes() < 0 || header.GetBytes() > MaxGroupBytes {
+		return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are %d, more than %d", header.GetBytes(), MaxGroupBytes)}
+	}
+	// What the header says of the size is believed only so far; beyond that the body grows as it comes.
+	body := make([]byte, 0, min(header.GetBytes(), MaxFrameBytes))
+	for {
+		frame, err := receive()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		piece := frame.GetPiece()
+		if len(piece) == 0 || len(piece) > MaxFrameBytes {
+			return nil, &rl.FieldError{Field: "piece", Problem: fmt.Sprintf("has %d bytes, not 1 to %d", len(piece), MaxFrameBytes)}
+		}
+		if int64(len(body)+len(piece)) > header.GetBytes() {
+			return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are more than the %d announced", header.GetBytes())}
+		}
+		body = append(body, piece...)
+	}
+	if int64(len(body)) != header.GetBytes() {
+		return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are %d, not the %d announced", len(body), header.GetBytes())}
+	}
+	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != header.GetChecksum() {
+		return nil, &rl.FieldError{Field: "checksum", Problem: "is not that of the bytes"}
+	}
+	return body, nil
+}
+
+// groupOf decodes the body and checks that it is the group that the header announces.
+func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, error) {
+	group, err := DecodeGroup(body)
+	if err != nil {
+		return rl.Group{}, err
+	}
+	key, err := keyFromProto("key", header.GetKey())
+	if err != nil {
+		return rl.Group{}, err
+	}
+	if key != group.Key {
+		return rl.Group{}, &rl.FieldError{Field: "key", Problem: "is not the header's"}
+	}
+	if group.Digest().String() != header.GetDigest() {
+		return rl.Group{}, &rl.FieldError{Field: "digest", Problem: "is not the group's"}
+	}
+	return group, nil
+}

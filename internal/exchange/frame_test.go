@@ -1,0 +1,316 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// framesOf gives what sendFrames sends.
+func framesOf(t testing.TB, body []byte) []*pb.SubmitFrame {
+	t.Helper()
+	var frames []*pb.SubmitFrame
+	err := sendFrames(&pb.SubmitHeader{}, body, func(frame *pb.SubmitFrame) error {
+		frames = append(frames, frame)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frames
+}
+
+// bodyOf feeds frames to receiveBody: the first has the header.
+func bodyOf(frames []*pb.SubmitFrame) ([]byte, error) {
+	next := 1
+	return receiveBody(frames[0].GetHeader(), func() (*pb.SubmitFrame, error) {
+		if next == len(frames) {
+			return nil, io.EOF
+		}
+		next++
+		return frames[next-1], nil
+	})
+}
+
+func TestFramesCarryBodiesOfAnySize(t *testing.T) {
+	for _, size := range []int{0, 1, maxPieceBytes - 1, maxPieceBytes, maxPieceBytes + 1, 5*maxPieceBytes + 7} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			body := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
+			frames := framesOf(t, body)
+			for i, frame := range frames {
+				if n := proto.Size(frame); n > MaxFrameBytes {
+					t.Errorf("frame %d has %d bytes, more than %d", i, n, MaxFrameBytes)
+				}
+			}
+			got, err := bodyOf(frames)
+			if err != nil || !bytes.Equal(got, body) {
+				t.Errorf("%d bytes came, %v", len(got), err)
+			}
+		})
+	}
+}
+
+func piece(n int) *pb.SubmitFrame {
+	return &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: make([]byte, n)}}
+}
+
+func TestReceiveBodyNamesWhatIsWrong(t *testing.T) {
+	cases := map[string]struct {
+		change func(frames []*pb.SubmitFrame) []*pb.SubmitFrame
+		field  string
+	}{
+		"a frame is missing": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { return f[:len(f)-1] }, "bytes"},
+		"a frame too many":   {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { return append(f, piece(1)) }, "bytes"},
+		"a byte changed": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame {
+			changed := piece(len(f[1].GetPiece()))
+			copy(changed.GetPiece(), f[1].GetPiece())
+			changed.GetPiece()[100]++
+			f[1] = changed
+			return f
+		}, "checksum"},
+		"frames out of order": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame {
+			f[1], f[2] = f[2], f[1]
+			return f
+		}, "checksum"},
+		"an empty frame":     {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { return append(f, piece(0)) }, "piece"},
+		"a second header":    {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { return append(f, f[0]) }, "piece"},
+		"a frame too large":  {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[1] = piece(MaxFrameBytes + 1); return f }, "piece"},
+		"a group too large":  {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[0].GetHeader().Bytes = MaxGroupBytes + 1; return f }, "bytes"},
+		"fewer than nothing": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[0].GetHeader().Bytes = -1; return f }, "bytes"},
+		"no checksum":        {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[0].GetHeader().Checksum = ""; return f }, "checksum"},
+	}
+	body := make([]byte, 2*maxPieceBytes)
+	for i := range body {
+		body[i] = byte(i / 251)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := bodyOf(tc.change(framesOf(t, body)))
+			var wrong *rl.FieldError
+			if !errors.As(err, &wrong) || wrong.Field != tc.field {
+				t.Errorf("receiveBody: %v, want an error about %s", err, tc.field)
+			}
+		})
+	}
+}
+
+func TestReceiveBodyHandsErrorsOfTheStreamOn(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := receiveBody(&pb.SubmitHeader{Bytes: 10}, func() (*pb.SubmitFrame, error) { return nil, broken })
+	if !errors.Is(err, broken) {
+		t.Errorf("receiveBody: %v", err)
+	}
+}
+
+func TestGroupOfChecksTheHeader(t *testing.T) {
+	group := exampleGroup(7, 2, 8)
+	body, err := EncodeGroup(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		change func(h *pb.SubmitHeader)
+		field  string
+	}{
+		"another slot":    {func(h *pb.SubmitHeader) { h.Key = keyToProto(exampleKey(8)) }, "key"},
+		"no key":          {func(h *pb.SubmitHeader) { h.Key = nil }, "key.lineage"},
+		"another digest":  {func(h *pb.SubmitHeader) { h.Digest = rl.Digest{}.String() }, "digest"},
+		"as it should be": {func(*pb.SubmitHeader) {}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			header := &pb.SubmitHeader{Key: keyToProto(group.Key), Digest: group.Digest().String()}
+			tc.change(header)
+			got, err := groupOf(header, body)
+			var wrong *rl.FieldError
+			if tc.field != "" && (!errors.As(err, &wrong) || wrong.Field != tc.field) {
+				t.Errorf("groupOf: %v, want an error about %s", err, tc.field)
+			}
+			if diff := cmp.Diff(group, got); tc.field == "" && (err != nil || diff != "") {
+				t.Errorf("groupOf: %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// A worker with a bug is told which field is wrong, over the wire, and the learner is not bothered.
+func TestSubmitAnswersInvalidOverTheWire(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	s := serve(t, "", epochOf(1), l, Timing{})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+	take(t, "answer", a.worker.greeted)
+	conn, err := a.await(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.release()
+	group := exampleGroup(7, 2, 8)
+	body, err := EncodeGroup(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(body)
+	header := func() *pb.SubmitHeader {
+		return &pb.SubmitHeader{
+			Epoch: epochToProto(a.epoch()), Worker: "worker-0", Key: keyToProto(group.Key), Digest: group.Digest().String(),
+			Bytes: int64(len(body)), Checksum: hex.EncodeToString(sum[:]),
+		}
+	}
+	cases := map[string]struct {
+		change func(h *pb.SubmitHeader)
+		body   *pb.SubmitFrame
+		want   SubmitReply
+	}{
+		"the wrong checksum": {func(h *pb.SubmitHeader) { h.Checksum = "" }, &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: body}}, SubmitReply{Invalid, "checksum"}},
+		"a frame too large":  {func(h *pb.SubmitHeader) { h.Bytes = 3 << 20 }, piece(3 << 20), SubmitReply{Invalid, "piece"}},
+		"nothing wrong":      {func(*pb.SubmitHeader) {}, &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: body}}, SubmitReply{Accepted, ""}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			stream, err := conn.api.Submit(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := header()
+			tc.change(h)
+			for _, frame := range []*pb.SubmitFrame{{Frame: &pb.SubmitFrame_Header{Header: h}}, tc.body} {
+				if err := stream.Send(frame); err != nil {
+					t.Fatal(err)
+				}
+			}
+			message, err := stream.CloseAndRecv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := submitReplyFromProto(message); err != nil || got != tc.want {
+				t.Errorf("answer %+v, %v, want %+v", got, err, tc.want)
+			}
+		})
+	}
+	if n := len(l.submitted); n != 1 {
+		t.Errorf("the learner was handed %d groups, want the good one", n)
+	}
+}
+
+func TestSubmitWithoutAHeaderIsRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "", epochOf(1), newLearner(), Timing{})
+	_, conn := dialled(t, s.address)
+	stream, err := conn.api.Submit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(piece(5)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = stream.CloseAndRecv()
+	if err := clientError(t.Context(), err); !errors.Is(err, ErrProtocol) {
+		t.Errorf("Submit: %v, want %v", err, ErrProtocol)
+	}
+}
+
+func TestSubmitSendsLargeGroupsAndKeepsBackInvalidOnes(t *testing.T) {
+	t.Parallel()
+	l := newLearner()
+	s := serve(t, "", epochOf(1), l, Timing{})
+	a := attend(t, clientConfig(t, s.address), newWorker())
+	large := exampleGroup(7, 16, 32768)
+	if size := GroupBytes(large); size < 4*MaxFrameBytes {
+		t.Fatalf("%d bytes are no large group", size)
+	}
+	if reply, err := a.Submit(t.Context(), large); err != nil || reply.Verdict != Accepted {
+		t.Errorf("Submit = %v, %v", reply, err)
+	}
+	if got := take(t, "group", l.submitted); got.Digest() != large.Digest() {
+		t.Error("another group came")
+	}
+	invalid := exampleGroup(8, 2, 8)
+	invalid.Members[1].Segments[0].Tokens[3] = -1
+	want := SubmitReply{Verdict: Invalid, Field: "members[1].segments[0].tokens"}
+	if reply, err := a.Submit(t.Context(), invalid); err != nil || reply != want {
+		t.Errorf("Submit = %v, %v, want %v", reply, err, want)
+	}
+	if len(l.submitted) != 0 {
+		t.Error("the learner was handed an invalid group")
+	}
+}
+
+// FuzzReceiveBody cuts what was sent into frames of any sizes.
+func FuzzReceiveBody(f *testing.F) {
+	f.Add([]byte("some body"), int64(9), uint16(3), true)
+	f.Add([]byte{}, int64(0), uint16(1), true)
+	f.Add([]byte("some body"), int64(10), uint16(1), false)
+	f.Fuzz(func(t *testing.T, body []byte, announced int64, size uint16, honest bool) {
+		sum := sha256.Sum256(body)
+		header := &pb.SubmitHeader{Bytes: announced, Checksum: hex.EncodeToString(sum[:])}
+		if !honest {
+			header.Checksum = string(body)
+		}
+		rest := body
+		got, err := receiveBody(header, func() (*pb.SubmitFrame, error) {
+			if len(rest) == 0 {
+				return nil, io.EOF
+			}
+			n := min(len(rest), int(size))
+			part := rest[:n]
+			rest = rest[n:]
+			return &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: part}}, nil
+		})
+		good := honest && announced == int64(len(body)) && (size > 0 || len(body) == 0)
+		if (err == nil) != good {
+			t.Fatalf("%d bytes, announced %d, in frames of %d, honest %v: %v", len(body), announced, size, honest, err)
+		}
+		if err == nil && !bytes.Equal(got, body) {
+			t.Fatal("another body came")
+		}
+	})
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	l := newLearner()
+	s := serve(b, "", epochOf(1), l, Timing{})
+	a := attend(b, clientConfig(b, s.address), newWorker())
+	group := exampleGroup(1, 8, 512)
+	go func() {
+		for range l.submitted {
+		}
+	}()
+	b.Cleanup(func() { close(l.submitted) })
+	b.SetBytes(GroupBytes(group))
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			if _, err := a.Submit(b.Context(), group); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "groups/s")
+}
+
+func BenchmarkDecodeGroup(b *testing.B) {
+	encoded, err := EncodeGroup(exampleGroup(1, 8, 512))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(encoded)))
+	for b.Loop() {
+		if _, err := DecodeGroup(encoded); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// MaxGroupBytes bounds a group as a message.
+const MaxGroupBytes = 256 << 20
+
+// EncodeGroup gives the group as the message that Submit sends; the same group gives the same bytes. The
+// error is a *rl.FieldError when the group is not valid.
+func EncodeGroup(group rl.Group) ([]byte, error) {
+	if err := group.Validate(); err != nil {
+		return nil, fmt.Errorf("encoding group: %w", err)
+	}
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(groupToProto(group))
+	if err != nil {
+		return nil, fmt.Errorf("encoding group: %w", err)
+	}
+	if len(encoded) > MaxGroupBytes {
+		return nil, fmt.Errorf("encoding group: %w", &rl.FieldError{
+			Field: "bytes", Problem: fmt.Sprintf("are %d, more than %d", len(encoded), MaxGroupBytes)})
+	}
+	return encoded, nil
+}
+
+// DecodeGroup reads what EncodeGroup gave. The group is valid; the error is a *rl.FieldError when it would
+// not be.
+func DecodeGroup(encoded []byte) (rl.Group, error) {
+	var message pb.Group
+	if err := proto.Unmarshal(encoded, &message); err != nil {
+		return rl.Group{}, fmt.Errorf("decoding group: %w", &rl.FieldError{Field: "group", Problem: "is no message: " + err.Error()})
+	}
+	group, err := groupFromProto(&message)
+	if err != nil {
+		return rl.Group{}, fmt.Errorf("decoding group: %w", err)
+	}
+	if err := group.Validate(); err != nil {
+		return rl.Group{}, fmt.Errorf("decoding group: %w", err)
+	}
+	return group, nil
+}
+
+// GroupBytes is the size of a valid group as a message, for Held.
+func GroupBytes(group rl.Group) int64 { return int64(proto.Size(groupToProto(group))) }
+
+func groupToProto(g rl.Group) *pb.Group {
+	message := &pb.Group{
+		Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome), Environment: g.Environment, Reason: g.Reason,
+		Usage: &pb.Usage{PromptTokens: g.PromptTokens, SampledTokens: g.SampledTokens},
+	}
+	for _, m := range g.Members {
+		message.Members = append(message.Members, memberToProto(m))
+	}
+	return message
+}
+
+func memberToProto(m rl.Member) *pb.Member {
+	message := &pb.Member{
+		Index: int32(m.Index), Outcome: pb.Outcome(m.Outcome), Reward: m.Reward, Parts: m.Parts,
+		StopReason: m.StopReason, Metrics: m.Metrics, Turns: int32(m.Turns),
+		PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens, Retries: int32(m.Retries),
+	}
+	for _, s := range m.Segments {
+		message.Segments = append(message.Segments, &pb.Segment{
+			Role: s.Role, Turn: int32(s.Turn), Tokens: packInts(s.Tokens), Actions: packBits(s.Actions),
+			Logprobs: packFloats(s.Logprobs), ReferenceLogprobs: packFloats(s.ReferenceLogprobs),
+		})
+	}
+	return message
+}
+
+func groupFromProto(message *pb.Group) (rl.Group, error) {
+	key, err := keyFromProto("key", message.GetKey())
+	if err != nil {
+		return rl.Group{}, err
+	}
+	outcome, err := outcomeFromProto("outcome", message.GetOutcome())
+	if err != nil {
+		return rl.Group{}, err
+	}
+	group := rl.Group{
+		Key: key, Outcome: outcome, Environment: message.GetEnvironment(), Reason: message.GetReason(),
+		PromptTokens: message.GetUsage().GetPromptTokens(), SampledTokens: message.GetUsage().GetSampledTokens(),
+	}
+	for i, m := range message.GetMembers() {
+		member, err := memberFromProto(fmt.Sprintf("members[%d]", i), m)
+		if err != nil {
+			return rl.Group{}, err
+		}
+		group.Members = append(group.Members, member)
+	}
+	return group, nil
+}
+
+func memberFromProto(field string, m *pb.Member) (rl.Member, error) {
+	outcome, err := outcomeFromProto(field+".outcome", m.GetOutcome())
+	if err != nil {
+		return rl.Member{}, err
+	}
+	member := rl.Member{
+		Index: int(m.GetIndex()), Outcome: outcome, Reward: m.GetReward(), Parts: m.GetParts(),
+		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
+		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
+	}
+	for i, s := range m.GetSegments() {
+		segment, err := segmentFromProto(fmt.Sprintf("%s.segments[%d]", field, i), s)
+		if err != nil {
+			return rl.Member{}, err
+		}
+		member.Segments = append(member.Segments, segment)
+	}
+	return member, nil
+}
+
+func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
+	tokens, ok := unpackInts(s.GetTokens())
+	if !ok {
+		return rl.Segment{}, &rl.FieldError{Field: field + ".tokens", Problem: "are no whole number of int32"}
+	}
+	actions, ok := unpackBits(s.GetActions(), len(tokens))
+	if !ok {
+		return rl.Segment{}, &rl.FieldError{Field: field + ".actions", Problem: "are not one bit a token"}
+	}
+	logprobs, ok := unpackFloats(s.GetLogprobs())
+	if !ok {
+		return rl.Segment{}, &rl.FieldError{Field: field + ".logprobs", Problem: "are no whole number of float32"}
+	}
+	reference, ok := unpackFloats(s.GetReferenceLogprobs())
+	if !ok {
+		return rl.Segment{}, &rl.FieldError{Field: field + ".reference_logprobs", Problem: "are no whole number of float32"}
+	}
+	return rl.Segment{
+		Role: s.GetRole(), Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
+		Logprobs: logprobs, ReferenceLogprobs: reference,
+	}, nil
+}
+
+func packInts(values []int32) []byte {
+	packed := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		packed = binary.LittleEndian.AppendUint32(packed, uint32(v))
+	}
+	return packed
+}
+
+func unpackInts(packed []byte) ([]int32, bool) {
+	if len(packed)%4 != 0 {
+		return nil, false
+	}
+	values := make([]int32, len(packed)/4)
+	for i := range values {
+		values[i] = int32(binary.LittleEndian.Uint32(packed[4*i:]))
+	}
+	return values, true
+}
+
+func packFloats(values []float32) []byte {
+	packed := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		packed = binary.LittleEndian.AppendUint32(packed, math.Float32bits(v))
+	}
+	return packed
+}
+
+// unpackFloats gives nil for nothing.
+func unpackFloats(packed []byte) ([]float32, bool) {
+	if len(packed)%4 != 0 {
+		return nil, false
+	}
+	if len(packed) == 0 {
+		return nil, true
+	}
+	values := make([]float32, len(packed)/4)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*i:]))
+	}
+	return values, true
+}
+
+// packBits puts the first value into the lowest bit.
+func packBits(values []bool) []byte {
+	packed := make([]byte, (len(values)+7)/8)
+	for i, v := range values {
+		if v {
+			packed[i/8] |= 1 << (i % 8)
+		}
+	}
+	return packed
+}
+
+// unpackBits wants as many bytes as n bits take, the bits beyond n being 0.
+func unpackBits(packed []byte, n int) ([]bool, bool) {
+	if len(packed) != (n+7)/8 {
+		return nil, false
+	}
+	if n%8 != 0 && packed[n/8]>>(n%8) != 0 {
+		return nil, false
+	}
+	values := make([]bool, n)
+	for i := range values {
+		values[i] = packed[i/8]>>(i%8)&1 == 1
+	}
+	return values, true
+}

@@ -1,0 +1,167 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import "github.com/tinker-operator/tinker-operator/internal/rl"
+
+// Epoch says whose message it is. Every message carries one.
+type Epoch struct {
+	RunUID string
+	// SpecDigest digests the fixed part of the run's spec.
+	SpecDigest string
+	// Attempt of the learner; from a worker, the highest that it has heard of, 0 at first.
+	Attempt int32
+}
+
+// HelloRequest is what a worker has, said first to every learner it gets to speak to.
+type HelloRequest struct {
+	// Held are the finished groups and tombstones that it keeps.
+	Held []Held
+	// Playing are the groups that it has under way.
+	Playing []rl.Key
+	// Session is the rollout session that it samples under, if any.
+	Session string
+	// Manifests are those of the newest steps that it was told of.
+	Manifests []Manifest
+}
+
+// Held is a finished group, or a tombstone, that a worker keeps.
+type Held struct {
+	Key     rl.Key
+	Outcome rl.Outcome
+	Digest  rl.Digest
+	// Bytes that it takes as a message.
+	Bytes int64
+}
+
+// Manifest says how a version of the policy came to be.
+type Manifest struct {
+	Lineage, Parent rl.Lineage
+	Manifest        rl.Manifest
+}
+
+// HelloReply is what the learner answers.
+type HelloReply struct {
+	// Wanted are the held groups to submit.
+	Wanted []rl.Key
+	// Keep are the leases of what the worker is playing and is to go on with; the rest of it is to be
+	// given up.
+	Keep []Lease
+	// CoveredIndex is the first slot whose training group is still to be held. A learner that had to open
+	// an older state may name a lower one than its predecessor.
+	CoveredIndex int64
+	// Play is the JSON of runspec.Play.
+	Play []byte
+	// Session to sample under.
+	Session string
+}
+
+// Lease allows a worker to play a group.
+type Lease struct {
+	Key rl.Key
+	// Environment by its name in the run, and Split and Task of it.
+	Environment, Split string
+	Task               int64
+	GroupSize          int
+	MinMembers         int
+	// Sampler is the weights that play the group, tinker://RUN/sampler_weights/NAME.
+	Sampler string
+	// PolicyStep is the version of the policy.
+	PolicyStep int64
+	// Seed of the run; rl.Seed derives those of samples.
+	Seed uint64
+	// SamplingSession names the policy's sampling session within Session, the rollout session.
+	SamplingSession int64
+	Session         string
+}
+
+// Renewal is what a worker says of its leases.
+type Renewal struct {
+	Progress []Progress
+	// Throttled counts the endpoint's answers 429 since the last renewal.
+	Throttled int
+	// QueueState is active, paused_capacity or paused_rate_limit; empty when the endpoint says nothing.
+	QueueState string
+}
+
+// Progress of a group under way.
+type Progress struct {
+	Key           rl.Key
+	MembersDone   int
+	SampledTokens int64
+}
+
+// Directive is what a worker has to know by now. It states how things are, not what changed, so that one
+// that is lost is made good by the next.
+type Directive struct {
+	// Revoked leases are no longer the worker's: it stops to play them.
+	Revoked []rl.Key
+	// Credits are the sample requests that the worker may have under way.
+	Credits int
+	// CoveredIndex is the first slot whose training group is still to be held.
+	CoveredIndex int64
+	// CoveredEvaluations are durable: their groups may be let go of.
+	CoveredEvaluations []Evaluation
+	// Session to sample under.
+	Session string
+	// Wanted are held groups to submit, again perhaps.
+	Wanted []rl.Key
+	// Condemned groups become tombstones.
+	Condemned []Condemned
+	// Manifests of the newest steps, to be kept and told to the next learner.
+	Manifests []Manifest
+}
+
+// Evaluation names one evaluation of one version of the policy.
+type Evaluation struct {
+	Plan    string
+	Lineage rl.Lineage
+}
+
+// Condemned is a group that turned out to be untrainable.
+type Condemned struct {
+	Key     rl.Key
+	Outcome rl.Outcome
+	Reason  string
+}
+
+// Verdict is what became of a submitted group. None of them frees it: CoveredIndex does.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Accepted: the learner has it now.
+	Accepted Verdict = iota
+	// Duplicate: the learner had it.
+	Duplicate
+	// Closed: the slot was decided without this group.
+	Closed
+	// Stale: its policy is of no use.
+	Stale
+	// Invalid: a field is wrong.
+	Invalid
+)
+
+// String gives the verdict's name in lower case.
+func (v Verdict) String() string {
+	switch v {
+	case Accepted:
+		return "accepted"
+	case Duplicate:
+		return "duplicate"
+	case Closed:
+		return "closed"
+	case Stale:
+		return "stale"
+	default:
+		return "invalid"
+	}
+}
+
+// SubmitReply answers Submit.
+type SubmitReply struct {
+	Verdict Verdict
+	// Field that is wrong, such as members[2].reward, for Invalid.
+	Field string
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
+	return &pb.HelloRequest{
+		Epoch: epochToProto(epoch), Worker: worker, Session: r.Session, Held: all(r.Held, heldToProto),
+		Playing: all(r.Playing, keyToProto), Manifests: all(r.Manifests, manifestToProto),
+	}
+}
+
+func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
+	held, err := each("held", r.GetHeld(), heldFromProto)
+	if err != nil {
+		return HelloRequest{}, err
+	}
+	playing, err := each("playing", r.GetPlaying(), keyFromProto)
+	if err != nil {
+		return HelloRequest{}, err
+	}
+	manifests, err := each("manifests", r.GetManifests(), manifestFromProto)
+	if err != nil {
+		return HelloRequest{}, err
+	}
+	return HelloRequest{Held: held, Playing: playing, Session: r.GetSession(), Manifests: manifests}, nil
+}
+
+func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {
+	return &pb.HelloReply{
+		Epoch: epochToProto(epoch), Wanted: all(r.Wanted, keyToProto), Keep: all(r.Keep, leaseToProto),
+		CoveredIndex: r.CoveredIndex, Play: r.Play, Session: r.Session,
+	}
+}
+
+func helloReplyFromProto(r *pb.HelloReply) (HelloReply, error) {
+	wanted, err := each("wanted", r.GetWanted(), keyFromProto)
+	if err != nil {
+		return HelloReply{}, err
+	}
+	keep, err := each("keep", r.GetKeep(), leaseFromProto)
+	if err != nil {
+		return HelloReply{}, err
+	}
+	return HelloReply{
+		Wanted: wanted, Keep: keep, CoveredIndex: r.GetCoveredIndex(), Play: r.GetPlay(), Session: r.GetSession(),
+	}, nil
+}
+
+func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
+	return &pb.RenewRequest{
+		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
+		Progress: all(r.Progress, func(p Progress) *pb.Progress {
+			return &pb.Progress{Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens}
+		}),
+	}
+}
+
+func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
+	progress, err := each("progress", r.GetProgress(), func(field string, p *pb.Progress) (Progress, error) {
+		key, err := keyFromProto(field+".key", p.GetKey())
+		return Progress{Key: key, MembersDone: int(p.GetMembersDone()), SampledTokens: p.GetSampledTokens()}, err
+	})
+	if err != nil {
+		return Renewal{}, err
+	}
+	return Renewal{Progress: progress, Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState()}, nil
+}
+
+func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
+	return &pb.RenewReply{
+		Epoch: epochToProto(epoch), Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
+		CoveredIndex: d.CoveredIndex, Session: d.Session, Wanted: all(d.Wanted, keyToProto),
+		CoveredEvaluations: all(d.CoveredEvaluations, func(e Evaluation) *pb.Evaluation {
+			return &pb.Evaluation{Plan: e.Plan, Lineage: e.Lineage.String()}
+		}),
+		Condemned: all(d.Condemned, func(c Condemned) *pb.Condemned {
+			return &pb.Condemned{Key: keyToProto(c.Key), Outcome: pb.Outcome(c.Outcome), Reason: c.Reason}
+		}),
+		Manifests: all(d.Manifests, manifestToProto),
+	}
+}
+
+func directiveFromProto(r *pb.RenewReply) (Directive, error) {
+	d := Directive{Credits: int(r.GetCredits()), CoveredIndex: r.GetCoveredIndex(), Session: r.GetSession()}
+	var err error
+	if d.Revoked, err = each("revoked", r.GetRevoked(), keyFromProto); err != nil {
+		return Directive{}, err
+	}
+	if d.Wanted, err = each("wanted", r.GetWanted(), keyFromProto); err != nil {
+		return Directive{}, err
+	}
+	if d.CoveredEvaluations, err = each("covered_evaluations", r.GetCoveredEvaluations(), evaluationFromProto); err != nil {
+		return Directive{}, err
+	}
+	if d.Condemned, err = each("condemned", r.GetCondemned(), condemnedFromProto); err != nil {
+		return Directive{}, err
+	}
+	if d.Manifests, err = each("manifests", r.GetManifests(), manifestFromProto); err != nil {
+		return Directive{}, err
+	}
+	return d, nil
+}
+
+func evaluationFromProto(field string, e *pb.Evaluation) (Evaluation, error) {
+	lineage, err := lineageFromProto(field+".lineage", e.GetLineage())
+	return Evaluation{Plan: e.GetPlan(), Lineage: lineage}, err
+}
+
+func condemnedFromProto(field string, c *pb.Condemned) (Condemned, error) {
+	key, err := keyFromProto(field+".key", c.GetKey())
+	if err != nil {
+		return Condemned{}, err
+	}
+	outcome, err := outcomeFromProto(field+".outcome", c.GetOutcome())
+	if err != nil {
+		return Condemned{}, err
+	}
+	if outcome == rl.Usable {
+		return Condemned{}, &rl.FieldError{Field: field + ".outcome", Problem: "is no tombstone's"}
+	}
+	return Condemned{Key: key, Outcome: outcome, Reason: c.GetReason()}, nil
+}
+
+func submitReplyToProto(epoch Epoch, r SubmitReply) *pb.SubmitReply {
+	return &pb.SubmitReply{Epoch: epochToProto(epoch), Verdict: pb.SubmitReply_Verdict(r.Verdict), Field: r.Field}
+}
+
+func submitReplyFromProto(r *pb.SubmitReply) (SubmitReply, error) {
+	if r.GetVerdict() < 0 || int(r.GetVerdict()) >= len(pb.SubmitReply_Verdict_name) {
+		return SubmitReply{}, &rl.FieldError{Field: "verdict", Problem: "is none"}
+	}
+	return SubmitReply{Verdict: Verdict(r.GetVerdict()), Field: r.GetField()}, nil
+}

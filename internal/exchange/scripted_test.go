@@ -1,0 +1,278 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// deadline bounds everything that a test waits for.
+const deadline = 30 * time.Second
+
+// learner is a scripted Handler that records what it is told.
+type learner struct {
+	mu        sync.Mutex
+	helloed   chan HelloRequest
+	reply     HelloReply
+	refuse    error
+	acquire   func(ctx context.Context, worker string, free int) ([]Lease, error)
+	renewed   chan Renewal
+	directive Directive
+	submitted chan rl.Group
+	verdict   SubmitReply
+	released  chan []rl.Key
+}
+
+func newLearner() *learner {
+	return &learner{
+		helloed: make(chan HelloRequest, 1000), renewed: make(chan Renewal, 10000),
+		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10),
+		acquire: func(ctx context.Context, _ string, _ int) ([]Lease, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	}
+}
+
+func (l *learner) Hello(_ context.Context, _ string, request HelloRequest) (HelloReply, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.helloed <- request
+	return l.reply, l.refuse
+}
+
+func (l *learner) Acquire(ctx context.Context, worker string, free int) ([]Lease, error) {
+	return l.acquire(ctx, worker, free)
+}
+
+func (l *learner) Renew(_ string, renewal Renewal) Directive {
+	select {
+	case l.renewed <- renewal:
+	default:
+	}
+	return l.Direct("")
+}
+
+func (l *learner) Direct(string) Directive {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.directive
+}
+
+func (l *learner) direct(d Directive) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.directive = d
+}
+
+func (l *learner) refuseHello(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse = err
+}
+
+func (l *learner) Submit(_ string, group rl.Group) SubmitReply {
+	l.submitted <- group
+	return l.verdict
+}
+
+func (l *learner) Release(_ string, keys []rl.Key, _ string) { l.released <- keys }
+
+// worker is a scripted Attendant that records what it is told.
+type worker struct {
+	hello    HelloRequest
+	renewal  Renewal
+	greeted  chan HelloReply
+	directed chan Directive
+}
+
+func newWorker() *worker {
+	return &worker{greeted: make(chan HelloReply, 1000), directed: make(chan Directive, 10000)}
+}
+
+func (w *worker) Hello() HelloRequest      { return w.hello }
+func (w *worker) Greeted(reply HelloReply) { w.greeted <- reply }
+func (w *worker) Renewal() Renewal         { return w.renewal }
+func (w *worker) Directed(d Directive) {
+	select {
+	case w.directed <- d:
+	default:
+	}
+}
+
+// take waits for a value.
+func take[T any](t testing.TB, what string, values <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-values:
+		return v
+	case <-time.After(deadline):
+		t.Fatalf("no %s came", what)
+		panic("unreachable")
+	}
+}
+
+// takeUntil waits for a value that is as wanted.
+func takeUntil[T any](t testing.TB, what string, values <-chan T, wanted func(T) bool) T {
+	t.Helper()
+	end := time.After(deadline)
+	for {
+		select {
+		case v := <-values:
+			if wanted(v) {
+				return v
+			}
+		case <-end:
+			t.Fatalf("no %s came", what)
+			panic("unreachable")
+		}
+	}
+}
+
+func runLink(t testing.TB, uid string) link.Link {
+	t.Helper()
+	l, err := link.Derive([]byte("a manager key of at least 32 bytes"), uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// epochOf is an epoch of the run that all tests play.
+func epochOf(attempt int32) Epoch {
+	return Epoch{RunUID: "uid-1", SpecDigest: "spec-1", Attempt: attempt}
+}
+
+// serving is a server on loopback.
+type serving struct {
+	*Server
+	address string
+	fenced  chan int32
+	stop    func()
+}
+
+// serve starts a server; an empty address is any port. It stops with the test, at the latest.
+func serve(t testing.TB, address string, epoch Epoch, handler Handler, timing Timing) *serving {
+	t.Helper()
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fenced := make(chan int32, 10)
+	server, err := NewServer(ServerConfig{
+		Epoch: epoch, Link: runLink(t, epoch.RunUID), Handler: handler, Timing: timing,
+		Fenced: func(higher int32) { fenced <- higher },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return &serving{Server: server, address: listener.Addr().String(), fenced: fenced, stop: stop}
+}
+
+// attending is a client whose Attend runs.
+type attending struct {
+	*Client
+	worker *worker
+	ended  chan error
+	stop   func()
+}
+
+func clientConfig(t testing.TB, address string) ClientConfig {
+	epoch := epochOf(0)
+	return ClientConfig{
+		Address: address, Link: runLink(t, epoch.RunUID), RunUID: epoch.RunUID, SpecDigest: epoch.SpecDigest,
+		Worker: "worker-0", Renew: 20 * time.Millisecond,
+	}
+}
+
+func attend(t testing.TB, config ClientConfig, w *worker) *attending {
+	t.Helper()
+	client, err := NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &attending{Client: client, worker: w, ended: make(chan error, 1)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.ended <- client.Attend(ctx, w)
+	}()
+	a.stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+		if err := client.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	t.Cleanup(a.stop)
+	return a
+}
+
+// service is a name that points to one learner or another.
+type service struct {
+	address atomic.Value
+	dials   atomic.Int32
+}
+
+func pointingTo(s *serving) *service {
+	var name service
+	name.pointTo(s)
+	return &name
+}
+
+func (s *service) pointTo(target *serving) { s.address.Store(target.address) }
+
+func (s *service) dial(ctx context.Context, _ string) (net.Conn, error) {
+	s.dials.Add(1)
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", s.address.Load().(string))
+}
+
+func exampleKey(slot int64) rl.Key {
+	return rl.Key{Kind: rl.Train, Slot: slot, Lineage: rl.Genesis("spec-1")}
+}
+
+// exampleGroup is a valid group of members of so many tokens.
+func exampleGroup(slot int64, members, tokens int) rl.Group {
+	g := rl.Group{Key: exampleKey(slot), Environment: "sums", PromptTokens: 12, SampledTokens: int64(members * tokens)}
+	for m := range members {
+		s := rl.Segment{
+			Role: "solver", Turn: 1, Tokens: make([]int32, tokens), Actions: make([]bool, tokens), Logprobs: make([]float32, tokens),
+		}
+		for i := range tokens {
+			s.Tokens[i] = int32(i * (m + 7) % 32000)
+			if i >= tokens/4 && i > 0 {
+				s.Actions[i], s.Logprobs[i] = true, -float32(i%13)/8
+			}
+		}
+		g.Members = append(g.Members, rl.Member{
+			Index: m, Reward: float64(m%2) / 2, Parts: map[string]float64{"format": 1}, StopReason: "stop",
+			Metrics: map[string]float64{"correct": float64(m % 2)}, Segments: []rl.Segment{s}, Turns: 2,
+			PromptTokens: 3, SampledTokens: int64(tokens), Retries: m % 3,
+		})
+	}
+	return g
+}

@@ -1,0 +1,192 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+var _ pb.ExchangeServer = (*Server)(nil)
+
+// Hello implements the service.
+func (s *Server) Hello(ctx context.Context, request *pb.HelloRequest) (*pb.HelloReply, error) {
+	hello, err := helloRequestFromProto(request)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	reply, err := s.handler.Hello(ctx, request.GetWorker(), hello)
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	s.gate.greet(request.GetWorker())
+	s.logger.Info("worker said hello", "worker", request.GetWorker(), "held", len(hello.Held),
+		"playing", len(hello.Playing), "wanted", len(reply.Wanted), "kept", len(reply.Keep))
+	return helloReplyToProto(s.epoch, reply), nil
+}
+
+// Acquire implements the service.
+func (s *Server) Acquire(ctx context.Context, request *pb.AcquireRequest) (*pb.AcquireReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timing.Acquire)
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	leases, err := s.handler.Acquire(ctx, request.GetWorker(), int(request.GetFree()))
+	if err != nil && ctx.Err() == nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	return &pb.AcquireReply{Epoch: epochToProto(s.epoch), Leases: all(leases, leaseToProto)}, nil
+}
+
+// Release implements the service.
+func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.ReleaseReply, error) {
+	keys, err := each("keys", request.GetKeys(), keyFromProto)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	s.handler.Release(request.GetWorker(), keys, request.GetReason())
+	return &pb.ReleaseReply{Epoch: epochToProto(s.epoch)}, nil
+}
+
+// Submit implements the service.
+func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.SubmitReply]) error {
+	select {
+	case s.submits <- struct{}{}:
+		defer func() { <-s.submits }()
+	case <-stream.Context().Done():
+		return stream.Context().Err()
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	header := first.GetHeader()
+	if header == nil {
+		return status.Error(codes.InvalidArgument, "the first frame is no header")
+	}
+	group, err := receiveGroup(header, stream.Recv)
+	var wrong *rl.FieldError
+	if errors.As(err, &wrong) {
+		s.logger.Warn("group refused", "worker", header.GetWorker(), "slot", header.GetKey().GetSlot(),
+			"field", wrong.Field, "problem", wrong.Problem)
+		return stream.SendAndClose(submitReplyToProto(s.epoch, SubmitReply{Verdict: Invalid, Field: wrong.Field}))
+	}
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(submitReplyToProto(s.epoch, s.handler.Submit(header.GetWorker(), group)))
+}
+
+func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, error) {
+	body, err := receiveBody(header, receive)
+	if err != nil {
+		return rl.Group{}, err
+	}
+	return groupOf(header, body)
+}
+
+// Renew implements the service. It answers each message of the worker, and speaks up by itself when what
+// there is to say has changed.
+func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) error {
+	requests, failed := receiveRenewals(stream)
+	life := time.NewTimer(s.timing.Stream)
+	defer life.Stop()
+	tick := time.NewTicker(s.timing.Direct)
+	defer tick.Stop()
+	r, news := renewing{server: s, stream: stream}, s.notified()
+	for {
+		var err error
+		select {
+		case request := <-requests:
+			err = r.answer(request)
+		case <-news:
+			// Taken before speaking: what is said may be older than the next notice.
+			news = s.notified()
+			err = r.speak()
+		case <-tick.C:
+			err = r.speak()
+		case err := <-failed:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case <-life.C:
+			return nil
+		case <-s.gate.fenced:
+			return errFenced
+		case <-s.stopping.Done():
+			return status.Error(codes.Unavailable, "the learner is going")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// receiveRenewals reads the stream until it ends, which it does at the latest when its handler returns.
+func receiveRenewals(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) (<-chan *pb.RenewRequest, <-chan error) {
+	requests, failed := make(chan *pb.RenewRequest), make(chan error, 1)
+	go func() {
+		for {
+			request, err := stream.Recv()
+			if err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case requests <- request:
+			case <-stream.Context().Done():
+				return
+			}
+		}
+	}()
+	return requests, failed
+}
+
+// renewing is one Renew stream.
+type renewing struct {
+	server *Server
+	stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]
+	// worker is known once it has spoken.
+	worker string
+	// last is what the worker was told last.
+	last *pb.RenewReply
+}
+
+func (r *renewing) answer(request *pb.RenewRequest) error {
+	if r.worker != "" && request.GetWorker() != r.worker {
+		return status.Error(codes.InvalidArgument, "the stream is another worker's")
+	}
+	r.worker = request.GetWorker()
+	renewal, err := renewalFromProto(request)
+	if err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	return r.send(r.server.handler.Renew(r.worker, renewal))
+}
+
+func (r *renewing) speak() error {
+	if r.worker == "" {
+		return nil
+	}
+	directive := r.server.handler.Direct(r.worker)
+	if proto.Equal(directiveToProto(r.server.epoch, directive), r.last) {
+		return nil
+	}
+	return r.send(directive)
+}
+
+func (r *renewing) send(directive Directive) error {
+	r.last = directiveToProto(r.server.epoch, directive)
+	return r.stream.Send(r.last)
+}

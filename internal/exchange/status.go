@@ -1,0 +1,50 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// statuses pairs what a server answers with what a client makes of it.
+var statuses = []struct {
+	code codes.Code
+	err  error
+}{
+	{codes.Unauthenticated, ErrUnauthorized},
+	{codes.PermissionDenied, ErrForeign},
+	{codes.FailedPrecondition, ErrFenced},
+	{codes.Aborted, ErrGreet},
+	{codes.InvalidArgument, ErrProtocol},
+	{codes.ResourceExhausted, ErrProtocol},
+}
+
+// errFenced is what a superseded learner answers to everything.
+var errFenced = status.Error(codes.FailedPrecondition, "FENCED")
+
+// clientError makes an error of a call one of this package's, or ctx's.
+func clientError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, own := range []error{ErrFenced, ErrForeign, ErrProtocol} {
+		if errors.Is(err, own) {
+			return err
+		}
+	}
+	for _, s := range statuses {
+		if status.Code(err) == s.code {
+			return fmt.Errorf("%w: %s", s.err, status.Convert(err).Message())
+		}
+	}
+	return fmt.Errorf("%w: %s", ErrUnreachable, status.Convert(err).Message())
+}
