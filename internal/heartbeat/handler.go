@@ -1,0 +1,52 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package heartbeat
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// maxRequestBytes and maxReplyBytes bound what either side reads.
+const (
+	maxRequestBytes = 16 << 10
+	maxReplyBytes   = 256 << 10
+)
+
+// Handler is the learner's side of one run. authorized says whether a bearer token is the run's; beat is
+// called for each request of this run and must not block: it notes what is desired and answers where the
+// learner is. beat also sees attempts above and below the learner's own; what to do about them is its
+// business. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
+func Handler(runUID string, authorized func(token string) bool, beat func(Request) Reply) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+Path, func(w http.ResponseWriter, r *http.Request) {
+		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || !authorized(token) {
+			http.Error(w, "the run's token is needed", http.StatusUnauthorized)
+			return
+		}
+		var request Request
+		if err := json.NewDecoder(io.LimitReader(r.Body, maxRequestBytes)).Decode(&request); err != nil {
+			http.Error(w, "the body is no heartbeat", http.StatusBadRequest)
+			return
+		}
+		if request.RunUID != runUID {
+			http.Error(w, "this learner belongs to another run", http.StatusMisdirectedRequest)
+			return
+		}
+		reply := beat(request)
+		reply.Progress = reply.Progress.Finite()
+		data, err := json.Marshal(reply)
+		if err != nil {
+			http.Error(w, "the reply cannot be encoded", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		// A client that went away needs no answer, so the error is of no use to anybody.
+		_, _ = w.Write(data)
+	})
+	return mux
+}

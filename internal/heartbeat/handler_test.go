@@ -1,0 +1,180 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package heartbeat
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// serve starts a learner's side over TLS and gives a client that trusts it, and its address.
+func serve(t *testing.T, beat func(Request) Reply) (Client, string) {
+	t.Helper()
+	server := httptest.NewTLSServer(Handler("uid", func(token string) bool { return token == "token" }, beat))
+	t.Cleanup(server.Close)
+	return Client{HTTP: server.Client(), Token: "token"}, strings.TrimPrefix(server.URL, "https://")
+}
+
+func TestHeartbeat(t *testing.T) {
+	var heard Request
+	client, address := serve(t, func(r Request) Reply {
+		heard = r
+		return Reply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
+			Phase: Training, Step: 3, Metrics: map[string]float64{"a": 1, "b": math.NaN(), "c": math.Inf(-1)},
+		}}
+	})
+	sent := Request{RunUID: "uid", Attempt: 3, Desired: Drain}
+	got, err := client.Post(t.Context(), address, sent)
+	if err != nil {
+		t.Fatalf("Post: %v", err)
+	}
+	if diff := cmp.Diff(sent, heard); diff != "" {
+		t.Errorf("the request changed on its way (-sent +heard):\n%s", diff)
+	}
+	want := Reply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
+		Phase: Training, Step: 3, Metrics: map[string]float64{"a": 1}, Diverged: true,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reply (-want +got):\n%s", diff)
+	}
+}
+
+func TestHandlerRefuses(t *testing.T) {
+	client, address := serve(t, func(Request) Reply {
+		t.Error("a request that is refused reached the learner")
+		return Reply{}
+	})
+	cases := map[string]struct {
+		token string
+		run   string
+		want  int
+	}{
+		"no token of the run": {"other", "uid", http.StatusUnauthorized},
+		"no token at all":     {"", "uid", http.StatusUnauthorized},
+		"another run":         {"token", "other", http.StatusMisdirectedRequest},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Client{HTTP: client.HTTP, Token: tc.token}.Post(t.Context(), address, Request{RunUID: tc.run})
+			var status *StatusError
+			if !errors.As(err, &status) || status.Status != tc.want {
+				t.Errorf("Post = %v, want status %d", err, tc.want)
+			}
+		})
+	}
+	response, err := client.HTTP.Get("https://" + address + Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("GET = %d, want %d", response.StatusCode, http.StatusMethodNotAllowed)
+	}
+	request, _ := http.NewRequest(http.MethodPost, "https://"+address+Path, strings.NewReader("no json"))
+	request.Header.Set("Authorization", "Bearer token")
+	response, err = client.HTTP.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusBadRequest {
+		t.Errorf("POST of nonsense = %d, want %d", response.StatusCode, http.StatusBadRequest)
+	}
+}
+
+func TestPostOfNoReply(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }))
+	defer server.Close()
+	client := Client{HTTP: server.Client()}
+	if _, err := client.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), Request{}); err == nil {
+		t.Error("something that is no reply was taken")
+	}
+	if _, err := client.Post(t.Context(), "127.0.0.1:1", Request{}); err == nil {
+		t.Error("nobody answered, and there is no error")
+	}
+}
+
+func TestVerdictFits(t *testing.T) {
+	path := "tinker://" + strings.Repeat("m", 60) + "/weights/" + strings.Repeat("n", 80)
+	progress := Progress{Step: 60, Metrics: map[string]float64{}, Best: &Checkpoint{State: path, Value: new(math.Inf(1))}}
+	for range 16 {
+		progress.Checkpoints = append(progress.Checkpoints, Checkpoint{Step: 60, State: path, Sampler: path, Lineage: strings.Repeat("a", 64)})
+	}
+	for i := range 60 {
+		progress.Metrics["a/metric/with/a/long/name/"+strings.Repeat("x", i)] = float64(i)
+	}
+	for range 32 {
+		progress.Environments = append(progress.Environments, Environment{Name: strings.Repeat("e", 63), Reward: new(0.5)})
+	}
+	sent := Verdict{Cause: Crashed, Reason: "R", Message: strings.Repeat("é", 3000), Attempt: 4, Progress: progress}
+	data, err := EncodeVerdict(sent)
+	if err != nil {
+		t.Fatalf("EncodeVerdict: %v", err)
+	}
+	if len(data) > MaxVerdictBytes {
+		t.Errorf("verdict has %d bytes, at most %d fit", len(data), MaxVerdictBytes)
+	}
+	got, err := DecodeVerdict(string(data))
+	if err != nil {
+		t.Fatalf("DecodeVerdict: %v", err)
+	}
+	if got.Cause != Crashed || got.Attempt != 4 || got.Progress.Step != 60 || len(got.Progress.Checkpoints) == 0 || got.Progress.Checkpoints[0].State != path {
+		t.Errorf("the verdict lost what matters: %+v", got)
+	}
+}
+
+func TestVerdictRoundTrip(t *testing.T) {
+	want := Verdict{Cause: Completed, Reason: "R", Message: "m", Attempt: 1, Progress: Progress{
+		Phase: Done, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}}, Environments: []Environment{{Name: "e", PassAt1: new(0.25)}},
+	}}
+	data, err := EncodeVerdict(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeVerdict(string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the verdict changed on its way (-written +read):\n%s", diff)
+	}
+}
+
+func TestWhatIsNoVerdict(t *testing.T) {
+	for _, text := range []string{"", "panic: oh", "{}", `{"cause": "Completed"}`, `{"attempt": 1}`, `{"cause": "Completed", "attempt": 1`} {
+		if v, err := DecodeVerdict(text); err == nil {
+			t.Errorf("%q was taken for %+v", text, v)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	want := map[Cause]int{
+		Completed: 0, ConfigRejected: 64, DataRejected: 65, Drained: 75, Upstream: 75, Fenced: 77, Crashed: 1, Unknown: 1,
+	}
+	for cause, code := range want {
+		if got := cause.ExitCode(); got != code {
+			t.Errorf("%s exits with %d, want %d", cause, got, code)
+		}
+	}
+}
+
+func FuzzDecodeVerdict(f *testing.F) {
+	f.Add(`{"cause":"Completed","attempt":1,"progress":{"step":3}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := DecodeVerdict(text)
+		if err != nil {
+			return
+		}
+		if _, err := EncodeVerdict(v); err != nil && len(text) < 1000 {
+			t.Errorf("a short verdict that was read cannot be written: %v", err)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package heartbeat is what the manager and a learner say to one another: the manager posts the newest
+// epoch and what it wants, the learner answers with where it is. Both sides import these types; the
+// learner also leaves its Verdict as the container's termination message.
+package heartbeat
+
+// Path of the one endpoint.
+const Path = "/heartbeat"
+
+// Desired is what the manager wants of the learner.
+type Desired string
+
+// Run trains on; Drain stops at a saved state.
+const (
+	Run   Desired = "Run"
+	Drain Desired = "Drain"
+)
+
+// Request is the body of the POST.
+type Request struct {
+	RunUID string `json:"runUID"`
+	// Attempt is the newest that the manager has started; a learner of a lower one stops, fenced.
+	Attempt int32   `json:"attempt"`
+	Desired Desired `json:"desired"`
+}
+
+// Phase is what the learner is about.
+type Phase string
+
+// The phases of a learner.
+const (
+	Opening    Phase = "Opening"
+	Training   Phase = "Training"
+	Evaluating Phase = "Evaluating"
+	Draining   Phase = "Draining"
+	Done       Phase = "Done"
+)
+
+// Reply is the answer.
+type Reply struct {
+	RunUID  string `json:"runUID"`
+	Attempt int32  `json:"attempt"`
+	// Sequence grows by one with each change of Progress.
+	Sequence int64 `json:"sequence"`
+	// SecondsSinceProgress since a group was accepted, a step committed or a reply came.
+	SecondsSinceProgress float64 `json:"secondsSinceProgress"`
+	// BlockedOn names what the learner waits for, for people: "sampling: 3 of 32 groups", "endpoint: 429";
+	// empty when it does not wait.
+	BlockedOn string `json:"blockedOn,omitempty"`
+	// Upstream is not empty while the endpoint is the cause: throttled, payment, paused_capacity,
+	// paused_rate_limit, unreachable, server_error.
+	Upstream string   `json:"upstream,omitempty"`
+	Progress Progress `json:"progress"`
+}
+
+// Progress is where the run is.
+type Progress struct {
+	Phase  Phase `json:"phase"`
+	Step   int64 `json:"step"`
+	Steps  int64 `json:"steps"`
+	Cursor int64 `json:"cursor"`
+	// FromStep is the step that this attempt began at.
+	FromStep int64  `json:"fromStep"`
+	Lineage  string `json:"lineage,omitempty"`
+	// Metrics of the newest step and evaluation under the names of metrics.jsonl.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// Diverged says that a metric was NaN or infinite.
+	Diverged bool `json:"diverged,omitempty"`
+	// Checkpoints, the newest first, at most 16.
+	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
+	Best        *Checkpoint  `json:"best,omitempty"`
+	Usage       Usage        `json:"usage"`
+	// Environments by name.
+	Environments []Environment `json:"environments,omitempty"`
+	// WorkersSeen is how many workers have said Hello to this attempt and are alive.
+	WorkersSeen int `json:"workersSeen"`
+	// TrainingSeconds spent on steps that count, over all attempts as far as rows tell.
+	TrainingSeconds float64 `json:"trainingSeconds"`
+}
+
+// Checkpoint is a saved state with its sampler. Times are RFC 3339.
+type Checkpoint struct {
+	Step           int64    `json:"step"`
+	State          string   `json:"state"`
+	Sampler        string   `json:"sampler,omitempty"`
+	Lineage        string   `json:"lineage"`
+	Attempt        int32    `json:"attempt"`
+	SaveTime       string   `json:"saveTime,omitempty"`
+	ExpirationTime string   `json:"expirationTime,omitempty"`
+	Metric         string   `json:"metric,omitempty"`
+	Value          *float64 `json:"value,omitempty"`
+}
+
+// Usage in tokens, as far as anyone who lived knows.
+type Usage struct {
+	PromptTokens      int64 `json:"promptTokens"`
+	SampledTokens     int64 `json:"sampledTokens"`
+	TrainedTokens     int64 `json:"trainedTokens"`
+	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
+}
+
+// Environment is what the newest step and evaluation say of one environment.
+type Environment struct {
+	Name       string   `json:"name"`
+	Reward     *float64 `json:"reward,omitempty"`
+	PassAt1    *float64 `json:"passAt1,omitempty"`
+	FaultRatio *float64 `json:"faultRatio,omitempty"`
+}
+
+// Cause is why an attempt ended. The first eight are a learner's own words, the rest the manager's.
+type Cause string
+
+// The causes.
+const (
+	Completed      Cause = "Completed"
+	Drained        Cause = "Drained"
+	Upstream       Cause = "Upstream"
+	ConfigRejected Cause = "ConfigRejected"
+	DataRejected   Cause = "DataRejected"
+	Crashed        Cause = "Crashed"
+	Fenced         Cause = "Fenced"
+	Stalled        Cause = "Stalled"
+	Disrupted      Cause = "Disrupted"
+	NodeLost       Cause = "NodeLost"
+	OOMKilled      Cause = "OOMKilled"
+	StartTimeout   Cause = "StartTimeout"
+	Unknown        Cause = "Unknown"
+)
+
+// Verdict is a learner's last word, at most 4,096 bytes of JSON in the termination message.
+type Verdict struct {
+	Cause Cause `json:"cause"`
+	// Reason is CamelCase and stable where a condition quotes it: NoUsableCheckpoint, KeyRefused,
+	// ModelUnknown, EndpointUnreachable, UnsupportedByEndpoint, ...
+	Reason string `json:"reason,omitempty"`
+	// Message is for people and names the mend.
+	Message  string   `json:"message,omitempty"`
+	Attempt  int32    `json:"attempt"`
+	Progress Progress `json:"progress"`
+}
+
+// ExitCode of a learner that ends with the cause.
+func (c Cause) ExitCode() int {
+	switch c {
+	case Completed:
+		return 0
+	case ConfigRejected:
+		return 64
+	case DataRejected:
+		return 65
+	case Drained, Upstream:
+		return 75
+	case Fenced:
+		return 77
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package heartbeat
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"unicode/utf8"
+)
+
+// MaxVerdictBytes is what the kubelet keeps of a termination message.
+const MaxVerdictBytes = 4096
+
+// EncodeVerdict gives at most MaxVerdictBytes of JSON. Where all does not fit, the message is cut, then
+// older checkpoints, environments and metrics are left out: the newest checkpoint always stays.
+func EncodeVerdict(v Verdict) ([]byte, error) {
+	v.Reason, v.Message = cut(v.Reason, 64), cut(v.Message, 1024)
+	v.Progress = v.Progress.Finite()
+	for {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("encoding verdict: %w", err)
+		}
+		if len(data) <= MaxVerdictBytes {
+			return data, nil
+		}
+		if !v.shrink() {
+			return nil, fmt.Errorf("encoding verdict: %d bytes, %d fit", len(data), MaxVerdictBytes)
+		}
+	}
+}
+
+// shrink drops what matters least and says whether there was anything to drop.
+func (v *Verdict) shrink() bool {
+	p := &v.Progress
+	switch {
+	case len(p.Checkpoints) > 1:
+		p.Checkpoints = p.Checkpoints[:len(p.Checkpoints)-1]
+	case len(p.Environments) > 0:
+		p.Environments = nil
+	case len(p.Metrics) > 0:
+		p.Metrics = nil
+	case len(v.Message) > 256:
+		v.Message = cut(v.Message, 256)
+	default:
+		return false
+	}
+	return true
+}
+
+// DecodeVerdict reads a termination message; what is no verdict is an error.
+func DecodeVerdict(message string) (Verdict, error) {
+	var v Verdict
+	if err := json.Unmarshal([]byte(message), &v); err != nil {
+		return Verdict{}, fmt.Errorf("decoding verdict: %w", err)
+	}
+	if v.Cause == "" || v.Attempt < 1 {
+		return Verdict{}, fmt.Errorf("decoding verdict: cause %q of attempt %d is none", v.Cause, v.Attempt)
+	}
+	return v, nil
+}
+
+// Finite gives the progress without the numbers that JSON cannot carry; leaving one out sets Diverged.
+func (p Progress) Finite() Progress {
+	metrics := maps.Clone(p.Metrics)
+	maps.DeleteFunc(metrics, func(_ string, v float64) bool { return !finite(v) })
+	p.Diverged = p.Diverged || len(metrics) != len(p.Metrics)
+	p.Metrics = metrics
+	environments := make([]Environment, 0, len(p.Environments))
+	for _, e := range p.Environments {
+		e.Reward, e.PassAt1, e.FaultRatio = finiteOrNil(e.Reward), finiteOrNil(e.PassAt1), finiteOrNil(e.FaultRatio)
+		environments = append(environments, e)
+	}
+	if p.Environments != nil {
+		p.Environments = environments
+	}
+	checkpoints := make([]Checkpoint, 0, len(p.Checkpoints))
+	for _, c := range p.Checkpoints {
+		c.Value = finiteOrNil(c.Value)
+		checkpoints = append(checkpoints, c)
+	}
+	if p.Checkpoints != nil {
+		p.Checkpoints = checkpoints
+	}
+	if p.Best != nil {
+		best := *p.Best
+		best.Value = finiteOrNil(best.Value)
+		p.Best = &best
+	}
+	if !finite(p.TrainingSeconds) {
+		p.TrainingSeconds = 0
+	}
+	return p
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func finiteOrNil(v *float64) *float64 {
+	if v == nil || !finite(*v) {
+		return nil
+	}
+	return v
+}
+
+// cut gives at most n bytes of s, whole characters.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runspec
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// FormatVersion is the version of the run file that this build writes and reads.
+const FormatVersion = 1
+
+// Encode gives the run file's JSON. A file that is not valid is an error: what no reader accepts is
+// never written.
+func Encode(f File) ([]byte, error) {
+	if err := f.Validate(); err != nil {
+		return nil, fmt.Errorf("encoding run file: %w", err)
+	}
+	return marshal(f)
+}
+
+// Decode reads a run file and validates it. A field that this build does not know is an error: it
+// would be a setting without effect.
+func Decode(data []byte) (File, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var f File
+	if err := decoder.Decode(&f); err != nil {
+		return File{}, fmt.Errorf("decoding run file: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return File{}, errors.New("decoding run file: something follows the JSON object")
+	}
+	if err := f.Validate(); err != nil {
+		return File{}, fmt.Errorf("decoding run file: %w", err)
+	}
+	return f, nil
+}
+
+// EncodeDefinition gives the JSON of what a RewardEnvironment says, as the probe is handed it.
+func EncodeDefinition(d Definition) ([]byte, error) {
+	if err := d.Validate(); err != nil {
+		return nil, fmt.Errorf("encoding definition: %w", err)
+	}
+	return marshal(d)
+}
+
+// DecodeDefinition reads what EncodeDefinition wrote.
+func DecodeDefinition(data []byte) (Definition, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var d Definition
+	if err := decoder.Decode(&d); err != nil {
+		return Definition{}, fmt.Errorf("decoding definition: %w", err)
+	}
+	if err := d.Validate(); err != nil {
+		return Definition{}, fmt.Errorf("decoding definition: %w", err)
+	}
+	return d, nil
+}
+
+// SpecDigest digests what decides the weights, 64 hex digits. It knows neither the run's name nor its
+// uid, so that equal specs have equal digests.
+func SpecDigest(fixed Fixed) (string, error) {
+	return digest(fixed)
+}
+
+// DefinitionDigest digests what a RewardEnvironment says, 64 hex digits.
+func DefinitionDigest(d Definition) (string, error) {
+	return digest(d)
+}
+
+// digest hashes the JSON of a struct: fields in their order, maps sorted, so that it is canonical.
+func digest(v any) (string, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("digesting: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func marshal(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	return append(data, '\n'), nil
+}

@@ -1,0 +1,243 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runspec
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// testFile is a valid file, changed; its digest is that of what it then says.
+func testFile(t *testing.T, changes ...func(*File)) File {
+	t.Helper()
+	environment := Environment{
+		Name: "arithmetic", Digest: strings.Repeat("d", 64),
+		Definition: Definition{Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 99}}, Reward: &RewardRule{ExactMatch: &ExactMatch{}}},
+		Splits:     []Split{{Name: "train", Shuffle: true, Tasks: 900}},
+		GroupSize:  8, MinMembers: 4, Retries: 3,
+		Sampling: Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
+		Reward:   Reward{Reduction: "Sum"},
+	}
+	evaluated := environment
+	evaluated.GroupSize, evaluated.MinMembers, evaluated.PassAt = 1, 1, []int{1}
+	f := File{
+		Version: FormatVersion, Run: Run{Namespace: "n", Name: "r", UID: "u"}, Attempt: 1,
+		Fixed: Fixed{
+			Model:        Model{Name: "m", LoraRank: 8, TrainMLP: true},
+			BaseURL:      "http://tinkersim",
+			Environments: []Environment{environment},
+			Algorithm: &Algorithm{
+				TasksPerStep: 32, Steps: 60, Substeps: 1, Refill: true,
+				Advantage: Advantage{Baseline: "GroupMean", Scale: "None"},
+				Loss:      Loss{Name: "importance_sampling"},
+				Optimizer: Optimizer{LearningRate: 3e-4, Schedule: "Constant", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+			},
+		},
+		Checkpoints: Checkpoints{EverySteps: 20, RollingEverySteps: 1, KeepBestCount: 1, KeepBestMetric: "test/pass@1"},
+		Evaluation:  &Evaluation{EverySteps: 20, Environments: []Environment{evaluated}},
+		Concurrency: 256, LearnerAddress: "r.n.svc:7443",
+	}
+	for _, change := range changes {
+		change(&f)
+	}
+	digest, err := SpecDigest(f.Fixed)
+	if err == nil {
+		f.SpecDigest = digest
+	}
+	return f
+}
+
+func TestRoundTrip(t *testing.T) {
+	f := testFile(t)
+	data, err := Encode(f)
+	if err != nil {
+		t.Fatalf("Encode: %v", err)
+	}
+	got, err := Decode(data)
+	if err != nil {
+		t.Fatalf("Decode: %v", err)
+	}
+	if diff := cmp.Diff(f, got); diff != "" {
+		t.Errorf("the file changed on its way (-written +read):\n%s", diff)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	data, err := Encode(testFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]string{
+		"a setting that this build does not know": strings.Replace(string(data), `"version"`, `"surprise": 1, "version"`, 1),
+		"another version":                         strings.Replace(string(data), `"version": 1`, `"version": 2`, 1),
+		"a spec that is not the digest's":         strings.Replace(string(data), `"steps": 60`, `"steps": 61`, 1),
+		"something behind the object":             string(data) + "{}",
+		"half an object":                          string(data[:len(data)/2]),
+	}
+	for name, text := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Decode([]byte(text)); err == nil {
+				t.Error("Decode took it")
+			}
+		})
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	nan := math.NaN()
+	cases := map[string]func(*File){
+		"run needs":                                  func(f *File) { f.Run.UID = "" },
+		"attempt counts":                             func(f *File) { f.Attempt = 0 },
+		"fixed.model.name":                           func(f *File) { f.Fixed.Model.Name = "" },
+		"fixed.model.loraRank":                       func(f *File) { f.Fixed.Model.LoraRank = 0 },
+		"fixed.model must train":                     func(f *File) { f.Fixed.Model.TrainMLP = false },
+		"fixed.baseURL":                              func(f *File) { f.Fixed.BaseURL = "tinkersim" },
+		"fixed.environments go with":                 func(f *File) { f.Fixed.Environments = nil },
+		"fixed.environments[0].groupSize":            func(f *File) { f.Fixed.Environments[0].GroupSize, f.Fixed.Environments[0].MinMembers = 1, 1 },
+		"fixed.environments[0].minMembers":           func(f *File) { f.Fixed.Environments[0].MinMembers = 9 },
+		"fixed.environments[0].digest":               func(f *File) { f.Fixed.Environments[0].Digest = "" },
+		"fixed.environments[0].retries":              func(f *File) { f.Fixed.Environments[0].Retries = -1 },
+		"fixed.environments[0].splits":               func(f *File) { f.Fixed.Environments[0].Splits = []Split{{Name: "train"}} },
+		"fixed.environments[0].weight":               func(f *File) { f.Fixed.Environments[0].Weight = -1 },
+		"fixed.environments[0].sampling.maxTokens":   func(f *File) { f.Fixed.Environments[0].Sampling.MaxTokens = 0 },
+		"fixed.environments[0].sampling.temperature": func(f *File) { f.Fixed.Environments[0].Sampling.Temperature = -1 },
+		"fixed.environments[0].sampling.topP":        func(f *File) { f.Fixed.Environments[0].Sampling.TopP = 0 },
+		"fixed.environments[0].sampling.topK":        func(f *File) { f.Fixed.Environments[0].Sampling.TopK = 0 },
+		"fixed.environments[0].limits must":          func(f *File) { f.Fixed.Environments[0].Limits.Turns = -1 },
+		"fixed.environments[0].limits.onLimit":       func(f *File) { f.Fixed.Environments[0].Limits.OnLimit = "Ignore" },
+		"fixed.environments[0].reward.reduction":     func(f *File) { f.Fixed.Environments[0].Reward.Reduction = "Median" },
+		"fixed.environments[0].reward has":           func(f *File) { f.Fixed.Environments[0].Reward.Min = &nan },
+		"fixed.environments[0].reward needs min": func(f *File) {
+			f.Fixed.Environments[0].Reward.Min, f.Fixed.Environments[0].Reward.Max = new(1.0), new(1.0)
+		},
+		"fixed.environments[0].definition.dataset": func(f *File) { f.Fixed.Environments[0].Definition.Dataset = nil },
+		"fixed.environments[0].definition.reward":  func(f *File) { f.Fixed.Environments[0].Definition.Reward = nil },
+		"fixed.environments[1].name":               func(f *File) { f.Fixed.Environments = append(f.Fixed.Environments, f.Fixed.Environments[0]) },
+		"fixed.initFrom.checkpoint":                func(f *File) { f.Fixed.InitFrom = &InitFrom{} },
+		"fixed.algorithm.tasksPerStep":             func(f *File) { f.Fixed.Algorithm.TasksPerStep = 0 },
+		"fixed.algorithm.steps":                    func(f *File) { f.Fixed.Algorithm.Steps = 0 },
+		"fixed.algorithm.substeps":                 func(f *File) { f.Fixed.Algorithm.Substeps = 0 },
+		"fixed.algorithm.lag above 0":              func(f *File) { f.Fixed.Algorithm.Lag = 1 },
+		"fixed.algorithm.lag must":                 func(f *File) { f.Fixed.Algorithm.Lag = -1 },
+		"fixed.algorithm.loss.name":                func(f *File) { f.Fixed.Algorithm.Loss.Name = "grpo" },
+		"fixed.algorithm.loss.config": func(f *File) {
+			f.Fixed.Algorithm.Loss = Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 1}}
+		},
+		"fixed.algorithm.advantage.baseline":     func(f *File) { f.Fixed.Algorithm.Advantage.Baseline = "" },
+		"fixed.algorithm.advantage.scale":        func(f *File) { f.Fixed.Algorithm.Advantage.Scale = "" },
+		"fixed.algorithm.advantage.ddof":         func(f *File) { f.Fixed.Algorithm.Advantage.DDoF = 2 },
+		"fixed.algorithm.optimizer.learningRate": func(f *File) { f.Fixed.Algorithm.Optimizer.LearningRate = 0 },
+		"fixed.algorithm.optimizer.schedule":     func(f *File) { f.Fixed.Algorithm.Optimizer.Schedule = "" },
+		"fixed.algorithm.optimizer.warmupSteps":  func(f *File) { f.Fixed.Algorithm.Optimizer.WarmupSteps = -1 },
+		"fixed.algorithm.optimizer needs":        func(f *File) { f.Fixed.Algorithm.Optimizer.Beta1 = 1 },
+		"fixed.algorithm.optimizer.epsilon":      func(f *File) { f.Fixed.Algorithm.Optimizer.Epsilon = 0 },
+		"fixed.algorithm.optimizer.weightDecay":  func(f *File) { f.Fixed.Algorithm.Optimizer.WeightDecay = -1 },
+		"fixed.algorithm.optimizer.gradClipNorm": func(f *File) { f.Fixed.Algorithm.Optimizer.GradClipNorm = math.Inf(1) },
+		"checkpoints.keepLast":                   func(f *File) { f.Checkpoints.KeepLast = -1 },
+		"checkpoints save nothing":               func(f *File) { f.Checkpoints.EverySteps, f.Checkpoints.RollingEverySteps = 0, 0 },
+		"evaluation is needed":                   func(f *File) { f.Evaluation, f.Fixed.Algorithm, f.Fixed.Environments = nil, nil, nil },
+		"evaluation.everySteps":                  func(f *File) { f.Evaluation.EverySteps = -1 },
+		"evaluation.environments must":           func(f *File) { f.Evaluation.Environments = nil },
+		"evaluation.environments[0].passAt":      func(f *File) { f.Evaluation.Environments[0].PassAt = []int{2} },
+		"concurrency":                            func(f *File) { f.Concurrency = 0 },
+		"learnerAddress":                         func(f *File) { f.LearnerAddress = "" },
+	}
+	for field, change := range cases {
+		t.Run(field, func(t *testing.T) {
+			err := testFile(t, change).Validate()
+			if err == nil || !strings.Contains(err.Error(), field) {
+				t.Errorf("Validate = %v, want it to name %q", err, field)
+			}
+			if _, err := Encode(testFile(t, change)); err == nil {
+				t.Error("Encode wrote it")
+			}
+		})
+	}
+}
+
+// The digest knows what decides the weights, and neither the run nor what may change.
+func TestSpecDigest(t *testing.T) {
+	digest := testFile(t).SpecDigest
+	same := map[string]func(*File){
+		"another run":         func(f *File) { f.Run.UID, f.Run.Name = "x", "y" },
+		"another attempt":     func(f *File) { f.Attempt = 7 },
+		"other checkpoints":   func(f *File) { f.Checkpoints.EverySteps = 1 },
+		"other evaluation":    func(f *File) { f.Evaluation.EverySteps = 1 },
+		"another concurrency": func(f *File) { f.Concurrency = 1 },
+	}
+	for name, change := range same {
+		if got := testFile(t, change).SpecDigest; got != digest {
+			t.Errorf("%s changes the digest", name)
+		}
+	}
+	other := map[string]func(*File){
+		"another seed":     func(f *File) { f.Fixed.Algorithm.Seed = 1 },
+		"another endpoint": func(f *File) { f.Fixed.BaseURL = "http://other" },
+		"other tasks":      func(f *File) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },
+	}
+	for name, change := range other {
+		if got := testFile(t, change).SpecDigest; got == digest {
+			t.Errorf("%s has the same digest", name)
+		}
+	}
+	// Written down, since a learner of another build must come to the same.
+	if want := "cbb2c379c31f640075b5bdf6907cd1f6e13ac2e6265601b6ce4def9181b2a1a4"; digest != want {
+		t.Errorf("SpecDigest = %s, want %s", digest, want)
+	}
+}
+
+func TestProbeResult(t *testing.T) {
+	want := ProbeResult{OK: true, Splits: []ProbeSplit{{Name: "test", Tasks: 1}}, CanaryReward: new(1.0)}
+	data, err := EncodeProbeResult(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeProbeResult(string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the result changed on its way (-written +read):\n%s", diff)
+	}
+	if data, err = EncodeProbeResult(ProbeResult{Message: strings.Repeat("x", 10000)}); err != nil || len(data) > MaxProbeBytes {
+		t.Errorf("a long message made %d bytes, %v", len(data), err)
+	}
+	if _, err := EncodeProbeResult(ProbeResult{CanaryReward: new(math.NaN())}); err == nil {
+		t.Error("a canary of NaN was written")
+	}
+	if _, err := EncodeProbeResult(ProbeResult{Splits: make([]ProbeSplit, 500)}); err == nil {
+		t.Error("more was written than fits")
+	}
+	for _, text := range []string{"", "panic: oh", `{"ok": true, "more": 1}`} {
+		if _, err := DecodeProbeResult(text); err == nil {
+			t.Errorf("%q was taken for a result", text)
+		}
+	}
+}
+
+func TestDefinition(t *testing.T) {
+	want := Definition{Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 9}}, Reward: &RewardRule{ExactMatch: &ExactMatch{}}}
+	data, err := EncodeDefinition(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeDefinition(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the definition changed on its way (-written +read):\n%s", diff)
+	}
+	if _, err := EncodeDefinition(Definition{}); err == nil {
+		t.Error("an empty definition was written")
+	}
+	for _, text := range []string{"", "{}", `{"dataset": {"arithmetic": {"maxOperand": 0}}, "reward": {"exactMatch": {}}}`, `{"ors": {}}`} {
+		if _, err := DecodeDefinition([]byte(text)); err == nil {
+			t.Errorf("%q was taken for a definition", text)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runspec is the configuration that a pod is given: the manager encodes it into a ConfigMap,
+// the learner and the workers decode and validate it. It imports the standard library alone, so that
+// programs which know no Kubernetes can read it.
+//
+// A File belongs to one attempt and never changes. All defaults are filled in: a reader decides nothing.
+package runspec
+
+// FileName is the key of the ConfigMap, and the file's name within a pod.
+const FileName = "run.json"
+
+// File is the run file of one attempt.
+type File struct {
+	// Version of this format.
+	Version int `json:"version"`
+	// Run says whose file this is.
+	Run Run `json:"run"`
+	// Attempt that reads this file as its learner; counts from 1.
+	Attempt int32 `json:"attempt"`
+	// SpecDigest digests what decides the weights (Fixed); 64 hex digits.
+	SpecDigest string `json:"specDigest"`
+	// Fixed decides the weights and is the same in every attempt of the run.
+	Fixed Fixed `json:"fixed"`
+	// Checkpoints is when states are saved and how long they are kept.
+	Checkpoints Checkpoints `json:"checkpoints"`
+	// Evaluation is nil when nothing is evaluated.
+	Evaluation *Evaluation `json:"evaluation,omitempty"`
+	// Concurrency is how many episodes the whole run has under way.
+	Concurrency int `json:"concurrency"`
+	// RequireOptimizer refuses to resume without the optimizer's state.
+	RequireOptimizer bool `json:"requireOptimizer"`
+	// ArtifactsDir is the mounted folder of the claim, below which the run makes a folder of its uid;
+	// empty without artifacts.
+	ArtifactsDir string `json:"artifactsDir,omitempty"`
+	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
+	// first of them unless each above was tried and refused.
+	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
+	// LearnerAddress is host:port of the exchange, by the Service's name.
+	LearnerAddress string `json:"learnerAddress"`
+}
+
+// Run names the TrainingRun.
+type Run struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Fixed decides the weights.
+type Fixed struct {
+	Model        Model         `json:"model"`
+	BaseURL      string        `json:"baseURL"`
+	Environments []Environment `json:"environments,omitempty"`
+	// Algorithm is nil for a run that only evaluates.
+	Algorithm *Algorithm `json:"algorithm,omitempty"`
+	InitFrom  *InitFrom  `json:"initFrom,omitempty"`
+}
+
+// Model is the base model and the adapter that is trained.
+type Model struct {
+	Name           string `json:"name"`
+	LoraRank       int    `json:"loraRank"`
+	TrainAttention bool   `json:"trainAttention"`
+	TrainMLP       bool   `json:"trainMLP"`
+	TrainUnembed   bool   `json:"trainUnembed"`
+	Seed           int64  `json:"seed"`
+}
+
+// InitFrom is where the first weights come from.
+type InitFrom struct {
+	// Checkpoint is tinker://RUN/weights/NAME (or sampler_weights, for evaluation alone).
+	Checkpoint string `json:"checkpoint"`
+	// RestoreOptimizer goes on with the saved state of Adam.
+	RestoreOptimizer bool `json:"restoreOptimizer"`
+}
+
+// Environment is one environment as the run uses it; training and evaluation each have their own list.
+type Environment struct {
+	// Name keys the list and names metrics.
+	Name string `json:"name"`
+	// Digest of the RewardEnvironment that was pinned.
+	Digest string `json:"digest"`
+	// Definition is the RewardEnvironment's spec.
+	Definition Definition `json:"definition"`
+	// Weight is 0 in a flat pool.
+	Weight float64 `json:"weight,omitempty"`
+	// Splits with the number of tasks that the probe found.
+	Splits []Split `json:"splits"`
+	// GroupSize is the episodes of one task (evaluation: samples of one task).
+	GroupSize  int `json:"groupSize"`
+	MinMembers int `json:"minMembers"`
+	// Retries of a faulted episode.
+	Retries  int      `json:"retries"`
+	Sampling Sampling `json:"sampling"`
+	Limits   Limits   `json:"limits"`
+	Reward   Reward   `json:"reward"`
+	// PassAt are the k of pass@k; evaluation alone.
+	PassAt []int `json:"passAt,omitempty"`
+}
+
+// Split is a split of an environment, as the run uses it.
+type Split struct {
+	Name string `json:"name"`
+	// Shuffle draws tasks in an order that the seed decides, anew each epoch.
+	Shuffle bool `json:"shuffle"`
+	// Tasks is how many are used: all that were found, or the first so many (take).
+	Tasks int64 `json:"tasks"`
+}
+
+// Definition is what a RewardEnvironment says.
+type Definition struct {
+	Dataset *Dataset    `json:"dataset,omitempty"`
+	Reward  *RewardRule `json:"reward,omitempty"`
+}
+
+// Dataset of tasks; exactly one member.
+type Dataset struct {
+	Arithmetic *Arithmetic `json:"arithmetic,omitempty"`
+}
+
+// Arithmetic generates sums of operands from 0 to MaxOperand.
+type Arithmetic struct {
+	MaxOperand int `json:"maxOperand"`
+}
+
+// RewardRule is how an episode is rewarded; exactly one member.
+type RewardRule struct {
+	ExactMatch *ExactMatch `json:"exactMatch,omitempty"`
+}
+
+// ExactMatch compares with the field answer.
+type ExactMatch struct{}
+
+// Sampling is how tokens are drawn.
+type Sampling struct {
+	MaxTokens   int     `json:"maxTokens"`
+	Temperature float64 `json:"temperature"`
+	TopP        float64 `json:"topP"`
+	// TopK is -1 for all.
+	TopK int `json:"topK"`
+	// Stop strings; empty for the renderer's.
+	Stop []string `json:"stop,omitempty"`
+}
+
+// Limits end an episode; 0 is none.
+type Limits struct {
+	Turns            int    `json:"turns,omitempty"`
+	ToolCalls        int    `json:"toolCalls,omitempty"`
+	PromptTokens     int    `json:"promptTokens,omitempty"`
+	TrajectoryTokens int    `json:"trajectoryTokens,omitempty"`
+	EpisodeSeconds   int    `json:"episodeSeconds,omitempty"`
+	OnLimit          string `json:"onLimit,omitempty"`
+}
+
+// Reward is how the rewards of an episode become one number.
+type Reward struct {
+	// Reduction is Sum, Mean, Max, Min or Last.
+	Reduction   string   `json:"reduction"`
+	Nonterminal *float64 `json:"nonterminal,omitempty"`
+	Min         *float64 `json:"min,omitempty"`
+	Max         *float64 `json:"max,omitempty"`
+}
+
+// Algorithm is how groups of episodes become optimizer steps.
+type Algorithm struct {
+	TasksPerStep int `json:"tasksPerStep"`
+	// Steps in all; epochs are turned into steps by the manager.
+	Steps     int64     `json:"steps"`
+	Seed      int64     `json:"seed"`
+	Advantage Advantage `json:"advantage"`
+	Loss      Loss      `json:"loss"`
+	Substeps  int       `json:"substeps"`
+	// Lag is how many steps the sampling policy is behind; 0 is on-policy.
+	Lag int `json:"lag"`
+	// DropConstantGroups makes tombstones of groups whose rewards are all equal.
+	DropConstantGroups bool `json:"dropConstantGroups"`
+	// Refill takes further slots for dropped groups; otherwise the batch shrinks.
+	Refill    bool      `json:"refill"`
+	Optimizer Optimizer `json:"optimizer"`
+}
+
+// Advantage is how rewards become advantages.
+type Advantage struct {
+	// Baseline is GroupMean, LeaveOneOut, BatchMean or None.
+	Baseline string `json:"baseline"`
+	// Scale is None, GroupStd or BatchStd.
+	Scale string `json:"scale"`
+	DDoF  int    `json:"ddof"`
+}
+
+// Loss is the loss with its settings as the Tinker API spells them, all given.
+type Loss struct {
+	Name   string             `json:"name"`
+	Config map[string]float64 `json:"config,omitempty"`
+}
+
+// Optimizer is AdamW and the schedule of its learning rate.
+type Optimizer struct {
+	LearningRate float64 `json:"learningRate"`
+	// Schedule is Constant, Linear or Cosine.
+	Schedule     string  `json:"schedule"`
+	WarmupSteps  int64   `json:"warmupSteps"`
+	Beta1        float64 `json:"beta1"`
+	Beta2        float64 `json:"beta2"`
+	Epsilon      float64 `json:"epsilon"`
+	WeightDecay  float64 `json:"weightDecay"`
+	GradClipNorm float64 `json:"gradClipNorm"`
+}
+
+// Checkpoints is when states are saved and how long they are kept; TTLs of 0 are for ever.
+type Checkpoints struct {
+	EverySteps        int64  `json:"everySteps"`
+	TTLSeconds        int64  `json:"ttlSeconds"`
+	RollingEverySteps int64  `json:"rollingEverySteps"`
+	RollingTTLSeconds int64  `json:"rollingTTLSeconds"`
+	KeepLast          int    `json:"keepLast,omitempty"`
+	KeepBestCount     int    `json:"keepBestCount"`
+	KeepBestMetric    string `json:"keepBestMetric"`
+}
+
+// Evaluation samples held-out tasks.
+type Evaluation struct {
+	// EverySteps is 0 for none while training.
+	EverySteps   int64         `json:"everySteps"`
+	Before       bool          `json:"before"`
+	After        bool          `json:"after"`
+	Environments []Environment `json:"environments"`
+}
+
+// Play is what a worker must know to play groups; the learner sends it with Hello, so that a worker
+// outlives changes of evaluation and of attempts.
+type Play struct {
+	Model        Model         `json:"model"`
+	BaseURL      string        `json:"baseURL"`
+	Environments []Environment `json:"environments"`
+	// Evaluations by the digest of their plan.
+	Evaluations map[string][]Environment `json:"evaluations,omitempty"`
+	Concurrency int                      `json:"concurrency"`
+	// DropConstantGroups makes a tombstone of a training group whose rewards are all equal.
+	DropConstantGroups bool `json:"dropConstantGroups"`
+}

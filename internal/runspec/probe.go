@@ -1,0 +1,67 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runspec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// DefinitionName is the key of the ConfigMap that a probe Job is handed, and the file's name in its pod.
+const DefinitionName = "definition.json"
+
+// MaxProbeBytes is what fits into a termination message.
+const MaxProbeBytes = 4096
+
+// ProbeResult is what `rollout probe` found; it is the probe container's termination message.
+type ProbeResult struct {
+	// OK says that the environment can be used.
+	OK bool `json:"ok"`
+	// Reason is CamelCase when it cannot: EnvironmentFault, JudgeFault, NoTasks, CanaryFailed, Invalid.
+	Reason string `json:"reason,omitempty"`
+	// Message is for people and names the mend.
+	Message string `json:"message,omitempty"`
+	// Splits that were found, sorted by name.
+	Splits []ProbeSplit `json:"splits,omitempty"`
+	// CanaryReward of the episode that was played with the right answer.
+	CanaryReward *float64 `json:"canaryReward,omitempty"`
+}
+
+// ProbeSplit is a split with the number of its tasks.
+type ProbeSplit struct {
+	Name  string `json:"name"`
+	Tasks int64  `json:"tasks"`
+}
+
+// EncodeProbeResult gives at most MaxProbeBytes of JSON; a message that is too long is cut.
+func EncodeProbeResult(r ProbeResult) ([]byte, error) {
+	if r.CanaryReward != nil && (math.IsNaN(*r.CanaryReward) || math.IsInf(*r.CanaryReward, 0)) {
+		return nil, errors.New("encoding probe result: the canary's reward is no number")
+	}
+	if len(r.Message) > 1024 {
+		r.Message = r.Message[:1024]
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding probe result: %w", err)
+	}
+	if len(data) > MaxProbeBytes {
+		return nil, fmt.Errorf("encoding probe result: %d splits take %d bytes, %d fit", len(r.Splits), len(data), MaxProbeBytes)
+	}
+	return data, nil
+}
+
+// DecodeProbeResult reads a termination message. What is no probe result is an error.
+func DecodeProbeResult(message string) (ProbeResult, error) {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(message)))
+	decoder.DisallowUnknownFields()
+	var r ProbeResult
+	if err := decoder.Decode(&r); err != nil {
+		return ProbeResult{}, fmt.Errorf("decoding probe result: %w", err)
+	}
+	return r, nil
+}

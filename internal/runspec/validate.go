@@ -1,0 +1,159 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runspec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Validate says what is wrong with the file, every fault with its field's path.
+func (f File) Validate() error {
+	var p problems
+	p.require(f.Version == FormatVersion, "version", "is %d, this build reads %d", f.Version, FormatVersion)
+	p.require(f.Run.Namespace != "" && f.Run.Name != "" && f.Run.UID != "", "run", "needs namespace, name and uid")
+	p.require(f.Attempt >= 1, "attempt", "counts from 1")
+	digest, err := SpecDigest(f.Fixed)
+	p.require(err == nil && digest == f.SpecDigest, "specDigest", "is not the digest of fixed")
+	f.Fixed.validate(&p)
+	p.require(f.Fixed.Algorithm != nil || f.Evaluation != nil, "evaluation", "is needed where nothing is trained")
+	f.Checkpoints.validate(&p, f.Fixed.Algorithm != nil)
+	f.Evaluation.validate(&p)
+	p.require(f.Concurrency >= 1, "concurrency", "must be at least 1")
+	p.require(f.LearnerAddress != "", "learnerAddress", "is needed")
+	return p.join()
+}
+
+// Validate says what is wrong with a definition.
+func (d Definition) Validate() error {
+	var p problems
+	d.validate(&p, "definition")
+	return p.join()
+}
+
+func (f Fixed) validate(p *problems) {
+	f.Model.validate(p)
+	p.require(strings.HasPrefix(f.BaseURL, "http://") || strings.HasPrefix(f.BaseURL, "https://"), "fixed.baseURL", "must be an http or https URL")
+	p.require((f.Algorithm == nil) == (len(f.Environments) == 0), "fixed.environments", "go with algorithm: both or neither")
+	validateEnvironments(p, "fixed.environments", f.Environments)
+	weighted := slices.ContainsFunc(f.Environments, func(e Environment) bool { return e.Weight > 0 })
+	for i, e := range f.Environments {
+		path := fmt.Sprintf("fixed.environments[%d]", i)
+		p.require(e.GroupSize >= 2, path+".groupSize", "must be at least 2 to train")
+		p.require(!weighted || e.Weight > 0, path+".weight", "is given for every environment or for none")
+	}
+	f.Algorithm.validate(p)
+	if f.InitFrom != nil {
+		p.require(strings.HasPrefix(f.InitFrom.Checkpoint, "tinker://"), "fixed.initFrom.checkpoint", "must be a tinker:// path")
+	}
+}
+
+func (m Model) validate(p *problems) {
+	p.require(m.Name != "", "fixed.model.name", "is needed")
+	p.require(m.LoraRank >= 1, "fixed.model.loraRank", "must be at least 1")
+	p.require(m.TrainAttention || m.TrainMLP || m.TrainUnembed, "fixed.model", "must train at least one module")
+}
+
+func (a *Algorithm) validate(p *problems) {
+	if a == nil {
+		return
+	}
+	p.require(a.TasksPerStep >= 1, "fixed.algorithm.tasksPerStep", "must be at least 1")
+	p.require(a.Steps >= 1, "fixed.algorithm.steps", "must be at least 1")
+	p.require(a.Substeps >= 1, "fixed.algorithm.substeps", "must be at least 1")
+	p.require(a.Lag >= 0, "fixed.algorithm.lag", "must be at least 0")
+	p.require(a.Lag == 0 || a.Loss.Name == "ppo" || a.Loss.Name == "cispo", "fixed.algorithm.lag", "above 0 needs the loss ppo or cispo")
+	p.oneOf("fixed.algorithm.advantage.baseline", a.Advantage.Baseline, "GroupMean", "LeaveOneOut", "BatchMean", "None")
+	p.oneOf("fixed.algorithm.advantage.scale", a.Advantage.Scale, "None", "GroupStd", "BatchStd")
+	p.require(a.Advantage.DDoF == 0 || a.Advantage.DDoF == 1, "fixed.algorithm.advantage.ddof", "must be 0 or 1")
+	a.Loss.validate(p)
+	a.Optimizer.validate(p)
+}
+
+// lossSettings are the settings of each loss as the Tinker API names them; all are always sent.
+var lossSettings = map[string][]string{
+	"importance_sampling": nil,
+	"ppo":                 {"clip_high_threshold", "clip_low_threshold"},
+	"cispo":               {"clip_high_threshold", "clip_low_threshold"},
+	"dro":                 {"beta"},
+}
+
+func (l Loss) validate(p *problems) {
+	wanted, known := lossSettings[l.Name]
+	p.require(known, "fixed.algorithm.loss.name", "is %q; losses are importance_sampling, ppo, cispo and dro", l.Name)
+	if !known {
+		return
+	}
+	given := make([]string, 0, len(l.Config))
+	for name, value := range l.Config {
+		given = append(given, name)
+		p.require(finite(value), "fixed.algorithm.loss.config", "%s is no number", name)
+	}
+	slices.Sort(given)
+	p.require(slices.Equal(given, wanted), "fixed.algorithm.loss.config", "of %s has exactly %v, not %v", l.Name, wanted, given)
+}
+
+func (o Optimizer) validate(p *problems) {
+	const path = "fixed.algorithm.optimizer"
+	p.require(finite(o.LearningRate) && o.LearningRate > 0, path+".learningRate", "must be above 0")
+	p.oneOf(path+".schedule", o.Schedule, "Constant", "Linear", "Cosine")
+	p.require(o.WarmupSteps >= 0, path+".warmupSteps", "must be at least 0")
+	p.require(o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1, path, "needs beta1 and beta2 from 0 to below 1")
+	p.require(finite(o.Epsilon) && o.Epsilon > 0, path+".epsilon", "must be above 0")
+	p.require(finite(o.WeightDecay) && o.WeightDecay >= 0, path+".weightDecay", "must be at least 0")
+	p.require(finite(o.GradClipNorm) && o.GradClipNorm >= 0, path+".gradClipNorm", "must be at least 0")
+}
+
+func (c Checkpoints) validate(p *problems, trains bool) {
+	for path, value := range map[string]int64{
+		"everySteps": c.EverySteps, "ttlSeconds": c.TTLSeconds, "rollingEverySteps": c.RollingEverySteps,
+		"rollingTTLSeconds": c.RollingTTLSeconds, "keepLast": int64(c.KeepLast), "keepBestCount": int64(c.KeepBestCount),
+	} {
+		p.require(value >= 0, "checkpoints."+path, "must be at least 0")
+	}
+	p.require(!trains || c.EverySteps > 0 || c.RollingEverySteps > 0, "checkpoints", "save nothing: set everySteps or rollingEverySteps")
+}
+
+func (e *Evaluation) validate(p *problems) {
+	if e == nil {
+		return
+	}
+	p.require(e.EverySteps >= 0, "evaluation.everySteps", "must be at least 0")
+	p.require(len(e.Environments) > 0, "evaluation.environments", "must not be empty")
+	validateEnvironments(p, "evaluation.environments", e.Environments)
+	for i, environment := range e.Environments {
+		path := fmt.Sprintf("evaluation.environments[%d].passAt", i)
+		for _, k := range environment.PassAt {
+			p.require(k >= 1 && k <= environment.GroupSize, path, "has %d, but a task has %d samples", k, environment.GroupSize)
+		}
+	}
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// problems collects what is wrong, sorted by path in the end.
+type problems struct{ found []string }
+
+func (p *problems) require(ok bool, path, format string, args ...any) {
+	if ok {
+		return
+	}
+	p.found = append(p.found, path+" "+fmt.Sprintf(format, args...))
+}
+
+func (p *problems) oneOf(path, value string, values ...string) {
+	p.require(slices.Contains(values, value), path, "is %q; it must be one of %s", value, strings.Join(values, ", "))
+}
+
+func (p *problems) join() error {
+	slices.Sort(p.found)
+	errs := make([]error, len(p.found))
+	for i, text := range p.found {
+		errs[i] = errors.New(text)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,62 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runspec
+
+import "fmt"
+
+func validateEnvironments(p *problems, list string, environments []Environment) {
+	seen := map[string]bool{}
+	for i, e := range environments {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		p.require(!seen[e.Name], path+".name", "%q is there twice", e.Name)
+		seen[e.Name] = true
+		e.validate(p, path)
+	}
+}
+
+func (e Environment) validate(p *problems, path string) {
+	p.require(e.Name != "", path+".name", "is needed")
+	p.require(len(e.Digest) == 64, path+".digest", "must have 64 hex digits")
+	p.require(e.GroupSize >= 1, path+".groupSize", "must be at least 1")
+	p.require(e.MinMembers >= 1 && e.MinMembers <= e.GroupSize, path+".minMembers", "must be from 1 to groupSize")
+	p.require(e.Retries >= 0, path+".retries", "must be at least 0")
+	p.require(finite(e.Weight) && e.Weight >= 0, path+".weight", "must be at least 0")
+	p.require(len(e.Splits) > 0, path+".splits", "must not be empty")
+	for _, s := range e.Splits {
+		p.require(s.Name != "" && s.Tasks >= 1, path+".splits", "%q needs a name and at least one task", s.Name)
+	}
+	e.Definition.validate(p, path+".definition")
+	e.Sampling.validate(p, path+".sampling")
+	e.Limits.validate(p, path+".limits")
+	e.Reward.validate(p, path+".reward")
+}
+
+func (s Sampling) validate(p *problems, path string) {
+	p.require(s.MaxTokens >= 1, path+".maxTokens", "must be at least 1")
+	p.require(finite(s.Temperature) && s.Temperature >= 0, path+".temperature", "must be at least 0")
+	p.require(s.TopP > 0 && s.TopP <= 1, path+".topP", "must be above 0 and at most 1")
+	p.require(s.TopK == -1 || s.TopK >= 1, path+".topK", "must be -1 (all) or at least 1")
+}
+
+func (l Limits) validate(p *problems, path string) {
+	least := min(l.Turns, l.ToolCalls, l.PromptTokens, l.TrajectoryTokens, l.EpisodeSeconds)
+	p.require(least >= 0, path, "must be at least 0")
+	p.oneOf(path+".onLimit", l.OnLimit, "", "Grade", "Zero", "Exclude")
+}
+
+func (r Reward) validate(p *problems, path string) {
+	p.oneOf(path+".reduction", r.Reduction, "Sum", "Mean", "Max", "Min", "Last")
+	for _, v := range []*float64{r.Nonterminal, r.Min, r.Max} {
+		p.require(v == nil || finite(*v), path, "has a bound that is no number")
+	}
+	p.require(r.Min == nil || r.Max == nil || *r.Min < *r.Max, path, "needs min below max")
+}
+
+func (d Definition) validate(p *problems, path string) {
+	p.require(d.Dataset != nil && d.Dataset.Arithmetic != nil, path+".dataset", "must be arithmetic")
+	p.require(d.Reward != nil && d.Reward.ExactMatch != nil, path+".reward", "must be exactMatch")
+	if d.Dataset != nil && d.Dataset.Arithmetic != nil {
+		p.require(d.Dataset.Arithmetic.MaxOperand >= 1, path+".dataset.arithmetic.maxOperand", "must be at least 1")
+	}
+}
