@@ -1,0 +1,129 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+)
+
+func arithmetic(t *testing.T, maxOperand int) *Arithmetic {
+	t.Helper()
+	d, err := NewArithmetic(maxOperand)
+	if err != nil {
+		t.Fatalf("NewArithmetic(%d): %v", maxOperand, err)
+	}
+	return d
+}
+
+func TestArithmeticSplits(t *testing.T) {
+	got := arithmetic(t, 99).Splits()
+	// A change of these numbers changes what runs train on and what they are measured by.
+	want := []environment.Split{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Splits (-want +got):\n%s", diff)
+	}
+}
+
+func TestArithmeticRows(t *testing.T) {
+	for _, maxOperand := range []int{1, 9, 99} {
+		t.Run(fmt.Sprintf("operands to %d", maxOperand), func(t *testing.T) {
+			d := arithmetic(t, maxOperand)
+			where := map[string]string{}
+			for _, split := range d.Splits() {
+				collect(t, d, split, where)
+			}
+			if len(where) != (maxOperand+1)*(maxOperand+1) {
+				t.Errorf("the splits hold %d sums, there are %d", len(where), (maxOperand+1)*(maxOperand+1))
+			}
+			for a := range maxOperand + 1 {
+				for b := range maxOperand + 1 {
+					one, other := fmt.Sprintf("What is %d + %d?", a, b), fmt.Sprintf("What is %d + %d?", b, a)
+					if where[one] != where[other] {
+						t.Errorf("%q is in %s, %q in %s", one, where[one], other, where[other])
+					}
+				}
+			}
+		})
+	}
+}
+
+// collect reads a whole split, and checks order and answers.
+func collect(t *testing.T, d *Arithmetic, split environment.Split, where map[string]string) {
+	t.Helper()
+	last := -1
+	for i := range split.Tasks {
+		row, err := d.Row(split.Name, i)
+		if err != nil {
+			t.Fatalf("Row(%s, %d): %v", split.Name, i, err)
+		}
+		var a, b int
+		if _, err := fmt.Sscanf(row.Prompt, "What is %d + %d?", &a, &b); err != nil || row.Answer != fmt.Sprint(a+b) {
+			t.Fatalf("Row(%s, %d) = %+v, which is no sum", split.Name, i, row)
+		}
+		if place := a*100000 + b; place <= last {
+			t.Errorf("Row(%s, %d) = %q is out of order", split.Name, i, row.Prompt)
+		} else {
+			last = place
+		}
+		if _, twice := where[row.Prompt]; twice {
+			t.Errorf("%q is there twice", row.Prompt)
+		}
+		where[row.Prompt] = split.Name
+	}
+}
+
+func TestArithmeticRow(t *testing.T) {
+	d := arithmetic(t, 99)
+	cases := map[string]struct {
+		split string
+		index int64
+		want  Row
+		ok    bool
+	}{
+		"the first of train":          {split: "train", index: 0, want: Row{Prompt: "What is 0 + 0?", Answer: "0"}, ok: true},
+		"the last of train":           {split: "train", index: 7993, want: Row{Prompt: "What is 99 + 99?", Answer: "198"}, ok: true},
+		"beyond the end is an error":  {split: "train", index: 7994},
+		"a negative index is, too":    {split: "test", index: -1},
+		"so is a split that is not":   {split: "validation", index: 0},
+		"the splits do not run over":  {split: "test", index: 2006},
+		"an index far out of the way": {split: "test", index: 1 << 62},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := d.Row(tc.split, tc.index)
+			var rowError *RowError
+			if (err == nil) != tc.ok || (err != nil && !errors.As(err, &rowError)) {
+				t.Fatalf("Row: err = %v, want success %v", err, tc.ok)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Row (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNewArithmeticBounds(t *testing.T) {
+	for maxOperand, ok := range map[int]bool{-1: false, 0: false, 1: true, 10000: false} {
+		if _, err := NewArithmetic(maxOperand); (err == nil) != ok {
+			t.Errorf("NewArithmetic(%d): err = %v, want success %v", maxOperand, err, ok)
+		}
+	}
+}
+
+func TestArithmeticShareOfTest(t *testing.T) {
+	for _, maxOperand := range []int{99, 999} {
+		d := arithmetic(t, maxOperand)
+		splits := d.Splits()
+		share := float64(splits[0].Tasks) / float64(splits[0].Tasks+splits[1].Tasks)
+		if share < 0.19 || share > 0.21 {
+			t.Errorf("with operands to %d the test split has %.3f of the sums", maxOperand, share)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package singleturn is the environment of one question and one answer: a data set asks, the policy
+// replies, a verifier says what the reply is worth. It is a function of the task alone.
+package singleturn
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// Environment puts a data set and a verifier together.
+type Environment struct {
+	rows     dataset.Dataset
+	verifier verify.Verifier
+}
+
+// New gives the environment of the rows and the verifier.
+func New(rows dataset.Dataset, verifier verify.Verifier) *Environment {
+	return &Environment{rows: rows, verifier: verifier}
+}
+
+// Splits implements environment.Environment.
+func (e *Environment) Splits(context.Context) ([]environment.Split, error) {
+	return e.rows.Splits(), nil
+}
+
+// Start implements environment.Environment. A row that is not there is a permanent fault.
+func (e *Environment) Start(_ context.Context, task environment.Task) (environment.Episode, error) {
+	row, err := e.row(task)
+	if err != nil {
+		return nil, err
+	}
+	return &episode{row: row, verifier: e.verifier}, nil
+}
+
+// Answers implements environment.Answerer.
+func (e *Environment) Answers(_ context.Context, task environment.Task) (right, wrong string, err error) {
+	row, err := e.row(task)
+	if err != nil {
+		return "", "", err
+	}
+	return row.Answer, e.verifier.Wrong(row.Answer), nil
+}
+
+func (e *Environment) row(task environment.Task) (dataset.Row, error) {
+	row, err := e.rows.Row(task.Split, task.Index)
+	if err != nil {
+		return dataset.Row{}, &environment.Fault{Permanent: true, Err: err}
+	}
+	return row, nil
+}
+
+type episode struct {
+	row      dataset.Row
+	verifier verify.Verifier
+}
+
+// Prompts implements environment.Episode.
+func (e *episode) Prompts(context.Context) ([]environment.Prompt, error) {
+	return []environment.Prompt{{Messages: []environment.Message{{Role: "user", Content: e.row.Prompt}}}}, nil
+}
+
+// Step implements environment.Episode: the first reply is the last.
+func (e *episode) Step(_ context.Context, replies []environment.Reply) (environment.Turn, error) {
+	if len(replies) != 1 {
+		err := fmt.Errorf("one reply was asked for, %d were given", len(replies))
+		return environment.Turn{}, &environment.Fault{Permanent: true, Err: err}
+	}
+	verdict := e.verifier.Verify(e.row.Answer, replies[0])
+	return environment.Turn{
+		Rewards: []environment.Reward{{Value: verdict.Reward}},
+		Metrics: verdict.Metrics,
+		Done:    true,
+	}, nil
+}
+
+// Finish implements environment.Episode. Without a reply there is nothing to verify, and no reward.
+func (e *episode) Finish(context.Context) (environment.Turn, error) {
+	return environment.Turn{Done: true}, nil
+}
+
+// Close implements environment.Episode.
+func (e *episode) Close() {}
+
+var (
+	_ environment.Environment = (*Environment)(nil)
+	_ environment.Answerer    = (*Environment)(nil)
+	_ environment.Episode     = (*episode)(nil)
+)

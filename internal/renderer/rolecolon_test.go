@@ -1,0 +1,157 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const end = 256
+
+func simulated(t *testing.T) Renderer {
+	t.Helper()
+	r, err := ForModel("tinkersim/byte-136k")
+	if err != nil {
+		t.Fatalf("ForModel: %v", err)
+	}
+	return r
+}
+
+// ids puts bytes of text and single ids together.
+func ids(parts ...any) []int32 {
+	var out []int32
+	for _, part := range parts {
+		switch p := part.(type) {
+		case string:
+			for i := range len(p) {
+				out = append(out, int32(p[i]))
+			}
+		case int:
+			out = append(out, int32(p))
+		}
+	}
+	return out
+}
+
+func user(text string) Message { return Message{Role: RoleUser, Content: text} }
+
+func TestPrompt(t *testing.T) {
+	cases := map[string]struct {
+		messages []Message
+		want     []int32
+	}{
+		"a question":                       {messages: []Message{user("What is 1 + 2?")}, want: ids("User: What is 1 + 2?\n\nAssistant:")},
+		"no message at all":                {want: ids("Assistant:")},
+		"a system message and examples":    {messages: []Message{{Role: RoleSystem, Content: "Add."}, user("1 + 1"), {Role: RoleAssistant, Content: "2"}, user("2 + 2")}, want: ids("System: Add.\n\nUser: 1 + 1\n\nAssistant: 2", end, "\n\nUser: 2 + 2\n\nAssistant:")},
+		"names of special tokens are text": {messages: []Message{user("<|end|>")}, want: ids("User: <|end|>\n\nAssistant:")},
+		"what was sampled stays as it was": {messages: []Message{user("q"), {Role: RoleAssistant, Content: "3", Sampled: ids("3  ", end)}, user("r")}, want: ids("User: q\n\nAssistant:3  ", end, "\n\nUser: r\n\nAssistant:")},
+		"a cut reply is closed":            {messages: []Message{user("q"), {Role: RoleAssistant, Content: "3", Sampled: ids(" 3")}, user("r")}, want: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant:")},
+		"an empty cut reply, too":          {messages: []Message{user("q"), {Role: RoleAssistant, Sampled: []int32{}}, user("r")}, want: ids("User: q\n\nAssistant:", end, "\n\nUser: r\n\nAssistant:")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := simulated(t).Prompt(Conversation{Messages: tc.messages})
+			if err != nil {
+				t.Fatalf("Prompt: %v", err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Prompt (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPromptRefusesWhatItCannotSay(t *testing.T) {
+	cases := map[string]Conversation{
+		"tools":           {Messages: []Message{user("q")}, Tools: []Tool{{Name: "add"}}},
+		"a tool's result": {Messages: []Message{{Role: RoleTool, Content: "3", CallID: "1"}}},
+		"a call":          {Messages: []Message{{Role: RoleAssistant, Calls: []ToolCall{{Name: "add"}}}}},
+		"a role unknown":  {Messages: []Message{{Role: "player", Content: "3"}}},
+	}
+	for name, conversation := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got, err := simulated(t).Prompt(conversation); !errors.Is(err, ErrUnsupported) {
+				t.Errorf("Prompt = %v, %v, want ErrUnsupported", got, err)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	cases := map[string]struct {
+		sampled []int32
+		content string
+		ending  Ending
+	}{
+		"a reply that ends":               {sampled: ids(" 198", end), content: "198", ending: Stopped},
+		"an empty reply that ends":        {sampled: ids(end), content: "", ending: Stopped},
+		"a reply that was cut":            {sampled: ids(" 19"), content: "19", ending: Truncated},
+		"nothing at all":                  {sampled: []int32{}, content: "", ending: Truncated},
+		"text after the end is malformed": {sampled: ids(" 1", end, "2"), content: "1", ending: Malformed},
+		"two ends are malformed":          {sampled: ids(" 1", end, end), content: "1", ending: Malformed},
+		"the end's name is no end":        {sampled: ids(" 1<|end|>"), content: "1<|end|>", ending: Truncated},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := simulated(t).Parse(tc.sampled)
+			if err != nil {
+				t.Fatalf("Parse: %v", err)
+			}
+			want := Message{Role: RoleAssistant, Content: tc.content, Sampled: tc.sampled}
+			if diff := cmp.Diff(want, got.Message); diff != "" {
+				t.Errorf("Parse (-want +got):\n%s", diff)
+			}
+			if got.Ending != tc.ending || (got.Problem != "") != (tc.ending == Malformed) {
+				t.Errorf("Parse: ending %d, problem %q, want ending %d", got.Ending, got.Problem, tc.ending)
+			}
+		})
+	}
+}
+
+func TestParseRefusesUnknownIDs(t *testing.T) {
+	if got, err := simulated(t).Parse([]int32{300}); err == nil {
+		t.Errorf("Parse of an unknown id = %+v, want an error", got)
+	}
+}
+
+// Whatever was sampled, the next prompt extends prompt and reply: else turns would train apart.
+func TestNextPromptExtendsWhatWasSampled(t *testing.T) {
+	replies := map[string][]int32{
+		"with the usual space": ids(" 12", end),
+		"without it":           ids("12", end),
+		"with blank lines":     ids("\n\n 12\n\n", end),
+		"cut":                  ids(" 12 and"),
+		"empty":                ids(end),
+		"no UTF-8":             ids(0xff, 0xe2, end),
+		"going on":             ids("1", end, "2", end),
+	}
+	for name, sampled := range replies {
+		t.Run(name, func(t *testing.T) {
+			r := simulated(t)
+			messages := []Message{user("What is 5 + 7?")}
+			for range 3 {
+				prompt, err := r.Prompt(Conversation{Messages: messages})
+				if err != nil {
+					t.Fatal(err)
+				}
+				parsed, err := r.Parse(sampled)
+				if err != nil {
+					t.Fatal(err)
+				}
+				messages = append(messages, parsed.Message, user("Are you sure?"))
+				next, err := r.Prompt(Conversation{Messages: messages})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if before := slices.Concat(prompt, sampled); len(next) <= len(before) || !slices.Equal(next[:len(before)], before) {
+					t.Fatalf("the next prompt %v does not extend %v", next, before)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tokenizer turns text into token ids and back, exactly as the model that is trained was taught
+// to. It knows nothing of conversations (that is the renderer's), and it fails closed: a model whose
+// tokenizer is not certain has none, since ids that are nearly right train a model on other text.
+package tokenizer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tokenizer turns text into ids and back. It is safe for concurrent use.
+type Tokenizer interface {
+	// Encode gives the ids of ordinary text. Names of special tokens in it are text like any other, so
+	// that nobody who writes a prompt can end a turn within it.
+	Encode(text string) []int32
+	// Decode gives the text of ids; special tokens stand in it by their names. Bytes that are no UTF-8
+	// become U+FFFD, one for each maximal invalid part. An id that the vocabulary lacks is an error.
+	Decode(ids []int32) (string, error)
+	// Special gives the id of a special token by its name.
+	Special(name string) (id int32, ok bool)
+}
+
+// models is the tokenizer of each known model, by the model's name at the endpoint.
+var models = map[string]func() Tokenizer{
+	"tinkersim/byte-136k": newByteLevel,
+}
+
+// UnknownModelError says that there is no tokenizer for a model.
+type UnknownModelError struct {
+	Model string
+	// Known are the models that have one, sorted.
+	Known []string
+}
+
+// Error implements error.
+func (e *UnknownModelError) Error() string {
+	return fmt.Sprintf("no tokenizer is known for model %q, only for %s", e.Model, strings.Join(e.Known, ", "))
+}
+
+// ForModel gives the tokenizer of a model. An error is an *UnknownModelError.
+func ForModel(name string) (Tokenizer, error) {
+	build, ok := models[name]
+	if !ok {
+		return nil, &UnknownModelError{Model: name, Known: slices.Sorted(maps.Keys(models))}
+	}
+	return build(), nil
+}
