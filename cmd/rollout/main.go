@@ -1,0 +1,97 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command rollout is a rollout worker: it plays groups of episodes that the run's learner leases to it.
+// Its command probe checks an environment instead, without a model.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	// Images hold nothing but the programs: the roots of trust come with them.
+	_ "golang.org/x/crypto/x509roots/fallback"
+)
+
+// Exit codes.
+const (
+	exitFailure     = 1
+	exitConfig      = 64
+	exitUnavailable = 75
+)
+
+// environ is what the program takes from its surroundings.
+type environ struct {
+	args           []string
+	getenv         func(string) string
+	stdout, stderr io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	code := run(ctx, environ{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// run runs the command that is asked for and gives the exit code.
+func run(ctx context.Context, env environ) int {
+	command := runWorker
+	if len(env.args) > 0 && env.args[0] == "probe" {
+		command, env.args = runProbe, env.args[1:]
+	}
+	err := command(ctx, env)
+	var exit *exitError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &exit):
+		fmt.Fprintln(env.stderr, "rollout:", exit)
+		return exit.code
+	default:
+		fmt.Fprintln(env.stderr, "rollout:", err)
+		return exitFailure
+	}
+}
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+// Error implements error.
+func (e *exitError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *exitError) Unwrap() error { return e.err }
+
+// configError says that starting the program again would not help.
+func configError(err error) error { return &exitError{code: exitConfig, err: err} }
+
+// newLogger logs JSON.
+func newLogger(output io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(output, &slog.HandlerOptions{Level: level}))
+}
+
+// parse parses flags; what is left over is an error.
+func parse(flags *flag.FlagSet, env environ) error {
+	flags.SetOutput(env.stderr)
+	if err := flags.Parse(env.args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return configError(err)
+	}
+	if flags.NArg() > 0 {
+		return configError(fmt.Errorf("unexpected argument %q", flags.Arg(0)))
+	}
+	return nil
+}

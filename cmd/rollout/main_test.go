@@ -1,0 +1,267 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// call runs the program with arguments and gives its exit code and output.
+func call(t *testing.T, env map[string]string, args ...string) (code int, stdout string) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	code = run(t.Context(), environ{args: args, getenv: func(name string) string { return env[name] }, stdout: &out, stderr: &errors})
+	t.Logf("rollout %s: exit code %d, %s", strings.Join(args, " "), code, errors.String())
+	return code, out.String()
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestProbe(t *testing.T) {
+	cases := map[string]struct {
+		definition string
+		code       int
+		want       runspec.ProbeResult
+	}{
+		"an environment that is well": {
+			definition: `{"dataset":{"arithmetic":{"maxOperand":99}},"reward":{"exactMatch":{}}}`,
+			want: runspec.ProbeResult{OK: true, CanaryReward: new(1.0),
+				Splits: []runspec.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}},
+		},
+		"one that cannot be built":       {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
+		"a definition that is not whole": {definition: `{"dataset":{"arithmetic":{"maxOperand":9}}}`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
+		"a setting that nobody knows":    {definition: `{"dataset":{"arithmetic":{"maxOperand":9,"minOperand":1}},"reward":{"exactMatch":{}}}`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
+		"a definition that is no JSON":   {definition: `dataset: arithmetic`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := filepath.Join(dir, "termination-log")
+			code, stdout := call(t, nil, "probe", "--definition", write(t, filepath.Join(dir, "definition.json"), tc.definition), "--termination-log", log)
+			message, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := runspec.DecodeProbeResult(string(message))
+			if err != nil {
+				t.Fatalf("the termination log: %v", err)
+			}
+			if code != tc.code || strings.TrimSpace(stdout) != string(message) || (got.Message != "") == got.OK {
+				t.Errorf("exit code %d, want %d; standard output %q", code, tc.code, stdout)
+			}
+			got.Message = ""
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProbeWithoutADefinition(t *testing.T) {
+	if code, _ := call(t, nil, "probe", "--definition", filepath.Join(t.TempDir(), "none")); code != 64 {
+		t.Errorf("exit code %d, want 64", code)
+	}
+}
+
+// pod is the files of a worker's pod.
+type pod struct{ dir, runFile, linkDir string }
+
+func newPod(t *testing.T, learner string, secrets link.Link) pod {
+	t.Helper()
+	p := pod{dir: t.TempDir()}
+	p.linkDir = p.dir
+	write(t, filepath.Join(p.dir, link.TokenKey), secrets.Token)
+	write(t, filepath.Join(p.dir, link.CertificateKey), string(secrets.Certificate))
+	encoded, err := runspec.Encode(runFile(t, learner))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.runFile = write(t, filepath.Join(p.dir, runspec.FileName), string(encoded))
+	return p
+}
+
+func runFile(t *testing.T, learner string) runspec.File {
+	t.Helper()
+	file := runspec.File{
+		Version: runspec.FormatVersion, Run: runspec.Run{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
+		LearnerAddress: learner,
+		Fixed: runspec.Fixed{
+			Model: runspec.Model{Name: "tinkersim/byte-136k", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
+			InitFrom: &runspec.InitFrom{Checkpoint: "tinker://run/sampler_weights/a"},
+		},
+		Evaluation: &runspec.Evaluation{After: true, Environments: []runspec.Environment{{
+			Name: "arithmetic", Digest: strings.Repeat("0", 64), GroupSize: 1, MinMembers: 1, PassAt: []int{1},
+			Definition: runspec.Definition{Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 9}}, Reward: &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}}},
+			Splits:     []runspec.Split{{Name: "test", Tasks: 1}},
+			Sampling:   runspec.Sampling{MaxTokens: 1, Temperature: 1, TopP: 1, TopK: -1},
+			Reward:     runspec.Reward{Reduction: "Sum"},
+		}}},
+	}
+	digest, err := runspec.SpecDigest(file.Fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.SpecDigest = digest
+	return file
+}
+
+func TestWorkerConfiguration(t *testing.T) {
+	secrets, err := link.Derive(make([]byte, 32), "uid-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"TINKER_API_KEY": "tml-test", "POD_NAME": "worker-0"}
+	p := newPod(t, "127.0.0.1:1", secrets)
+	cases := map[string]struct {
+		env  map[string]string
+		args []string
+	}{
+		"no key":               {env: map[string]string{"POD_NAME": "worker-0"}},
+		"no name":              {env: map[string]string{"TINKER_API_KEY": "tml-test"}},
+		"no run file":          {env: env, args: []string{"--run-file", filepath.Join(p.dir, "none")}},
+		"no link":              {env: env, args: []string{"--run-file", p.runFile, "--link-dir", filepath.Join(p.dir, "none")}},
+		"a run file of no run": {env: env, args: []string{"--run-file", write(t, filepath.Join(p.dir, "empty.json"), "{}")}},
+		"a flag of nobody":     {env: env, args: []string{"--nobody"}},
+		"an argument too many": {env: env, args: []string{"run"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if code, _ := call(t, tc.env, tc.args...); code != 64 {
+				t.Errorf("exit code %d, want 64", code)
+			}
+		})
+	}
+}
+
+// greeter is a learner that has nothing to be played.
+type greeter struct {
+	play     runspec.Play
+	greeted  chan string
+	released chan []rl.Key
+}
+
+func (g *greeter) Hello(_ context.Context, worker string, _ exchange.HelloRequest) (exchange.HelloReply, error) {
+	play, err := json.Marshal(g.play)
+	select {
+	case g.greeted <- worker:
+	default:
+	}
+	return exchange.HelloReply{Play: play}, err
+}
+
+func (g *greeter) Acquire(ctx context.Context, _ string, _ int) ([]exchange.Lease, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (g *greeter) Renew(string, exchange.Renewal) exchange.Directive { return exchange.Directive{} }
+func (g *greeter) Direct(string) exchange.Directive                  { return exchange.Directive{} }
+func (g *greeter) Submit(string, rl.Group) exchange.SubmitReply      { return exchange.SubmitReply{} }
+func (g *greeter) Release(string, []rl.Key, string)                  {}
+
+// serve starts a learner and gives its address.
+func serve(t *testing.T, g *greeter, secrets link.Link) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := exchange.NewServer(exchange.ServerConfig{
+		Epoch: exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1}, Link: secrets, Handler: g,
+		Fenced: func(int32) {}, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Drain: 10 * time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+func TestWorkerRunsUntilItIsTold(t *testing.T) {
+	cases := map[string]struct {
+		model string
+		code  int
+	}{
+		"a model that it knows":    {model: "tinkersim/byte-136k", code: 75},
+		"a model that nobody does": {model: "nobody/nothing", code: 64},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			secrets, err := link.Derive(make([]byte, 32), "uid-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := &greeter{play: runspec.Play{Model: runspec.Model{Name: tc.model}}, greeted: make(chan string, 1)}
+			p := newPod(t, serve(t, g, secrets), secrets)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			code := make(chan int, 1)
+			go func() {
+				getenv := func(name string) string {
+					return map[string]string{"TINKER_API_KEY": "tml-test", "POD_NAME": "worker-7"}[name]
+				}
+				var output bytes.Buffer
+				code <- run(ctx, environ{getenv: getenv, stdout: &output, stderr: &output, args: []string{
+					"--run-file", p.runFile, "--link-dir", p.linkDir, "--spill-dir", filepath.Join(p.dir, "spill"), "--health-listen", "127.0.0.1:0"}})
+			}()
+			if worker := <-g.greeted; worker != "worker-7" {
+				t.Errorf("worker %q said hello", worker)
+			}
+			if tc.code == exitUnavailable {
+				cancel()
+			}
+			if got := <-code; got != tc.code {
+				t.Errorf("exit code %d, want %d", got, tc.code)
+			}
+		})
+	}
+}
+
+func TestHealth(t *testing.T) {
+	ready := false
+	handler := healthHandler(func() bool { return ready })
+	status := func(path string) int {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+		return recorder.Code
+	}
+	before := []int{status("/healthz"), status("/readyz")}
+	ready = true
+	after := []int{status("/healthz"), status("/readyz"), status("/")}
+	if diff := cmp.Diff([][]int{{200, 503}, {200, 200, 404}}, [][]int{before, after}); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+}

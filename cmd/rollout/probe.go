@@ -1,0 +1,62 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/tinker-operator/tinker-operator/internal/rollout/probe"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// runProbe checks the environment of a definition and leaves the result in the termination log, and on
+// standard output. It exits with 64 when the definition is wrong, and with 75 when the environment does
+// not answer as it should and may do so later.
+func runProbe(ctx context.Context, env environ) error {
+	flags := flag.NewFlagSet("rollout probe", flag.ContinueOnError)
+	definition := flags.String("definition", "/etc/tinker-operator/definition/"+runspec.DefinitionName, "`file` with the environment's definition")
+	terminationLog := flags.String("termination-log", "", "`file` that the result is written to, besides standard output")
+	if err := parse(flags, env); err != nil {
+		return err
+	}
+	result, final := probeFile(ctx, *definition)
+	encoded, err := runspec.EncodeProbeResult(result)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(env.stdout, string(encoded)); err != nil {
+		return err
+	}
+	if *terminationLog != "" {
+		if err := os.WriteFile(*terminationLog, encoded, 0o644); err != nil {
+			return fmt.Errorf("writing the result: %w", err)
+		}
+	}
+	problem := errors.New(result.Reason + ": " + result.Message)
+	switch {
+	case result.OK:
+		return nil
+	case final:
+		return configError(problem)
+	default:
+		return &exitError{code: exitUnavailable, err: problem}
+	}
+}
+
+// probeFile reads a definition and checks its environment.
+func probeFile(ctx context.Context, name string) (result runspec.ProbeResult, final bool) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return runspec.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
+	}
+	definition, err := runspec.DecodeDefinition(data)
+	if err != nil {
+		return runspec.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
+	}
+	return probe.Probe(ctx, definition)
+}

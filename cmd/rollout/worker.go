@@ -1,0 +1,148 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/version"
+)
+
+// options of a worker, as flags and the environment give them.
+type options struct {
+	runFile, linkDir, spillDir string
+	healthListen               string
+	memoryBytes, spillBytes    int64
+	grace                      time.Duration
+	level                      slog.Level
+	apiKey, worker             string
+}
+
+func parseWorker(env environ) (options, error) {
+	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME")}
+	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
+	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.FileName, "`file` that says which run this is")
+	flags.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "`folder` with the run's token and certificate")
+	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
+	flags.StringVar(&o.healthListen, "health-listen", ":8081", "`address` of /healthz and /readyz; empty for none")
+	flags.Int64Var(&o.memoryBytes, "memory-bytes", 16<<20, "finished groups that are held in memory, in `bytes`")
+	flags.Int64Var(&o.spillBytes, "spill-bytes", 1<<30, "finished groups that are held in files, in `bytes`")
+	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long finished groups are offered after SIGTERM")
+	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` that is logged")
+	if err := parse(flags, env); err != nil {
+		return options{}, err
+	}
+	if o.apiKey == "" {
+		return options{}, configError(errors.New("TINKER_API_KEY is not set"))
+	}
+	if o.worker == "" {
+		return options{}, configError(errors.New("POD_NAME is not set"))
+	}
+	return o, nil
+}
+
+// runWorker plays groups until ctx ends.
+func runWorker(ctx context.Context, env environ) error {
+	o, err := parseWorker(env)
+	if err != nil {
+		return err
+	}
+	logger := newLogger(env.stderr, o.level)
+	parts, err := build(o, logger)
+	if err != nil {
+		return err
+	}
+	health, err := serveHealth(o.healthListen, parts.worker.Ready)
+	if err != nil {
+		return err
+	}
+	logger.Info("working", "worker", o.worker, "version", version.String(), "spilled", parts.held.Len())
+	err = errors.Join(parts.worker.Run(ctx), parts.client.Close(), health.Close())
+	var unplayable *rollout.PlayError
+	if errors.As(err, &unplayable) || exchange.IsFinal(err) {
+		return configError(err)
+	}
+	if err != nil {
+		return err
+	}
+	logger.Info("ended", "held", parts.held.Len())
+	return errStopped
+}
+
+// errStopped ends a worker that was told to stop. It is no success: an Indexed Job never replaces an
+// index whose pod exited 0, and the run would be a worker short for good.
+var errStopped = &exitError{code: exitUnavailable, err: errors.New("stopped")}
+
+// parts of a worker.
+type parts struct {
+	client *exchange.Client
+	held   *held.Store
+	worker *rollout.Worker
+}
+
+// build reads the run file and the link and puts the worker together. It calls nobody.
+func build(o options, logger *slog.Logger) (parts, error) {
+	data, err := os.ReadFile(o.runFile)
+	if err != nil {
+		return parts{}, configError(err)
+	}
+	file, err := runspec.Decode(data)
+	if err != nil {
+		return parts{}, configError(err)
+	}
+	secrets, err := readLink(o.linkDir)
+	if err != nil {
+		return parts{}, configError(err)
+	}
+	client, err := exchange.NewClient(exchange.ClientConfig{
+		Address: file.LearnerAddress, Link: secrets, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
+		Worker: o.worker, Logger: logger,
+	})
+	if err != nil {
+		return parts{}, configError(err)
+	}
+	pressure := &rollout.Pressure{}
+	endpoint, err := tinker.NewClient(tinker.Config{
+		BaseURL: file.Fixed.BaseURL, APIKey: o.apiKey, UserAgent: version.UserAgent("tinker-operator-rollout"),
+		Logger: logger, Observe: pressure.Observe,
+	})
+	if err != nil {
+		return parts{}, configError(err)
+	}
+	store, err := held.Open(held.Config{Dir: o.spillDir, MemoryBytes: o.memoryBytes, DiskBytes: o.spillBytes, Logger: logger})
+	if err != nil {
+		return parts{}, err
+	}
+	worker := rollout.New(rollout.Config{
+		Learner: client, Endpoint: endpoint, Held: store, Pressure: pressure, Grace: o.grace, Logger: logger,
+	})
+	return parts{client: client, held: store, worker: worker}, nil
+}
+
+// readLink reads what a worker is given of the link: token and certificate.
+func readLink(dir string) (link.Link, error) {
+	token, err := os.ReadFile(filepath.Join(dir, link.TokenKey))
+	if err != nil {
+		return link.Link{}, fmt.Errorf("reading the link: %w", err)
+	}
+	certificate, err := os.ReadFile(filepath.Join(dir, link.CertificateKey))
+	if err != nil {
+		return link.Link{}, fmt.Errorf("reading the link: %w", err)
+	}
+	return link.Link{Token: strings.TrimSpace(string(token)), Certificate: certificate}, nil
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package catalog knows every kind of environment there is and builds the one that a definition describes.
+// A new kind is added here and nowhere else above internal/environment.
+package catalog
+
+import (
+	"errors"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// DefinitionError says that a definition describes no environment; it will not do so later.
+type DefinitionError struct{ Err error }
+
+// Error implements error.
+func (e *DefinitionError) Error() string { return "building environment: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *DefinitionError) Unwrap() error { return e.Err }
+
+// New builds the environment of a definition. An error is a *DefinitionError.
+func New(definition runspec.Definition) (environment.Environment, error) {
+	if err := definition.Validate(); err != nil {
+		return nil, &DefinitionError{Err: err}
+	}
+	rows, err := newDataset(*definition.Dataset)
+	if err != nil {
+		return nil, &DefinitionError{Err: err}
+	}
+	verifier, err := newVerifier(*definition.Reward)
+	if err != nil {
+		return nil, &DefinitionError{Err: err}
+	}
+	return singleturn.New(rows, verifier), nil
+}
+
+func newDataset(definition runspec.Dataset) (dataset.Dataset, error) {
+	if definition.Arithmetic == nil {
+		return nil, errors.New("dataset must be arithmetic")
+	}
+	return dataset.NewArithmetic(definition.Arithmetic.MaxOperand)
+}
+
+func newVerifier(definition runspec.RewardRule) (verify.Verifier, error) {
+	if definition.ExactMatch == nil {
+		return nil, errors.New("reward must be exactMatch")
+	}
+	return verify.ExactMatch{}, nil
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+func arithmetic(maxOperand int) runspec.Definition {
+	return runspec.Definition{
+		Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: maxOperand}},
+		Reward:  &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}},
+	}
+}
+
+func TestNew(t *testing.T) {
+	env, err := New(arithmetic(9))
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	got, err := env.Splits(t.Context())
+	if err != nil {
+		t.Fatalf("Splits: %v", err)
+	}
+	want := []environment.Split{{Name: "test", Tasks: 21}, {Name: "train", Tasks: 79}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Splits (-want +got):\n%s", diff)
+	}
+}
+
+func TestNewRefusesWhatDescribesNoEnvironment(t *testing.T) {
+	whole := arithmetic(9)
+	cases := map[string]runspec.Definition{
+		"nothing":                {},
+		"no data set":            {Reward: whole.Reward},
+		"a data set of no kind":  {Dataset: &runspec.Dataset{}, Reward: whole.Reward},
+		"no reward":              {Dataset: whole.Dataset},
+		"a reward of no kind":    {Dataset: whole.Dataset, Reward: &runspec.RewardRule{}},
+		"operands that are many": arithmetic(10000),
+		"no operands":            arithmetic(0),
+	}
+	for name, definition := range cases {
+		t.Run(name, func(t *testing.T) {
+			env, err := New(definition)
+			var wrong *DefinitionError
+			if !errors.As(err, &wrong) {
+				t.Errorf("New = %v, %v, want a *DefinitionError", env, err)
+			}
+		})
+	}
+}

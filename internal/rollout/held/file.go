@@ -1,0 +1,141 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package held
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// A file is the magic, the SHA-256 of the message, and the message. It is renamed into place when it is
+// whole; what has another ending was never finished. Files need not survive the node: the folder does not.
+const (
+	magic   = "tinker-operator group 1\n"
+	ending  = ".group"
+	partial = ".part"
+)
+
+// errDamaged says that a file is not as it was written.
+var errDamaged = errors.New("the file is damaged")
+
+// path of a group's file. The key has no name that is fit for a file, so its digest stands for it.
+func path(dir string, key rl.Key) string {
+	digest := sha256.Sum256(fmt.Appendf(nil, "%d %d %s %s", key.Kind, key.Slot, key.Lineage, key.Plan))
+	return filepath.Join(dir, fmt.Sprintf("%s-%d-%s%s", key.Kind, key.Slot, hex.EncodeToString(digest[:8]), ending))
+}
+
+func write(dir string, key rl.Key, encoded []byte) (err error) {
+	temporary, err := os.CreateTemp(dir, "*"+partial)
+	if err != nil {
+		return fmt.Errorf("spilling group of slot %d: %w", key.Slot, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("spilling group of slot %d: %w", key.Slot, err), os.Remove(temporary.Name()))
+		}
+	}()
+	sum := sha256.Sum256(encoded)
+	for _, part := range [][]byte{[]byte(magic), sum[:], encoded} {
+		if _, err := temporary.Write(part); err != nil {
+			return errors.Join(err, temporary.Close())
+		}
+	}
+	if err := temporary.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path(dir, key))
+}
+
+func read(name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	rest, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok || len(rest) < sha256.Size {
+		return nil, errDamaged
+	}
+	if sum := sha256.Sum256(rest[sha256.Size:]); !bytes.Equal(sum[:], rest[:sha256.Size]) {
+		return nil, errDamaged
+	}
+	return rest[sha256.Size:], nil
+}
+
+func remove(dir string, key rl.Key) error {
+	if err := os.Remove(path(dir, key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing spilled group of slot %d: %w", key.Slot, err)
+	}
+	return nil
+}
+
+// decode gives the group, from memory or from its file.
+func (e *entry) decode(dir string) (rl.Group, error) {
+	encoded := e.encoded
+	if encoded == nil {
+		var err error
+		if encoded, err = read(path(dir, e.Key)); err != nil {
+			return rl.Group{}, err
+		}
+	}
+	return exchange.DecodeGroup(encoded)
+}
+
+// load reads the files of a folder, which is made if it is not there. Files of ours that cannot be used are
+// removed.
+func load(dir string, logger *slog.Logger) ([]*entry, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making spill folder: %w", err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading spill folder: %w", err)
+	}
+	var found []*entry
+	for _, file := range files {
+		if extension := filepath.Ext(file.Name()); extension != ending && extension != partial {
+			continue
+		}
+		name := filepath.Join(dir, file.Name())
+		e, err := loadFile(dir, name)
+		if err == nil {
+			found = append(found, e)
+			continue
+		}
+		logger.Warn("dropping a spilled group that cannot be used", "file", file.Name(), "error", err)
+		if err := os.Remove(name); err != nil {
+			return nil, fmt.Errorf("removing damaged spill file: %w", err)
+		}
+	}
+	return found, nil
+}
+
+func loadFile(dir, name string) (*entry, error) {
+	if filepath.Ext(name) != ending {
+		return nil, errors.New("the file was never finished")
+	}
+	encoded, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	group, err := exchange.DecodeGroup(encoded)
+	if err != nil {
+		return nil, err
+	}
+	if path(dir, group.Key) != name {
+		return nil, errDamaged
+	}
+	return &entry{Held: exchange.Held{
+		Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: int64(len(encoded)),
+	}}, nil
+}

@@ -1,0 +1,284 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package held keeps what was paid for: finished groups and tombstones, until the learner's saved state
+// covers them. It neither plays nor submits.
+//
+// Groups are kept in memory up to a bound, and beyond it in files, so that a container that is started
+// again in the same pod finds them. When both are full something is given up, and bought again should the
+// learner die before it has saved a state: first what the learner has in memory, then what can wait
+// longest, the highest slot first. The group that is needed most is never given up, nor one that was not
+// yet offered to a learner.
+package held
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// Config bounds a Store.
+type Config struct {
+	// Dir takes the files; empty for memory alone.
+	Dir string
+	// MemoryBytes and DiskBytes bound the groups, in bytes of their messages.
+	MemoryBytes, DiskBytes int64
+	Logger                 *slog.Logger
+}
+
+// Store keeps groups. It is safe for concurrent use.
+type Store struct {
+	config Config
+
+	mu      sync.Mutex
+	entries map[rl.Key]*entry
+	memory  int64
+	disk    int64
+	// broken says that the disk takes nothing more.
+	broken bool
+}
+
+// entry is one group, in memory or in a file.
+type entry struct {
+	exchange.Held
+	// encoded is nil when the group is in a file.
+	encoded []byte
+	// fresh says that it has not been offered to a learner yet: it is not given up before.
+	fresh bool
+	// taken says that the learner has it in memory.
+	taken bool
+}
+
+// Open makes a store and reads what an earlier process left in the folder. A file that is damaged is
+// removed: its group counts as lost.
+func Open(config Config) (*Store, error) {
+	s := &Store{config: config, entries: map[rl.Key]*entry{}}
+	if config.Dir == "" {
+		s.config.DiskBytes = 0
+		return s, nil
+	}
+	found, err := load(config.Dir, config.Logger)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range found {
+		s.entries[e.Key] = e
+		s.disk += e.Bytes
+	}
+	return s, nil
+}
+
+// Add keeps a group, in place of one with the same key, until it was offered to a learner at least. An error
+// means that the group is not valid; then nothing has changed.
+func (s *Store) Add(group rl.Group) error {
+	encoded, err := exchange.EncodeGroup(group)
+	if err != nil {
+		return fmt.Errorf("holding group: %w", err)
+	}
+	e := &entry{encoded: encoded, fresh: true, Held: exchange.Held{
+		Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: int64(len(encoded)),
+	}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(group.Key)
+	s.entries[group.Key] = e
+	s.memory += e.Bytes
+	for s.memory > s.config.MemoryBytes && s.spillOne(s.byNeed()) {
+	}
+	return nil
+}
+
+// Group gives a held group; ok is false when there is none under the key. A file that cannot be read is an
+// error, and the group is lost.
+func (s *Store) Group(key rl.Key) (group rl.Group, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries[key]
+	if !ok {
+		return rl.Group{}, false, nil
+	}
+	group, err = e.decode(s.config.Dir)
+	if err != nil {
+		s.drop(key)
+		return rl.Group{}, false, fmt.Errorf("reading held group of slot %d: %w", key.Slot, err)
+	}
+	return group, true, nil
+}
+
+// List gives what is held: training before evaluation, by slot.
+func (s *Store) List() []exchange.Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]exchange.Held, 0, len(s.entries))
+	for _, e := range s.byNeed() {
+		list = append(list, e.Held)
+	}
+	slices.SortFunc(list, func(a, b exchange.Held) int { return compareKeys(a.Key, b.Key) })
+	return list
+}
+
+// Lookup says what is held under a key.
+func (s *Store) Lookup(key rl.Key) (exchange.Held, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries[key]
+	if !ok {
+		return exchange.Held{}, false
+	}
+	return e.Held, true
+}
+
+// Len is how many groups are held.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.entries)
+}
+
+// Offered notes that the group was submitted, or that the learner did not answer; taken, that the learner
+// has it in memory now. It is held on all the same, unless there is no room: it gives the keys of the groups
+// that were given up.
+func (s *Store) Offered(key rl.Key, taken bool) (givenUp []rl.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.entries[key]; ok {
+		e.fresh, e.taken = false, taken
+	}
+	return s.makeRoom()
+}
+
+// Untake notes that there is a new learner, which has nothing in memory.
+func (s *Store) Untake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		e.taken = false
+	}
+}
+
+// Cover lets go of training groups of slots below the index and of the groups of the evaluations.
+func (s *Store) Cover(index int64, evaluations []exchange.Evaluation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.entries {
+		switch {
+		case key.Kind == rl.Train && key.Slot < index:
+			s.drop(key)
+		case key.Kind == rl.Evaluate && slices.Contains(evaluations, exchange.Evaluation{Plan: key.Plan, Lineage: key.Lineage}):
+			s.drop(key)
+		}
+	}
+}
+
+// Flush writes everything to files, for the next process in the pod. Bounds do not hold it back.
+func (s *Store) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Dir == "" {
+		return nil
+	}
+	for _, e := range s.byNeed() {
+		if err := s.spill(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRoom spills the groups that are needed least, and gives up where nothing more can be spilled, until
+// the bounds hold. Where a fresh group is the next to go it waits until that was offered: soon the learner
+// may have it.
+func (s *Store) makeRoom() (givenUp []rl.Key) {
+	for s.memory > s.config.MemoryBytes {
+		order := s.byNeed()
+		if s.spillOne(order) {
+			continue
+		}
+		last := len(order) - 1
+		for last > 0 && s.broken && order[last].encoded == nil {
+			last--
+		}
+		if last <= 0 || order[last].fresh {
+			return givenUp
+		}
+		givenUp = append(givenUp, order[last].Key)
+		s.drop(order[last].Key)
+	}
+	return givenUp
+}
+
+// spillOne spills the group that is needed least of those in memory that fit. It gives false when there is
+// none, or when the disk fails.
+func (s *Store) spillOne(order []*entry) bool {
+	for _, e := range slices.Backward(order) {
+		if e.encoded == nil || s.disk+e.Bytes > s.config.DiskBytes {
+			continue
+		}
+		err := s.spill(e)
+		if s.broken = err != nil; s.broken {
+			s.config.Logger.Error("spilling a group", "slot", e.Key.Slot, "error", err)
+		}
+		return !s.broken
+	}
+	return false
+}
+
+// spill moves a group from memory into a file.
+func (s *Store) spill(e *entry) error {
+	if e.encoded == nil {
+		return nil
+	}
+	if err := write(s.config.Dir, e.Key, e.encoded); err != nil {
+		return err
+	}
+	e.encoded = nil
+	s.memory -= e.Bytes
+	s.disk += e.Bytes
+	return nil
+}
+
+// drop lets go of a group.
+func (s *Store) drop(key rl.Key) {
+	e, ok := s.entries[key]
+	if !ok {
+		return
+	}
+	delete(s.entries, key)
+	if e.encoded != nil {
+		s.memory -= e.Bytes
+		return
+	}
+	s.disk -= e.Bytes
+	if err := remove(s.config.Dir, key); err != nil {
+		s.config.Logger.Error("removing a spilled group", "slot", key.Slot, "error", err)
+	}
+}
+
+// byNeed lists the entries, what is needed most first.
+func (s *Store) byNeed() []*entry {
+	return slices.SortedFunc(maps.Values(s.entries), func(a, b *entry) int {
+		if a.taken != b.taken {
+			if a.taken {
+				return 1
+			}
+			return -1
+		}
+		return compareKeys(a.Key, b.Key)
+	})
+}
+
+// compareKeys orders training before evaluation, then by slot.
+func compareKeys(a, b rl.Key) int {
+	return cmp.Or(
+		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Slot, b.Slot),
+		cmp.Compare(a.Plan, b.Plan),
+		slices.Compare(a.Lineage[:], b.Lineage[:]),
+	)
+}

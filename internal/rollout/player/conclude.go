@@ -1,0 +1,60 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package player
+
+import (
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// conclude makes a group of its members. reasons say why members are not usable.
+func conclude(game Game, members []rl.Member, reasons []string) rl.Group {
+	group := rl.Group{Key: game.Key, Environment: game.Settings.Name, Members: members}
+	outcome, reason := judge(game, members, reasons)
+	if outcome == rl.Usable {
+		return group
+	}
+	return group.Tombstone(outcome, reason)
+}
+
+// judge says what a group with these members is. A group that lacks members for one cause alone has that
+// cause for its outcome, BelowFloor otherwise.
+func judge(game Game, members []rl.Member, reasons []string) (rl.Outcome, string) {
+	usable, cause, first := 0, rl.Usable, -1
+	for i, m := range members {
+		switch {
+		case m.Outcome == rl.Usable:
+			usable++
+			continue
+		case first < 0:
+			cause, first = m.Outcome, i
+		case m.Outcome != cause:
+			cause = rl.BelowFloor
+		}
+	}
+	if usable < game.MinMembers && first >= 0 {
+		return cause, fmt.Sprintf("%d of %d members are usable, %d are needed; member %d: %s",
+			usable, len(members), game.MinMembers, members[first].Index, reasons[first])
+	}
+	if game.DropConstant && isConstant(members) {
+		return rl.Constant, fmt.Sprintf("all %d usable members have the same reward", usable)
+	}
+	return rl.Usable, ""
+}
+
+// isConstant says whether all usable members have the same reward.
+func isConstant(members []rl.Member) bool {
+	first := -1
+	for i, m := range members {
+		switch {
+		case m.Outcome != rl.Usable:
+		case first < 0:
+			first = i
+		case m.Reward != members[first].Reward:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,242 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package player
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// How an episode's last turn ended, or which limit ended the episode.
+const (
+	stopStop             = "stop"
+	stopLength           = "length"
+	stopMalformed        = "malformed"
+	stopTurns            = "turns"
+	stopToolCalls        = "tool_calls"
+	stopPromptTokens     = "prompt_tokens"
+	stopTrajectoryTokens = "trajectory_tokens"
+	stopEpisodeSeconds   = "episode_seconds"
+)
+
+// errDeadline ends the sampling of an episode that takes too long.
+var errDeadline = errors.New("the episode has taken as long as it may")
+
+// episode is one try of one member.
+type episode struct {
+	player      *Player
+	game        *Game
+	member, try int
+
+	running       environment.Episode
+	conversations map[string]*conversation
+	// order in which conversations began.
+	order []*conversation
+	// turns are rounds of requests, requests their sum.
+	turns, requests, toolCalls  int
+	promptTokens, sampledTokens int64
+	rewards                     []float64
+	parts, metrics              map[string]float64
+	stop                        string
+	// timed is the context of sampling once the clock of the episode runs.
+	timed context.Context
+}
+
+// play begins the episode, plays it to its end or to a limit, and closes it.
+func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
+	task := environment.Task{Split: e.game.Split, Index: e.game.Task,
+		Seed: rl.EpisodeSeed(e.game.Seed, e.game.Key.Kind, e.game.Key.Slot, e.member, e.try)}
+	running, err := e.player.Environment.Start(ctx, task)
+	if err != nil {
+		return rl.Member{}, "", faultOr(ctx, err)
+	}
+	e.running = running
+	defer running.Close()
+	prompts, err := running.Prompts(ctx)
+	if err != nil {
+		return rl.Member{}, "", faultOr(ctx, err)
+	}
+	limit, err := e.rounds(ctx, prompts)
+	if err != nil {
+		return rl.Member{}, "", err
+	}
+	return e.result(ctx, limit)
+}
+
+// rounds samples and steps until the episode is done, or gives the limit that ends it.
+func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (limit string, err error) {
+	stopClock := func() {}
+	defer func() { stopClock() }()
+	for {
+		requests, limit, err := e.requestsFor(prompts)
+		if limit != "" || err != nil {
+			return limit, err
+		}
+		if e.timed == nil {
+			e.timed, stopClock = e.startClock(ctx)
+		}
+		turn, err := e.round(ctx, prompts, requests)
+		if errors.Is(err, errDeadline) {
+			return stopEpisodeSeconds, nil
+		}
+		if err != nil || turn.Done {
+			return "", err
+		}
+		prompts = turn.Prompts
+	}
+}
+
+// round samples replies, has the environment step on them and takes in what that gives. It is errDeadline
+// when there was no time for it.
+func (e *episode) round(ctx context.Context, prompts []environment.Prompt, requests []Request) (environment.Turn, error) {
+	replies, err := e.sample(prompts, requests)
+	if e.isLate() {
+		return environment.Turn{}, errDeadline
+	}
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	turn, err := e.running.Step(e.timed, replies)
+	if err != nil && e.isLate() {
+		return environment.Turn{}, errDeadline
+	}
+	if err != nil {
+		return environment.Turn{}, faultOr(ctx, err)
+	}
+	return turn, e.take(turn)
+}
+
+// isLate says whether the episode has taken as long as it may.
+func (e *episode) isLate() bool { return errors.Is(context.Cause(e.timed), errDeadline) }
+
+// startClock bounds the episode from its first request on.
+func (e *episode) startClock(ctx context.Context) (timed context.Context, stop func()) {
+	seconds := e.game.Settings.Limits.EpisodeSeconds
+	if seconds == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, time.Duration(seconds)*time.Second, errDeadline)
+}
+
+// requestsFor renders prompts into requests, or names the limit that forbids one of them.
+func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request, limit string, err error) {
+	limits := e.game.Settings.Limits
+	switch {
+	case len(prompts) == 0:
+		err := errors.New("the environment neither asks nor is done")
+		return nil, "", &environment.Fault{Permanent: true, Err: err}
+	case limits.Turns > 0 && e.turns >= limits.Turns:
+		return nil, stopTurns, nil
+	case limits.ToolCalls > 0 && e.toolCalls >= limits.ToolCalls:
+		return nil, stopToolCalls, nil
+	}
+	requests = make([]Request, len(prompts))
+	for i, prompt := range prompts {
+		requests[i], limit, err = e.request(prompt, i)
+		if limit != "" || err != nil {
+			return nil, limit, err
+		}
+	}
+	return requests, "", nil
+}
+
+// request renders one prompt, the i-th of its round.
+func (e *episode) request(prompt environment.Prompt, i int) (request Request, limit string, err error) {
+	c := e.conversation(prompt)
+	ids, err := e.player.Renderer.Prompt(c.render(prompt))
+	if err != nil {
+		return Request{}, "", &environment.Fault{Permanent: true, Err: err}
+	}
+	settings := e.game.Settings
+	if settings.Limits.PromptTokens > 0 && len(c.replies) == 0 && len(ids) > settings.Limits.PromptTokens {
+		return Request{}, stopPromptTokens, nil
+	}
+	request = Request{Member: e.member, Request: e.requests + i, Try: e.try, Prompt: ids, Sampling: settings.Sampling}
+	if most := settings.Limits.TrajectoryTokens; most > 0 {
+		if len(ids) >= most {
+			return Request{}, stopTrajectoryTokens, nil
+		}
+		request.Sampling.MaxTokens = min(request.Sampling.MaxTokens, most-len(ids))
+	}
+	request.Stop = e.player.Renderer.Stop()
+	if len(settings.Sampling.Stop) > 0 {
+		request.Stop.Tokens, request.Stop.Strings = nil, settings.Sampling.Stop
+	}
+	return request, "", nil
+}
+
+func (e *episode) conversation(prompt environment.Prompt) *conversation {
+	c, ok := e.conversations[prompt.Conversation]
+	if !ok {
+		c = &conversation{role: prompt.Role}
+		e.conversations[prompt.Conversation] = c
+		e.order = append(e.order, c)
+	}
+	return c
+}
+
+// sample asks for all replies of a round at the same time.
+func (e *episode) sample(prompts []environment.Prompt, requests []Request) ([]environment.Reply, error) {
+	samples := make([]Sample, len(requests))
+	together, ctx := errgroup.WithContext(e.timed)
+	for i, request := range requests {
+		together.Go(func() error {
+			var err error
+			samples[i], err = e.player.Policy.Sample(ctx, request)
+			if err == nil {
+				e.pay(request, samples[i])
+			}
+			return err
+		})
+	}
+	if err := together.Wait(); err != nil {
+		return nil, err
+	}
+	replies := make([]environment.Reply, len(requests))
+	for i, request := range requests {
+		var err error
+		if replies[i], err = e.record(prompts[i], request, samples[i]); err != nil {
+			return nil, err
+		}
+	}
+	e.turns++
+	e.requests += len(requests)
+	return replies, nil
+}
+
+// pay counts what a reply has cost, whatever becomes of it.
+func (e *episode) pay(request Request, sample Sample) {
+	e.player.Progress.PromptTokens.Add(int64(len(request.Prompt)))
+	e.player.Progress.SampledTokens.Add(int64(len(sample.Tokens)))
+}
+
+// record adds a reply to its conversation and to the segments to train on.
+func (e *episode) record(prompt environment.Prompt, request Request, sample Sample) (environment.Reply, error) {
+	out, err := answer(e.player.Renderer, prompt, request, sample)
+	if err != nil {
+		return environment.Reply{}, &RefusedError{Err: err}
+	}
+	c := e.conversation(prompt)
+	c.replies = append(c.replies, reply{message: out.Message, sampled: sample.Tokens})
+	if err := c.add(request, sample); err != nil {
+		return environment.Reply{}, &RefusedError{Err: err}
+	}
+	e.promptTokens += int64(len(request.Prompt))
+	e.sampledTokens += int64(len(sample.Tokens))
+	switch {
+	case out.Truncated:
+		e.stop = stopLength
+	case out.Malformed != "":
+		e.stop = stopMalformed
+	default:
+		e.stop = stopStop
+	}
+	return out, nil
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package player
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// take adds what a turn gave. A number that is none is the environment's fault.
+func (e *episode) take(turn environment.Turn) error {
+	for _, r := range turn.Rewards {
+		e.rewards = append(e.rewards, r.Value)
+		for name, value := range r.Parts {
+			e.parts = put(e.parts, name, e.parts[name]+value)
+		}
+	}
+	for name, value := range turn.Metrics {
+		e.metrics = put(e.metrics, name, value)
+	}
+	e.toolCalls += turn.ToolCalls
+	if bad := slices.ContainsFunc(e.rewards, isNone); bad || anyNone(e.parts) || anyNone(e.metrics) {
+		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is no number: %v, %v, %v", e.rewards, e.parts, e.metrics)}
+	}
+	return nil
+}
+
+// isNone says whether a number is none, or infinite.
+func isNone(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+func anyNone(numbers map[string]float64) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(numbers)), isNone)
+}
+
+func put(m map[string]float64, name string, value float64) map[string]float64 {
+	if m == nil {
+		m = map[string]float64{}
+	}
+	m[name] = value
+	return m
+}
+
+// result is the member that the episode makes, and why it is not usable if it is not. limit names the one
+// that ended the episode; empty when it ended by itself.
+func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, error) {
+	limited := limit != ""
+	if limited {
+		e.stop = limit
+	}
+	if limited && e.game.Settings.Limits.OnLimit != onLimitExclude {
+		turn, err := e.running.Finish(ctx)
+		if err != nil {
+			return rl.Member{}, "", faultOr(ctx, err)
+		}
+		if err := e.take(turn); err != nil {
+			return rl.Member{}, "", err
+		}
+	}
+	m := rl.Member{StopReason: e.stop, Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
+		Parts: e.parts, Metrics: e.metrics}
+	reward, ok := settle(e.rewards, e.game.Settings, limited)
+	switch {
+	case ok:
+		m.Reward = reward
+	case limited:
+		// Left out by a limit: because the run wants it so, or because nothing was there to be graded.
+		m.Outcome = rl.Deadline
+		return m, "ended by the limit " + limit, nil
+	default:
+		err := errors.New("the episode ended without a reward")
+		return rl.Member{}, "", &environment.Fault{Permanent: true, Err: err}
+	}
+	for _, c := range e.order {
+		m.Segments = append(m.Segments, rl.Trainable(c.segments)...)
+	}
+	return m, "", nil
+}
+
+// faultOr gives the context's error if it has ended, and err as a fault otherwise.
+func faultOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return environment.AsFault(err)
+}

@@ -1,0 +1,72 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package player
+
+import (
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// reduce makes one number of an episode's rewards, which are in the order they were given in. cut says
+// that a limit kept the episode from its own end. ok is false when there is no reward at all: that is not
+// a reward of 0.
+func reduce(rewards []float64, rule runspec.Reward, cut bool) (reward float64, ok bool) {
+	if cut && rule.Nonterminal != nil {
+		rewards = append(slices.Clone(rewards), *rule.Nonterminal)
+	}
+	if len(rewards) == 0 {
+		return 0, false
+	}
+	reward = combine(rewards, rule.Reduction)
+	if rule.Min != nil {
+		reward = max(reward, *rule.Min)
+	}
+	if rule.Max != nil {
+		reward = min(reward, *rule.Max)
+	}
+	return reward, true
+}
+
+func combine(rewards []float64, reduction string) float64 {
+	switch reduction {
+	case "Max":
+		return slices.Max(rewards)
+	case "Min":
+		return slices.Min(rewards)
+	case "Last":
+		return rewards[len(rewards)-1]
+	}
+	sum := 0.0
+	for _, r := range rewards {
+		sum += r
+	}
+	if reduction == "Mean" {
+		return sum / float64(len(rewards))
+	}
+	return sum
+}
+
+// What becomes of an episode that a limit ended, as runspec spells it. Anything else grades it as it
+// stands.
+const (
+	onLimitZero    = "Zero"
+	onLimitExclude = "Exclude"
+)
+
+// settle gives the reward of an episode, and whether it has one. limited says that a limit ended it.
+func settle(rewards []float64, settings runspec.Environment, limited bool) (reward float64, ok bool) {
+	reward, ok = reduce(rewards, settings.Reward, limited)
+	if !limited {
+		return reward, ok
+	}
+	switch settings.Limits.OnLimit {
+	case onLimitExclude:
+		return 0, false
+	case onLimitZero:
+		return min(reward, 0), true
+	default:
+		return reward, ok
+	}
+}

@@ -1,0 +1,136 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package probe checks an environment before anything is trained on it: that it can be built, has tasks,
+// and tells a right answer from a wrong one. No model is asked.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// Reasons of a result that is not OK.
+const (
+	ReasonInvalid          = "Invalid"
+	ReasonEnvironmentFault = "EnvironmentFault"
+	ReasonJudgeFault       = "JudgeFault"
+	ReasonNoTasks          = "NoTasks"
+	ReasonCanaryFailed     = "CanaryFailed"
+)
+
+// canaryError says that an environment does not reward as it should.
+type canaryError struct{ problem string }
+
+// Error implements error.
+func (e *canaryError) Error() string { return e.problem }
+
+// Probe builds the environment and checks it. What is found wrong is in the result; final says that it
+// will be wrong next time, too, as far as is known.
+func Probe(ctx context.Context, definition runspec.Definition) (result runspec.ProbeResult, final bool) {
+	env, err := catalog.New(definition)
+	if err != nil {
+		return runspec.ProbeResult{Reason: ReasonInvalid, Message: err.Error()}, true
+	}
+	return probe(ctx, env)
+}
+
+func probe(ctx context.Context, env environment.Environment) (result runspec.ProbeResult, final bool) {
+	splits, err := env.Splits(ctx)
+	if err != nil {
+		return failed(runspec.ProbeResult{}, err)
+	}
+	var first string
+	for _, split := range splits {
+		result.Splits = append(result.Splits, runspec.ProbeSplit{Name: split.Name, Tasks: split.Tasks})
+		if first == "" && split.Tasks > 0 {
+			first = split.Name
+		}
+	}
+	if first == "" {
+		result.Reason, result.Message = ReasonNoTasks, "no split of the environment has a task"
+		return result, true
+	}
+	reward, err := canary(ctx, env, environment.Task{Split: first})
+	if err != nil {
+		return failed(result, err)
+	}
+	result.OK, result.CanaryReward = true, &reward
+	return result, false
+}
+
+// failed adds to the result what went wrong.
+func failed(result runspec.ProbeResult, err error) (runspec.ProbeResult, bool) {
+	result.Message = err.Error()
+	var wrong *canaryError
+	if errors.As(err, &wrong) {
+		result.Reason = ReasonCanaryFailed
+		return result, true
+	}
+	fault := environment.AsFault(err)
+	result.Reason = ReasonEnvironmentFault
+	if fault.Kind == environment.JudgeFault {
+		result.Reason = ReasonJudgeFault
+	}
+	return result, fault.Permanent
+}
+
+// canary plays the task twice, with a right and with a wrong answer, and gives the reward of the right one.
+// An error is a *canaryError, a *environment.Fault or the context's.
+func canary(ctx context.Context, env environment.Environment, task environment.Task) (float64, error) {
+	answerer, ok := env.(environment.Answerer)
+	if !ok {
+		return 0, &canaryError{problem: "the environment knows no answer to be checked with"}
+	}
+	right, wrong, err := answerer.Answers(ctx, task)
+	if err != nil {
+		return 0, fmt.Errorf("asking for answers: %w", err)
+	}
+	best, err := play(ctx, env, task, right)
+	if err != nil {
+		return 0, fmt.Errorf("playing the right answer: %w", err)
+	}
+	worst, err := play(ctx, env, task, wrong)
+	if err != nil {
+		return 0, fmt.Errorf("playing a wrong answer: %w", err)
+	}
+	if best <= worst {
+		return 0, &canaryError{problem: fmt.Sprintf("a right answer earns %v and a wrong one %v", best, worst)}
+	}
+	return best, nil
+}
+
+// play answers the first prompt of every conversation and gives the sum of rewards.
+func play(ctx context.Context, env environment.Environment, task environment.Task, text string) (float64, error) {
+	episode, err := env.Start(ctx, task)
+	if err != nil {
+		return 0, err
+	}
+	defer episode.Close()
+	prompts, err := episode.Prompts(ctx)
+	if err != nil {
+		return 0, err
+	}
+	replies := make([]environment.Reply, len(prompts))
+	for i, prompt := range prompts {
+		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation,
+			Message: environment.Message{Role: "assistant", Content: text}}
+	}
+	turn, err := episode.Step(ctx, replies)
+	if err != nil {
+		return 0, err
+	}
+	if !turn.Done {
+		return 0, &canaryError{problem: "the environment goes on after its answer"}
+	}
+	sum := 0.0
+	for _, reward := range turn.Rewards {
+		sum += reward.Value
+	}
+	return sum, nil
+}

@@ -1,0 +1,119 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+func TestProbeArithmetic(t *testing.T) {
+	got, _ := Probe(t.Context(), runspec.Definition{
+		Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 99}},
+		Reward:  &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}},
+	})
+	want := runspec.ProbeResult{
+		OK: true, CanaryReward: new(1.0),
+		Splits: []runspec.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Probe (-want +got):\n%s", diff)
+	}
+}
+
+func TestProbeOfNoDefinition(t *testing.T) {
+	if got, final := Probe(t.Context(), runspec.Definition{}); got.OK || got.Reason != ReasonInvalid || !final {
+		t.Errorf("Probe = %+v, final %v", got, final)
+	}
+}
+
+// double is an environment that does what its fields say.
+type double struct {
+	splits      []environment.Split
+	splitsError error
+	startError  error
+	// right and wrong are what the answers earn.
+	right, wrong float64
+	goesOn       bool
+	closed       int
+}
+
+func (d *double) Splits(context.Context) ([]environment.Split, error) { return d.splits, d.splitsError }
+
+func (d *double) Start(context.Context, environment.Task) (environment.Episode, error) {
+	if d.startError != nil {
+		return nil, d.startError
+	}
+	return doubleEpisode{d}, nil
+}
+
+func (d *double) Answers(context.Context, environment.Task) (right, wrong string, err error) {
+	return "right", "wrong", nil
+}
+
+type doubleEpisode struct{ *double }
+
+func (e doubleEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
+	return make([]environment.Prompt, 1), nil
+}
+
+func (e doubleEpisode) Step(_ context.Context, replies []environment.Reply) (environment.Turn, error) {
+	reward := e.wrong
+	if replies[0].Message.Content == "right" {
+		reward = e.right
+	}
+	return environment.Turn{Done: !e.goesOn, Rewards: []environment.Reward{{Value: reward}}}, nil
+}
+
+func (e doubleEpisode) Finish(context.Context) (environment.Turn, error) {
+	return environment.Turn{Done: true}, nil
+}
+
+func (e doubleEpisode) Close() { e.closed++ }
+
+// mute is an environment that knows no answers.
+type mute struct{ environment.Environment }
+
+func TestProbe(t *testing.T) {
+	some := []environment.Split{{Name: "empty"}, {Name: "train", Tasks: 3}}
+	splits := []runspec.ProbeSplit{{Name: "empty"}, {Name: "train", Tasks: 3}}
+	away := errors.New("nobody answers")
+	cases := map[string]struct {
+		env    environment.Environment
+		want   runspec.ProbeResult
+		final  bool
+		closed int
+	}{
+		"one that is well":                     {env: &double{splits: some, right: 2, wrong: -1}, want: runspec.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
+		"one that does not answer":             {env: &double{splitsError: away}, want: runspec.ProbeResult{Reason: ReasonEnvironmentFault}},
+		"one whose judge does not answer":      {env: &double{splits: some, startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}}, want: runspec.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
+		"one that will never do":               {env: &double{splits: some, startError: &environment.Fault{Permanent: true, Err: away}}, want: runspec.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
+		"one without tasks":                    {env: &double{splits: some[:1]}, want: runspec.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
+		"one that rewards both answers alike":  {env: &double{splits: some, right: 1, wrong: 1}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that rewards the wrong one":       {env: &double{splits: some, wrong: 1}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that never ends":                  {env: &double{splits: some, right: 1, goesOn: true}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
+		"one that has no answer to be checked": {env: mute{&double{splits: some}}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, final := probe(t.Context(), tc.env)
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(runspec.ProbeResult{}, "Message")); diff != "" {
+				t.Errorf("probe (-want +got):\n%s", diff)
+			}
+			if final != tc.final || (got.Message != "") == got.OK {
+				t.Errorf("final %v with message %q, want %v", final, got.Message, tc.final)
+			}
+			if d, ok := tc.env.(*double); ok && d.closed != tc.closed {
+				t.Errorf("%d episodes were closed, want %d", d.closed, tc.closed)
+			}
+		})
+	}
+}

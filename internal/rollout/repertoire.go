@@ -1,0 +1,117 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// repertoire is what a worker can play, as a learner told it.
+type repertoire struct {
+	// encoded is what the learner said, and play what it means.
+	encoded  []byte
+	play     runspec.Play
+	renderer renderer.Renderer
+	built    *environments
+}
+
+// PlayError says that this program cannot play what the learner asks for, and never will.
+type PlayError struct{ Err error }
+
+// Error implements error.
+func (e *PlayError) Error() string { return "reading what is to be played: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *PlayError) Unwrap() error { return e.Err }
+
+// newRepertoire reads the JSON of runspec.Play. A field that is not known would be a setting without
+// effect, and a model without a tokenizer would train on other text: both are a *PlayError.
+func newRepertoire(data []byte, built *environments) (*repertoire, error) {
+	r := &repertoire{encoded: data, built: built}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&r.play); err != nil {
+		return nil, &PlayError{Err: err}
+	}
+	var err error
+	if r.renderer, err = renderer.ForModel(r.play.Model.Name); err != nil {
+		return nil, &PlayError{Err: err}
+	}
+	return r, nil
+}
+
+// largestGroup is the most members of one group.
+func (r *repertoire) largestGroup() int {
+	largest := 1
+	for _, e := range r.play.Environments {
+		largest = max(largest, e.GroupSize)
+	}
+	for _, evaluation := range r.play.Evaluations {
+		for _, e := range evaluation {
+			largest = max(largest, e.GroupSize)
+		}
+	}
+	return largest
+}
+
+// prepare finds what a lease is played with; policy, gate and progress are for the caller to fill in.
+func (r *repertoire) prepare(lease exchange.Lease) (player.Game, *player.Player, error) {
+	list := r.play.Environments
+	if lease.Key.Kind == rl.Evaluate {
+		list = r.play.Evaluations[lease.Key.Plan]
+	}
+	at := slices.IndexFunc(list, func(e runspec.Environment) bool { return e.Name == lease.Environment })
+	if at < 0 {
+		return player.Game{}, nil, fmt.Errorf("no environment %q is known for kind %s and plan %q", lease.Environment, lease.Key.Kind, lease.Key.Plan)
+	}
+	env, err := r.built.get(list[at].Definition)
+	if err != nil {
+		return player.Game{}, nil, err
+	}
+	game := player.Game{
+		Key: lease.Key, Settings: list[at], Split: lease.Split, Task: lease.Task,
+		GroupSize: lease.GroupSize, MinMembers: lease.MinMembers, Seed: lease.Seed,
+		DropConstant: r.play.DropConstantGroups && lease.Key.Kind == rl.Train,
+	}
+	return game, &player.Player{Environment: env, Renderer: r.renderer}, nil
+}
+
+// environments are those that were built, by the digest of their definition.
+type environments struct {
+	mu    sync.Mutex
+	built map[string]environment.Environment
+}
+
+func (e *environments) get(definition runspec.Definition) (environment.Environment, error) {
+	digest, err := runspec.DefinitionDigest(definition)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if env, ok := e.built[digest]; ok {
+		return env, nil
+	}
+	env, err := catalog.New(definition)
+	if err != nil {
+		return nil, err
+	}
+	if e.built == nil {
+		e.built = map[string]environment.Environment{}
+	}
+	e.built[digest] = env
+	return env, nil
+}

@@ -1,0 +1,234 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// newPolicy is a policy over the endpoint that a worker samples slot 5 with.
+func newPolicy(api Endpoint) *policy {
+	w := New(Config{Endpoint: api, Pressure: &Pressure{}, Logger: slog.New(slog.DiscardHandler)})
+	w.setCredits(4)
+	w.sessions.use("session-1")
+	return &policy{worker: w, playing: &playing{key: trainKey(5), lease: lease(trainKey(5))}}
+}
+
+func request() player.Request {
+	return player.Request{
+		Member: 2, Request: 1, Try: 3, Prompt: []int32{'h', 'i'},
+		Sampling: runspec.Sampling{MaxTokens: 9, Temperature: 0.5, TopP: 0.75, TopK: 12},
+		Stop:     renderer.Stop{Tokens: []int32{256}},
+	}
+}
+
+func TestWhatIsAskedFor(t *testing.T) {
+	api := newEndpoint()
+	if _, err := newPolicy(api).Sample(t.Context(), request()); err != nil {
+		t.Fatal(err)
+	}
+	number, err := rl.SequenceID(rl.Train, 5, 2, 1, 3, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lease(trainKey(5))
+	want := tinker.SampleRequest{
+		NumSamples: 1, Prompt: tinker.Text([]int32{'h', 'i'}), SeqID: &number,
+		SamplingSession: "session-1:sample:" + decimal(l.SamplingSession),
+		SamplingParams: tinker.SamplingParams{MaxTokens: new(9), Seed: new(int64(rl.Seed(42, rl.Train, 5, 2, 1, 3))),
+			Stop: tinker.Stop{Tokens: []int32{256}}, Temperature: 0.5, TopP: 0.75, TopK: 12},
+	}
+	if diff := cmp.Diff([]tinker.SampleRequest{want}, api.posted); diff != "" {
+		t.Errorf("posted (-want +got):\n%s", diff)
+	}
+}
+
+// What passes is waited out, with the same seed; each case says what the first posts fail with, and the
+// re-post counters that are used.
+func TestWhatPasses(t *testing.T) {
+	cases := map[string]struct {
+		failures []tinker.Category
+		counters []int64
+		takes    time.Duration
+	}{
+		"nothing fails":                           {counters: []int64{0}},
+		"a lost promise is asked for anew":        {failures: []tinker.Category{tinker.CategoryPromiseLost}, counters: []int64{0, 1}},
+		"and again":                               {failures: []tinker.Category{tinker.CategoryPromiseLost, tinker.CategoryPromiseLost}, counters: []int64{0, 1, 2}, takes: time.Second},
+		"a result that failed is, too":            {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
+		"a number that another play has used is":  {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
+		"what was not answered keeps its number":  {failures: []tinker.Category{tinker.CategoryUnreachable, tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
+		"a key that is refused may be mended":     {failures: []tinker.Category{tinker.CategoryUnauthorized}, counters: []int64{0, 0}},
+		"a sampling session that is gone is made": {failures: []tinker.Category{tinker.CategoryNotFound}, counters: []int64{0, 0}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := newEndpoint()
+				api.fail = func(n int, _ tinker.SampleRequest) error {
+					if n < len(tc.failures) {
+						return trouble(tc.failures[n])
+					}
+					return nil
+				}
+				begin := time.Now()
+				sample, err := newPolicy(api).Sample(t.Context(), request())
+				if err != nil || len(sample.Tokens) != 3 || !sample.Stopped {
+					t.Fatalf("Sample = %+v, %v", sample, err)
+				}
+				if took := time.Since(begin); took != tc.takes {
+					t.Errorf("it took %v, want %v", took, tc.takes)
+				}
+				var counters []int64
+				for _, posted := range api.posted {
+					counters = append(counters, *posted.SeqID&0xff)
+					if *posted.SamplingParams.Seed != *api.posted[0].SamplingParams.Seed {
+						t.Error("the seed changed")
+					}
+				}
+				if diff := cmp.Diff(tc.counters, counters); diff != "" {
+					t.Errorf("re-post counters (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatDoesNotPass(t *testing.T) {
+	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
+		return func(int, tinker.SampleRequest) error { return trouble(category) }
+	}
+	t.Run("a request that is invalid is refused", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			api := newEndpoint()
+			api.fail = always(tinker.CategoryUser)
+			var refused *player.RefusedError
+			if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &refused) || len(api.posted) != maxRefusals {
+				t.Errorf("Sample: %v after %d posts", err, len(api.posted))
+			}
+		})
+	})
+	gone := map[string]func(*endpoint){
+		"weights that are gone":                         func(e *endpoint) { clear(e.weights) },
+		"an endpoint that cannot sample":                func(e *endpoint) { e.fail = always(tinker.CategoryUnsupported) },
+		"a sampling session that is never there":        func(e *endpoint) { e.fail = always(tinker.CategoryNotFound) },
+		"a promise that is lost more often than counts": func(e *endpoint) { e.fail = always(tinker.CategoryPromiseLost) },
+	}
+	for name, spoil := range gone {
+		t.Run(name+" ends the group", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := newEndpoint()
+				spoil(api)
+				var gone *policyGoneError
+				if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &gone) {
+					t.Errorf("Sample: %v, want the policy to be gone", err)
+				}
+			})
+		})
+	}
+	t.Run("more requests than an episode may have", func(t *testing.T) {
+		r := request()
+		r.Request = 1 << 11
+		var gone *policyGoneError
+		if _, err := newPolicy(newEndpoint()).Sample(t.Context(), r); !errors.As(err, &gone) {
+			t.Errorf("Sample: %v", err)
+		}
+	})
+}
+
+// A session that the endpoint has lost is waited for: the learner makes it anew. The number is the same in
+// the new one.
+func TestSessionIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newEndpoint()
+		p := newPolicy(api)
+		if _, err := p.Sample(t.Context(), request()); err != nil {
+			t.Fatal(err)
+		}
+		clear(api.sessions)
+		clear(api.samplers)
+		done := make(chan error, 1)
+		go func() {
+			_, err := p.Sample(t.Context(), request())
+			done <- err
+		}()
+		synctest.Wait()
+		if name := p.worker.sessions.name(); name != "" {
+			t.Errorf("the session is still %q", name)
+		}
+		// The learner has not noticed yet and names the old one; then it has made another.
+		p.worker.sessions.use("session-1")
+		synctest.Wait()
+		if name := p.worker.sessions.name(); name != "" {
+			t.Errorf("session %q is believed in", name)
+		}
+		api.change(func() { api.sessions["session-2"] = true })
+		p.worker.sessions.use("session-2")
+		if err := <-done; err != nil {
+			t.Fatalf("Sample: %v", err)
+		}
+		first, last := api.posted[0], api.posted[len(api.posted)-1]
+		if *last.SeqID != *first.SeqID || last.SamplingSession == first.SamplingSession {
+			t.Errorf("posted as %d in %s, before as %d in %s", *last.SeqID, last.SamplingSession, *first.SeqID, first.SamplingSession)
+		}
+	})
+}
+
+// A learner that goes on naming a session that was found to be lost is believed in the end: it may be the
+// endpoint that was wrong.
+func TestALostSessionMayComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sessions{endpoint: newEndpoint(), logger: slog.New(slog.DiscardHandler)}
+		s.use("session-1")
+		s.lose("session-1")
+		s.use("session-1")
+		if s.name() != "" {
+			t.Error("it is believed at once")
+		}
+		time.Sleep(distrust)
+		synctest.Wait()
+		s.use("session-1")
+		if s.name() != "session-1" {
+			t.Error("it is never believed")
+		}
+	})
+}
+
+func TestKeepAliveFollowsTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &beats{endpoint: newEndpoint(), beating: map[string]int{}}
+		s := &sessions{endpoint: api, logger: slog.New(slog.DiscardHandler)}
+		done := make(chan struct{})
+		ctx, cancel := contextOf(t)
+		go func() {
+			defer close(done)
+			s.keepAlive(ctx)
+		}()
+		s.use("session-1")
+		synctest.Wait()
+		s.use("session-2")
+		synctest.Wait()
+		if diff := cmp.Diff(map[string]int{"session-1": 0, "session-2": 1}, api.now()); diff != "" {
+			t.Errorf("kept alive (-want +got):\n%s", diff)
+		}
+		api.lose()
+		synctest.Wait()
+		if s.name() != "" {
+			t.Error("a lost session is not noticed")
+		}
+		cancel()
+		<-done
+	})
+}

@@ -1,0 +1,514 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+const (
+	// deadline bounds everything that a test waits for.
+	deadline = 30 * time.Second
+	model    = "tinkersim/byte-136k"
+	runUID   = "0b5f0c0e-0000-4000-8000-000000000001"
+)
+
+var (
+	version0 = rl.Genesis("spec")
+	digest   = fmt.Sprintf("%064d", 7)
+)
+
+func trainKey(slot int64) rl.Key { return rl.Key{Slot: slot, Lineage: version0} }
+
+// play is what the scripted learner has played: groups of four sums.
+func play() runspec.Play {
+	env := runspec.Environment{
+		Name:       "arithmetic",
+		Definition: runspec.Definition{Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 99}}, Reward: &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}}},
+		GroupSize:  4, MinMembers: 2,
+		Sampling: runspec.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
+		Reward:   runspec.Reward{Reduction: "Sum"},
+	}
+	held := env
+	held.GroupSize, held.MinMembers = 2, 1
+	return runspec.Play{
+		Model: runspec.Model{Name: model}, Environments: []runspec.Environment{env},
+		Evaluations: map[string][]runspec.Environment{"plan": {held}}, Concurrency: 64,
+	}
+}
+
+func lease(key rl.Key) exchange.Lease {
+	l := exchange.Lease{
+		Key: key, Environment: "arithmetic", Split: "train", Task: key.Slot, GroupSize: 4, MinMembers: 2,
+		Sampler: "tinker://run/sampler_weights/v0", Seed: 42, Session: "session-1",
+	}
+	if key.Kind == rl.Evaluate {
+		l.GroupSize, l.MinMembers, l.Split = 2, 1, "test"
+	}
+	l.SamplingSession = rl.SamplingSession(key.Kind, key.Lineage, key.Plan)
+	return l
+}
+
+// board is a scripted learner: it leases what a test puts up, and keeps what comes in.
+type board struct {
+	changed signal
+
+	mu         sync.Mutex
+	play       runspec.Play
+	directive  exchange.Directive
+	open       []exchange.Lease
+	leased     map[rl.Key]exchange.Lease
+	groups     map[rl.Key]rl.Group
+	submits    map[rl.Key]int
+	hellos     []exchange.HelloRequest
+	free       []int
+	released   map[rl.Key]string
+	wantsHeld  bool
+	keepsLease bool
+	throttled  int
+	refuses    map[rl.Key]string
+}
+
+func newBoard(keys ...rl.Key) *board {
+	b := &board{
+		play: play(), leased: map[rl.Key]exchange.Lease{}, groups: map[rl.Key]rl.Group{}, submits: map[rl.Key]int{},
+		released: map[rl.Key]string{}, refuses: map[rl.Key]string{}, wantsHeld: true, keepsLease: true,
+	}
+	b.directive = exchange.Directive{Credits: 64, Session: "session-1"}
+	b.put(keys...)
+	return b
+}
+
+// put puts leases up.
+func (b *board) put(keys ...rl.Key) {
+	b.change(func() {
+		for _, key := range keys {
+			b.open = append(b.open, lease(key))
+		}
+	})
+}
+
+// change changes the board and wakes who waits for it.
+func (b *board) change(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
+	b.changed.raise()
+}
+
+func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest) (exchange.HelloReply, error) {
+	encoded, err := json.Marshal(b.play)
+	if err != nil {
+		return exchange.HelloReply{}, err
+	}
+	reply := exchange.HelloReply{Play: encoded, Session: b.directive.Session, CoveredIndex: b.directive.CoveredIndex}
+	b.change(func() {
+		b.hellos = append(b.hellos, request)
+		for _, h := range request.Held {
+			if _, ok := b.groups[h.Key]; !ok && b.wantsHeld {
+				reply.Wanted = append(reply.Wanted, h.Key)
+			}
+		}
+		for _, key := range request.Playing {
+			if b.keepsLease {
+				b.leased[key] = lease(key)
+				reply.Keep = append(reply.Keep, lease(key))
+			}
+		}
+	})
+	return reply, nil
+}
+
+func (b *board) Acquire(ctx context.Context, _ string, free int) ([]exchange.Lease, error) {
+	b.change(func() { b.free = append(b.free, free) })
+	for {
+		changed := b.changed.next()
+		if leases := b.grant(free); len(leases) > 0 {
+			return leases, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (b *board) grant(free int) (leases []exchange.Lease) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.open) > 0 && b.open[0].GroupSize <= free {
+		l := b.open[0]
+		b.open = b.open[1:]
+		free -= l.GroupSize
+		l.Session = b.directive.Session
+		b.leased[l.Key] = l
+		leases = append(leases, l)
+	}
+	return leases
+}
+
+func (b *board) Renew(_ string, renewal exchange.Renewal) exchange.Directive {
+	b.change(func() { b.throttled += renewal.Throttled })
+	return b.Direct("")
+}
+
+func (b *board) Direct(string) exchange.Directive {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.directive
+}
+
+func (b *board) Submit(_ string, group rl.Group) exchange.SubmitReply {
+	reply := exchange.SubmitReply{Verdict: exchange.Accepted}
+	b.change(func() {
+		b.submits[group.Key]++
+		field, refused := b.refuses[group.Key]
+		switch _, ok := b.groups[group.Key]; {
+		case refused && group.Outcome == rl.Usable:
+			reply = exchange.SubmitReply{Verdict: exchange.Invalid, Field: field}
+			return
+		case ok:
+			reply.Verdict = exchange.Duplicate
+		}
+		b.groups[group.Key] = group
+		delete(b.leased, group.Key)
+	})
+	return reply
+}
+
+func (b *board) Release(_ string, keys []rl.Key, reason string) {
+	b.change(func() {
+		for _, key := range keys {
+			b.released[key] = reason
+		}
+	})
+}
+
+// group gives what came in under a key.
+func (b *board) group(key rl.Key) (rl.Group, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	group, ok := b.groups[key]
+	return group, ok
+}
+
+// see looks at the board.
+func see[T any](b *board, look func() T) T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return look()
+}
+
+// endpoint is a scripted Tinker API. A reply is a number that the seed decides.
+type endpoint struct {
+	mu       sync.Mutex
+	sessions map[string]bool
+	weights  map[string]bool
+	samplers map[string]bool
+	posted   []tinker.SampleRequest
+	// fail, if there is one, says what the n-th post fails with.
+	fail func(n int, request tinker.SampleRequest) error
+	// hold, if there is one, is waited for before each reply.
+	hold chan struct{}
+	// under is how many are under way, most how many there were.
+	under, most int
+}
+
+func newEndpoint() *endpoint {
+	return &endpoint{sessions: map[string]bool{"session-1": true}, samplers: map[string]bool{},
+		weights: map[string]bool{"tinker://run/sampler_weights/v0": true}}
+}
+
+func trouble(category tinker.Category) error { return &tinker.Error{Category: category, Op: "test"} }
+
+func (e *endpoint) CreateSamplingSession(_ context.Context, session string, seq int64, path, _ string) (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.sessions[session] || !e.weights[path] {
+		return "", trouble(tinker.CategoryNotFound)
+	}
+	id := fmt.Sprintf("%s:sample:%d", session, seq)
+	e.samplers[id] = true
+	return id, nil
+}
+
+func (e *endpoint) Heartbeat(_ context.Context, session string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.sessions[session] {
+		return trouble(tinker.CategoryNotFound)
+	}
+	return nil
+}
+
+func (e *endpoint) KeepAlive(ctx context.Context, _ string, _ func(error)) { <-ctx.Done() }
+
+func (e *endpoint) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
+	hold, err := e.post(request)
+	defer e.change(func() { e.under-- })
+	if err != nil {
+		return tinker.SampleResult{}, err
+	}
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return tinker.SampleResult{}, ctx.Err()
+		}
+	}
+	tokens := []int32{' ', '0' + int32(*request.SamplingParams.Seed%3), 256}
+	logprobs := []float32{-0.25, -0.5, -float32(*request.SamplingParams.Seed%97) / 97}
+	return tinker.SampleResult{Sequences: []tinker.SampledSequence{{StopReason: tinker.StopReasonStop, Tokens: tokens, Logprobs: logprobs}}}, nil
+}
+
+func (e *endpoint) post(request tinker.SampleRequest) (hold chan struct{}, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.posted = append(e.posted, request)
+	e.under++
+	e.most = max(e.most, e.under)
+	if e.fail != nil {
+		if err := e.fail(len(e.posted)-1, request); err != nil {
+			return nil, err
+		}
+	}
+	if !e.samplers[request.SamplingSession] {
+		return nil, trouble(tinker.CategoryNotFound)
+	}
+	return e.hold, nil
+}
+
+func (e *endpoint) change(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f()
+}
+
+func (e *endpoint) underway() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.under
+}
+
+// posts counts the posts by their number.
+func (e *endpoint) posts() map[int64]int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := map[int64]int{}
+	for _, request := range e.posted {
+		out[*request.SeqID]++
+	}
+	return out
+}
+
+// site is where the learner's Service points: learners come and go at it.
+type site struct {
+	t       *testing.T
+	link    link.Link
+	address atomic.Value
+	// fenced counts learners that were shown a higher attempt than theirs.
+	fenced atomic.Int32
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	l, err := link.Derive(make([]byte, 32), runUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, link: l}
+	s.address.Store("127.0.0.1:1")
+	return s
+}
+
+// serve starts a learner of an attempt that the Service points to from now on. It is fenced and ended by
+// end.
+func (s *site) serve(b *board, attempt int32) (end func()) {
+	s.t.Helper()
+	server, err := exchange.NewServer(exchange.ServerConfig{
+		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Link: s.link, Handler: b,
+		Fenced: func(int32) { s.fenced.Add(1) }, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Direct: 20 * time.Millisecond, Drain: 10 * time.Millisecond},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	s.address.Store(listener.Addr().String())
+	end = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Errorf("Serve: %v", err)
+		}
+	})
+	s.t.Cleanup(end)
+	return end
+}
+
+// running is a worker in a goroutine.
+type running struct {
+	worker *Worker
+	client *exchange.Client
+	store  *held.Store
+	stop   func() error
+	// finished is closed when Run has returned.
+	finished chan struct{}
+}
+
+func (r *running) ended() bool {
+	select {
+	case <-r.finished:
+		return true
+	default:
+		return false
+	}
+}
+
+// start runs a worker; its stop ends it as SIGTERM does and gives what Run gave.
+func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
+	s.t.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	client, err := exchange.NewClient(exchange.ClientConfig{
+		Address: "learner:7443", Link: s.link, RunUID: runUID, SpecDigest: digest, Worker: name, Renew: 20 * time.Millisecond,
+		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", s.address.Load().(string))
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	config := Config{Learner: client, Endpoint: api, Pressure: &Pressure{}, Grace: 50 * time.Millisecond, Logger: logger}
+	config.Held, err = held.Open(held.Config{MemoryBytes: 1 << 20, Logger: logger})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if change != nil {
+		change(&config)
+	}
+	r := &running{worker: New(config), client: client, store: config.Held}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	r.finished = make(chan struct{})
+	go func() {
+		defer close(r.finished)
+		done <- r.worker.Run(ctx)
+	}()
+	r.stop = sync.OnceValue(func() error {
+		cancel()
+		defer client.Close()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(deadline):
+			return fmt.Errorf("the worker did not end")
+		}
+	})
+	s.t.Cleanup(func() { _ = r.stop() })
+	return r
+}
+
+// holds gives the keys that are held.
+func (r *running) holds() []rl.Key {
+	var keys []rl.Key
+	for _, h := range r.store.List() {
+		keys = append(keys, h.Key)
+	}
+	return keys
+}
+
+// eventually waits for something to be so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); !so(); {
+		if time.Now().After(end) {
+			t.Fatalf("it did not come to pass: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// arrive waits for groups to be with the learner.
+func arrive(t *testing.T, b *board, keys ...rl.Key) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d groups arrive", len(keys)), func() bool {
+		for _, key := range keys {
+			if _, ok := b.group(key); !ok {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func slots(n int64) []rl.Key {
+	var keys []rl.Key
+	for slot := range n {
+		keys = append(keys, trainKey(slot))
+	}
+	return keys
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(t.Context())
+}
+
+// beats is an endpoint that says which sessions are kept alive.
+type beats struct {
+	*endpoint
+	mu      sync.Mutex
+	beating map[string]int
+	lost    func(error)
+}
+
+func (b *beats) KeepAlive(ctx context.Context, session string, lost func(error)) {
+	b.add(session, 1, lost)
+	<-ctx.Done()
+	b.add(session, -1, lost)
+}
+
+func (b *beats) add(session string, n int, lost func(error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.beating[session] += n
+	b.lost = lost
+}
+
+func (b *beats) now() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.beating)
+}
+
+// lose says that the session that was kept alive last is gone.
+func (b *beats) lose() {
+	b.mu.Lock()
+	lost := b.lost
+	b.mu.Unlock()
+	lost(trouble(tinker.CategoryNotFound))
+}

@@ -1,0 +1,208 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// simulator is a real tinkersim with saved sampler weights.
+type simulator struct {
+	t       *testing.T
+	server  *tinkersim.Server
+	client  *tinker.Client
+	sampler string
+}
+
+func newSimulator(t *testing.T) *simulator {
+	t.Helper()
+	server, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(server)
+	t.Cleanup(func() {
+		web.Close()
+		server.Close()
+	})
+	s := &simulator{t: t, server: server}
+	if s.client, err = tinker.NewClient(tinker.Config{BaseURL: web.URL, APIKey: "tml-test"}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.client.CreateModel(t.Context(), tinker.CreateModelRequest{Session: s.session(), BaseModel: model, Lora: tinker.LoraConfig{Rank: 4, TrainMLP: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	future, err := m.SaveSampler(t.Context(), tinker.SaveRequest{Name: "v0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := future.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sampler = saved.Path
+	return s
+}
+
+func (s *simulator) session() string {
+	s.t.Helper()
+	session, err := s.client.CreateSession(s.t.Context(), tinker.SessionRequest{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return session
+}
+
+// strike adds faults.
+func (s *simulator) strike(rules ...fault.Rule) {
+	s.t.Helper()
+	if _, err := s.server.Faults().Add(rules); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// board is a learner that leases groups of the simulator's policy.
+func (s *simulator) board(keys ...rl.Key) *board {
+	b := newBoard(keys...)
+	b.directive.Session = s.session()
+	for i := range b.open {
+		b.open[i].Sampler = s.sampler
+	}
+	return b
+}
+
+// digests plays the keys with workers of the names and gives the groups' digests.
+func (s *simulator) digests(keys []rl.Key, during func(b *board), workers ...string) map[rl.Key]rl.Digest {
+	s.t.Helper()
+	place := newSite(s.t)
+	b := s.board(keys...)
+	place.serve(b, 1)
+	for _, name := range workers {
+		r := place.start(name, s.client, nil)
+		defer func() {
+			if err := r.stop(); err != nil {
+				s.t.Errorf("Run: %v", err)
+			}
+		}()
+	}
+	if during != nil {
+		during(b)
+	}
+	arrive(s.t, b, keys...)
+	out := map[rl.Key]rl.Digest{}
+	for _, key := range keys {
+		group, _ := b.group(key)
+		if group.Outcome != rl.Usable {
+			s.t.Errorf("slot %d is %v: %s", key.Slot, group.Outcome, group.Reason)
+		}
+		out[key] = group.Digest()
+	}
+	return out
+}
+
+// Whatever the endpoint does, however many workers play and in whatever session: the groups are the same.
+func TestGroupsOnTheSimulator(t *testing.T) {
+	sim := newSimulator(t)
+	keys := append(slots(6), rl.Key{Kind: rl.Evaluate, Lineage: version0, Plan: "plan"})
+	want := sim.digests(keys, nil, "worker-0")
+	if len(want) != len(keys) || want[keys[0]] == want[keys[1]] {
+		t.Fatalf("digests are %v", want)
+	}
+	cases := map[string]struct {
+		rules   []fault.Rule
+		workers []string
+		during  func(b *board)
+	}{
+		"another worker":         {workers: []string{"worker-1"}},
+		"three workers":          {workers: []string{"worker-0", "worker-1", "worker-2"}},
+		"promises are lost":      {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.LosePromise, Count: 9}}},
+		"samples fail":           {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Fail, Category: "server", Count: 5}}},
+		"answers are lost":       {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.DropAnswer, Count: 5}}},
+		"the endpoint throttles": {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Count: 5}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sim.t = t
+			sim.strike(tc.rules...)
+			defer sim.server.Faults().Clear()
+			if diff := cmp.Diff(want, sim.digests(keys, tc.during, tc.workers...)); diff != "" {
+				t.Errorf("digests (-undisturbed +this):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A server that starts anew knows neither sessions nor promises. The learner makes another session, and the
+// groups under way go on in it.
+func TestTheSimulatorStartsAnew(t *testing.T) {
+	sim := newSimulator(t)
+	want := sim.digests(slots(4), nil, "worker-0")
+	sim.strike(fault.Rule{ID: "held", Op: "asample", Do: fault.Hold, Count: -1})
+	got := sim.digests(slots(4), func(b *board) {
+		eventually(t, "samples wait", func() bool { return sim.server.Faults().List()[0].Holding > 0 })
+		sim.server.Restart()
+		sim.server.Faults().Clear()
+		session := sim.session()
+		b.change(func() { b.directive.Session = session })
+	}, "worker-0")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("digests (-undisturbed +this):\n%s", diff)
+	}
+}
+
+// What one worker paid for is what another is given that takes over its group in the same session.
+func TestAReplacementIsGivenWhatIsPaidFor(t *testing.T) {
+	sim := newSimulator(t)
+	place, first := newSite(t), sim.board(slots(3)...)
+	end := place.serve(first, 1)
+	r := place.start("worker-0", sim.client, nil)
+	arrive(t, first, slots(3)...)
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	drawn := sim.server.Busy().SampledTokens
+	second := sim.board(slots(3)...)
+	second.directive.Session = first.directive.Session
+	place.serve(second, 2)
+	place.start("worker-1", sim.client, nil)
+	arrive(t, second, slots(3)...)
+	for _, key := range slots(3) {
+		one, _ := first.group(key)
+		other, _ := second.group(key)
+		if one.Digest() != other.Digest() {
+			t.Errorf("slot %d differs", key.Slot)
+		}
+	}
+	if again := sim.server.Busy().SampledTokens - drawn; again != 0 || drawn == 0 {
+		t.Errorf("%d tokens were drawn at first, %d again", drawn, again)
+	}
+}
+
+// An environment that is no function of its seed may ask another thing where an earlier play has asked.
+func TestANumberThatWasUsedForAnotherPrompt(t *testing.T) {
+	sim := newSimulator(t)
+	p := newPolicy(sim.client)
+	p.worker.sessions.use(sim.session())
+	p.playing.lease.Sampler = sim.sampler
+	r := request()
+	first, err := p.Sample(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Prompt = append(r.Prompt, '!')
+	second, err := p.Sample(t.Context(), r)
+	if err != nil || len(second.Tokens) == 0 {
+		t.Errorf("Sample = %v, %v after %v", second, err, first)
+	}
+}

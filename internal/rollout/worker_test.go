@@ -1,0 +1,412 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
+	b, s, api := newBoard(slots(5)...), newSite(t), newEndpoint()
+	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Plan: "plan"}
+	b.put(evaluation)
+	s.serve(b, 1)
+	r := s.start("worker-0", api, nil)
+	keys := append(slots(5), evaluation)
+	arrive(t, b, keys...)
+	if diff := cmp.Diff(keys, r.holds()); diff != "" {
+		t.Errorf("what was accepted is held on (-want +got):\n%s", diff)
+	}
+	group, _ := b.group(trainKey(3))
+	if err := group.Validate(); err != nil || len(group.Members) != 4 || group.Environment != "arithmetic" {
+		t.Errorf("group %+v, %v", group, err)
+	}
+	if group, _ := b.group(evaluation); len(group.Members) != 2 {
+		t.Errorf("the evaluation has %d members, want 2", len(group.Members))
+	}
+	b.change(func() { b.directive.CoveredIndex = 3 })
+	eventually(t, "covered groups are let go", func() bool { return len(r.holds()) == 3 })
+	b.change(func() {
+		b.directive.CoveredEvaluations = []exchange.Evaluation{{Plan: "plan", Lineage: version0}}
+		b.directive.CoveredIndex = 1
+	})
+	eventually(t, "a durable evaluation is let go", func() bool { return len(r.holds()) == 2 })
+	if diff := cmp.Diff([]rl.Key{trainKey(3), trainKey(4)}, r.holds()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+	if !r.worker.Ready() {
+		t.Error("the worker is not ready")
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestTwoWorkersGiveTheSameGroups(t *testing.T) {
+	digests := map[string]map[rl.Key]rl.Digest{}
+	for _, name := range []string{"worker-0", "worker-1"} {
+		b, s := newBoard(slots(6)...), newSite(t)
+		s.serve(b, 1)
+		s.start(name, newEndpoint(), nil)
+		arrive(t, b, slots(6)...)
+		digests[name] = map[rl.Key]rl.Digest{}
+		for _, key := range slots(6) {
+			group, _ := b.group(key)
+			digests[name][key] = group.Digest()
+		}
+	}
+	if diff := cmp.Diff(digests["worker-0"], digests["worker-1"]); diff != "" {
+		t.Errorf("digests (-first +second):\n%s", diff)
+	}
+}
+
+func TestCreditsBoundWhatIsUnderWay(t *testing.T) {
+	b, s, api := newBoard(slots(8)...), newSite(t), newEndpoint()
+	b.directive.Credits = 5
+	s.serve(b, 1)
+	s.start("worker-0", api, nil)
+	arrive(t, b, slots(8)...)
+	if api.most > 5 {
+		t.Errorf("%d samples were under way with 5 credits", api.most)
+	}
+	for _, free := range b.free {
+		if free < 1 {
+			t.Errorf("leases were asked for with room for %d", free)
+		}
+	}
+}
+
+func TestAWorkerWithRoomForOneGroup(t *testing.T) {
+	b, s, api := newBoard(slots(8)...), newSite(t), newEndpoint()
+	b.directive.Credits = 1
+	s.serve(b, 1)
+	store, err := held.Open(held.Config{MemoryBytes: 1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.start("worker-0", api, func(c *Config) { c.Held = store })
+	arrive(t, b, slots(8)...)
+	if api.most != 1 {
+		t.Errorf("%d samples were under way with one credit", api.most)
+	}
+	eventually(t, "one group is held", func() bool { return len(r.holds()) == 1 })
+}
+
+// A learner that dies loses everything it had in memory: what is held is given to the next, and what is
+// being played goes on.
+func TestLearnerRestart(t *testing.T) {
+	first, s, api := newBoard(slots(3)...), newSite(t), newEndpoint()
+	endFirst := s.serve(first, 1)
+	r := s.start("worker-0", api, nil)
+	arrive(t, first, slots(3)...)
+	hold := make(chan struct{})
+	api.change(func() { api.hold = hold })
+	first.put(trainKey(3), trainKey(4))
+	eventually(t, "two groups are under way", func() bool { return api.underway() == 8 })
+	endFirst()
+	second := newBoard()
+	s.serve(second, 2)
+	arrive(t, second, slots(3)...)
+	close(hold)
+	arrive(t, second, slots(5)...)
+	hello := see(second, func() exchange.HelloRequest { return second.hellos[0] })
+	if len(hello.Held) != 3 || len(hello.Playing) != 2 || hello.Session != "session-1" {
+		t.Errorf("Hello told of %d held, %d playing, session %q", len(hello.Held), len(hello.Playing), hello.Session)
+	}
+	for number, n := range api.posts() {
+		if n != 1 {
+			t.Errorf("sample %d was bought %d times", number, n)
+		}
+	}
+	if diff := cmp.Diff(slots(5), r.holds()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+}
+
+// Groups that do not fit into memory wait in files, and are offered from there.
+func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
+	first, s, dir := newBoard(slots(6)...), newSite(t), t.TempDir()
+	store, err := held.Open(held.Config{Dir: dir, MemoryBytes: 1, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := s.serve(first, 1)
+	r := s.start("worker-0", newEndpoint(), func(c *Config) { c.Held = store })
+	arrive(t, first, slots(6)...)
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 6 {
+		t.Errorf("%d files, %v, want 6", len(files), err)
+	}
+	end()
+	second := newBoard()
+	s.serve(second, 2)
+	arrive(t, second, slots(6)...)
+	for _, key := range slots(6) {
+		one, _ := first.group(key)
+		other, _ := second.group(key)
+		if diff := cmp.Diff(one, other); diff != "" {
+			t.Errorf("slot %d (-first +second):\n%s", key.Slot, diff)
+		}
+	}
+	if diff := cmp.Diff(slots(6), r.holds()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+}
+
+func TestALearnerThatWantsNothing(t *testing.T) {
+	first, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+	endFirst := s.serve(first, 1)
+	r := s.start("worker-0", api, nil)
+	arrive(t, first, slots(2)...)
+	hold := make(chan struct{})
+	api.change(func() { api.hold = hold })
+	first.put(trainKey(2))
+	eventually(t, "a group is under way", func() bool { return api.underway() == 4 })
+	endFirst()
+	second := newBoard()
+	second.wantsHeld, second.keepsLease = false, false
+	s.serve(second, 2)
+	eventually(t, "the lease that is not kept is given up", func() bool { return api.underway() == 0 })
+	if diff := cmp.Diff(slots(2), r.holds()); diff != "" {
+		t.Errorf("what nobody wants is held on (-want +got):\n%s", diff)
+	}
+	if n := see(second, func() int { return len(second.submits) }); n != 0 {
+		t.Errorf("%d groups were submitted unasked", n)
+	}
+	// It finds out later that it does want one, and one that nobody has.
+	second.change(func() { second.directive.Wanted = []rl.Key{trainKey(1), trainKey(2)} })
+	arrive(t, second, trainKey(1))
+	eventually(t, "what is wanted in vain is given back", func() bool {
+		return see(second, func() string { return second.released[trainKey(2)] }) == "drain"
+	})
+}
+
+// A learner of an earlier attempt that the Service still points to is not obeyed.
+func TestZombieLearner(t *testing.T) {
+	second, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+	endSecond := s.serve(second, 2)
+	r := s.start("worker-0", api, nil)
+	arrive(t, second, slots(2)...)
+	endSecond()
+	zombie := newBoard()
+	zombie.directive.CoveredIndex = 2
+	endZombie := s.serve(zombie, 1)
+	eventually(t, "the zombie learns of the higher attempt", func() bool { return s.fenced.Load() == 1 })
+	if diff := cmp.Diff(slots(2), r.holds()); diff != "" {
+		t.Errorf("a zombie's covered index was believed (-want +got):\n%s", diff)
+	}
+	endZombie()
+	if n := see(zombie, func() int { return len(zombie.hellos) }); n != 0 {
+		t.Errorf("the zombie was told %d times what is held", n)
+	}
+	third := newBoard(trainKey(2))
+	s.serve(third, 3)
+	arrive(t, third, slots(3)...)
+}
+
+func TestRevokedLeases(t *testing.T) {
+	b, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+	hold := make(chan struct{})
+	api.hold = hold
+	s.serve(b, 1)
+	r := s.start("worker-0", api, nil)
+	eventually(t, "two groups are under way", func() bool { return api.underway() == 8 })
+	b.change(func() { b.directive.Revoked = []rl.Key{trainKey(0)} })
+	eventually(t, "one is given up", func() bool { return api.underway() == 4 })
+	close(hold)
+	arrive(t, b, trainKey(1))
+	if diff := cmp.Diff([]rl.Key{trainKey(1)}, r.holds()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+}
+
+func TestSIGTERM(t *testing.T) {
+	b, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+	dir := t.TempDir()
+	open := func() *held.Store {
+		store, err := held.Open(held.Config{Dir: dir, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	s.serve(b, 1)
+	r := s.start("worker-0", api, func(c *Config) { c.Held, c.Grace = open(), time.Second })
+	arrive(t, b, slots(2)...)
+	api.change(func() { api.hold = make(chan struct{}) })
+	b.put(trainKey(2))
+	eventually(t, "a group is under way", func() bool { return api.underway() == 4 })
+	if err := r.stop(); err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	if reason := see(b, func() string { return b.released[trainKey(2)] }); reason != "drain" {
+		t.Errorf("the lease was given back for %q", reason)
+	}
+	if reason := see(b, func() string { return b.released[trainKey(1)] }); reason != "" {
+		t.Errorf("a group that is held was given back for %q", reason)
+	}
+	// The next process in the pod has what this one held; the next learner is given it.
+	next := newBoard()
+	s.serve(next, 2)
+	again := s.start("worker-0", newEndpoint(), func(c *Config) { c.Held = open() })
+	arrive(t, next, slots(2)...)
+	if diff := cmp.Diff(slots(2), again.holds()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+}
+
+func TestSIGTERMWaitsForNothingWithNothingHeld(t *testing.T) {
+	b, s := newBoard(trainKey(0)), newSite(t)
+	s.serve(b, 1)
+	r := s.start("worker-0", newEndpoint(), func(c *Config) { c.Grace = time.Hour })
+	arrive(t, b, trainKey(0))
+	b.change(func() { b.directive.CoveredIndex = 1 })
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestSIGTERMWithoutALearner(t *testing.T) {
+	s := newSite(t)
+	if err := s.start("worker-0", newEndpoint(), nil).stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestWhatALearnerRefusesBecomesATombstone(t *testing.T) {
+	b, s := newBoard(trainKey(0)), newSite(t)
+	b.refuses[trainKey(0)] = "members"
+	s.serve(b, 1)
+	r := s.start("worker-0", newEndpoint(), nil)
+	arrive(t, b, trainKey(0))
+	group, _ := b.group(trainKey(0))
+	if group.Outcome != rl.InvalidTokens || len(group.UsableMembers()) != 0 || group.SampledTokens == 0 {
+		t.Errorf("what came is %+v", group)
+	}
+	if h := r.store.List(); len(h) != 1 || h[0].Outcome != rl.InvalidTokens {
+		t.Errorf("held is %+v", h)
+	}
+}
+
+func TestCondemnedGroups(t *testing.T) {
+	b, s := newBoard(slots(2)...), newSite(t)
+	s.serve(b, 1)
+	r := s.start("worker-0", newEndpoint(), nil)
+	arrive(t, b, slots(2)...)
+	b.change(func() {
+		b.directive.Condemned = []exchange.Condemned{
+			{Key: trainKey(1), Outcome: rl.InvalidTokens, Reason: "bisected"},
+			{Key: trainKey(7), Outcome: rl.InvalidTokens, Reason: "of somebody else"},
+		}
+	})
+	eventually(t, "the group is a tombstone", func() bool {
+		h, ok := r.store.Lookup(trainKey(1))
+		return ok && h.Outcome == rl.InvalidTokens
+	})
+	if h, _ := r.store.Lookup(trainKey(0)); h.Outcome != rl.Usable {
+		t.Errorf("another group is %v", h.Outcome)
+	}
+	if n := see(b, func() int { return b.submits[trainKey(1)] }); n != 1 {
+		t.Errorf("it was submitted %d times", n)
+	}
+}
+
+func TestConstantGroupsAreDroppedInTrainingAlone(t *testing.T) {
+	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Plan: "plan"}
+	b, s := newBoard(trainKey(50), evaluation), newSite(t)
+	b.play.DropConstantGroups = true
+	s.serve(b, 1)
+	s.start("worker-0", newEndpoint(), nil)
+	// No sum of slot 50 is below 3, so no reply is right.
+	arrive(t, b, trainKey(50), evaluation)
+	train, _ := b.group(trainKey(50))
+	evaluated, _ := b.group(evaluation)
+	if train.Outcome != rl.Constant || evaluated.Outcome != rl.Usable {
+		t.Errorf("training is %v, evaluation %v", train.Outcome, evaluated.Outcome)
+	}
+}
+
+func TestManifestsAreToldToTheNextLearner(t *testing.T) {
+	first, s := newBoard(trainKey(0)), newSite(t)
+	manifests := []exchange.Manifest{{Lineage: rl.Genesis("next"), Parent: version0, Manifest: rl.Manifest{Step: 1}}}
+	first.directive.Manifests = manifests
+	end := s.serve(first, 1)
+	s.start("worker-0", newEndpoint(), nil)
+	arrive(t, first, trainKey(0))
+	end()
+	second := newBoard()
+	s.serve(second, 2)
+	arrive(t, second, trainKey(0))
+	hello := see(second, func() exchange.HelloRequest { return second.hellos[0] })
+	if diff := cmp.Diff(manifests, hello.Manifests); diff != "" {
+		t.Errorf("manifests (-want +got):\n%s", diff)
+	}
+}
+
+func TestThrottlingIsReported(t *testing.T) {
+	b, s := newBoard(), newSite(t)
+	pressure := &Pressure{}
+	s.serve(b, 1)
+	s.start("worker-0", newEndpoint(), func(c *Config) { c.Pressure = pressure })
+	for range 3 {
+		pressure.Observe(tinker.Event{Category: tinker.CategoryThrottled})
+	}
+	pressure.Observe(tinker.Event{Category: tinker.CategoryThrottled, Over: true})
+	eventually(t, "three answers 429 are reported", func() bool { return see(b, func() int { return b.throttled }) == 3 })
+}
+
+func TestLeasesThatCannotBePlayed(t *testing.T) {
+	cases := map[string]struct {
+		change func(*exchange.Lease)
+		reason string
+	}{
+		"an environment that is not known": {change: func(l *exchange.Lease) { l.Environment = "nobody" }, reason: "environment_down"},
+		"weights that are gone":            {change: func(l *exchange.Lease) { l.Sampler = "tinker://run/sampler_weights/gone" }, reason: "policy_gone"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, s := newBoard(trainKey(0), trainKey(1)), newSite(t)
+			tc.change(&b.open[0])
+			b.open[0].SamplingSession = 7
+			s.serve(b, 1)
+			s.start("worker-0", newEndpoint(), nil)
+			eventually(t, "the lease is given back", func() bool {
+				return see(b, func() string { return b.released[trainKey(0)] }) == tc.reason
+			})
+			arrive(t, b, trainKey(1))
+		})
+	}
+}
+
+func TestWhatThisProgramCannotPlayEndsIt(t *testing.T) {
+	cases := map[string]func(*runspec.Play){
+		"a model without a tokenizer": func(p *runspec.Play) { p.Model.Name = "nobody/nothing" },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, s := newBoard(), newSite(t)
+			change(&b.play)
+			s.serve(b, 1)
+			r := s.start("worker-0", newEndpoint(), nil)
+			eventually(t, "a learner said what is played", func() bool { return see(b, func() int { return len(b.hellos) }) > 0 })
+			var unplayable *PlayError
+			eventually(t, "the worker ends", func() bool { return r.ended() })
+			if err := r.stop(); !errors.As(err, &unplayable) {
+				t.Errorf("Run: %v, want a *PlayError", err)
+			}
+		})
+	}
+}
