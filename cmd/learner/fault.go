@@ -1,0 +1,57 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// faultFromEnvironment reads TINKER_OPERATOR_FAULT, a hook for tests that costs nothing when it is not set:
+// "point=kill", "point@step=stop". At the first passing of that point of the loop the process sends itself
+// SIGKILL or SIGSTOP.
+func faultFromEnvironment(text string) (func(context.Context, string, int64) error, error) {
+	if text == "" {
+		return nil, nil
+	}
+	where, how, _ := strings.Cut(text, "=")
+	deeds := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}
+	deed, ok := deeds[how]
+	if !ok {
+		return nil, fmt.Errorf("reading TINKER_OPERATOR_FAULT %q: it ends in neither =kill nor =stop", text)
+	}
+	point, at, timed := strings.Cut(where, "@")
+	step := int64(-1)
+	if timed {
+		var err error
+		if step, err = strconv.ParseInt(at, 10, 64); err != nil {
+			return nil, fmt.Errorf("reading TINKER_OPERATOR_FAULT %q: %w", text, err)
+		}
+	}
+	struck := false
+	return func(_ context.Context, passed string, now int64) error {
+		if struck || passed != point || (timed && now != step) {
+			return nil
+		}
+		struck = true
+		return strike(deed)
+	}, nil
+}
+
+// strike sends the signal and does not return before it had its effect: other threads run on for a moment.
+func strike(deed syscall.Signal) error {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if err := syscall.Kill(os.Getpid(), deed); err != nil {
+		return err
+	}
+	<-continued
+	return nil
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command learner runs one attempt of a training run: it leases groups to rollout workers, trains through the
+// Tinker API, saves states and writes metrics. Its last word is the verdict in the termination log and the
+// exit code that goes with it.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates, since the image has none
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/version"
+)
+
+// options are the flags.
+type options struct {
+	runFile, linkDir, exchange, heartbeat, terminationLog string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.FileName, "The run file of this attempt.")
+	flag.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "The folder of the link Secret.")
+	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
+	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")
+	flag.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "Where the verdict is written.")
+	flag.Parse()
+	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	verdict := run(o, logger)
+	if err := leave(o.terminationLog, verdict); err != nil {
+		logger.Error("verdict is not written", "err", err)
+	}
+	os.Exit(verdict.Cause.ExitCode())
+}
+
+// run makes a learner of what the pod was given, and runs it to its end.
+func run(o options, logger *slog.Logger) heartbeat.Verdict {
+	config, err := configure(o, logger)
+	if err != nil {
+		logger.Error("learner cannot start", "err", err)
+		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
+	}
+	if config.Exchange, err = net.Listen("tcp", o.exchange); err == nil {
+		config.Heartbeat, err = net.Listen("tcp", o.heartbeat)
+	}
+	if err != nil {
+		return heartbeat.Verdict{Cause: heartbeat.Crashed, Message: fmt.Sprintf("listening: %v", err), Attempt: config.File.Attempt}
+	}
+	return learner.Run(context.Background(), config)
+}
+
+// configure reads files and the environment.
+func configure(o options, logger *slog.Logger) (learner.Config, error) {
+	config := learner.Config{
+		APIKey: os.Getenv("TINKER_API_KEY"), UserAgent: version.UserAgent("tinker-operator-learner"),
+		Identity: os.Getenv("POD_NAME") + "/" + rand.Text(), Drain: drainOnSignal(),
+	}
+	data, err := os.ReadFile(o.runFile)
+	if err != nil {
+		return config, fmt.Errorf("reading the run file: %w", err)
+	}
+	if config.File, err = runspec.Decode(data); err != nil {
+		return config, fmt.Errorf("reading the run file: %w", err)
+	}
+	if config.Link, err = readLink(o.linkDir); err != nil {
+		return config, err
+	}
+	if config.APIKey == "" {
+		return config, errors.New("TINKER_API_KEY is not set: put the key into the Secret that tinker.apiKeySecretRef names")
+	}
+	if config.Fault, err = faultFromEnvironment(os.Getenv("TINKER_OPERATOR_FAULT")); err != nil {
+		return config, err
+	}
+	config.Logger = logger.With("run", config.File.Run.Namespace+"/"+config.File.Run.Name, "attempt", config.File.Attempt)
+	return config, nil
+}
+
+func readLink(dir string) (link.Link, error) {
+	var l link.Link
+	token, err := os.ReadFile(filepath.Join(dir, link.TokenKey))
+	if err != nil {
+		return l, fmt.Errorf("reading the link's token: %w", err)
+	}
+	l.Token = string(token)
+	if l.Certificate, err = os.ReadFile(filepath.Join(dir, link.CertificateKey)); err != nil {
+		return l, fmt.Errorf("reading the link's certificate: %w", err)
+	}
+	if l.PrivateKey, err = os.ReadFile(filepath.Join(dir, link.PrivateKeyKey)); err != nil {
+		return l, fmt.Errorf("reading the link's key: %w", err)
+	}
+	return l, nil
+}
+
+// drainOnSignal gives a channel that is closed at the first SIGTERM or SIGINT.
+func drainOnSignal() <-chan struct{} {
+	drain := make(chan struct{})
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	once := sync.OnceFunc(func() { close(drain) })
+	go func() {
+		for range signals {
+			once()
+		}
+	}()
+	return drain
+}
+
+// leave writes the verdict to the termination log.
+func leave(path string, verdict heartbeat.Verdict) error {
+	encoded, err := heartbeat.EncodeVerdict(verdict)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, encoded, 0o644)
+}

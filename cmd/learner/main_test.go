@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+)
+
+func TestFaultFromEnvironment(t *testing.T) {
+	cases := map[string]struct {
+		text string
+		ok   bool
+	}{
+		"nothing is no fault":         {"", true},
+		"a point alone is a fault":    {"row.written=kill", true},
+		"a point may name a step":     {"row.written@3=stop", true},
+		"a deed is needed":            {"row.written", false},
+		"the deed has to be known":    {"row.written=wait", false},
+		"the step has to be a number": {"row.written@x=kill", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fault, err := faultFromEnvironment(tc.text)
+			if (err == nil) != tc.ok || (fault != nil) != (tc.ok && tc.text != "") {
+				t.Fatalf("faultFromEnvironment(%q): fault %v, err %v", tc.text, fault != nil, err)
+			}
+			if fault == nil {
+				return
+			}
+			if err := fault(t.Context(), "another.point", 3); err != nil {
+				t.Errorf("another point is struck: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatCannotStartSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), linkDir: dir}, slog.New(slog.DiscardHandler))
+	if verdict.Cause != heartbeat.ConfigRejected || verdict.Message == "" {
+		t.Errorf("verdict without a run file is %+v, want ConfigRejected with a message", verdict)
+	}
+	verdict.Attempt = 1
+	path := filepath.Join(dir, "termination-log")
+	if err := leave(path, verdict); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := heartbeat.DecodeVerdict(string(data)); err != nil || got.Cause != verdict.Cause {
+		t.Errorf("the verdict came back as %+v (%v)", got, err)
+	}
+}
+
+func TestReadLink(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{link.TokenKey: "token", link.CertificateKey: "certificate"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := readLink(dir); err == nil {
+		t.Error("a link without its key was taken")
+	}
+	if err := os.WriteFile(filepath.Join(dir, link.PrivateKeyKey), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readLink(dir)
+	if err != nil || got.Token != "token" || string(got.Certificate) != "certificate" || string(got.PrivateKey) != "key" {
+		t.Errorf("link is %+v (%v)", got, err)
+	}
+}

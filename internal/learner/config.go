@@ -1,0 +1,116 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// Config is what a learner is given.
+type Config struct {
+	File   runspec.File
+	Link   link.Link
+	APIKey string
+	// UserAgent names the program to the endpoint.
+	UserAgent string
+	// Identity tells this process from any other that claims the same attempt.
+	Identity string
+	// Exchange and Heartbeat are where workers and the manager are served; the learner closes both. The
+	// latter may be nil.
+	Exchange, Heartbeat net.Listener
+	Logger              *slog.Logger
+	// Drain is closed when the learner is to stop at a saved state.
+	Drain <-chan struct{}
+	// HTTP calls the endpoint; nil for the client's own.
+	HTTP *http.Client
+	// Now is the clock; nil for the real one.
+	Now    func() time.Time
+	Timing Timing
+	// Fault is called at the named points of the loop, with the step that is being made; an error ends the
+	// learner on the spot. Nil but in tests.
+	Fault func(ctx context.Context, point string, step int64) error
+}
+
+// Timing of a learner; zeros are the defaults given.
+type Timing struct {
+	// Barrier is how long nothing is leased after a restart, so that workers can say what they have: 10 s.
+	Barrier time.Duration
+	// Silence is how long a worker may say nothing before others are given its leases: 30 s.
+	Silence time.Duration
+	// Tick is how often leases are looked after: 1 s.
+	Tick time.Duration
+	// Pause is the first pause after a model was thrown away without progress; it doubles up to 30 s: 0.5 s.
+	Pause time.Duration
+}
+
+// ErrKilled is what a Fault returns to end the learner as SIGKILL would: nothing is cleaned up.
+var ErrKilled = errors.New("killed at a fault point")
+
+// errDrained and errFenced end a learner from outside.
+var (
+	errDrained = errors.New("drained")
+	errFenced  = errors.New("a higher attempt has been started")
+)
+
+// unsupportedError is a setting that this learner or the endpoint cannot honour.
+type unsupportedError struct{ reason, message string }
+
+func (e *unsupportedError) Error() string { return e.message }
+
+func unsupported(reason, format string, args ...any) error {
+	return &unsupportedError{reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// withDefaults fills in what is not given.
+func (c Config) withDefaults() Config {
+	c.Timing.Barrier = orDefault(c.Timing.Barrier, 10*time.Second)
+	c.Timing.Silence = orDefault(c.Timing.Silence, 30*time.Second)
+	c.Timing.Tick = orDefault(c.Timing.Tick, time.Second)
+	c.Timing.Pause = orDefault(c.Timing.Pause, 500*time.Millisecond)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func orDefault(value, otherwise time.Duration) time.Duration {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
+
+// check refuses what would otherwise be done wrong in silence.
+func check(file runspec.File) error {
+	if file.Fixed.Algorithm == nil {
+		if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
+			return unsupported("NothingToDo", "the run has neither algorithm nor evaluation: give one of them")
+		}
+		return nil
+	}
+	alg := file.Fixed.Algorithm
+	switch {
+	case alg.TasksPerStep < 1 || alg.Steps < 1 || alg.Substeps < 1:
+		return unsupported("AlgorithmRejected", "algorithm.tasksPerStep, steps and substeps must be at least 1")
+	case alg.Lag < 0:
+		return unsupported("LagRejected", "algorithm.lag is %d: it must not be negative", alg.Lag)
+	case alg.Lag > 0 && !slices.Contains([]string{"ppo", "cispo"}, alg.Loss.Name):
+		return unsupported("LagRejected",
+			"algorithm.lag is %d with the loss %s, which diverges on stale data: set it to 0, or the loss to ppo or cispo", alg.Lag, alg.Loss.Name)
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// learner is one attempt. What stands behind the empty line belongs to the goroutine of the loop, except
+// for the ledger and best, which mu guards.
+type learner struct {
+	config Config
+	file   runspec.File
+	client *tinker.Client
+	store  *store.Store // nil without artifacts
+	board  *schedule.Board
+	train  *schedule.Train // nil for a run that only evaluates
+	server *exchange.Server
+	status *status
+	opener *weights.Opener
+	plan   evaluationPlan
+	cancel context.CancelCauseFunc
+	// drain is closed when the manager wants it.
+	drain     chan struct{}
+	drainOnce sync.Once
+	tasks     sync.WaitGroup
+
+	model *weights.Model
+	// at is the version in the model, saved the newest that is saved.
+	at, saved position
+	// rows are not durable yet, lines not in metrics.jsonl yet.
+	rows, lines []store.Row
+	usage       usage
+	evaluations evaluations
+	// suspect is a batch that the endpoint refused, refusals how often that led nowhere.
+	suspect  *schedule.Batch
+	refusals int
+	// begun is set once a first model was opened.
+	begun bool
+
+	mu     sync.Mutex
+	ledger ledger.Ledger
+	chain  map[int64]string
+	best   []scored
+}
+
+// Run trains until the run is done, or until something ends the attempt, and says which. When ctx ends the
+// learner stops on the spot, as if killed.
+func Run(ctx context.Context, config Config) heartbeat.Verdict {
+	config = config.withDefaults()
+	l := &learner{config: config, file: config.File, ledger: ledger.Ledger{}, drain: make(chan struct{})}
+	l.status = newStatus(l.file.Run.UID, l.file.Attempt, config.Now)
+	err := l.run(ctx)
+	verdict := verdictOf(err)
+	verdict.Attempt, verdict.Progress = l.file.Attempt, l.status.progress().Finite()
+	config.Logger.Info("learner ends", "cause", verdict.Cause, "reason", verdict.Reason,
+		"message", verdict.Message, "step", verdict.Progress.Step)
+	return verdict
+}
+
+func (l *learner) run(ctx context.Context) error {
+	ctx, l.cancel = context.WithCancelCause(ctx)
+	defer l.tasks.Wait()
+	defer l.cancel(nil)
+	if err := l.prepare(); err != nil {
+		l.closeListeners()
+		return err
+	}
+	l.serve(ctx)
+	soft, drain := context.WithCancelCause(ctx)
+	defer drain(nil)
+	l.tasks.Go(func() {
+		select {
+		case <-l.config.Drain:
+		case <-l.drain:
+		case <-soft.Done():
+			return
+		}
+		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.Draining })
+		drain(errDrained)
+	})
+	err := l.loop(ctx, soft)
+	// What ended the context is why calls failed.
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, ErrKilled) {
+		return cause
+	}
+	if err == nil {
+		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.Done })
+	}
+	return err
+}
+
+// prepare builds the parts; nothing of it calls the endpoint.
+func (l *learner) prepare() error {
+	if err := check(l.file); err != nil {
+		return err
+	}
+	l.plan = planEvaluation(l.file)
+	var err error
+	l.client, err = tinker.NewClient(tinker.Config{
+		BaseURL: l.file.Fixed.BaseURL, APIKey: l.config.APIKey, UserAgent: l.config.UserAgent,
+		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.observe,
+	})
+	if err != nil {
+		return unsupported(reasonUnsupported, "setting the endpoint up: %v", err)
+	}
+	if err := l.prepareBoard(); err != nil {
+		return err
+	}
+	l.server, err = exchange.NewServer(exchange.ServerConfig{
+		Epoch: exchange.Epoch{RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt},
+		Link:  l.config.Link, Handler: l.board, Logger: l.config.Logger,
+		Fenced: func(higher int32) { l.fence(higher) },
+	})
+	if err != nil {
+		return fmt.Errorf("setting the exchange up: %w", err)
+	}
+	return nil
+}
+
+func (l *learner) prepareBoard() error {
+	play := runspec.Play{
+		Model: l.file.Fixed.Model, BaseURL: l.file.Fixed.BaseURL, Environments: l.file.Fixed.Environments,
+		Concurrency: l.file.Concurrency, Evaluations: l.plan.environments(),
+	}
+	if alg := l.file.Fixed.Algorithm; alg != nil {
+		play.DropConstantGroups = alg.DropConstantGroups
+	}
+	encoded, err := json.Marshal(play)
+	if err != nil {
+		return fmt.Errorf("encoding what workers must know: %w", err)
+	}
+	barrier := l.config.Timing.Barrier
+	if l.file.Attempt == 1 {
+		barrier = 0 // nobody can hold anything yet
+	}
+	l.board = schedule.NewBoard(schedule.Config{
+		Play: encoded, Concurrency: l.file.Concurrency, Silence: l.config.Timing.Silence, Barrier: barrier,
+		Logger: l.config.Logger, Now: l.config.Now,
+	})
+	if l.file.Fixed.Algorithm == nil {
+		return nil
+	}
+	train, err := trainConfig(l.file)
+	if err != nil {
+		return err
+	}
+	l.train = schedule.NewTrain(l.board, train)
+	return nil
+}
+
+// trainConfig says what the run's batches are made of.
+func trainConfig(file runspec.File) (schedule.TrainConfig, error) {
+	alg := file.Fixed.Algorithm
+	config := schedule.TrainConfig{
+		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},
+		Seed:  uint64(alg.Seed), Groups: map[string]schedule.GroupShape{},
+	}
+	var sources []rl.Source
+	for _, env := range file.Fixed.Environments {
+		config.Groups[env.Name] = schedule.GroupShape{Size: env.GroupSize, MinMembers: env.MinMembers}
+		for _, split := range env.Splits {
+			sources = append(sources, rl.Source{
+				Environment: env.Name, Split: split.Name, Tasks: split.Tasks, Shuffle: split.Shuffle, Weight: env.Weight,
+			})
+		}
+	}
+	var err error
+	if config.Stream, err = rl.NewStream(config.Seed, sources); err != nil {
+		return config, unsupported("EnvironmentsRejected", "%v", err)
+	}
+	return config, nil
+}
+
+// serve starts what runs beside the loop.
+func (l *learner) serve(ctx context.Context) {
+	context.AfterFunc(ctx, l.board.Close)
+	l.tasks.Go(func() {
+		if err := l.server.Serve(ctx, l.config.Exchange); err != nil && ctx.Err() == nil {
+			l.cancel(fmt.Errorf("serving workers: %w", err))
+		}
+	})
+	if l.config.Heartbeat != nil {
+		l.tasks.Go(func() { l.serveHeartbeat(ctx) })
+	}
+	l.tasks.Go(func() { l.tick(ctx) })
+	if l.train != nil {
+		l.tasks.Go(func() { l.train.Run(ctx) })
+	}
+}
+
+// tick looks after leases.
+func (l *learner) tick(ctx context.Context) {
+	ticker := time.NewTicker(l.config.Timing.Tick)
+	defer ticker.Stop()
+	var accepted int64
+	for {
+		select {
+		case <-ticker.C:
+			l.board.Tick()
+			if now := l.board.Counters().Accepted; now != accepted {
+				accepted = now
+				l.status.touch()
+			}
+			if kind := l.board.Trouble(); kind != "" {
+				l.status.throttle(kind)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// noteWorkers tells the attempt after this one whom to wait for.
+func (l *learner) noteWorkers(ctx context.Context, artifacts *store.Store) {
+	var noted []string
+	for {
+		changed := l.board.Changed()
+		names := l.board.Workers()
+		if len(names) > 0 && !slices.Equal(names, noted) && artifacts.SetWorkers(names) == nil {
+			noted = names
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *learner) closeListeners() {
+	_ = l.config.Exchange.Close()
+	if l.config.Heartbeat != nil {
+		_ = l.config.Heartbeat.Close()
+	}
+}
+
+// fence stops the learner at once: a higher attempt has been started.
+func (l *learner) fence(higher int32) {
+	l.config.Logger.Warn("fenced by a higher attempt", "attempt", l.file.Attempt, "higher", higher)
+	l.cancel(fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, errFenced, higher))
+}
+
+// fault is the test hook.
+func (l *learner) fault(ctx context.Context, point string, step int64) error {
+	if l.config.Fault == nil {
+		return nil
+	}
+	return l.config.Fault(ctx, point, step)
+}

@@ -1,0 +1,176 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// worker is what is known of one worker.
+type worker struct {
+	seen time.Time
+	// held and playing are what it said that it has, and what it was given since.
+	held    map[rl.Key]exchange.Held
+	playing map[rl.Key]bool
+	// asked is since when a held group is waited for.
+	asked map[rl.Key]time.Time
+}
+
+// meet gives the worker's record and notes that it lives.
+func (b *Board) meet(name string) *worker {
+	w := b.workers[name]
+	if w == nil {
+		w = &worker{held: map[rl.Key]exchange.Held{}, playing: map[rl.Key]bool{}, asked: map[rl.Key]time.Time{}}
+		b.workers[name] = w
+	}
+	w.seen = b.config.Now()
+	return w
+}
+
+func (b *Board) isAlive(w *worker, now time.Time) bool {
+	return w != nil && now.Sub(w.seen) <= b.config.Silence
+}
+
+// Alive is the number of workers that were heard of lately.
+func (b *Board) Alive() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.alive(b.config.Now())
+}
+
+func (b *Board) alive(now time.Time) int {
+	n := 0
+	for _, w := range b.workers {
+		if b.isAlive(w, now) {
+			n++
+		}
+	}
+	return n
+}
+
+// Tick takes leases from workers that fell silent and lets credits grow. It is to be called about once a
+// second.
+func (b *Board) Tick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.config.Now()
+	b.credits.grow(now)
+	for key, e := range b.entries {
+		if e.group != nil || e.player == "" || b.isAlive(b.workers[e.player], now) {
+			continue
+		}
+		b.config.Logger.Info("lease of a silent worker is given to others", "worker", e.player, "slot", key.Slot)
+		e.player, e.again = "", true
+	}
+	b.wake()
+}
+
+// lost takes back leases that the worker was given but, so much later, says nothing of: the answer that
+// granted them did not reach it.
+func (b *Board) lost(name string, w *worker, now time.Time) {
+	const patience = 20 * time.Second
+	for key, e := range b.entries {
+		if e.player != name || e.group != nil || now.Sub(e.granted) < patience || w.playing[key] {
+			continue
+		}
+		if _, held := w.held[key]; !held {
+			e.player = ""
+		}
+	}
+}
+
+// isHeld says whether a live worker has the group ready.
+func (b *Board) isHeld(key rl.Key, now time.Time) bool {
+	for _, w := range b.workers {
+		if _, ok := w.held[key]; ok && b.isAlive(w, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// wanted lists what the worker holds and the board lacks, in order of demand. A worker that does not give
+// what it said it holds is not believed for ever.
+func (b *Board) wanted(w *worker) []rl.Key {
+	const patience = time.Minute
+	now := b.config.Now()
+	var keys []rl.Key
+	b.eachDemanded(func(key rl.Key, e *entry) bool {
+		if _, held := w.held[key]; !held || e.group != nil {
+			return true
+		}
+		since, asked := w.asked[key]
+		switch {
+		case !asked:
+			w.asked[key] = now
+		case now.Sub(since) > patience:
+			delete(w.held, key)
+			return true
+		}
+		keys = append(keys, key)
+		return true
+	})
+	return keys
+}
+
+// eachDemanded visits entries in order of demand until visit returns false.
+func (b *Board) eachDemanded(visit func(rl.Key, *entry) bool) {
+	for _, d := range b.demands {
+		for _, key := range d.keys {
+			if !visit(key, b.entries[key]) {
+				return
+			}
+		}
+	}
+}
+
+// revoked lists what the worker plays without a lease.
+func (b *Board) revoked(name string, w *worker) []rl.Key {
+	var keys []rl.Key
+	for key := range w.playing {
+		if e := b.entries[key]; e == nil || e.group != nil || e.player != name {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// directive says how things are for one worker.
+func (b *Board) directive(name string, w *worker) exchange.Directive {
+	share := b.credits.total() / max(1, b.alive(b.config.Now()))
+	return exchange.Directive{
+		Revoked: b.revoked(name, w), Credits: max(1, share), CoveredIndex: b.covered,
+		CoveredEvaluations: slices.Clone(b.evaluated), Session: b.session, Wanted: b.wanted(w),
+		Condemned: b.condemnedOf(w), Manifests: b.manifests,
+	}
+}
+
+func (b *Board) condemnedOf(w *worker) []exchange.Condemned {
+	var found []exchange.Condemned
+	for _, c := range b.condemned {
+		if held, ok := w.held[c.Key]; ok && held.Outcome != c.Outcome {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// Workers are the names of those that were heard of lately.
+func (b *Board) Workers() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	names, now := []string{}, b.config.Now()
+	for _, name := range slices.Sorted(maps.Keys(b.workers)) {
+		if b.isAlive(b.workers[name], now) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

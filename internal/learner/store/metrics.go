@@ -1,0 +1,159 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+)
+
+// metricsFile is metrics.jsonl: one line a step, in order. The line of step i holds what batch i, from 0,
+// came to and how version i did when evaluated; so the final version may have a line of its evaluation
+// alone.
+//
+// The file that this process put together last is kept open and added to. When a later attempt puts it
+// together anew, by renaming, that is another file, which a learner that was stopped and goes on does not
+// touch.
+type metricsFile struct {
+	mu   sync.Mutex
+	path string
+	file *os.File
+	// last step that has a line.
+	last int64
+}
+
+const stepKey = "step"
+
+// Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its
+// versions, whatever the file held before.
+func (s *Store) Rebuild(step int64, lineage string) error {
+	lines := map[int64]map[string]float64{}
+	evaluate := func(version int64, lineage string) {
+		if found := s.evaluationsOf(version, lineage); len(found) > 0 {
+			merge(lines, version, found)
+		}
+	}
+	evaluate(step, lineage)
+	s.Chain(step, lineage, func(row Row) bool {
+		merge(lines, row.Step-1, row.Metrics)
+		evaluate(row.Step-1, row.Parent)
+		return true
+	})
+	s.metrics.mu.Lock()
+	defer s.metrics.mu.Unlock()
+	return s.metrics.write(lines)
+}
+
+// AppendStep adds the line of batch step-1 of a committed row. Rebuild comes first.
+func (s *Store) AppendStep(row Row) error {
+	return s.metrics.add(row.Step-1, finite(row.Metrics))
+}
+
+// AppendEvaluation adds to the line of the version, which may be there already.
+func (s *Store) AppendEvaluation(e Evaluation) error {
+	return s.metrics.add(e.Step, finite(e.Metrics))
+}
+
+// add appends a line where its step is new, and otherwise rewrites the file with the line completed.
+func (m *metricsFile) add(step int64, values map[string]float64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.file == nil || m.isReplaced() {
+		return nil // whoever put it together anew has the rows to do it again
+	}
+	if step > m.last {
+		return m.append(step, values)
+	}
+	lines, err := m.read()
+	if err != nil {
+		return err
+	}
+	merge(lines, step, values)
+	return m.write(lines)
+}
+
+func (m *metricsFile) append(step int64, values map[string]float64) error {
+	lines := map[int64]map[string]float64{}
+	merge(lines, step, values)
+	line, err := json.Marshal(lines[step])
+	if err != nil {
+		return fmt.Errorf("encoding metrics of step %d: %w", step, err)
+	}
+	if _, err := m.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("appending metrics of step %d: %w", step, err)
+	}
+	m.last = step
+	return nil
+}
+
+// isReplaced says whether the file at the path is no longer the one that is open.
+func (m *metricsFile) isReplaced() bool {
+	ours, err := m.file.Stat()
+	if err != nil {
+		return true
+	}
+	there, err := os.Stat(m.path)
+	return err != nil || !os.SameFile(ours, there)
+}
+
+// read parses the file; a line that a crash cut short is left out, since the next Rebuild restores it.
+func (m *metricsFile) read() (map[int64]map[string]float64, error) {
+	data, err := os.ReadFile(m.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
+	lines := map[int64]map[string]float64{}
+	scanner := bufio.NewScanner(bytes.NewReader(data))
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		var line map[string]float64
+		if json.Unmarshal(scanner.Bytes(), &line) == nil {
+			merge(lines, int64(line[stepKey]), line)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
+	return lines, nil
+}
+
+func (m *metricsFile) write(lines map[int64]map[string]float64) error {
+	var buffer bytes.Buffer
+	last := int64(-1)
+	encoder := json.NewEncoder(&buffer)
+	for _, step := range slices.Sorted(maps.Keys(lines)) {
+		if err := encoder.Encode(lines[step]); err != nil {
+			return fmt.Errorf("encoding metrics of step %d: %w", step, err)
+		}
+		last = step
+	}
+	file, err := swapFile(m.path, buffer.Bytes())
+	if err != nil {
+		return fmt.Errorf("writing metrics: %w", err)
+	}
+	if m.file != nil {
+		_ = m.file.Close()
+	}
+	m.file, m.last = file, last
+	return nil
+}
+
+func merge(lines map[int64]map[string]float64, step int64, values map[string]float64) {
+	if lines[step] == nil {
+		lines[step] = map[string]float64{stepKey: float64(step)}
+	}
+	for name, value := range values {
+		if name != stepKey {
+			lines[step][name] = value
+		}
+	}
+}

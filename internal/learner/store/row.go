@@ -1,0 +1,164 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Usage in tokens over the whole run, as far as anyone who lived knows.
+type Usage struct {
+	PromptTokens      int64 `json:"promptTokens"`
+	SampledTokens     int64 `json:"sampledTokens"`
+	TrainedTokens     int64 `json:"trainedTokens"`
+	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
+}
+
+// Slot is one entry of a batch's manifest.
+type Slot struct {
+	Slot    int64  `json:"slot"`
+	Outcome string `json:"outcome"`
+	// Digest of the group, 64 hex digits.
+	Digest string `json:"digest"`
+}
+
+// Row is what one step came to: the step that led from version Step-1 to version Step.
+type Row struct {
+	// Step that the version is of, from 1.
+	Step    int64  `json:"step"`
+	Lineage string `json:"lineage"`
+	Parent  string `json:"parent"`
+	// Cursor behind the slots that the step consumed.
+	Cursor int64 `json:"cursor"`
+	// State is the path of the state that the row goes with; empty when the step saves none.
+	State   string `json:"state,omitempty"`
+	Attempt int32  `json:"attempt"`
+	// Manifest of the batch in slot order.
+	Manifest []Slot             `json:"manifest"`
+	Metrics  map[string]float64 `json:"metrics"`
+	Usage    Usage              `json:"usage"`
+	// TrainingSeconds spent on this and all steps before it.
+	TrainingSeconds float64 `json:"trainingSeconds"`
+}
+
+// Evaluation is what one evaluation of one version came to.
+type Evaluation struct {
+	Step    int64  `json:"step"`
+	Lineage string `json:"lineage"`
+	// Plan digests what was evaluated and how.
+	Plan    string             `json:"plan"`
+	Attempt int32              `json:"attempt"`
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// Lost says why there is no result and never will be.
+	Lost string `json:"lost,omitempty"`
+}
+
+// WriteRow makes the row durable. Writing a row again replaces it.
+func (s *Store) WriteRow(row Row) error {
+	row.Metrics = finite(row.Metrics)
+	if err := writeJSON(s.rowPath(row.Step, row.Lineage), row); err != nil {
+		return fmt.Errorf("writing row %d: %w", row.Step, err)
+	}
+	return nil
+}
+
+// Row reads the row of a version; the error is fs.ErrNotExist when there is none.
+func (s *Store) Row(step int64, lineage string) (Row, error) {
+	var row Row
+	if err := readJSON(s.rowPath(step, lineage), &row); err != nil {
+		return Row{}, fmt.Errorf("reading row %d: %w", step, err)
+	}
+	return row, nil
+}
+
+// RecentStates are the paths that the rows of the highest steps name, at most so many.
+func (s *Store) RecentStates(limit int) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, rowsDir))
+	if err != nil {
+		return nil, fmt.Errorf("listing rows: %w", err)
+	}
+	var paths []string
+	// Names sort by step, so the newest are read first.
+	for _, entry := range slices.Backward(entries) {
+		if len(paths) >= limit {
+			break
+		}
+		var row Row
+		if !strings.HasSuffix(entry.Name(), ".json") || readJSON(filepath.Join(s.dir, rowsDir, entry.Name()), &row) != nil {
+			continue
+		}
+		if row.State != "" {
+			paths = append(paths, row.State)
+		}
+	}
+	return paths, nil
+}
+
+// Chain gives the rows from a version back along the parents, the newest first, and ends before the
+// first that is missing. visit returns false to stop.
+func (s *Store) Chain(step int64, lineage string, visit func(Row) bool) {
+	for step > 0 {
+		row, err := s.Row(step, lineage)
+		if err != nil || !visit(row) {
+			return
+		}
+		step, lineage = step-1, row.Parent
+	}
+}
+
+// WriteEvaluation makes the result of an evaluation durable.
+func (s *Store) WriteEvaluation(e Evaluation) error {
+	e.Metrics = finite(e.Metrics)
+	if err := writeJSON(s.evaluationPath(e.Step, e.Lineage, e.Plan), e); err != nil {
+		return fmt.Errorf("writing evaluation of step %d: %w", e.Step, err)
+	}
+	return nil
+}
+
+// Evaluation reads the result of an evaluation; the error is fs.ErrNotExist when there is none.
+func (s *Store) Evaluation(step int64, lineage, plan string) (Evaluation, error) {
+	var e Evaluation
+	if err := readJSON(s.evaluationPath(step, lineage, plan), &e); err != nil {
+		return Evaluation{}, fmt.Errorf("reading evaluation of step %d: %w", step, err)
+	}
+	return e, nil
+}
+
+// evaluationsOf merges what all plans found of one version.
+func (s *Store) evaluationsOf(step int64, lineage string) map[string]float64 {
+	names, _ := filepath.Glob(filepath.Join(s.dir, evaluationsDir, fmt.Sprintf("%09d-%s-*.json", step, lineage)))
+	merged := map[string]float64{}
+	for _, name := range names {
+		var e Evaluation
+		if readJSON(name, &e) == nil {
+			maps.Copy(merged, e.Metrics)
+		}
+	}
+	return merged
+}
+
+func (s *Store) rowPath(step int64, lineage string) string {
+	return filepath.Join(s.dir, rowsDir, fmt.Sprintf("%09d-%s.json", step, lineage))
+}
+
+func (s *Store) evaluationPath(step int64, lineage, plan string) string {
+	return filepath.Join(s.dir, evaluationsDir, fmt.Sprintf("%09d-%s-%s.json", step, lineage, plan))
+}
+
+// finite leaves out what JSON cannot carry.
+func finite(metrics map[string]float64) map[string]float64 {
+	kept := make(map[string]float64, len(metrics))
+	for name, value := range metrics {
+		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+			kept[name] = value
+		}
+	}
+	return kept
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClaim(t *testing.T) {
+	dir := t.TempDir()
+	first, second := open(t, dir), open(t, dir)
+	if highest, err := first.HighestClaim(); highest != 0 || err != nil {
+		t.Errorf("without claims the highest is %d (%v), want 0", highest, err)
+	}
+	must(t, first.Claim(2, "a"), first.Claim(2, "a"), second.Claim(10, "b"))
+	if err := second.Claim(2, "b"); !errors.Is(err, ErrClaimed) {
+		t.Errorf("another process claims the attempt: %v, want ErrClaimed", err)
+	}
+	if highest, err := first.HighestClaim(); highest != 10 || err != nil {
+		t.Errorf("the highest claim is %d (%v), want 10: as numbers, and seen by others", highest, err)
+	}
+}
+
+func TestRow(t *testing.T) {
+	s := open(t, t.TempDir())
+	row := Row{
+		Step: 3, Lineage: "l3", Parent: "l2", Cursor: 12, State: "path", Attempt: 2,
+		Manifest: []Slot{{Slot: 8, Outcome: "Usable", Digest: "d"}},
+		Metrics:  map[string]float64{"a": 0.1, "nan": math.NaN(), "inf": math.Inf(1)},
+		Usage:    Usage{SampledTokens: 5}, TrainingSeconds: 1.5,
+	}
+	must(t, s.WriteRow(row))
+	got, err := s.Row(3, "l3")
+	must(t, err)
+	row.Metrics = map[string]float64{"a": 0.1}
+	if diff := cmp.Diff(row, got); diff != "" {
+		t.Errorf("row came back otherwise (-want +got):\n%s", diff)
+	}
+	if _, err := s.Row(3, "other"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading a row that is not there: %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestRecentStates(t *testing.T) {
+	s := open(t, t.TempDir())
+	for step, state := range []string{"", "s1", "", "s3", "s4"} {
+		must(t, s.WriteRow(Row{Step: int64(step), Lineage: "l", State: state}))
+	}
+	got, err := s.RecentStates(2)
+	must(t, err)
+	if diff := cmp.Diff([]string{"s4", "s3"}, got); diff != "" {
+		t.Errorf("recent states (-want +got):\n%s", diff)
+	}
+}
+
+// lines reads metrics.jsonl.
+func lines(t *testing.T, dir string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "uid", "metrics.jsonl"))
+	must(t, err)
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
+}
+
+func row(step int64, lineage, parent string) Row {
+	return Row{Step: step, Lineage: lineage, Parent: parent, Metrics: map[string]float64{"progress/batch": float64(step - 1)}}
+}
+
+func TestRebuildFollowsTheParents(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	must(t,
+		s.WriteRow(row(1, "a1", "a0")), s.WriteRow(row(2, "a2", "a1")), s.WriteRow(row(3, "a3", "a2")),
+		// Rows of a branch that nobody followed.
+		s.WriteRow(row(2, "b2", "a1")), s.WriteRow(row(3, "b3", "b2")), s.WriteRow(row(4, "b4", "b3")),
+		s.WriteEvaluation(Evaluation{Step: 0, Lineage: "a0", Plan: "p", Metrics: map[string]float64{"test/x": 1}}),
+		s.WriteEvaluation(Evaluation{Step: 3, Lineage: "a3", Plan: "p", Metrics: map[string]float64{"test/x": 2}}),
+		s.WriteEvaluation(Evaluation{Step: 2, Lineage: "b2", Plan: "p", Metrics: map[string]float64{"test/x": 3}}),
+		s.Rebuild(3, "a3"),
+	)
+	want := []string{
+		`{"progress/batch":0,"step":0,"test/x":1}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`, `{"step":3,"test/x":2}`,
+	}
+	if diff := cmp.Diff(want, lines(t, dir)); diff != "" {
+		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+	}
+}
+
+func TestAppend(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	must(t,
+		s.Rebuild(0, "a0"), s.AppendStep(row(1, "a1", "a0")), s.AppendStep(row(2, "a2", "a1")),
+		s.AppendEvaluation(Evaluation{Step: 1, Metrics: map[string]float64{"test/x": 1}}),
+		s.AppendStep(row(3, "a3", "a2")),
+	)
+	want := []string{
+		`{"progress/batch":0,"step":0}`, `{"progress/batch":1,"step":1,"test/x":1}`, `{"progress/batch":2,"step":2}`,
+	}
+	if diff := cmp.Diff(want, lines(t, dir)); diff != "" {
+		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+	}
+	// A later attempt puts the file together anew; what the first one adds then is lost on it.
+	later := open(t, dir)
+	must(t, later.Rebuild(0, "a0"), s.AppendStep(row(4, "a4", "a3")), s.AppendEvaluation(Evaluation{Step: 1}),
+		later.AppendStep(row(1, "a1", "a0")))
+	if diff := cmp.Diff(want[:1], lines(t, dir)); diff != "" {
+		t.Errorf("metrics.jsonl after a zombie's additions (-want +got):\n%s", diff)
+	}
+}
+
+func TestSession(t *testing.T) {
+	s := open(t, t.TempDir())
+	if got := s.Session(); got != "" {
+		t.Errorf("session is %q before one was noted", got)
+	}
+	must(t, s.SetSession("one"), s.SetSession("two"))
+	if got := s.Session(); got != "two" {
+		t.Errorf("session is %q, want two", got)
+	}
+}
+
+func TestNothingIsLeftBesideTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	must(t, s.WriteRow(row(1, "a", "b")), s.Rebuild(1, "a"))
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.Contains(path, ".new-") {
+			t.Errorf("%s was left behind", path)
+		}
+		return err
+	}))
+}

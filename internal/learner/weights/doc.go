@@ -1,0 +1,69 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package weights is the model that a run trains: made, loaded from a state, stepped and saved through the
+// Tinker API. It knows nothing of slots, workers or files.
+//
+// A step commits or its model is thrown away: the API accumulates gradients until optim_step and cannot
+// take them back. So every reply is checked, a reply counts only when it came, succeeded and belongs to the
+// operation, and after anything else the model must be abandoned and another be opened from a saved state.
+package weights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// endpoint is what the package needs of the API.
+type endpoint interface {
+	CreateModel(ctx context.Context, request tinker.CreateModelRequest) (*tinker.Model, error)
+	UnloadModel(ctx context.Context, modelID string) error
+	WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error)
+	RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error)
+}
+
+var _ endpoint = (*tinker.Client)(nil)
+
+// RejectedError is a refusal of the training data: the same data will be refused again.
+type RejectedError struct{ Err error }
+
+// Error says what the endpoint refused.
+func (e *RejectedError) Error() string { return "training data were refused: " + e.Err.Error() }
+
+// Unwrap gives the endpoint's error.
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// SettingsError is a refusal of the run's settings, such as the base model or the optimizer's.
+type SettingsError struct{ Err error }
+
+// Error says what the endpoint refused.
+func (e *SettingsError) Error() string { return "settings were refused: " + e.Err.Error() }
+
+// Unwrap gives the endpoint's error.
+func (e *SettingsError) Unwrap() error { return e.Err }
+
+// ErrNoUsableState says that there are states and none of them can be loaded.
+var ErrNoUsableState = errors.New("no saved state can be loaded")
+
+// ErrUnclean says that a reply came but is not the operation's.
+var ErrUnclean = errors.New("the reply does not belong to the operation")
+
+func unclean(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnclean, fmt.Sprintf(format, args...))
+}
+
+// isUser says whether an error is the endpoint's refusal of what it was sent.
+func isUser(err error) bool { return tinker.CategoryFrom(err) == tinker.CategoryUser }
+
+// listed says whether a checkpoint of that path is among those of a run.
+func listed(checkpoints []tinker.Checkpoint, path string) bool {
+	for _, c := range checkpoints {
+		if c.TinkerPath == path {
+			return true
+		}
+	}
+	return false
+}

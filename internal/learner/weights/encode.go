@@ -1,0 +1,52 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package weights
+
+import (
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// outputLogprobs is the output of a pass that every loss gives.
+const outputLogprobs = "logprobs"
+
+// encode puts training data into the API's form. The mask stays here: no loss takes it.
+func encode(datums []rl.Datum) []tinker.Datum {
+	encoded := make([]tinker.Datum, 0, len(datums))
+	for _, d := range datums {
+		targets := make([]int64, len(d.Targets))
+		for i, token := range d.Targets {
+			targets[i] = int64(token)
+		}
+		encoded = append(encoded, tinker.Datum{
+			ModelInput: tinker.Text(d.Tokens),
+			LossFnInputs: map[string]tinker.Tensor{
+				tinker.InputTargetTokens: tinker.Ints(targets),
+				tinker.InputLogprobs:     tinker.Floats(d.Logprobs),
+				tinker.InputAdvantages:   tinker.Floats(d.Advantages),
+			},
+		})
+	}
+	return encoded
+}
+
+// logprobsOf reads the log-probs of the targets out of a pass over so many datums. An endpoint may give
+// none at all; some are too few.
+func logprobsOf(pass tinker.ForwardBackwardResult, datums int) ([][]float32, error) {
+	if len(pass.LossFnOutputs) == 0 {
+		return nil, nil
+	}
+	if len(pass.LossFnOutputs) != datums {
+		return nil, unclean("%d outputs for %d sequences", len(pass.LossFnOutputs), datums)
+	}
+	logprobs := make([][]float32, 0, datums)
+	for _, output := range pass.LossFnOutputs {
+		tensor, err := output[outputLogprobs].Dense()
+		if err != nil {
+			return nil, unclean("logprobs: %v", err)
+		}
+		logprobs = append(logprobs, tensor.Float)
+	}
+	return logprobs, nil
+}

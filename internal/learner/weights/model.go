@@ -1,0 +1,192 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package weights
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// Model is a model of this attempt. It is used by one goroutine.
+type Model struct {
+	api   endpoint
+	model *tinker.Model
+	// Number of the model within the attempt, from 1.
+	Number int
+}
+
+// Step is one optimizer step, or several substeps of one.
+type Step struct {
+	Datums   []rl.Datum
+	Substeps int
+	Loss     tinker.Loss
+	Adam     tinker.AdamParams
+}
+
+// Replies are what a step's operations answered.
+type Replies struct {
+	// Logprobs of the targets by datum; nil where the endpoint gives none.
+	Logprobs [][]float32
+	// Metrics of the passes, summed or taken from the last, and of the last optimizer step.
+	Metrics map[string]float64
+}
+
+// substep is a pass and its optimizer step under way.
+type substep struct {
+	pass  *tinker.Future[tinker.ForwardBackwardResult]
+	optim *tinker.Future[tinker.OptimStepResult]
+	size  int
+}
+
+// Train submits the passes and optimizer steps back to back, calls submitted, and waits for all replies.
+// After an error the model must be abandoned; a *RejectedError is about the data, a *SettingsError about the
+// optimizer.
+func (m *Model) Train(ctx context.Context, step Step, submitted func() error) (Replies, error) {
+	edges := rl.SplitSubsteps(len(step.Datums), step.Substeps)
+	var under []substep
+	for i := range len(edges) - 1 {
+		s, err := m.submit(ctx, step, step.Datums[edges[i]:edges[i+1]])
+		if err != nil {
+			return Replies{}, err
+		}
+		under = append(under, s)
+	}
+	if err := submitted(); err != nil {
+		return Replies{}, err
+	}
+	replies := Replies{Metrics: map[string]float64{}}
+	for _, s := range under {
+		if err := s.collect(ctx, &replies); err != nil {
+			return Replies{}, err
+		}
+	}
+	return replies, nil
+}
+
+func (m *Model) submit(ctx context.Context, step Step, datums []rl.Datum) (substep, error) {
+	pass, err := m.model.ForwardBackward(ctx, encode(datums), step.Loss)
+	if err != nil {
+		return substep{}, passError(err)
+	}
+	optim, err := m.model.OptimStep(ctx, step.Adam)
+	if err != nil {
+		return substep{}, optimError(err)
+	}
+	return substep{pass: pass, optim: optim, size: len(datums)}, nil
+}
+
+// collect waits for both replies, so that nothing is under way when it fails.
+func (s substep) collect(ctx context.Context, replies *Replies) error {
+	pass, passErr := s.pass.Wait(ctx)
+	optim, optimErr := s.optim.Wait(ctx)
+	if passErr != nil {
+		return passError(passErr)
+	}
+	if optimErr != nil {
+		return optimError(optimErr)
+	}
+	logprobs, err := logprobsOf(pass, s.size)
+	if err != nil {
+		return err
+	}
+	replies.Logprobs = append(replies.Logprobs, logprobs...)
+	for name, value := range pass.Metrics {
+		if name == lossSum {
+			value += replies.Metrics[name]
+		}
+		replies.Metrics[name] = value
+	}
+	for name, value := range optim.Metrics {
+		replies.Metrics[name] = value
+	}
+	return nil
+}
+
+// lossSum is the one metric of a pass that adds up over substeps.
+const lossSum = "loss:sum"
+
+func passError(err error) error {
+	if isUser(err) {
+		return &RejectedError{Err: err}
+	}
+	return fmt.Errorf("computing gradients: %w", err)
+}
+
+func optimError(err error) error {
+	if isUser(err) {
+		return &SettingsError{Err: fmt.Errorf("stepping the optimizer: %w", err)}
+	}
+	return fmt.Errorf("stepping the optimizer: %w", err)
+}
+
+// Accepts says whether the endpoint takes the data, by a forward pass, which leaves no gradient.
+func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss) (bool, error) {
+	pass, err := m.model.Forward(ctx, encode(datums), loss)
+	if err == nil {
+		_, err = pass.Wait(ctx)
+	}
+	if isUser(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("trying data: %w", err)
+	}
+	return true, nil
+}
+
+// SaveState saves weights and optimizer and gives the path. A clean answer is the commit of the step.
+func (m *Model) SaveState(ctx context.Context, name string, submitted func() error) (string, error) {
+	future, err := m.model.SaveState(ctx, tinker.SaveRequest{Name: name})
+	if err != nil {
+		return "", fmt.Errorf("saving state: %w", err)
+	}
+	if err := submitted(); err != nil {
+		return "", err
+	}
+	result, err := future.Wait(ctx)
+	return m.saved(ctx, tinker.KindState, name, result, err)
+}
+
+// SaveSampler saves the weights for sampling and gives the path.
+func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
+	future, err := m.model.SaveSampler(ctx, tinker.SaveRequest{Name: name})
+	if err != nil {
+		return "", fmt.Errorf("saving sampler weights: %w", err)
+	}
+	result, err := future.Wait(ctx)
+	return m.saved(ctx, tinker.KindSampler, name, result, err)
+}
+
+// saved checks that an answer names what was asked for. What "exists already" under our own model and name
+// is ours, once it was looked up.
+func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result tinker.SaveResult, err error) (string, error) {
+	want := tinker.Path{Run: m.model.ID(), Kind: kind, Name: name}.String()
+	if tinker.CategoryFrom(err) == tinker.CategoryExists {
+		checkpoints, lookErr := m.api.RunCheckpoints(ctx, m.model.ID())
+		if lookErr != nil {
+			return "", fmt.Errorf("looking %s up: %w", name, lookErr)
+		}
+		if listed(checkpoints, want) {
+			return want, nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("saving %s %s: %w", kind, name, err)
+	}
+	if result.Path != want {
+		return "", unclean("saving %s answered with %q", want, result.Path)
+	}
+	return want, nil
+}
+
+// Abandon unloads the model where the endpoint can. It must not be used afterwards.
+func (m *Model) Abandon(ctx context.Context) { _ = m.api.UnloadModel(ctx, m.model.ID()) }
+
+// StatePath is where a state of that name will be.
+func (m *Model) StatePath(name string) string {
+	return tinker.Path{Run: m.model.ID(), Kind: tinker.KindState, Name: name}.String()
+}

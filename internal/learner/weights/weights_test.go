@@ -1,0 +1,199 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package weights
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+const key = "tml-weights"
+
+// opener is one of an attempt against a simulator of its own.
+func opener(t *testing.T) (*Opener, *tinkersim.Server) {
+	t.Helper()
+	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() {
+		sim.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	client, err := tinker.NewClient(tinker.Config{BaseURL: server.URL, APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := ""
+	return &Opener{
+		API: client, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true,
+		Base: runspec.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
+		Lost: func(string) { session = "" },
+		Session: func(ctx context.Context) (string, error) {
+			if session == "" {
+				session, err = client.CreateSession(ctx, tinker.SessionRequest{})
+			}
+			return session, err
+		},
+	}, sim
+}
+
+func script(t *testing.T, sim *tinkersim.Server, rules ...fault.Rule) {
+	t.Helper()
+	if _, err := sim.Faults().Add(rules); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// datum is a sequence whose last token was sampled.
+func datum(token int32) rl.Datum {
+	return rl.Datum{
+		Tokens: []int32{49, 43}, Targets: []int32{43, token}, Logprobs: []float32{0, -1},
+		Advantages: []float32{0, 1}, Mask: []bool{false, true},
+	}
+}
+
+var step = Step{
+	Datums: []rl.Datum{datum(50), datum(51), datum(52)}, Substeps: 2,
+	Loss: tinker.Loss{Name: "importance_sampling"}, Adam: tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
+}
+
+func nothing() error { return nil }
+
+func fresh(t *testing.T, o *Opener) *Model {
+	t.Helper()
+	model, err := o.Fresh(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
+}
+
+func save(t *testing.T, m *Model, name string) string {
+	t.Helper()
+	path, err := m.SaveState(t.Context(), name, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTrain(t *testing.T) {
+	o, _ := opener(t)
+	replies, err := fresh(t, o).Train(t.Context(), step, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lengths []int
+	for _, logprobs := range replies.Logprobs {
+		lengths = append(lengths, len(logprobs))
+	}
+	if diff := cmp.Diff([]int{2, 2, 2}, lengths); diff != "" {
+		t.Errorf("log-probs by datum (-want +got):\n%s", diff)
+	}
+	if _, ok := replies.Metrics[lossSum]; !ok {
+		t.Errorf("metrics %v lack %s", replies.Metrics, lossSum)
+	}
+}
+
+func TestTrainTellsWhoseFaultItWas(t *testing.T) {
+	cases := map[string]struct {
+		rule     fault.Rule
+		rejected bool
+		settings bool
+	}{
+		"refused data":       {fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"}, true, false},
+		"refused optimizer":  {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "user"}, false, true},
+		"the server's fault": {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "server"}, false, false},
+		"a lost reply":       {fault.Rule{Op: "forward_backward", Do: fault.LosePromise}, false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o, sim := opener(t)
+			script(t, sim, tc.rule)
+			_, err := fresh(t, o).Train(t.Context(), step, nothing)
+			var rejected *RejectedError
+			var settings *SettingsError
+			if err == nil || errors.As(err, &rejected) != tc.rejected || errors.As(err, &settings) != tc.settings {
+				t.Errorf("Train gives %v, want data refused %v, settings refused %v", err, tc.rejected, tc.settings)
+			}
+		})
+	}
+}
+
+func TestAccepts(t *testing.T) {
+	o, _ := opener(t)
+	model := fresh(t, o)
+	for name, tc := range map[string]struct {
+		token int32
+		want  bool
+	}{"a token of the vocabulary": {50, true}, "no token": {1 << 20, false}} {
+		got, err := model.Accepts(t.Context(), []rl.Datum{datum(tc.token)}, step.Loss)
+		if err != nil || got != tc.want {
+			t.Errorf("%s is accepted: %v (%v), want %v", name, got, err, tc.want)
+		}
+	}
+}
+
+func TestANameThatExistsIsOurs(t *testing.T) {
+	o, _ := opener(t)
+	model := fresh(t, o)
+	first := save(t, model, "name")
+	if second := save(t, model, "name"); second != first || second != model.StatePath("name") {
+		t.Errorf("saved again under its name it is %s, first %s", second, first)
+	}
+}
+
+func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
+	entry := func(path string, listed bool) ledger.Entry { return ledger.Entry{Path: path, Listed: listed} }
+	o, sim := opener(t)
+	model := fresh(t, o)
+	older, newer := save(t, model, "older"), save(t, model, "newer")
+	missing := model.StatePath("never-saved")
+	cases := map[string]struct {
+		rules []fault.Rule
+		want  string
+	}{
+		"the newest, past one that was never saved": {nil, newer},
+		"the one before a damaged one":              {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Corrupt, Count: -1}}, older},
+		"the newest, when trouble passes":           {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Fail, Category: "server"}}, newer},
+		"none":                                      {[]fault.Rule{{Op: "load_weights", Do: fault.Missing, Count: -1}}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sim.Faults().Clear()
+			script(t, sim, tc.rules...)
+			_, got, err := o.Restore(t.Context(), []ledger.Entry{entry(missing, false), entry(newer, true), entry(older, true)})
+			if got.Path != tc.want || errors.Is(err, ErrNoUsableState) != (tc.want == "") {
+				t.Errorf("restored %q (%v), want %q", got.Path, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestASessionThatIsGoneIsMadeAnew(t *testing.T) {
+	o, sim := opener(t)
+	fresh(t, o)
+	if err := sim.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Fresh(t.Context(), nil); err == nil {
+		t.Fatal("a model was made in a session that is gone")
+	}
+	fresh(t, o)
+}

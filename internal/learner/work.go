@@ -1,0 +1,108 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// stepWork is what a step sends.
+type stepWork struct {
+	datums   []rl.Datum
+	adam     tinker.AdamParams
+	settings rl.Settings
+}
+
+// prepareStep turns a batch into training data and settles the optimizer's settings.
+func (l *learner) prepareStep(batch schedule.Batch) (stepWork, error) {
+	alg := l.file.Fixed.Algorithm
+	advantage := rl.Advantage{
+		Baseline: rl.Baseline(alg.Advantage.Baseline), Scale: rl.Scale(alg.Advantage.Scale), DDoF: alg.Advantage.DDoF,
+	}
+	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, advantage))
+	if err != nil {
+		return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Plan.Step+1, err)
+	}
+	optimizer := rl.Optimizer{
+		LearningRate: learningRate(*alg, batch.Plan.Step),
+		Beta1:        alg.Optimizer.Beta1, Beta2: alg.Optimizer.Beta2, Epsilon: alg.Optimizer.Epsilon,
+		WeightDecay: alg.Optimizer.WeightDecay, GradClipNorm: alg.Optimizer.GradClipNorm,
+	}
+	return stepWork{
+		datums: datums,
+		adam: tinker.AdamParams{
+			LearningRate: optimizer.LearningRate, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Eps: optimizer.Epsilon,
+			WeightDecay: optimizer.WeightDecay, GradClipNorm: optimizer.GradClipNorm,
+		},
+		settings: rl.Settings{
+			Optimizer: optimizer, Loss: alg.Loss.Name, LossConfig: alg.Loss.Config, Advantage: advantage, Substeps: alg.Substeps,
+		},
+	}, nil
+}
+
+func learningRate(alg runspec.Algorithm, step int64) float64 {
+	return rl.Schedule{
+		Peak: alg.Optimizer.LearningRate, Shape: rl.Shape(alg.Optimizer.Schedule),
+		WarmupSteps: alg.Optimizer.WarmupSteps, Steps: alg.Steps,
+	}.LearningRate(step)
+}
+
+func lossOf(file runspec.File) tinker.Loss {
+	return tinker.Loss{Name: file.Fixed.Algorithm.Loss.Name, Config: file.Fixed.Algorithm.Loss.Config}
+}
+
+// measure gives the metrics of a step.
+func (l *learner) measure(batch schedule.Batch, work stepWork, replies weights.Replies, clock *stopwatch) map[string]float64 {
+	metrics := rl.StepMetrics(batch.Groups)
+	maps.Copy(metrics, rl.ProgressMetrics(batch.Plan.Step, l.file.Fixed.Algorithm.Steps))
+	maps.Copy(metrics, replies.Metrics)
+	metrics["optim/lr"] = work.adam.LearningRate
+	if len(replies.Logprobs) > 0 {
+		if divergence, err := rl.Diverge(work.datums, replies.Logprobs); err == nil {
+			maps.Copy(metrics, divergence.Metrics())
+		}
+	}
+	if lag := batch.Plan.Step - batch.Version.Step; lag > 0 {
+		metrics["batch/lag"] = float64(lag)
+	}
+	maps.Copy(metrics, clock.laps)
+	total := clock.total()
+	metrics["time/total"] = total
+	if total > 0 {
+		metrics["sampled_tokens_per_second"] = metrics["batch/sampled_tokens"] / total
+	}
+	for _, d := range work.datums {
+		l.usage.trained += int64(len(d.Tokens))
+	}
+	l.usage.seconds += total
+	return metrics
+}
+
+// stopwatch measures the parts of a step in seconds.
+type stopwatch struct {
+	now         func() time.Time
+	began, last time.Time
+	laps        map[string]float64
+}
+
+func newStopwatch(now func() time.Time) *stopwatch {
+	t := now()
+	return &stopwatch{now: now, began: t, last: t, laps: map[string]float64{}}
+}
+
+func (s *stopwatch) lap(name string) {
+	t := s.now()
+	s.laps[name] = t.Sub(s.last).Seconds()
+	s.last = t
+}
+
+func (s *stopwatch) total() float64 { return s.now().Sub(s.began).Seconds() }

@@ -1,0 +1,51 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// TestEvaluationAlone scores a base model, a state and sampler weights, without training.
+func TestEvaluationAlone(t *testing.T) {
+	source := newWorld(t, nil)
+	source.roll("s0")
+	newest := source.end(source.learn(1, nil), heartbeat.Completed).Progress.Checkpoints[0]
+	found := map[string]float64{}
+	for i, tc := range []struct{ name, path string }{
+		{"the base model", ""}, {"a state", newest.State}, {"sampler weights", newest.Sampler},
+	} {
+		digit := string(rune('0' + i))
+		t.Run(tc.name, func(t *testing.T) {
+			w := *source
+			w.street, w.players, w.t = &street{}, nil, t
+			w.artifacts = t.TempDir()
+			w.file.ArtifactsDir = w.artifacts
+			w.file.Run.UID = "e" + digit + "3a9c2b-0000-4000-8000-000000000002"
+			w.file.Fixed.Algorithm, w.file.Fixed.Environments = nil, nil
+			if tc.path != "" {
+				w.file.Fixed.InitFrom = &runspec.InitFrom{Checkpoint: tc.path}
+			}
+			var err error
+			if w.file.SpecDigest, err = runspec.SpecDigest(w.file.Fixed); err != nil {
+				t.Fatal(err)
+			}
+			kill := w.roll("e0")
+			<-w.learn(1, dieAt("open.loaded", -1)).done
+			verdict := w.end(w.learn(2, nil), heartbeat.Completed)
+			kill()
+			got, ok := verdict.Progress.Metrics["test/pass@1"]
+			if line := w.result(0); !ok || line != got {
+				t.Errorf("metrics.jsonl says %v, the verdict %v (%v)", line, got, ok)
+			}
+			found[tc.name] = got
+		})
+	}
+	if found["a state"] != found["sampler weights"] {
+		t.Errorf("pass@1 of a state is %v, of its own sampler weights %v", found["a state"], found["sampler weights"])
+	}
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// roll starts a real rollout worker and gives what ends it abruptly.
+func (w *world) roll(name string) (kill func()) {
+	w.t.Helper()
+	client, err := exchange.NewClient(exchange.ClientConfig{
+		Address: w.file.LearnerAddress, Link: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Worker: name, Logger: w.logger(), Dial: w.dial,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pressure := &rollout.Pressure{}
+	endpoint, err := tinker.NewClient(tinker.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	keep, err := held.Open(held.Config{Dir: w.t.TempDir(), MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	worker := rollout.New(rollout.Config{Learner: client, Endpoint: endpoint, Held: keep, Pressure: pressure, Logger: w.logger()})
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = worker.Run(ctx)
+		_ = client.Close()
+	}()
+	kill = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	w.t.Cleanup(kill)
+	return kill
+}
+
+// TestRealWorkers play the real environment, in any number, through deaths of learners and workers.
+func TestRealWorkers(t *testing.T) {
+	w := newWorld(t, nil)
+	w.roll("w0")
+	want := w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+	w.checkMetrics()
+	for _, workers := range []int{2, 4} {
+		t.Run(fmt.Sprintf("%d workers, nothing happens", workers), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil)
+			for i := range workers {
+				w.roll(fmt.Sprintf("w%d", i))
+			}
+			if got := w.weights(w.end(w.learn(1, nil), heartbeat.Completed)); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+		})
+	}
+	for _, point := range []string{"open.saved", "step.submitted", "sampler.announced", "save.answered", "covered.sent"} {
+		for name, workerDies := range whoDies {
+			t.Run(point+", "+name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, nil)
+				kill := w.roll("w0")
+				w.roll("w1")
+				step := int64(2)
+				if point == "open.saved" {
+					step = -1
+				}
+				<-w.learn(1, dieAt(point, step)).done
+				if workerDies {
+					kill()
+					w.roll("w2")
+				}
+				if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+					t.Errorf("final adapter is %s, undisturbed %s", got, want)
+				}
+				w.checkMetrics()
+			})
+		}
+	}
+}
+
+// TestTraining trains for real until the policy has visibly become better on tasks that it never saw.
+func TestTraining(t *testing.T) {
+	w := newWorld(t, func(f *runspec.File) {
+		f.Fixed.Environments = []runspec.Environment{arithmetic("train", 4000, 8, 16)}
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16
+		f.Fixed.Algorithm.Optimizer.LearningRate = 1e-3
+		f.Fixed.Model.LoraRank = 8
+		f.Evaluation.Environments = []runspec.Environment{arithmetic("test", 200, 1, 16)}
+		f.Evaluation.EverySteps = 8
+		f.Concurrency = 256
+	})
+	w.roll("w0")
+	w.roll("w1")
+	verdict := w.end(w.learn(1, nil), heartbeat.Completed)
+	w.checkMetrics()
+	before, after := w.result(0), w.result(w.file.Fixed.Algorithm.Steps)
+	t.Logf("pass@1 on held-out tasks: %.2f before, %.2f after", before, after)
+	if after < before+0.15 {
+		t.Errorf("pass@1 went from %.3f to %.3f: nothing was learnt", before, after)
+	}
+	if best := verdict.Progress.Best; best == nil || best.Value == nil || *best.Value < after {
+		t.Errorf("the best state is %+v, want one of pass@1 %.3f or more", best, after)
+	}
+}

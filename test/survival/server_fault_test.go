@@ -1,0 +1,129 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// TestTheServerMisbehaves strikes single operations; one learner and one worker see it through.
+func TestTheServerMisbehaves(t *testing.T) {
+	cases := map[string][]fault.Rule{
+		"forward_backward fails":                  {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "server"}},
+		"forward_backward fails, but was done":    {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}},
+		"optim_step fails":                        {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Category: "server"}},
+		"optim_step fails, but was done":          {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "server"}},
+		"a state's save fails":                    {{Op: "save_weights", Occurrence: 3, Do: fault.Fail, Category: "server"}},
+		"a state's save fails, but was done":      {{Op: "save_weights", Occurrence: 3, Do: fault.Fail, Stage: fault.Reply, Category: "server"}},
+		"a sampler's save fails":                  {{Op: "save_weights_for_sampler", Occurrence: 2, Do: fault.Fail, Category: "server"}},
+		"the opening state's save fails":          {{Op: "save_weights", Do: fault.Fail, Category: "server"}},
+		"create_model fails":                      {{Op: "create_model", Do: fault.Fail, Category: "server"}},
+		"answers to optim_step are lost":          {{Op: "optim_step", Occurrence: 2, Do: fault.DropAnswer}, {Op: "optim_step", Occurrence: 4, Do: fault.DropRequest}},
+		"answers to submits are lost":             {{Op: "save_weights", Occurrence: 2, Do: fault.DropAnswer}, {Op: "forward_backward", Occurrence: 2, Do: fault.DropAnswer}},
+		"the promise of forward_backward is lost": {{Op: "forward_backward", Occurrence: 2, Do: fault.LosePromise}},
+		"the promise of optim_step is lost":       {{Op: "optim_step", Occurrence: 3, Do: fault.LosePromise}},
+		"the promise of a save is lost":           {{Op: "save_weights", Occurrence: 3, Do: fault.LosePromise}},
+		"the promise of the last save is lost":    {{Op: "save_weights", Occurrence: 4, Do: fault.LosePromise}},
+		"the promise of a sampler's save is lost": {{Op: "save_weights_for_sampler", Occurrence: 2, Do: fault.LosePromise}},
+		"promises of samples are lost":            {{Op: "asample", Occurrence: 5, Count: 7, Do: fault.LosePromise}},
+		"samples fail":                            {{Op: "asample", Occurrence: 9, Count: 5, Do: fault.Fail, Category: "server"}},
+		"samples are throttled":                   {{Op: "asample", Occurrence: 9, Count: 3, Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.05}},
+		"steps are throttled":                     {{Op: "optim_step", Occurrence: 2, Count: 2, Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.05}},
+		"a step is paused":                        {{Op: "optim_step", Occurrence: 2, Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity"}},
+	}
+	want := baseline(t)
+	for name, rules := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil)
+			w.script(rules...)
+			w.play("w0", ways{})
+			verdict := w.end(w.learn(1, nil), heartbeat.Completed)
+			if got := w.weights(verdict); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			w.checkMetrics()
+		})
+	}
+}
+
+// TestAFailedChunkThatIsNeverSeen is trace (a): a pass fails and the learner dies before it knows.
+func TestAFailedChunkThatIsNeverSeen(t *testing.T) {
+	want := baseline(t)
+	for name, op := range map[string]string{"the pass": "forward_backward", "the optimizer step": "optim_step"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil)
+			w.script(fault.Rule{Op: op, Occurrence: 2, Do: fault.Fail, Category: "server"})
+			w.play("w0", ways{})
+			<-w.learn(1, dieAt("step.submitted", 2)).done
+			if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			w.checkMetrics()
+		})
+	}
+}
+
+// TestALateSave is trace (b): a save waits at the server, its learner dies, the next attempts go on, and then
+// it lands.
+func TestALateSave(t *testing.T) {
+	w := newWorld(t, nil)
+	w.script(fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold})
+	w.play("w0", ways{})
+	<-w.learn(1, dieAt("save.submitted", 2)).done
+	<-w.learn(2, dieAt("save.answered", 2)).done
+	if err := w.sim.Faults().Release("late"); err != nil {
+		t.Fatal(err)
+	}
+	w.checkSame(w.end(w.learn(3, nil), heartbeat.Completed))
+}
+
+// TestASaveReplyIsLostAndTheStepIsRedone has the save of one model land after another model of the same
+// attempt took over.
+func TestASaveReplyIsLostAndTheStepIsRedone(t *testing.T) {
+	w := newWorld(t, nil)
+	w.script(
+		fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold},
+		fault.Rule{Op: "save_weights", Occurrence: 3, Do: fault.LosePromise},
+	)
+	w.play("w0", ways{})
+	first := w.learn(1, func(_ context.Context, kill func() error, point string, step int64) error {
+		if point == "claim.looked" && step == 3 {
+			return kill()
+		}
+		return nil
+	})
+	<-first.done
+	_ = w.sim.Faults().Release("late")
+	w.checkSame(w.end(w.learn(2, nil), heartbeat.Completed))
+}
+
+// TestTheServerRestarts forgets models, sessions and promises at several points.
+func TestTheServerRestarts(t *testing.T) {
+	want := baseline(t)
+	for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.submitted", "covered.sent"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil)
+			w.play("w0", ways{})
+			restarted := false
+			verdict := w.end(w.learn(1, func(_ context.Context, _ func() error, at string, step int64) error {
+				if restarted || at != point || (step != 2 && point != "open.saved") {
+					return nil
+				}
+				restarted = true
+				return w.sim.Restart()
+			}), heartbeat.Completed)
+			if got := w.weights(verdict); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			w.checkMetrics()
+		})
+	}
+}

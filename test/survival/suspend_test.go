@@ -1,0 +1,87 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// TestSuspendAtEachPoint asks a learner to drain, takes its workers away, and resumes with others.
+func TestSuspendAtEachPoint(t *testing.T) {
+	want := baseline(t)
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil)
+			worker := w.play("w0", ways{})
+			var first *attempt
+			ready := make(chan struct{})
+			first = w.learn(1, func(_ context.Context, _ func() error, at string, step int64) error {
+				if at == point && (step == 2 || step < 1) {
+					<-ready
+					first.drain()
+				}
+				return nil
+			})
+			close(ready)
+			verdict := w.end(first, heartbeat.Drained)
+			worker.kill()
+			for _, c := range verdict.Progress.Checkpoints {
+				if c.Step == verdict.Progress.Step && c.ExpirationTime != "" {
+					t.Errorf("the suspended state of step %d expires at %s", c.Step, c.ExpirationTime)
+				}
+			}
+			w.play("w1", ways{})
+			if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			w.checkMetrics()
+		})
+	}
+}
+
+// TestSuspendBetweenStates saves what was trained since the last state, and resumes from there.
+func TestSuspendBetweenStates(t *testing.T) {
+	w := newWorld(t, func(f *runspec.File) { f.Checkpoints.RollingEverySteps = 10 })
+	worker := w.play("w0", ways{})
+	var first *attempt
+	ready := make(chan struct{})
+	first = w.learn(1, func(_ context.Context, _ func() error, at string, step int64) error {
+		if at == "replies.clean" && step == 2 {
+			<-ready
+			first.drain()
+		}
+		return nil
+	})
+	close(ready)
+	if verdict := w.end(first, heartbeat.Drained); verdict.Progress.Step != 2 {
+		t.Errorf("drained at step %d, want 2", verdict.Progress.Step)
+	}
+	worker.kill()
+	w.play("w1", ways{})
+	w.checkSame(w.end(w.learn(2, nil), heartbeat.Completed))
+}
+
+// TestTheManagerDrains does it by heartbeat, with no worker there.
+func TestTheManagerDrains(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.learn(1, nil)
+	reply, err := w.beat(a, 1, heartbeat.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply.Attempt != 1 || reply.RunUID != w.file.Run.UID {
+		t.Errorf("heartbeat is answered by %s, attempt %d", reply.RunUID, reply.Attempt)
+	}
+	if _, err := w.beat(a, 1, heartbeat.Drain); err != nil {
+		t.Fatal(err)
+	}
+	w.end(a, heartbeat.Drained)
+	w.play("w0", ways{})
+	w.checkSame(w.end(w.learn(2, nil), heartbeat.Completed))
+}

@@ -1,0 +1,395 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// player is a rollout worker of the least kind: it plays "a+b=" for a reward that depends on the sampled
+// tokens alone, holds what it finished, and can be made to misbehave. It speaks the real protocol to the real
+// learner and samples from the real simulator.
+type player struct {
+	world  *world
+	name   string
+	client *exchange.Client
+	cancel context.CancelFunc
+	done   chan struct{}
+	ways   ways
+
+	mu       sync.Mutex
+	held     map[rl.Key]rl.Group
+	wanted   map[rl.Key]bool
+	playing  map[rl.Key]context.CancelFunc
+	session  string
+	sampling map[string]string
+	played   map[rl.Key]int
+}
+
+// ways are a player's peculiarities.
+type ways struct {
+	// flaw makes a tombstone of a slot: 0 plays it.
+	flaw func(slot int64) rl.Outcome
+	// spoil changes a group before it is held.
+	spoil func(g rl.Group) rl.Group
+	// slow delays the play of a slot.
+	slow func(slot int64) time.Duration
+	// stuckEvaluation never finishes a group of an evaluation.
+	stuckEvaluation bool
+	// room is how many episodes fit; 64 unless given.
+	room int
+}
+
+// play starts a player.
+func (w *world) play(name string, ways ways) *player {
+	w.t.Helper()
+	if ways.room == 0 {
+		ways.room = 64
+	}
+	p := &player{
+		world: w, name: name, ways: ways, done: make(chan struct{}),
+		held: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, played: map[rl.Key]int{}, playing: map[rl.Key]context.CancelFunc{}, sampling: map[string]string{},
+	}
+	var err error
+	p.client, err = exchange.NewClient(exchange.ClientConfig{
+		Address: w.file.LearnerAddress, Link: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Worker: name, Logger: w.logger(), Renew: 50 * time.Millisecond, Dial: w.dial,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	p.cancel = cancel
+	var tasks sync.WaitGroup
+	tasks.Go(func() { _ = p.client.Attend(ctx, p) })
+	tasks.Go(func() { p.acquire(ctx, &tasks) })
+	tasks.Go(func() { p.submit(ctx) })
+	go func() {
+		tasks.Wait()
+		_ = p.client.Close()
+		close(p.done)
+	}()
+	w.t.Cleanup(p.kill)
+	w.players = append(w.players, p)
+	return p
+}
+
+// named finds a player.
+func (w *world) named(name string) *player {
+	for _, p := range w.players {
+		if p.name == name {
+			return p
+		}
+	}
+	w.t.Fatalf("nobody is called %s", name)
+	return nil
+}
+
+// kill ends the player and all that it holds.
+func (p *player) kill() {
+	p.cancel()
+	<-p.done
+}
+
+func (p *player) Hello() exchange.HelloRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	request := exchange.HelloRequest{Session: p.session}
+	for key, group := range p.held {
+		request.Held = append(request.Held, exchange.Held{Key: key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: 1})
+	}
+	for key := range p.playing {
+		request.Playing = append(request.Playing, key)
+	}
+	return request
+}
+
+func (p *player) Greeted(reply exchange.HelloReply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.session = reply.Session
+	p.want(reply.Wanted)
+	kept := map[rl.Key]bool{}
+	for _, lease := range reply.Keep {
+		kept[lease.Key] = true
+	}
+	for key, stop := range p.playing {
+		if !kept[key] {
+			stop()
+		}
+	}
+}
+
+func (p *player) Renewal() exchange.Renewal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var renewal exchange.Renewal
+	for key := range p.playing {
+		renewal.Progress = append(renewal.Progress, exchange.Progress{Key: key})
+	}
+	return renewal
+}
+
+func (p *player) Directed(d exchange.Directive) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.session = d.Session
+	for _, key := range d.Revoked {
+		if stop := p.playing[key]; stop != nil {
+			stop()
+		}
+	}
+	for _, c := range d.Condemned {
+		if group, ok := p.held[c.Key]; ok {
+			p.held[c.Key] = group.Tombstone(c.Outcome, c.Reason)
+		}
+	}
+	for _, e := range d.CoveredEvaluations {
+		maps.DeleteFunc(p.held, func(key rl.Key, _ rl.Group) bool { return key.Plan == e.Plan && key.Lineage == e.Lineage })
+	}
+	maps.DeleteFunc(p.held, func(key rl.Key, _ rl.Group) bool {
+		return key.Kind == rl.Train && key.Slot < d.CoveredIndex
+	})
+	p.want(d.Wanted)
+}
+
+// want is what submit is to send; the lock is held.
+func (p *player) want(keys []rl.Key) {
+	for _, key := range keys {
+		if _, ok := p.held[key]; ok {
+			p.wanted[key] = true
+		}
+	}
+}
+
+func (p *player) acquire(ctx context.Context, tasks *sync.WaitGroup) {
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		free := p.ways.room - 4*len(p.playing)
+		p.mu.Unlock()
+		if free <= 0 {
+			pauseFor(ctx, 5*time.Millisecond)
+			continue
+		}
+		leases, err := p.client.Acquire(ctx, free)
+		if err != nil {
+			pauseFor(ctx, 5*time.Millisecond)
+			continue
+		}
+		for _, lease := range leases {
+			play, stop := context.WithCancel(ctx)
+			p.mu.Lock()
+			p.playing[lease.Key] = stop
+			p.mu.Unlock()
+			tasks.Go(func() { p.finish(play, lease) })
+		}
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// finish plays a lease and holds the group.
+func (p *player) finish(ctx context.Context, lease exchange.Lease) {
+	group, err := p.group(ctx, lease)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stop := p.playing[lease.Key]
+	delete(p.playing, lease.Key)
+	if stop != nil {
+		stop()
+	}
+	if tinker.CategoryFrom(err) == tinker.CategoryNotFound {
+		go func() { _ = p.client.Release(p.world.t.Context(), []rl.Key{lease.Key}, "policy_gone") }()
+	}
+	if err != nil {
+		return
+	}
+	if p.ways.spoil != nil {
+		group = p.ways.spoil(group)
+	}
+	p.held[lease.Key] = group
+	p.wanted[lease.Key] = true
+}
+
+// submit sends what is wanted.
+func (p *player) submit(ctx context.Context) {
+	for ctx.Err() == nil {
+		group, ok := p.next()
+		if !ok {
+			pauseFor(ctx, 2*time.Millisecond)
+			continue
+		}
+		if _, err := p.client.Submit(ctx, group); err != nil {
+			pauseFor(ctx, 5*time.Millisecond)
+			continue
+		}
+		p.mu.Lock()
+		delete(p.wanted, group.Key)
+		p.mu.Unlock()
+	}
+}
+
+func (p *player) next() (rl.Group, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key := range p.wanted {
+		if group, ok := p.held[key]; ok {
+			return group, true
+		}
+		delete(p.wanted, key)
+	}
+	return rl.Group{}, false
+}
+
+func (p *player) group(ctx context.Context, lease exchange.Lease) (rl.Group, error) {
+	group := rl.Group{Key: lease.Key, Environment: lease.Environment}
+	if p.ways.slow != nil && lease.Key.Kind == rl.Train {
+		pauseFor(ctx, p.ways.slow(lease.Key.Slot))
+	}
+	if p.ways.stuckEvaluation && lease.Key.Kind == rl.Evaluate {
+		<-ctx.Done()
+		return rl.Group{}, ctx.Err()
+	}
+	if p.ways.flaw != nil && lease.Key.Kind == rl.Train {
+		if outcome := p.ways.flaw(lease.Key.Slot); outcome != rl.Usable {
+			return group.Tombstone(outcome, "scripted"), ctx.Err()
+		}
+	}
+	type result struct {
+		member rl.Member
+		err    error
+	}
+	results := make([]result, lease.GroupSize)
+	var members sync.WaitGroup
+	for i := range lease.GroupSize {
+		members.Go(func() { results[i].member, results[i].err = p.member(ctx, lease, i) })
+	}
+	members.Wait()
+	for _, r := range results {
+		if r.err != nil {
+			return rl.Group{}, r.err
+		}
+		group.Members = append(group.Members, r.member)
+		group.PromptTokens += r.member.PromptTokens
+		group.SampledTokens += r.member.SampledTokens
+	}
+	p.mu.Lock()
+	p.played[lease.Key]++
+	p.mu.Unlock()
+	return group, nil
+}
+
+func (p *player) member(ctx context.Context, lease exchange.Lease, index int) (rl.Member, error) {
+	prompt := []int32{}
+	for _, c := range []byte(fmt.Sprintf("%d+%d=", lease.Task%100, (lease.Task/3)%100)) {
+		prompt = append(prompt, int32(c))
+	}
+	seed := int64(rl.Seed(lease.Seed, lease.Key.Kind, lease.Key.Slot, index, 0, 0))
+	tokens := 8
+	for repost := 0; ; repost++ {
+		session, err := p.samplingSession(ctx, lease)
+		if err != nil {
+			if ctx.Err() != nil {
+				return rl.Member{}, err
+			}
+			if tinker.CategoryFrom(err) == tinker.CategoryNotFound && repost > 3 {
+				return rl.Member{}, err
+			}
+			pauseFor(ctx, 5*time.Millisecond)
+			continue
+		}
+		id, err := rl.SequenceID(lease.Key.Kind, lease.Key.Slot, index, 0, 0, repost%256)
+		if err != nil {
+			return rl.Member{}, err
+		}
+		params := tinker.DefaultSampling()
+		params.MaxTokens, params.Seed = &tokens, &seed
+		result, err := p.world.client.Sample(ctx, tinker.SampleRequest{
+			NumSamples: 1, Prompt: tinker.Text(prompt), SamplingParams: params, SamplingSession: session, SeqID: &id,
+		})
+		if err == nil {
+			return memberOf(index, prompt, result.Sequences[0]), nil
+		}
+		if ctx.Err() != nil {
+			return rl.Member{}, err
+		}
+		if tinker.CategoryFrom(err) == tinker.CategoryNotFound {
+			p.forget()
+		}
+		pauseFor(ctx, 2*time.Millisecond)
+	}
+}
+
+// memberOf rewards the digits that the simulator tends to forget, and some more, so that few groups are
+// constant.
+func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
+	segment := rl.Segment{Tokens: append(append([]int32{}, prompt...), s.Tokens...)}
+	segment.Actions = make([]bool, len(segment.Tokens))
+	segment.Logprobs = make([]float32, len(segment.Tokens))
+	reward := 0.0
+	for i, token := range s.Tokens {
+		segment.Actions[len(prompt)+i] = true
+		segment.Logprobs[len(prompt)+i] = s.Logprobs[i]
+		reward += float64(token%3) / 4
+	}
+	return rl.Member{
+		Index: index, Reward: reward, StopReason: string(s.StopReason), Segments: []rl.Segment{segment}, Turns: 1,
+		Metrics:      map[string]float64{rl.MetricCorrect: float64(s.Tokens[0] % 2)},
+		PromptTokens: int64(len(prompt)), SampledTokens: int64(len(s.Tokens)),
+	}
+}
+
+func (p *player) samplingSession(ctx context.Context, lease exchange.Lease) (string, error) {
+	p.mu.Lock()
+	session := p.session
+	if session == "" {
+		session = lease.Session
+	}
+	key := fmt.Sprint(session, lease.SamplingSession)
+	found := p.sampling[key]
+	p.mu.Unlock()
+	if found != "" {
+		return found, nil
+	}
+	made, err := p.world.client.CreateSamplingSession(ctx, session, lease.SamplingSession, lease.Sampler, "")
+	if err != nil {
+		return "", err
+	}
+	p.mu.Lock()
+	p.sampling[key] = made
+	p.mu.Unlock()
+	return made, nil
+}
+
+func (p *player) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.sampling)
+}
+
+// twice counts the groups that this player finished more than once.
+func (p *player) twice() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, times := range p.played {
+		if times > 1 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,350 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+const apiKey = "tml-survival"
+
+// world is a simulator, an artifact folder and a run, whose learners and workers come and go.
+type world struct {
+	t         *testing.T
+	sim       *tinkersim.Server
+	url       string
+	artifacts string
+	link      link.Link
+	file      runspec.File
+	client    *tinker.Client
+	players   []*player
+	*street
+}
+
+// street is what changes while others look.
+type street struct {
+	mu      sync.Mutex
+	address string
+	clock   time.Duration // ahead of the real time, at the simulator
+}
+
+// advance puts the simulator's clock forward.
+func (w *world) advance(by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock += by
+}
+
+// small is a run of a second: 3 steps of 4 groups of 4, evaluated before and after.
+func small() runspec.Fixed {
+	return runspec.Fixed{
+		Model:        runspec.Model{Name: tinkersim.ModelName, LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
+		Environments: []runspec.Environment{arithmetic("train", 400, 4, 8)},
+		Algorithm: &runspec.Algorithm{
+			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, Refill: true,
+			Advantage: runspec.Advantage{Baseline: "GroupMean", Scale: "None"},
+			Loss:      runspec.Loss{Name: "importance_sampling"},
+			Optimizer: runspec.Optimizer{LearningRate: 1e-3, Schedule: "Constant", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+		},
+	}
+}
+
+func arithmetic(split string, tasks int64, groupSize, maxTokens int) runspec.Environment {
+	return runspec.Environment{
+		Name: "arithmetic", Digest: strings.Repeat("d", 64),
+		Definition: runspec.Definition{
+			Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 99}},
+			Reward:  &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}},
+		},
+		Splits:    []runspec.Split{{Name: split, Shuffle: split == "train", Tasks: tasks}},
+		GroupSize: groupSize, MinMembers: 1, Retries: 1,
+		Sampling: runspec.Sampling{MaxTokens: maxTokens, Temperature: 1, TopP: 1, TopK: -1},
+		Limits:   runspec.Limits{Turns: 1, OnLimit: "Grade"},
+		Reward:   runspec.Reward{Reduction: "Sum"},
+	}
+}
+
+func evaluation() *runspec.Evaluation {
+	env := arithmetic("test", 6, 1, 8)
+	env.PassAt = []int{1}
+	return &runspec.Evaluation{Before: true, After: true, Environments: []runspec.Environment{env}}
+}
+
+// newWorld prepares the small run; change may alter its file.
+func newWorld(t *testing.T, change func(*runspec.File)) *world {
+	t.Helper()
+	w := &world{t: t, artifacts: t.TempDir(), street: &street{}}
+	var err error
+	w.sim, err = tinkersim.New(tinkersim.Options{
+		Dir: t.TempDir(), APIKey: apiKey, SessionTimeout: time.Minute, Clock: w.now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(w.sim)
+	t.Cleanup(func() {
+		w.sim.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	w.url = server.URL
+	uid := "1f3a9c2b-0000-4000-8000-000000000001"
+	if w.link, err = link.Derive(bytes.Repeat([]byte{1}, 32), uid); err != nil {
+		t.Fatal(err)
+	}
+	w.file = runspec.File{
+		Version: runspec.FormatVersion, Run: runspec.Run{Namespace: "default", Name: "survival", UID: uid},
+		Fixed: small(), Evaluation: evaluation(), Concurrency: 64, RequireOptimizer: true,
+		Checkpoints: runspec.Checkpoints{
+			EverySteps: 20, TTLSeconds: 604800, RollingEverySteps: 1, RollingTTLSeconds: 86400,
+			KeepBestCount: 1, KeepBestMetric: "test/pass@1",
+		},
+		ArtifactsDir: w.artifacts, LearnerAddress: "learner:7443",
+	}
+	if change != nil {
+		change(&w.file)
+	}
+	digest, err := runspec.SpecDigest(w.file.Fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The base URL is chosen by the machine, and so no part of what two worlds have in common.
+	w.file.SpecDigest, w.file.Fixed.BaseURL = digest, w.url
+	if w.client, err = tinker.NewClient(tinker.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.clock)
+}
+
+// script puts faults in force at the simulator.
+func (w *world) script(rules ...fault.Rule) {
+	w.t.Helper()
+	for _, rule := range rules {
+		if _, err := w.sim.Faults().Add([]fault.Rule{rule}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// dial leads workers to the newest learner, as the Service does.
+func (w *world) dial(ctx context.Context, _ string) (net.Conn, error) {
+	w.mu.Lock()
+	address := w.address
+	w.mu.Unlock()
+	if address == "" {
+		return nil, errors.New("no learner is up")
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// attempt is a learner under way.
+type attempt struct {
+	heartbeat string
+	cancel    context.CancelFunc
+	drain     func()
+	done      chan struct{}
+	verdict   heartbeat.Verdict
+}
+
+// hook is what happens at a fault point; it gets the learner's own context and a way to kill it.
+type hook func(ctx context.Context, kill func() error, point string, step int64) error
+
+// learn starts a learner of that attempt.
+func (w *world) learn(number int32, hook hook) *attempt {
+	w.t.Helper()
+	return w.learnWith(number, hook, func(l net.Listener) net.Listener { return l })
+}
+
+func (w *world) learnWith(number int32, hook hook, wrap func(net.Listener) net.Listener) *attempt {
+	w.t.Helper()
+	listener, beats := w.listen(), w.listen()
+	w.mu.Lock()
+	w.address = listener.Addr().String()
+	w.mu.Unlock()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	drain := make(chan struct{})
+	a := &attempt{heartbeat: beats.Addr().String(), cancel: cancel, done: make(chan struct{}), drain: sync.OnceFunc(func() { close(drain) })}
+	file := w.file
+	file.Attempt = number
+	config := learner.Config{
+		File: file, Link: w.link, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
+		Exchange: wrap(listener), Heartbeat: beats, Logger: w.logger(), Drain: drain,
+		Timing: learner.Timing{Barrier: 80 * time.Millisecond, Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond},
+	}
+	if hook != nil {
+		kill := func() error {
+			cancel()
+			return learner.ErrKilled
+		}
+		config.Fault = func(ctx context.Context, point string, step int64) error { return hook(ctx, kill, point, step) }
+	}
+	go func() {
+		defer close(a.done)
+		a.verdict = learner.Run(ctx, config)
+	}()
+	w.t.Cleanup(func() {
+		cancel()
+		<-a.done
+	})
+	return a
+}
+
+func (w *world) listen() net.Listener {
+	w.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return listener
+}
+
+// dieAt kills the learner at the first passing of a point, at a step if that is not negative.
+func dieAt(point string, step int64) hook {
+	return func(_ context.Context, kill func() error, at string, now int64) error {
+		if at == point && (step < 0 || now == step) {
+			return kill()
+		}
+		return nil
+	}
+}
+
+func (w *world) logger() *slog.Logger {
+	if os.Getenv("SURVIVAL_LOG") == "" {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+}
+
+// end waits for a learner and checks the cause.
+func (w *world) end(a *attempt, want heartbeat.Cause) heartbeat.Verdict {
+	w.t.Helper()
+	select {
+	case <-a.done:
+	case <-time.After(60 * time.Second):
+		w.t.Fatalf("the learner did not end; it should with %s", want)
+	}
+	if a.verdict.Cause != want {
+		w.t.Fatalf("learner ended with %s (%s: %s), want %s", a.verdict.Cause, a.verdict.Reason, a.verdict.Message, want)
+	}
+	return a.verdict
+}
+
+// weights is the digest of the adapter in the newest state that the verdict names.
+func (w *world) weights(verdict heartbeat.Verdict) string {
+	w.t.Helper()
+	if len(verdict.Progress.Checkpoints) == 0 {
+		w.t.Fatal("the verdict names no state")
+	}
+	newest := verdict.Progress.Checkpoints[0]
+	if newest.Step != w.file.Fixed.Algorithm.Steps {
+		w.t.Fatalf("the newest state is of step %d, want %d", newest.Step, w.file.Fixed.Algorithm.Steps)
+	}
+	return w.archive(newest.State)
+}
+
+func (w *world) archive(path string) string {
+	w.t.Helper()
+	body, err := w.client.Archive(w.t.Context(), path)
+	if err != nil {
+		w.t.Fatalf("fetching %s: %v", path, err)
+	}
+	defer body.Close()
+	files := tar.NewReader(body)
+	for {
+		header, err := files.Next()
+		if err != nil {
+			w.t.Fatalf("no adapter in the archive of %s: %v", path, err)
+		}
+		if !strings.Contains(filepath.Base(header.Name), "adapter") || strings.HasSuffix(header.Name, ".json") {
+			continue
+		}
+		hash := sha256.New()
+		if _, err := io.Copy(hash, files); err != nil {
+			w.t.Fatal(err)
+		}
+		return hex.EncodeToString(hash.Sum(nil))
+	}
+}
+
+// checkMetrics demands each step exactly once in metrics.jsonl, in order, with what a step has.
+func (w *world) checkMetrics() {
+	w.t.Helper()
+	file, err := os.Open(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer file.Close()
+	var steps []int64
+	scanner := bufio.NewScanner(file)
+	for scanner.Scan() {
+		var line map[string]float64
+		if err := json.Unmarshal(scanner.Bytes(), &line); err != nil {
+			w.t.Fatalf("metrics.jsonl: %v in %q", err, scanner.Text())
+		}
+		if _, trained := line["progress/batch"]; !trained {
+			continue // the final version's evaluation
+		}
+		steps = append(steps, int64(line["step"]))
+	}
+	if want := w.file.Fixed.Algorithm.Steps; int64(len(steps)) != want {
+		w.t.Fatalf("metrics.jsonl has the steps %v, want 0 to %d", steps, want-1)
+	}
+	for i, step := range steps {
+		if step != int64(i) {
+			w.t.Fatalf("metrics.jsonl has the steps %v, want each once and in order", steps)
+		}
+	}
+}
+
+// result is pass@1 of the evaluation of a version, as metrics.jsonl has it.
+func (w *world) result(step int64) float64 {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for text := range strings.Lines(string(data)) {
+		var line map[string]float64
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			w.t.Fatal(err)
+		}
+		if value, ok := line["test/pass@1"]; ok && int64(line["step"]) == step {
+			return value
+		}
+	}
+	w.t.Fatalf("metrics.jsonl has no evaluation of step %d", step)
+	return 0
+}
