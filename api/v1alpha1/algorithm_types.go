@@ -1,0 +1,218 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Baseline is subtracted from a reward.
+// +kubebuilder:validation:Enum=GroupMean;LeaveOneOut;BatchMean;None
+type Baseline string
+
+// The baselines.
+const (
+	BaselineGroupMean   Baseline = "GroupMean"
+	BaselineLeaveOneOut Baseline = "LeaveOneOut"
+	BaselineBatchMean   Baseline = "BatchMean"
+	BaselineNone        Baseline = "None"
+)
+
+// Scale divides an advantage.
+// +kubebuilder:validation:Enum=None;GroupStd;BatchStd
+type Scale string
+
+// The scales.
+const (
+	ScaleNone     Scale = "None"
+	ScaleGroupStd Scale = "GroupStd"
+	ScaleBatchStd Scale = "BatchStd"
+)
+
+// Advantage is how rewards become advantages.
+type Advantage struct {
+	// Baseline that is subtracted.
+	// +kubebuilder:default=GroupMean
+	// +optional
+	Baseline Baseline `json:"baseline,omitempty"`
+	// Scale that divides.
+	// +kubebuilder:default=None
+	// +optional
+	Scale Scale `json:"scale,omitempty"`
+	// DDoF is what the standard deviation divides by: members less this number (0 population, 1 sample).
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +kubebuilder:default=0
+	// +optional
+	DDoF *int32 `json:"ddof,omitempty"`
+}
+
+// LossName is a loss as the Tinker API spells it.
+// +kubebuilder:validation:Enum=importance_sampling;ppo;cispo;dro
+type LossName string
+
+// The losses.
+const (
+	LossImportanceSampling LossName = "importance_sampling"
+	LossPPO                LossName = "ppo"
+	LossCISPO              LossName = "cispo"
+	LossDRO                LossName = "dro"
+)
+
+// Loss is the loss and its settings.
+// +kubebuilder:validation:XValidation:rule="self.name in ['ppo', 'cispo'] || (!has(self.clipLow) && !has(self.clipHigh))",message="clipLow and clipHigh are settings of ppo and cispo: remove them or change loss.name"
+// +kubebuilder:validation:XValidation:rule="self.name == 'dro' || !has(self.beta)",message="beta is a setting of dro: remove it or change loss.name"
+// +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || has(self.clipHigh) || self.clipLow < (self.name == 'ppo' ? 1.2 : 4.0)",message="clipLow must be below clipHigh, which is 1.2 for ppo and 4 for cispo unless it is given: lower clipLow or give clipHigh"
+// +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'ppo' ? 0.8 : 0.0)",message="clipHigh must be above clipLow, which is 0.8 for ppo and 0 for cispo unless it is given: raise clipHigh or give clipLow"
+// +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || !has(self.clipHigh) || self.clipLow < self.clipHigh",message="clipLow must be below clipHigh; both are bounds of the probability ratio, such as 0.8 and 1.2"
+type Loss struct {
+	// Name of the loss.
+	// +required
+	Name LossName `json:"name"`
+	// ClipLow is the least probability ratio; without it 0.8 for ppo and 0 for cispo.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ClipLow *float64 `json:"clipLow,omitempty"`
+	// ClipHigh is the greatest probability ratio; without it 1.2 for ppo and 4 for cispo.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ClipHigh *float64 `json:"clipHigh,omitempty"`
+	// Beta of dro; without it 0.05.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Beta *float64 `json:"beta,omitempty"`
+}
+
+// ConstantGroupPolicy is what becomes of a group whose rewards are all equal.
+// +kubebuilder:validation:Enum=Keep;Drop
+type ConstantGroupPolicy string
+
+// The policies for constant groups.
+const (
+	KeepConstantGroups ConstantGroupPolicy = "Keep"
+	DropConstantGroups ConstantGroupPolicy = "Drop"
+)
+
+// DroppedGroupPolicy is what a batch does about a group that was dropped.
+// +kubebuilder:validation:Enum=Refill;Shrink
+type DroppedGroupPolicy string
+
+// The policies for dropped groups.
+const (
+	RefillDroppedGroups DroppedGroupPolicy = "Refill"
+	ShrinkDroppedGroups DroppedGroupPolicy = "Shrink"
+)
+
+// Algorithm is how groups of episodes become optimizer steps.
+// +kubebuilder:validation:XValidation:rule="has(self.steps) != has(self.epochs)",message="give exactly one of steps and epochs"
+// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['ppo', 'cispo']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to ppo or cispo, or lag to 0"
+type Algorithm struct {
+	// TasksPerStep is how many groups one batch has: of different tasks, where there are as many.
+	// +kubebuilder:validation:Minimum=1
+	// +required
+	TasksPerStep int32 `json:"tasksPerStep"`
+	// Steps to train for.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Steps *int64 `json:"steps,omitempty"`
+	// Epochs, passes over all tasks, to train for: epochs x tasks / tasksPerStep steps, rounded down,
+	// and at least one.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Epochs *int64 `json:"epochs,omitempty"`
+	// Seed of the order of tasks and of all sampling.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=0
+	// +optional
+	Seed *int64 `json:"seed,omitempty"`
+	// Advantage is how rewards become advantages.
+	// +kubebuilder:default={}
+	// +optional
+	Advantage Advantage `json:"advantage,omitzero"`
+	// Loss and its settings.
+	// +kubebuilder:default={name: importance_sampling}
+	// +optional
+	Loss Loss `json:"loss,omitzero"`
+	// Substeps are the optimizer steps that one batch is split into.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:default=1
+	// +optional
+	Substeps *int32 `json:"substeps,omitempty"`
+	// Lag is how many steps the policy that samples is behind the one that trains; above 0
+	// sampling and training overlap. Needs the loss ppo or cispo.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16
+	// +kubebuilder:default=0
+	// +optional
+	Lag *int32 `json:"lag,omitempty"`
+	// ConstantGroups is what becomes of a group whose rewards are all equal; kept, it costs
+	// tokens and has no advantage.
+	// +kubebuilder:default=Keep
+	// +optional
+	ConstantGroups ConstantGroupPolicy `json:"constantGroups,omitempty"`
+	// OnDroppedGroup is what a batch does about a group that was dropped: take further tasks
+	// until it is full, or train smaller.
+	// +kubebuilder:default=Refill
+	// +optional
+	OnDroppedGroup DroppedGroupPolicy `json:"onDroppedGroup,omitempty"`
+	// Optimizer is AdamW and its learning rate.
+	// +required
+	Optimizer Optimizer `json:"optimizer"`
+}
+
+// Schedule of the learning rate.
+// +kubebuilder:validation:Enum=Constant;Linear;Cosine
+type Schedule string
+
+// The schedules.
+const (
+	ScheduleConstant Schedule = "Constant"
+	ScheduleLinear   Schedule = "Linear"
+	ScheduleCosine   Schedule = "Cosine"
+)
+
+// Optimizer is AdamW.
+type Optimizer struct {
+	// LearningRate at the schedule's peak. Write 4.0e-5: YAML 1.1 readers such as Python's take 4e-5 for a string.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1
+	// +required
+	LearningRate float64 `json:"learningRate"`
+	// Schedule of the learning rate after the warm-up; Linear and Cosine end at 0.
+	// +kubebuilder:default=Constant
+	// +optional
+	Schedule Schedule `json:"schedule,omitempty"`
+	// WarmupSteps raise the learning rate linearly from 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=0
+	// +optional
+	WarmupSteps *int64 `json:"warmupSteps,omitempty"`
+	// Beta1 of Adam.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +kubebuilder:validation:ExclusiveMaximum=true
+	// +kubebuilder:default=0.9
+	// +optional
+	Beta1 *float64 `json:"beta1,omitempty"`
+	// Beta2 of Adam.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +kubebuilder:validation:ExclusiveMaximum=true
+	// +kubebuilder:default=0.95
+	// +optional
+	Beta2 *float64 `json:"beta2,omitempty"`
+	// Epsilon of Adam.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:default=1.0e-8
+	// +optional
+	Epsilon *float64 `json:"epsilon,omitempty"`
+	// WeightDecay, decoupled.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=0.0
+	// +optional
+	WeightDecay *float64 `json:"weightDecay,omitempty"`
+	// GradClipNorm is the greatest norm of the gradient; 0 is no clipping.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=0.0
+	// +optional
+	GradClipNorm *float64 `json:"gradClipNorm,omitempty"`
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// OptimizerInit is what happens to the saved optimizer.
+// +kubebuilder:validation:Enum=Restore;Reset
+type OptimizerInit string
+
+// What can happen to the saved optimizer.
+const (
+	OptimizerRestore OptimizerInit = "Restore"
+	OptimizerReset   OptimizerInit = "Reset"
+)
+
+// InitFrom is where the first weights come from.
+// +kubebuilder:validation:XValidation:rule="has(self.checkpoint) != has(self.run)",message="give exactly one of checkpoint and run"
+type InitFrom struct {
+	// Checkpoint is a training state, tinker://RUN/weights/NAME; a run that only evaluates also
+	// takes tinker://RUN/sampler_weights/NAME.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/(weights|sampler_weights)/[^/]+$')",message="a checkpoint path is tinker://RUN/weights/NAME"
+	// +optional
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Run is a TrainingRun of this namespace.
+	// +optional
+	Run *RunCheckpoint `json:"run,omitempty"`
+	// Optimizer: Restore goes on with the saved state of Adam, Reset begins with a fresh one.
+	// Needed to train.
+	// +optional
+	Optimizer OptimizerInit `json:"optimizer,omitempty"`
+}
+
+// RunCheckpoint names a checkpoint of a TrainingRun.
+type RunCheckpoint struct {
+	// Name of the TrainingRun.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +required
+	Name string `json:"name"`
+	// Step of the checkpoint; without it, the newest.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Step *int64 `json:"step,omitempty"`
+}
+
+// Checkpoints is when states are saved and how long they are kept. The last state, and the one
+// saved on suspend, are kept without end.
+// +kubebuilder:validation:XValidation:rule="!has(self.everySteps) || self.everySteps > 0 || !has(self.rolling) || !has(self.rolling.everySteps) || self.rolling.everySteps > 0",message="everySteps and rolling.everySteps are both 0, so that a lost pod would lose the run: set one above 0"
+type Checkpoints struct {
+	// EverySteps saves a lasting checkpoint; 0 saves the last alone.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=20
+	// +optional
+	EverySteps *int64 `json:"everySteps,omitempty"`
+	// TTLSeconds of those checkpoints; 0 is for ever.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=604800
+	// +optional
+	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
+	// Rolling states are for recovery: newer ones take the place of older ones.
+	// +kubebuilder:default={}
+	// +optional
+	Rolling RollingCheckpoints `json:"rolling,omitzero"`
+	// KeepLast deletes all but so many lasting checkpoints; without it none is deleted.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	KeepLast *int32 `json:"keepLast,omitempty"`
+	// KeepBest keeps those that evaluated best.
+	// +kubebuilder:default={}
+	// +optional
+	KeepBest KeepBest `json:"keepBest,omitzero"`
+}
+
+// RollingCheckpoints are states for recovery.
+type RollingCheckpoints struct {
+	// EverySteps saves such a state; 0 saves none.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=1
+	// +optional
+	EverySteps *int64 `json:"everySteps,omitempty"`
+	// TTLSeconds of those states, counted from when newer ones have taken their place.
+	// +kubebuilder:validation:Minimum=600
+	// +kubebuilder:default=86400
+	// +optional
+	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
+}
+
+// KeepBest keeps the checkpoints that evaluated best.
+type KeepBest struct {
+	// Count of checkpoints; 0 keeps none.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=8
+	// +kubebuilder:default=1
+	// +optional
+	Count *int32 `json:"count,omitempty"`
+	// Metric that ranks them, greatest first; test/ENVIRONMENT/pass@1 for one environment.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:default="test/pass@1"
+	// +optional
+	Metric string `json:"metric,omitempty"`
+}

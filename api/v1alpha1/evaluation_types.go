@@ -1,0 +1,55 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Evaluation samples held-out tasks.
+type Evaluation struct {
+	// EverySteps evaluates; 0 does not while training.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=20
+	// +optional
+	EverySteps *int64 `json:"everySteps,omitempty"`
+	// Before evaluates the first weights.
+	// +kubebuilder:default=true
+	// +optional
+	Before *bool `json:"before,omitempty"`
+	// After evaluates the last weights.
+	// +kubebuilder:default=true
+	// +optional
+	After *bool `json:"after,omitempty"`
+	// Environments to evaluate on; without them, the split test of each training environment.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Environments []EvaluationEnvironment `json:"environments,omitempty"`
+}
+
+// EvaluationEnvironment is an environment to evaluate on. What is not given is as in the training
+// environment of the same name.
+// +kubebuilder:validation:XValidation:rule="!has(self.passAt) || self.passAt.all(k, k <= (has(self.samplesPerTask) ? self.samplesPerTask : 1))",message="passAt above samplesPerTask cannot be estimated: raise samplesPerTask or remove the value"
+// +kubebuilder:validation:XValidation:rule="!has(self.sampling) || !has(self.sampling.allowBiased)",message="sampling.allowBiased concerns training; evaluation may sample as it likes: remove it"
+type EvaluationEnvironment struct {
+	EnvironmentUse `json:",inline"`
+	// Splits to evaluate on; without them, test.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Splits []EvaluationSplit `json:"splits,omitempty"`
+	// SamplesPerTask is how many episodes of each task are sampled; without it, 1.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	// +optional
+	SamplesPerTask *int32 `json:"samplesPerTask,omitempty"`
+	// PassAt are the k of pass@k; without it, 1.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Minimum=1
+	// +optional
+	PassAt []int32 `json:"passAt,omitempty"`
+}

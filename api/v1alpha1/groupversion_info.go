@@ -1,0 +1,36 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 is the API: TrainingRun and RewardEnvironment, with their conditions, reasons and
+// labels beside the types. It knows nothing of how a run is carried out.
+// +kubebuilder:object:generate=true
+// +kubebuilder:ac:generate=true
+// +kubebuilder:ac:output:package="applyconfiguration"
+// +groupName=rl.tinker-operator.dev
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// SchemeGroupVersion is the group and version of this package; the name is what generated apply
+	// configurations expect.
+	SchemeGroupVersion = schema.GroupVersion{Group: "rl.tinker-operator.dev", Version: "v1alpha1"}
+
+	builder = runtime.NewSchemeBuilder(addTypes)
+
+	// AddToScheme adds the kinds to a scheme.
+	AddToScheme = builder.AddToScheme
+)
+
+func addTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&TrainingRun{}, &TrainingRunList{},
+		&RewardEnvironment{}, &RewardEnvironmentList{},
+	)
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
+	return nil
+}

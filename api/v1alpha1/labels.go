@@ -1,0 +1,38 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Labels of the objects that the operator makes.
+const (
+	// LabelManagedBy is on every object, with the value ManagedByValue: the manager caches no others.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// LabelRun is the TrainingRun's name.
+	LabelRun = "rl.tinker-operator.dev/run"
+	// LabelRunUID is the TrainingRun's uid, which tells it from an earlier one of the same name.
+	LabelRunUID = "rl.tinker-operator.dev/run-uid"
+	// LabelEnvironment is the RewardEnvironment's name.
+	LabelEnvironment = "rl.tinker-operator.dev/environment"
+	// LabelEnvironmentUID is the RewardEnvironment's uid.
+	LabelEnvironmentUID = "rl.tinker-operator.dev/environment-uid"
+	// LabelRole is what a Job and its pods are for.
+	LabelRole = "rl.tinker-operator.dev/role"
+	// LabelAttempt is the number of a learner's attempt, or of a probe's try.
+	LabelAttempt = "rl.tinker-operator.dev/attempt"
+	// LabelDefinition is the beginning of the digest of the definition that a probe checks.
+	LabelDefinition = "rl.tinker-operator.dev/definition"
+	// AnnotationTemplate digests a Job's pod template, which cannot be changed in place.
+	AnnotationTemplate = "rl.tinker-operator.dev/template"
+	// AnnotationRunFile names the ConfigMap that a Job's pods mount.
+	AnnotationRunFile = "rl.tinker-operator.dev/run-file"
+)
+
+// ManagedByValue is the value of LabelManagedBy.
+const ManagedByValue = "tinker-operator"
+
+// Values of LabelRole.
+const (
+	RoleLearner = "learner"
+	RoleRollout = "rollout"
+	RoleProbe   = "probe"
+)

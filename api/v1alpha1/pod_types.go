@@ -1,0 +1,133 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// PodOverrides change a pod that the operator makes. What the restricted security profile asks for
+// is set by the operator and not open here.
+type PodOverrides struct {
+	// Labels to add.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations to add.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Image instead of the operator's own.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Image string `json:"image,omitempty"`
+	// ImagePullSecrets for the images.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+	// ServiceAccountName for a cloud's workload identity; its API-server token is never mounted.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// Resources of the main container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+	// Env of the main container.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// Volumes to add.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Volumes []Volume `json:"volumes,omitempty"`
+	// VolumeMounts of the main container.
+	// +listType=map
+	// +listMapKey=mountPath
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
+	// NodeSelector of the pod.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Tolerations of the pod.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// Affinity of the pod.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+	// PriorityClassName of the pod.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// SecurityContext of the pod, as far as it is open.
+	// +optional
+	SecurityContext PodSecurity `json:"securityContext,omitzero"`
+}
+
+// PodSecurity is the part of a pod's security context that is open; the rest is the restricted profile.
+type PodSecurity struct {
+	// RunAsUser is the user id; without it, the image's.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
+	// FSGroup owns the pod's volumes.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	FSGroup *int64 `json:"fsGroup,omitempty"`
+}
+
+// Volume is a volume of a kind that the restricted security profile permits.
+// +kubebuilder:validation:XValidation:rule="(has(self.persistentVolumeClaim)?1:0)+(has(self.configMap)?1:0)+(has(self.secret)?1:0)+(has(self.emptyDir)?1:0)+(has(self.csi)?1:0)==1",message="give exactly one of persistentVolumeClaim, configMap, secret, emptyDir and csi"
+type Volume struct {
+	// Name that volumeMounts refer to.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// PersistentVolumeClaim of the namespace.
+	// +optional
+	PersistentVolumeClaim *corev1.PersistentVolumeClaimVolumeSource `json:"persistentVolumeClaim,omitempty"`
+	// ConfigMap of the namespace.
+	// +optional
+	ConfigMap *corev1.ConfigMapVolumeSource `json:"configMap,omitempty"`
+	// Secret of the namespace.
+	// +optional
+	Secret *corev1.SecretVolumeSource `json:"secret,omitempty"`
+	// EmptyDir that lives as long as the pod.
+	// +optional
+	EmptyDir *corev1.EmptyDirVolumeSource `json:"emptyDir,omitempty"`
+	// CSI is an ephemeral volume, as the Secrets Store driver gives.
+	// +optional
+	CSI *corev1.CSIVolumeSource `json:"csi,omitempty"`
+}
+
+// VolumeMount mounts a volume into the main container.
+type VolumeMount struct {
+	// Name of the volume.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// MountPath within the container.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	MountPath string `json:"mountPath"`
+	// SubPath within the volume.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	SubPath string `json:"subPath,omitempty"`
+	// ReadOnly mount.
+	// +optional
+	ReadOnly *bool `json:"readOnly,omitempty"`
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Conditions of a TrainingRun. All of them are always there.
+const (
+	// ConditionAccepted says that the spec makes sense together with what it refers to.
+	ConditionAccepted = "Accepted"
+	// ConditionEnvironmentsReady says that every RewardEnvironment is there, probed and pinned.
+	ConditionEnvironmentsReady = "EnvironmentsReady"
+	// ConditionLearnerRunning says that the learner runs and answers; Unknown while it does not answer.
+	ConditionLearnerRunning = "LearnerRunning"
+	// ConditionProgressing says that the run is getting on.
+	ConditionProgressing = "Progressing"
+	// ConditionRolloutsReady says that all wanted worker pods are ready.
+	ConditionRolloutsReady = "RolloutsReady"
+	// ConditionResumable says that there is a checkpoint to go on from.
+	ConditionResumable = "Resumable"
+	// ConditionSuspended says that the run has been suspended; Unknown while it drains.
+	ConditionSuspended = "Suspended"
+	// ConditionComplete says that the last step is committed and evaluated. It is final.
+	ConditionComplete = "Complete"
+	// ConditionFailed says that the run was given up. It is final.
+	ConditionFailed = "Failed"
+	// ConditionReady sums up for Flux and kstatus: the run does what the spec asks for.
+	ConditionReady = "Ready"
+	// ConditionStalled says that the run will not get on unless a person does something.
+	ConditionStalled = "Stalled"
+)
+
+// Reasons of several conditions.
+const (
+	ReasonNotStarted  = "NotStarted"
+	ReasonNotFinished = "NotFinished"
+	ReasonFinished    = "Finished"
+	ReasonSuspended   = "Suspended"
+	ReasonDraining    = "Draining"
+)
+
+// Reasons of Accepted.
+const (
+	ReasonAccepted         = "Accepted"
+	ReasonInitFromNotFound = "InitFromNotFound"
+	ReasonInitFromNotReady = "InitFromNotReady"
+	ReasonRunFileInvalid   = "RunFileInvalid"
+)
+
+// Reasons of EnvironmentsReady.
+const (
+	ReasonEnvironmentsPinned  = "EnvironmentsPinned"
+	ReasonEnvironmentsReady   = "EnvironmentsReady"
+	ReasonEnvironmentNotFound = "EnvironmentNotFound"
+	ReasonEnvironmentNotReady = "EnvironmentNotReady"
+	ReasonEnvironmentChanged  = "EnvironmentChanged"
+	ReasonSplitNotFound       = "SplitNotFound"
+)
+
+// Reasons of LearnerRunning.
+const (
+	ReasonRunning           = "Running"
+	ReasonUnreachable       = "Unreachable"
+	ReasonStarting          = "Starting"
+	ReasonUnschedulable     = "Unschedulable"
+	ReasonImagePullFailed   = "ImagePullFailed"
+	ReasonSecretNotFound    = "SecretNotFound"
+	ReasonSecretKeyNotFound = "SecretKeyNotFound"
+	ReasonConfigNotFound    = "ConfigNotFound"
+	ReasonContainerRefused  = "ContainerRefused"
+	ReasonRestarting        = "Restarting"
+)
+
+// Reasons of Progressing.
+const (
+	ReasonOpening             = "Opening"
+	ReasonTraining            = "Training"
+	ReasonEvaluating          = "Evaluating"
+	ReasonWaitingForLearner   = "WaitingForLearner"
+	ReasonWaitingForWorkers   = "WaitingForWorkers"
+	ReasonBackingOff          = "BackingOff"
+	ReasonEndpointUnreachable = "EndpointUnreachable"
+	ReasonEndpointFailing     = "EndpointFailing"
+	ReasonThrottled           = "Throttled"
+	ReasonPaymentRequired     = "PaymentRequired"
+	ReasonPausedCapacity      = "PausedCapacity"
+	ReasonPausedRateLimit     = "PausedRateLimit"
+)
+
+// Reasons of RolloutsReady.
+const (
+	ReasonWorkersReady    = "WorkersReady"
+	ReasonWorkersMissing  = "WorkersMissing"
+	ReasonScaledToZero    = "ScaledToZero"
+	ReasonWorkersReplaced = "WorkersReplaced"
+)
+
+// Reasons of Resumable.
+const (
+	ReasonCheckpointSaved = "CheckpointSaved"
+	ReasonNoCheckpoint    = "NoCheckpoint"
+)
+
+// Reasons of Suspended and Complete.
+const (
+	ReasonNotSuspended = "NotSuspended"
+	ReasonCompleted    = "Completed"
+)
+
+// Reasons of Failed, besides NotFinished and Finished.
+const (
+	ReasonConfigRejected        = "ConfigRejected"
+	ReasonDataRejected          = "DataRejected"
+	ReasonNoProgress            = "NoProgress"
+	ReasonRestartsExhausted     = "RestartsExhausted"
+	ReasonNoUsableCheckpoint    = "NoUsableCheckpoint"
+	ReasonOptimizerNotRestored  = "OptimizerNotRestored"
+	ReasonKeyRefused            = "KeyRefused"
+	ReasonModelUnknown          = "ModelUnknown"
+	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
+)
+
+// Reasons of Ready and Stalled, besides those of the condition that decides.
+const (
+	ReasonInProgress = "InProgress"
+	ReasonNotStalled = "NotStalled"
+	ReasonDiverged   = "Diverged"
+)
+
+// States of a TrainingRun, for people; values may be added.
+const (
+	StatePending    = "Pending"
+	StatePreparing  = "Preparing"
+	StateTraining   = "Training"
+	StateEvaluating = "Evaluating"
+	StateRecovering = "Recovering"
+	StateDraining   = "Draining"
+	StateSuspended  = "Suspended"
+	StateSucceeded  = "Succeeded"
+	StateFailed     = "Failed"
+)

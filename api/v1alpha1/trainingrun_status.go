@@ -1,0 +1,227 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TrainingRunStatus is what is known of the run. Its metrics are rounded to four digits.
+type TrainingRunStatus struct {
+	// Conditions are what machines should read.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// ObservedGeneration is the newest spec that was acted upon.
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// State sums the conditions up for people; values may be added.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	State string `json:"state,omitempty"`
+	// StartTime of the first attempt. From here on what decides the weights is fixed.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime is when the run became Complete or Failed.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// Step is how many steps are committed.
+	// +optional
+	Step *int64 `json:"step,omitempty"`
+	// Steps in all.
+	// +optional
+	Steps *int64 `json:"steps,omitempty"`
+	// Progress is step and steps, for the eye.
+	// +kubebuilder:validation:MaxLength=48
+	// +optional
+	Progress string `json:"progress,omitempty"`
+	// Cursor is how many slots were consumed.
+	// +optional
+	Cursor *int64 `json:"cursor,omitempty"`
+	// Restarts is how many attempts followed the first.
+	// +optional
+	Restarts *int32 `json:"restarts,omitempty"`
+	// FailuresSinceCheckpoint is how many attempts ended in a way that failurePolicy.maxRestarts
+	// counts since a step's checkpoint was last saved.
+	// +optional
+	FailuresSinceCheckpoint *int32 `json:"failuresSinceCheckpoint,omitempty"`
+	// Policy is the newest weights.
+	// +optional
+	Policy *Policy `json:"policy,omitempty"`
+	// Metrics of the newest step, and of the newest evaluation.
+	// +optional
+	Metrics *Metrics `json:"metrics,omitempty"`
+	// LatestCheckpoint is the newest that was saved.
+	// +optional
+	LatestCheckpoint *Checkpoint `json:"latestCheckpoint,omitempty"`
+	// BestCheckpoint by checkpoints.keepBest.metric.
+	// +optional
+	BestCheckpoint *Checkpoint `json:"bestCheckpoint,omitempty"`
+	// Checkpoints, the newest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
+	// Attempts, the newest first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +optional
+	Attempts []Attempt `json:"attempts,omitempty"`
+	// Usage over all attempts.
+	// +optional
+	Usage *Usage `json:"usage,omitempty"`
+	// EffectiveTrainingRatio is the time spent on steps that count over the time since the start.
+	// +optional
+	EffectiveTrainingRatio *float64 `json:"effectiveTrainingRatio,omitempty"`
+	// Environments that the run uses, as it pinned them.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Environments []EnvironmentStatus `json:"environments,omitempty"`
+	// Workers is how many worker pods are ready.
+	// +optional
+	Workers *int32 `json:"workers,omitempty"`
+	// WorkerSelector finds the worker pods, for autoscalers.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	WorkerSelector string `json:"workerSelector,omitempty"`
+}
+
+// Policy is a version of the weights.
+type Policy struct {
+	// Step after which these weights came to be.
+	// +required
+	Step int64 `json:"step"`
+	// Lineage digests all that was trained on.
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Lineage string `json:"lineage"`
+}
+
+// Metrics of the newest step, and of the newest evaluation.
+type Metrics struct {
+	// Reward is the mean over all episodes of the step, before any group was dropped.
+	// +optional
+	Reward *float64 `json:"reward,omitempty"`
+	// PassAt1 of the newest evaluation, mean over its environments.
+	// +optional
+	PassAt1 *float64 `json:"passAt1,omitempty"`
+	// Loss as the endpoint reports it.
+	// +optional
+	Loss *float64 `json:"loss,omitempty"`
+	// KLSampleTrain is optim/kl_sample_train_v1.
+	// +optional
+	KLSampleTrain *float64 `json:"klSampleTrain,omitempty"`
+	// Entropy of the sampled tokens.
+	// +optional
+	Entropy *float64 `json:"entropy,omitempty"`
+	// StepSeconds that the step took.
+	// +optional
+	StepSeconds *float64 `json:"stepSeconds,omitempty"`
+	// SampledTokensPerSecond over the step.
+	// +optional
+	SampledTokensPerSecond *float64 `json:"sampledTokensPerSecond,omitempty"`
+}
+
+// Checkpoint is a saved state.
+type Checkpoint struct {
+	// Step after which it was saved.
+	// +required
+	Step int64 `json:"step"`
+	// State is the path to train on from.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	State string `json:"state,omitempty"`
+	// Sampler is the path to sample from.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Sampler string `json:"sampler,omitempty"`
+	// Lineage of its weights.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Lineage string `json:"lineage,omitempty"`
+	// Attempt that saved it.
+	// +optional
+	Attempt *int32 `json:"attempt,omitempty"`
+	// SaveTime is when it was saved.
+	// +optional
+	SaveTime *metav1.Time `json:"saveTime,omitempty"`
+	// ExpirationTime is when the endpoint deletes it.
+	// +optional
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
+	// Metric that it was ranked by.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Metric string `json:"metric,omitempty"`
+	// Value of that metric.
+	// +optional
+	Value *float64 `json:"value,omitempty"`
+}
+
+// Attempt is one life of the learner.
+type Attempt struct {
+	// Number counts from 1.
+	// +required
+	Number int32 `json:"number"`
+	// Cause of its end.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Cause string `json:"cause,omitempty"`
+	// Message about its end.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Message string `json:"message,omitempty"`
+	// StartTime of the attempt.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime of the attempt.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// FromStep is where it began.
+	// +optional
+	FromStep *int64 `json:"fromStep,omitempty"`
+	// ToStep is the last step it committed.
+	// +optional
+	ToStep *int64 `json:"toStep,omitempty"`
+}
+
+// Usage over all attempts.
+type Usage struct {
+	// PromptTokens that were read.
+	// +optional
+	PromptTokens *int64 `json:"promptTokens,omitempty"`
+	// SampledTokens that were drawn.
+	// +optional
+	SampledTokens *int64 `json:"sampledTokens,omitempty"`
+	// TrainedTokens that went through forward_backward.
+	// +optional
+	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
+	// BoughtTwiceTokens were lost and bought again.
+	// +optional
+	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
+}
+
+// EnvironmentStatus is one environment as the run pinned it.
+type EnvironmentStatus struct {
+	// Name as in the spec.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// Digest of the RewardEnvironment's spec.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// Tasks in the chosen splits.
+	// +optional
+	Tasks *int64 `json:"tasks,omitempty"`
+	// Reward of the newest step.
+	// +optional
+	Reward *float64 `json:"reward,omitempty"`
+	// PassAt1 of the newest evaluation.
+	// +optional
+	PassAt1 *float64 `json:"passAt1,omitempty"`
+	// FaultRatio of the newest step's episodes.
+	// +optional
+	FaultRatio *float64 `json:"faultRatio,omitempty"`
+}

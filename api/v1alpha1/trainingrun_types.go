@@ -1,0 +1,118 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TrainingRun is one reinforcement-learning run against the Tinker API: what to train, on which
+// environments, and how. The operator keeps it going until its last step is committed, whatever
+// happens to its pods.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.rollouts.workers,statuspath=.status.workers,selectorpath=.status.workerSelector
+// +kubebuilder:resource:shortName=trun,categories=tinker
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Reward",type=number,JSONPath=`.status.metrics.reward`
+// +kubebuilder:printcolumn:name="Pass@1",type=number,JSONPath=`.status.metrics.passAt1`
+// +kubebuilder:printcolumn:name="Checkpoint",type=integer,JSONPath=`.status.latestCheckpoint.step`
+// +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Model",type=string,priority=1,JSONPath=`.spec.model.name`
+// +kubebuilder:printcolumn:name="Workers",type=integer,priority=1,JSONPath=`.status.workers`
+// +kubebuilder:printcolumn:name="Lineage",type=string,priority=1,JSONPath=`.status.policy.lineage`
+// +kubebuilder:selectablefield:JSONPath=`.spec.model.name`
+// +kubebuilder:selectablefield:JSONPath=`.status.state`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 40 characters, of a-z, 0-9 and '-', begin with a letter and end with a letter or digit: pods, Jobs and the Service are named after the run; shorten or rename it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to go on from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.tinker.baseURL) == has(oldSelf.spec.tinker.baseURL) && (!has(self.spec.tinker.baseURL) || self.spec.tinker.baseURL == oldSelf.spec.tinker.baseURL))",fieldPath=".spec.tinker.baseURL",reason=FieldValueForbidden,message="tinker.baseURL is fixed once the run has started, since its checkpoints are there: create another run"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once the run has started: create another run, with initFrom.run naming this one to go on from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to go on from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once the run has started: create another run"
+type TrainingRun struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// What to train and how.
+	// +required
+	Spec TrainingRunSpec `json:"spec"`
+	// What is known of the run; written by the operator alone.
+	// +optional
+	Status TrainingRunStatus `json:"status,omitzero"`
+}
+
+// TrainingRunList is a list of TrainingRuns.
+// +kubebuilder:object:root=true
+type TrainingRunList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TrainingRun `json:"items"`
+}
+
+// TrainingRunSpec is what to train, on what, and how.
+// +kubebuilder:validation:XValidation:rule="has(self.algorithm) == has(self.environments)",message="environments are what algorithm trains on: give both to train, or neither and list evaluation.environments to evaluate only"
+// +kubebuilder:validation:XValidation:rule="has(self.algorithm) || (has(self.evaluation) && has(self.evaluation.environments))",message="without algorithm the run only evaluates and needs evaluation.environments: list them there, or give algorithm to train"
+// +kubebuilder:validation:XValidation:rule="!has(self.algorithm) || !has(self.algorithm.epochs) || !has(self.environments) || self.environments.all(e, !has(e.weight))",message="algorithm.epochs counts passes over all tasks, which environments[].weight does not visit equally: give algorithm.steps, or remove the weights"
+// +kubebuilder:validation:XValidation:rule="!has(self.evaluation) || !has(self.evaluation.environments) || self.evaluation.environments.all(v, (has(v.sampling) && has(v.sampling.maxTokens)) || (has(self.environments) && self.environments.exists(e, e.name == v.name)))",message="evaluation.environments[].sampling.maxTokens is needed where no training environment has the same name: add it"
+// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.algorithm) || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore goes on with the saved optimizer, Reset begins with a fresh one"
+// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || !has(self.algorithm) || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
+type TrainingRunSpec struct {
+	// Model is the base model and the LoRA adapter that is trained.
+	// Fixed once the run has started.
+	// +required
+	Model Model `json:"model"`
+	// Tinker is the endpoint that samples and trains.
+	// +required
+	Tinker Tinker `json:"tinker"`
+	// Environments are what the run trains on, keyed by name; their order means nothing. Without
+	// weights all tasks form one pool. Fixed once the run has started.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(e, has(e.weight)) || self.all(e, !has(e.weight))",message="weight must be given for every environment or for none: add the missing ones or remove them all"
+	// +optional
+	Environments []TrainingEnvironment `json:"environments,omitempty"`
+	// Algorithm is how groups of episodes become optimizer steps. Without it, and without
+	// environments, the run evaluates once and is done. Fixed once the run has started.
+	// +optional
+	Algorithm *Algorithm `json:"algorithm,omitempty"`
+	// InitFrom is where the first weights come from; without it they are the base model's.
+	// Fixed once the run has started.
+	// +optional
+	InitFrom *InitFrom `json:"initFrom,omitempty"`
+	// Checkpoints is when states are saved and how long they are kept. A change takes effect with
+	// the learner's next attempt; suspend and resume the run to have it at once.
+	// +kubebuilder:default={}
+	// +optional
+	Checkpoints Checkpoints `json:"checkpoints,omitzero"`
+	// Evaluation samples held-out tasks while training; without it nothing is evaluated. A change
+	// takes effect with the learner's next attempt.
+	// +optional
+	Evaluation *Evaluation `json:"evaluation,omitempty"`
+	// Rollouts are the worker pods, which sample and play the environments.
+	// +kubebuilder:default={}
+	// +optional
+	Rollouts Rollouts `json:"rollouts,omitzero"`
+	// Learner is the one pod that trains.
+	// +optional
+	Learner Learner `json:"learner,omitzero"`
+	// FailurePolicy is when the run is restarted and when it is given up.
+	// +kubebuilder:default={}
+	// +optional
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`
+	// Artifacts is where metrics.jsonl goes; without it metrics are on the learner's log and lost
+	// with it.
+	// +optional
+	Artifacts *Artifacts `json:"artifacts,omitempty"`
+	// Suspend drains the run at a saved state and deletes its pods; false goes on from there.
+	// +kubebuilder:default=false
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+	// TTLSecondsAfterFinished deletes the object that long after it has finished; without it
+	// the object is kept.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Rollouts are the worker pods.
+type Rollouts struct {
+	// Workers is how many worker pods there are; also set by kubectl scale and autoscalers. With 0
+	// the run waits.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +kubebuilder:default=2
+	// +optional
+	Workers *int32 `json:"workers,omitempty"`
+	// Concurrency is how many episodes the whole run has under way. A change takes effect with the
+	// learner's next attempt.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:default=256
+	// +optional
+	Concurrency *int32 `json:"concurrency,omitempty"`
+	// Pod changes the worker pods; when it is changed they are replaced.
+	// +optional
+	Pod PodOverrides `json:"pod,omitzero"`
+}
+
+// Learner is the pod that trains.
+type Learner struct {
+	// Pod changes the learner pod, from its next attempt on.
+	// +optional
+	Pod PodOverrides `json:"pod,omitzero"`
+}
+
+// FailurePolicy is when the run is restarted and when it is given up.
+type FailurePolicy struct {
+	// MaxRestarts after crashes without a new checkpoint between them. Lost nodes, evictions
+	// and outages of the service do not count.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=5
+	// +optional
+	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
+	// RequireOptimizer refuses to resume from a checkpoint whose optimizer state is not restored.
+	// +kubebuilder:default=true
+	// +optional
+	RequireOptimizer *bool `json:"requireOptimizer,omitempty"`
+	// StartDeadlineSeconds for the learner's container to be running; past it, the next attempt begins.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:default=900
+	// +optional
+	StartDeadlineSeconds *int32 `json:"startDeadlineSeconds,omitempty"`
+	// ProgressDeadlineSeconds without any progress before the learner is restarted. Time that the
+	// endpoint is the cause of does not count, nor does time in which the learner cannot be asked.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:default=3600
+	// +optional
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+}
+
+// Artifacts is where files go.
+// +kubebuilder:validation:XValidation:rule="has(self.claimName)",message="give exactly one of claimName"
+type Artifacts struct {
+	// ClaimName is a PersistentVolumeClaim of the run's namespace; files go to a folder of the run's uid.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ClaimName string `json:"claimName,omitempty"`
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+)
+
+// hostedBaseURL is the endpoint of hosted Tinker.
+const hostedBaseURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
+
+// minKeyBytes is the least that a manager key has.
+const minKeyBytes = 32
+
+// options are the manager's command line.
+type options struct {
+	namespaces     []string
+	image          string
+	defaultBaseURL string
+	managerKey     []byte
+
+	leaderElect             bool
+	leaderElectionNamespace string
+
+	metricsAddress  string
+	metricsInsecure bool
+	metricsCertDir  string
+	probeAddress    string
+
+	logLevel slog.Level
+}
+
+// parse reads the command line and the file that it names.
+func parse(set *flag.FlagSet, args []string) (options, error) {
+	var o options
+	var namespaces, keyFile, level string
+	set.StringVar(&namespaces, "namespaces", "", "Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
+	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. Required.")
+	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL, "Endpoint of runs that name none in tinker.baseURL.")
+	set.StringVar(&keyFile, "manager-key-file", "", "File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive from it, so it must stay the same. Required.")
+	set.BoolVar(&o.leaderElect, "leader-elect", true, "Let one manager of several act at a time.")
+	set.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease; without it the manager's own.")
+	set.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint; 0 switches it off.")
+	set.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "Serve metrics over HTTP to anybody, instead of over HTTPS to those whom the API server lets get /metrics.")
+	set.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key of the metrics endpoint; without it the certificate is self-signed.")
+	set.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz.")
+	set.StringVar(&level, "log-level", "info", "Least level to log: debug, info, warn or error.")
+	if err := set.Parse(args); err != nil {
+		return options{}, err
+	}
+	if err := o.logLevel.UnmarshalText([]byte(level)); err != nil {
+		return options{}, fmt.Errorf("reading --log-level: %w", err)
+	}
+	for name := range strings.SplitSeq(namespaces, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			o.namespaces = append(o.namespaces, name)
+		}
+	}
+	if o.image == "" {
+		return options{}, errors.New("--image is required: the image of learner, worker and probe pods")
+	}
+	var err error
+	o.managerKey, err = readKey(keyFile)
+	return o, err
+}
+
+func readKey(file string) ([]byte, error) {
+	if file == "" {
+		return nil, errors.New("--manager-key-file is required: a file of at least 32 random bytes")
+	}
+	key, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading manager key: %w", err)
+	}
+	if len(key) < minKeyBytes {
+		return nil, fmt.Errorf("reading manager key: %s has %d bytes, at least %d are needed", file, len(key), minKeyBytes)
+	}
+	return key, nil
+}

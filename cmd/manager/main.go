@@ -1,0 +1,113 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command manager runs the controllers of tinker-operator. It reads no environment variables but those that
+// the Go runtime and client-go know: GOMEMLIMIT, and in a cluster KUBERNETES_SERVICE_HOST and _PORT; outside
+// of one, KUBECONFIG or --kubeconfig.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/version"
+)
+
+func main() {
+	// The default set has --kubeconfig, which controller-runtime reads.
+	o, err := parse(flag.CommandLine, os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
+		err = run(ctrl.SetupSignalHandler(), o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	config.UserAgent = version.UserAgent("tinker-operator")
+	// The API server's own fairness limits the manager; a limit here would only add to its delays.
+	config.QPS = -1
+	managerOptions, err := o.manager()
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, managerOptions)
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	err = controller.Setup(ctx, mgr, controller.Options{
+		ManagerKey: o.managerKey,
+		Settings:   desired.Settings{Image: o.image, DefaultBaseURL: o.defaultBaseURL},
+	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding readiness check: %w", err)
+	}
+	slog.New(logr.ToSlogHandler(ctrl.Log)).Info("starting", "version", version.String(), "namespaces", o.namespaces, "image", o.image)
+	return mgr.Start(ctx)
+}
+
+// manager gives the options of the manager that the command line asks for.
+func (o options) manager() (ctrl.Options, error) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	cacheOptions, err := controller.CacheOptions(o.namespaces)
+	if err != nil {
+		return ctrl.Options{}, err
+	}
+	metrics := metricsserver.Options{BindAddress: o.metricsAddress}
+	if !o.metricsInsecure {
+		metrics.SecureServing = true
+		metrics.CertDir = o.metricsCertDir
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		metrics.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion = tls.VersionTLS13
+			// Scraping needs no HTTP/2, which has had more than its share of trouble.
+			c.NextProtos = []string{"http/1.1"}
+		}}
+	}
+	return ctrl.Options{
+		Scheme:                  scheme,
+		Cache:                   cacheOptions,
+		Metrics:                 metrics,
+		HealthProbeBindAddress:  o.probeAddress,
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        "tinker-operator." + v1alpha1.SchemeGroupVersion.Group,
+		LeaderElectionNamespace: o.leaderElectionNamespace,
+		// The lease is given up at once, so that the next manager need not wait for it to run out.
+		LeaderElectionReleaseOnCancel: true,
+	}, nil
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podstate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// Obstacle is why a container does not run yet.
+type Obstacle struct {
+	// Reason is a reason of the condition LearnerRunning.
+	Reason string
+	// Message names the mend. It does not change while the obstacle stays.
+	Message string
+	// Person says that somebody has to do something; otherwise it will pass.
+	Person bool
+}
+
+// Fields are what a person can mend a pod by.
+type Fields struct {
+	// Image names the field of the image.
+	Image string
+	// Secret names the field that refers to a Secret.
+	Secret func(name string) string
+}
+
+// Waiting says what a pod's container waits for. The manager cannot read Secrets: that one is missing, or
+// has not the key, is what the kubelet says when it makes the container. A nil pod has not been made yet.
+func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
+	if pod == nil {
+		return Obstacle{v1alpha1.ReasonStarting, "The pod has not been made yet.", false}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return Obstacle{v1alpha1.ReasonUnschedulable, "The pod cannot be scheduled: " + c.Message, true}
+		}
+	}
+	if c := statusOf(pod, container); c != nil && c.State.Waiting != nil {
+		return waiting(pod, c, fields)
+	}
+	return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
+}
+
+func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle {
+	switch state := c.State.Waiting; state.Reason {
+	case "CreateContainerConfigError":
+		return missing(pod.Namespace, state.Message, fields)
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
+		return Obstacle{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("Image %q cannot be pulled: correct %s.", imageOf(pod, c.Name), fields.Image), true}
+	case "CreateContainerError", "RunContainerError":
+		return Obstacle{v1alpha1.ReasonContainerRefused, "The container cannot be made: " + state.Message, true}
+	default:
+		return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
+	}
+}
+
+// imageOf is the image as it was asked for; the status has it as the runtime resolved it.
+func imageOf(pod *corev1.Pod, container string) string {
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	if i < 0 {
+		return ""
+	}
+	return pod.Spec.Containers[i].Image
+}
+
+// What the kubelet says of variables that it cannot fill in.
+var (
+	noSecret    = regexp.MustCompile(`secret "([^"]+)" not found`)
+	noSecretKey = regexp.MustCompile(`couldn't find key (\S+) in Secret \S+/(\S+)`)
+)
+
+func missing(namespace, words string, fields Fields) Obstacle {
+	if found := noSecretKey.FindStringSubmatch(words); found != nil {
+		return Obstacle{v1alpha1.ReasonSecretKeyNotFound,
+			fmt.Sprintf("Secret %q has no key %q: add it, or correct %s.", found[2], found[1], fields.Secret(found[2])), true}
+	}
+	if found := noSecret.FindStringSubmatch(words); found != nil {
+		return Obstacle{v1alpha1.ReasonSecretNotFound,
+			fmt.Sprintf("Secret %q does not exist in namespace %q: create it, or correct %s.", found[1], namespace, fields.Secret(found[1])), true}
+	}
+	return Obstacle{v1alpha1.ReasonConfigNotFound, "The container cannot be configured: " + words, true}
+}

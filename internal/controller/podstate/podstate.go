@@ -1,0 +1,93 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podstate reads what a pod's status says about its main container. It decides nothing.
+package podstate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Termination is how a container ended; nil while it has not.
+func Termination(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
+	c := statusOf(pod, container)
+	if c == nil {
+		return nil
+	}
+	return c.State.Terminated
+}
+
+// Running says that a container runs, and since when.
+func Running(pod *corev1.Pod, container string) (time.Time, bool) {
+	c := statusOf(pod, container)
+	if c == nil || c.State.Running == nil {
+		return time.Time{}, false
+	}
+	return c.State.Running.StartedAt.Time, true
+}
+
+func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
+	if pod == nil {
+		return nil
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == container {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+// Reasons of the pod condition DisruptionTarget that the Kubernetes controllers give for silent nodes.
+const (
+	deletedByTaint = "DeletionByTaintManager"
+	deletedByGC    = "DeletionByPodGC"
+)
+
+// Disruption is what something else than its program did to a pod.
+type Disruption int
+
+// The disruptions.
+const (
+	// NotDisrupted says that nothing of the kind is known.
+	NotDisrupted Disruption = iota
+	// Disrupted says that the pod was deleted, evicted or preempted.
+	Disrupted
+	// NodeLost says that the pod's node does not answer, or is gone.
+	NodeLost
+)
+
+// DisruptionOf says what happened to a pod that has ended.
+func DisruptionOf(pod *corev1.Pod) Disruption {
+	for _, c := range pod.Status.Conditions {
+		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		if c.Reason == deletedByTaint || c.Reason == deletedByGC {
+			return NodeLost
+		}
+		return Disrupted
+	}
+	if pod.DeletionTimestamp != nil {
+		return Disrupted
+	}
+	return NotDisrupted
+}
+
+// NodeSilent says that a pod is being deleted because its node does not answer, so that nobody will say
+// when it has stopped. The node's controller marks such a pod not ready; a kubelet that answers keeps a
+// pod ready until it has stopped.
+func NodeSilent(pod *corev1.Pod) bool {
+	evicted, ready := false, true
+	for _, c := range pod.Status.Conditions {
+		switch c.Type {
+		case corev1.DisruptionTarget:
+			evicted = c.Status == corev1.ConditionTrue && c.Reason == deletedByTaint
+		case corev1.PodReady:
+			ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	return pod.DeletionTimestamp != nil && evicted && !ready
+}

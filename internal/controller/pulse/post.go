@@ -1,0 +1,68 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pulse
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+)
+
+// NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
+// between heartbeats and closed when it has not been asked for a while.
+func NewPoster(managerKey []byte) Poster {
+	clients := &clients{managerKey: managerKey, byRun: map[string]heartbeat.Client{}}
+	return func(ctx context.Context, target Target) (heartbeat.Reply, error) {
+		client, err := clients.of(target.Request.RunUID)
+		if err != nil {
+			return heartbeat.Reply{}, err
+		}
+		return client.Post(ctx, target.Address, target.Request)
+	}
+}
+
+// maxClients bounds what is kept; deriving a run's again costs less than a millisecond.
+const maxClients = 1024
+
+type clients struct {
+	managerKey []byte
+
+	mu    sync.Mutex
+	byRun map[string]heartbeat.Client
+}
+
+func (c *clients) of(runUID string) (heartbeat.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if client, ok := c.byRun[runUID]; ok {
+		return client, nil
+	}
+	secrets, err := link.Derive(c.managerKey, runUID)
+	if err != nil {
+		return heartbeat.Client{}, err
+	}
+	trust, err := secrets.ClientTLS()
+	if err != nil {
+		return heartbeat.Client{}, err
+	}
+	if len(c.byRun) >= maxClients {
+		clear(c.byRun)
+	}
+	client := heartbeat.Client{Token: secrets.Token, HTTP: &http.Client{Transport: &http.Transport{
+		TLSClientConfig:     trust,
+		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 2 * time.Second,
+		MaxIdleConnsPerHost: 2,
+		IdleConnTimeout:     30 * time.Second,
+		// A learner is reached by its pod's address; no proxy knows the way.
+		Proxy: nil,
+	}}}
+	c.byRun[runUID] = client
+	return client, nil
+}

@@ -1,0 +1,209 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pulse asks learners how they are, in the background, so that no reconcile ever waits for a pod.
+// It posts a heartbeat to each learner that it was told of, keeps the newest answer, and says which run has
+// news. What an answer means is not its business.
+package pulse
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+// Target is a learner pod to ask.
+type Target struct {
+	Pod types.UID
+	// Address is host:port.
+	Address string
+	Request heartbeat.Request
+}
+
+// Result is what is known of a learner from its own words.
+type Result struct {
+	// Reply is the newest; nil before the first.
+	Reply *heartbeat.Reply
+	// At is when Reply came.
+	At time.Time
+	// Err is why the newest heartbeat had no reply; nil when it had one.
+	Err error
+}
+
+// Fresh says that the reply is new enough to judge the learner by.
+func (r Result) Fresh(now time.Time) bool {
+	return r.Reply != nil && now.Sub(r.At) <= FreshFor
+}
+
+// FreshFor is how long a reply says something about the learner.
+const FreshFor = 15 * time.Second
+
+// Poster sends one heartbeat.
+type Poster func(ctx context.Context, target Target) (heartbeat.Reply, error)
+
+// Config of a Pulse.
+type Config struct {
+	// Every is the time between two heartbeats to the same learner.
+	Every time.Duration
+	// Timeout of one heartbeat.
+	Timeout time.Duration
+	Post    Poster
+	Now     func() time.Time
+}
+
+// Pulse is a Runnable of the manager. Its methods are safe for concurrent use.
+type Pulse struct {
+	config Config
+	events chan event.GenericEvent
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	runs    map[types.NamespacedName]map[types.UID]Target
+	results map[types.UID]Result
+	asking  map[types.UID]bool
+}
+
+// New gives a Pulse that asks nobody yet.
+func New(config Config) *Pulse {
+	return &Pulse{
+		config:  config,
+		events:  make(chan event.GenericEvent, 1024),
+		wake:    make(chan struct{}, 1),
+		runs:    map[types.NamespacedName]map[types.UID]Target{},
+		results: map[types.UID]Result{},
+		asking:  map[types.UID]bool{},
+	}
+}
+
+// Events tells of runs with news; the objects have a name alone.
+func (p *Pulse) Events() <-chan event.GenericEvent { return p.events }
+
+// Track replaces the learners of a run. One that is new, or is to be told something else, is asked at once.
+func (p *Pulse) Track(run types.NamespacedName, targets []Target) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.runs[run]
+	after := make(map[types.UID]Target, len(targets))
+	changed := false
+	for _, target := range targets {
+		after[target.Pod] = target
+		changed = changed || before[target.Pod] != target
+	}
+	for pod := range before {
+		if _, kept := after[pod]; !kept {
+			delete(p.results, pod)
+		}
+	}
+	p.runs[run] = after
+	if len(after) == 0 {
+		delete(p.runs, run)
+	}
+	if !changed {
+		return
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Latest is what is known of a learner.
+func (p *Pulse) Latest(pod types.UID) Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.results[pod]
+}
+
+// Start asks until the context ends; the manager calls it on the leader alone.
+func (p *Pulse) Start(ctx context.Context) error {
+	var posts sync.WaitGroup
+	defer posts.Wait()
+	ticker := time.NewTicker(p.config.Every)
+	defer ticker.Stop()
+	for {
+		for run, targets := range p.due() {
+			for _, target := range targets {
+				posts.Go(func() { p.ask(ctx, run, target) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-p.wake:
+		}
+	}
+}
+
+// due gives all learners that are not being asked right now, and marks them.
+func (p *Pulse) due() map[types.NamespacedName][]Target {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := map[types.NamespacedName][]Target{}
+	for run, targets := range p.runs {
+		for target := range maps.Values(targets) {
+			if !p.asking[target.Pod] {
+				p.asking[target.Pod] = true
+				due[run] = append(due[run], target)
+			}
+		}
+	}
+	return due
+}
+
+func (p *Pulse) ask(ctx context.Context, run types.NamespacedName, target Target) {
+	bounded, cancel := context.WithTimeout(ctx, p.config.Timeout)
+	defer cancel()
+	reply, err := p.config.Post(bounded, target)
+	if p.note(run, target, reply, err) {
+		p.tell(ctx, run)
+	}
+}
+
+// note keeps a result and says whether it is news. A reply of another run or attempt than the pod's is the
+// business of whoever reads it.
+func (p *Pulse) note(run types.NamespacedName, target Target, reply heartbeat.Reply, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.asking, target.Pod)
+	if _, tracked := p.runs[run][target.Pod]; !tracked {
+		return false
+	}
+	before := p.results[target.Pod]
+	after := Result{Reply: before.Reply, At: before.At, Err: err}
+	if err == nil {
+		after = Result{Reply: &reply, At: p.config.Now()}
+	}
+	p.results[target.Pod] = after
+	return news(before, after)
+}
+
+// news says whether a reconcile would see something else than before.
+func news(before, after Result) bool {
+	if (before.Err == nil) != (after.Err == nil) || (before.Reply == nil) != (after.Reply == nil) {
+		return true
+	}
+	if after.Reply == nil || after.Err != nil {
+		return false
+	}
+	return before.Reply.Sequence != after.Reply.Sequence ||
+		before.Reply.Upstream != after.Reply.Upstream ||
+		before.Reply.Attempt != after.Reply.Attempt ||
+		before.Reply.Progress.Phase != after.Reply.Progress.Phase
+}
+
+func (p *Pulse) tell(ctx context.Context, run types.NamespacedName) {
+	object := &v1alpha1.TrainingRun{}
+	object.Namespace, object.Name = run.Namespace, run.Name
+	select {
+	case p.events <- event.GenericEvent{Object: object}:
+	case <-ctx.Done():
+	}
+}

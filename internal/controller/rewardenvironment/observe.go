@@ -1,0 +1,72 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rewardenvironment
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// observed is the world as it was read once.
+type observed struct {
+	definition runspec.Definition
+	// digest of the definition.
+	digest string
+	// job is the newest try of this definition, and try its number; nil and 0 before the first.
+	job *batchv1.Job
+	try int32
+	pod *corev1.Pod
+	// others are Jobs of earlier tries and of other definitions.
+	others []*batchv1.Job
+}
+
+func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironment) (observed, error) {
+	seen := observed{definition: desired.Definition(env.Spec)}
+	var err error
+	if seen.digest, err = runspec.DefinitionDigest(seen.definition); err != nil {
+		return observed{}, err
+	}
+	var jobs batchv1.JobList
+	labels := client.MatchingLabels(desired.EnvironmentLabels(env))
+	if err := r.Client.List(ctx, &jobs, client.InNamespace(env.Namespace), labels); err != nil {
+		return observed{}, fmt.Errorf("listing probe jobs: %w", err)
+	}
+	for i := range jobs.Items {
+		seen.add(&jobs.Items[i])
+	}
+	if seen.job == nil {
+		return seen, nil
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(env.Namespace), client.MatchingLabels(seen.job.Spec.Template.Labels)); err != nil {
+		return observed{}, fmt.Errorf("listing probe pods: %w", err)
+	}
+	if len(pods.Items) > 0 {
+		seen.pod = &pods.Items[0]
+	}
+	return seen, nil
+}
+
+// add files a Job: as the newest try of the definition, or as one of the others.
+func (o *observed) add(job *batchv1.Job) {
+	try, err := strconv.ParseInt(job.Labels[v1alpha1.LabelAttempt], 10, 32)
+	current := err == nil && job.Labels[v1alpha1.LabelDefinition] == o.digest[:8] && job.DeletionTimestamp == nil
+	if !current || int32(try) <= o.try {
+		o.others = append(o.others, job)
+		return
+	}
+	if o.job != nil {
+		o.others = append(o.others, o.job)
+	}
+	o.job, o.try = job, int32(try)
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rewardenvironment
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// Back-off between probes of an environment that failed in a way that may pass.
+const (
+	firstRetry = time.Minute
+	maxRetry   = 30 * time.Minute
+)
+
+// plan is what is to be done about an environment, and what to say of it.
+type plan struct {
+	// ready is the condition; its zero value leaves it as it is.
+	ready status.Condition
+	// found is a probe's result, when it has one that counts.
+	found *found
+	// probe is the try to make; 0 for none.
+	probe   int32
+	deletes []*batchv1.Job
+	requeue time.Duration
+}
+
+// found is what goes into the status.
+type found struct {
+	digest string
+	result runspec.ProbeResult
+	at     time.Time
+}
+
+// makePlan decides: an environment whose generation has its answer is left alone; a probe that has ended
+// gives the answer, or is tried again after a while; otherwise one is made.
+func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) plan {
+	p := plan{}
+	for _, job := range seen.others {
+		if job.DeletionTimestamp == nil {
+			p.deletes = append(p.deletes, job)
+		}
+	}
+	if answered(env) {
+		return p
+	}
+	if err := seen.definition.Validate(); err != nil {
+		p.ready = notReady(v1alpha1.ReasonInvalid, "The spec cannot be probed: "+err.Error())
+		return p
+	}
+	if seen.job == nil {
+		p.probe = 1
+		p.ready = probing()
+		return p
+	}
+	if t := podstate.Termination(seen.pod, desired.ProbeContainer); t != nil {
+		return p.judge(seen, t, now)
+	}
+	if ended, at := jobEnded(seen.job); ended {
+		return p.retry(seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod is gone, or took too long."), now)
+	}
+	p.ready = waitingProbe(seen.pod)
+	return p
+}
+
+// answered says that this generation has an answer that stays.
+func answered(env *v1alpha1.RewardEnvironment) bool {
+	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration, 0) != env.Generation {
+		return false
+	}
+	return ready.Reason == v1alpha1.ReasonProbed || ready.Reason == v1alpha1.ReasonInvalid
+}
+
+// judge reads what a probe left.
+func (p plan) judge(seen observed, t *corev1.ContainerStateTerminated, now time.Time) plan {
+	result, err := runspec.DecodeProbeResult(t.Message)
+	if err != nil {
+		message := fmt.Sprintf("The probe exited with code %d and left no result: see its pod's log.", t.ExitCode)
+		return p.retry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
+	}
+	if result.OK {
+		digest, err := environmentDigest(seen.definition, result)
+		if err != nil {
+			p.ready = notReady(v1alpha1.ReasonInvalid, err.Error())
+			return p
+		}
+		p.ready = status.True(v1alpha1.ConditionReady, v1alpha1.ReasonProbed, "The probe found tasks and graded a reply.")
+		p.found = &found{digest: digest, result: result, at: t.FinishedAt.Time}
+		return p
+	}
+	if result.Reason == v1alpha1.ReasonInvalid {
+		p.ready = notReady(v1alpha1.ReasonInvalid, result.Message)
+		return p
+	}
+	return p.retry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonUnavailable, result.Message), now)
+}
+
+// retry makes the next try when the time since the last is over.
+func (p plan) retry(seen observed, ended time.Time, as status.Condition, now time.Time) plan {
+	p.ready = as
+	wait := min(firstRetry<<min(seen.try-1, 10), maxRetry)
+	if left := ended.Add(wait).Sub(now); left > 0 {
+		p.requeue = left
+		return p
+	}
+	p.probe = seen.try + 1
+	p.deletes = append(p.deletes, seen.job)
+	return p
+}
+
+func jobEnded(job *batchv1.Job) (bool, time.Time) {
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailed || c.Type == batchv1.JobComplete) {
+			return true, c.LastTransitionTime.Time
+		}
+	}
+	return false, time.Time{}
+}
+
+// waitingProbe says what a probe that has not ended waits for. A probe that follows on a failure says nothing
+// of its own while all is well, so that the failure stays to be seen.
+func waitingProbe(pod *corev1.Pod) status.Condition {
+	if _, running := podstate.Running(pod, desired.ProbeContainer); running {
+		return probing()
+	}
+	obstacle := podstate.Waiting(pod, desired.ProbeContainer, podstate.Fields{
+		Image:  "the operator's image",
+		Secret: func(string) string { return "the spec's reference to it" },
+	})
+	if !obstacle.Person {
+		return probing()
+	}
+	return notReady(v1alpha1.ReasonProbeNotStarting, obstacle.Message)
+}
+
+func probing() status.Condition {
+	return status.Unknown(v1alpha1.ConditionReady, v1alpha1.ReasonProbing, "The probe is running.")
+}
+
+func notReady(reason, message string) status.Condition {
+	return status.False(v1alpha1.ConditionReady, reason, message)
+}

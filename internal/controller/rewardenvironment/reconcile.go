@@ -1,0 +1,124 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rewardenvironment has each RewardEnvironment probed by a Job of its own: what it finds goes into
+// the status, which runs pin. It never loads data and never plays an episode itself.
+package rewardenvironment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// Reconciler reconciles RewardEnvironments.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client   client.Client
+	Recorder events.EventRecorder
+	Settings desired.Settings
+	Now      func() time.Time
+}
+
+// +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=rewardenvironments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=rewardenvironments/status,verbs=patch
+// +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=rewardenvironments/finalizers,verbs=update
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=create;delete
+
+// Reconcile has one environment probed, once for each definition, and again after a failure that may pass.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	env := &v1alpha1.RewardEnvironment{}
+	if err := r.Client.Get(ctx, request.NamespacedName, env); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if env.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	seen, err := r.observe(ctx, env)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	p := makePlan(env, seen, r.Now())
+	if err := r.writeStatus(ctx, env, computeStatus(env, p, r.Now())); err != nil {
+		if apierrors.IsConflict(err) {
+			return ctrl.Result{RequeueAfter: time.Second}, nil // This view of the object was old; a newer one is coming.
+		}
+		return ctrl.Result{}, err
+	}
+	if err := r.apply(ctx, env, seen, p); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: p.requeue}, nil
+}
+
+// apply makes the probe that is due and deletes those that are of no more use.
+func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment, seen observed, p plan) error {
+	if p.probe > 0 {
+		definition, err := runspec.EncodeDefinition(seen.definition)
+		if err != nil {
+			return err
+		}
+		config := desired.ProbeConfig(env, definition, seen.digest, p.probe)
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, config)); err != nil {
+			return fmt.Errorf("creating probe definition: %w", err)
+		}
+		job := desired.ProbeJob(env, seen.digest, p.probe, r.Settings)
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
+			return fmt.Errorf("creating probe job: %w", err)
+		}
+	}
+	for _, job := range p.deletes {
+		if err := r.deleteProbe(ctx, job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteProbe deletes a probe's Job, and the ConfigMap of its name.
+func (r *Reconciler) deleteProbe(ctx context.Context, job *batchv1.Job) error {
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
+		return fmt.Errorf("deleting probe definition: %w", err)
+	}
+	err := r.Client.Delete(ctx, job,
+		client.Preconditions{UID: ptr.To(job.UID)},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err := client.IgnoreNotFound(err); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting probe job: %w", err)
+	}
+	return nil
+}
+
+// writeStatus writes the status if it has changed, and tells of a changed condition.
+func (r *Reconciler) writeStatus(ctx context.Context, env *v1alpha1.RewardEnvironment, next v1alpha1.RewardEnvironmentStatus) error {
+	if equality.Semantic.DeepEqual(env.Status, next) {
+		return nil
+	}
+	before := env.DeepCopy()
+	env.Status = next
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, env, patch); err != nil {
+		return fmt.Errorf("writing status: %w", err)
+	}
+	if h := happened(&before.Status, &env.Status); h != nil {
+		r.Recorder.Eventf(env, nil, h.kind, h.reason, "Probe", "%s", h.note)
+	}
+	return nil
+}

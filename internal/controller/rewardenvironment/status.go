@@ -1,0 +1,100 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rewardenvironment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// maxSplits of a status, as the CRD has it.
+const maxSplits = 32
+
+// computeStatus gives the status that an environment should have. It does not change the environment.
+func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alpha1.RewardEnvironmentStatus {
+	next := *env.Status.DeepCopy()
+	if p.ready.Type == "" {
+		return next
+	}
+	next.ObservedGeneration = ptr.To(env.Generation)
+	status.Set(&next.Conditions, env.Generation, now, keepFailure(env, p.ready))
+	if p.found == nil {
+		return next
+	}
+	next.Digest = p.found.digest
+	next.ProbeTime = ptr.To(metav1.NewTime(p.found.at))
+	next.CanaryReward = nil
+	if reward := p.found.result.CanaryReward; reward != nil {
+		next.CanaryReward = ptr.To(status.Round(*reward))
+	}
+	next.Splits = nil
+	var tasks int64
+	for _, split := range p.found.result.Splits {
+		next.Splits = append(next.Splits, v1alpha1.SplitStatus{Name: split.Name, Tasks: ptr.To(split.Tasks)})
+		tasks += split.Tasks
+	}
+	next.Tasks = ptr.To(tasks)
+	return next
+}
+
+// keepFailure leaves a failure to be seen while the same definition is tried again.
+func keepFailure(env *v1alpha1.RewardEnvironment, c status.Condition) status.Condition {
+	was := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
+	if c.Reason != v1alpha1.ReasonProbing || was == nil || was.Status != metav1.ConditionFalse || was.ObservedGeneration != env.Generation {
+		return c
+	}
+	if was.Reason == v1alpha1.ReasonProbeNotStarting {
+		return c // It has started now.
+	}
+	return status.False(c.Type, was.Reason, was.Message)
+}
+
+// environmentDigest digests a definition and what it came to: what runs pin.
+func environmentDigest(definition runspec.Definition, result runspec.ProbeResult) (string, error) {
+	if len(result.Splits) > maxSplits {
+		return "", fmt.Errorf("the environment has %d splits, at most %d are supported", len(result.Splits), maxSplits)
+	}
+	data, err := json.Marshal(struct {
+		Definition runspec.Definition
+		Splits     []runspec.ProbeSplit
+	}{definition, result.Splits})
+	if err != nil {
+		return "", fmt.Errorf("digesting environment: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// happening is an event to be told of.
+type happening struct {
+	kind   string
+	reason string
+	note   string
+}
+
+// happened says what is new in a status; nil when that is nothing.
+func happened(before, after *v1alpha1.RewardEnvironmentStatus) *happening {
+	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	if is == nil || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+		return nil
+	}
+	kind := corev1.EventTypeNormal
+	if is.Status == metav1.ConditionFalse {
+		kind = corev1.EventTypeWarning
+	}
+	return &happening{kind, is.Reason, is.Message}
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller puts the two controllers into a manager, and says what that is to cache.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
+	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// Options of the controllers.
+type Options struct {
+	// ManagerKey is what the links of runs derive from; at least 32 bytes.
+	ManagerKey []byte
+	Settings   desired.Settings
+	// Post sends heartbeats; nil for HTTPS.
+	Post pulse.Poster
+	// HeartbeatEvery is the time between two heartbeats to a learner; 0 for two seconds.
+	HeartbeatEvery time.Duration
+	// Now is the clock; nil for the machine's.
+	Now func() time.Time
+	// Fault is trainingrun.Reconciler's test hook.
+	Fault func(point string) error
+}
+
+// Setup adds both controllers and the heartbeats to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if options.Post == nil {
+		options.Post = pulse.NewPoster(options.ManagerKey)
+	}
+	if options.HeartbeatEvery == 0 {
+		options.HeartbeatEvery = 2 * time.Second
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	beats := pulse.New(pulse.Config{
+		Every: options.HeartbeatEvery, Timeout: 5 * time.Second, Post: options.Post, Now: options.Now,
+	})
+	if err := mgr.Add(beats); err != nil {
+		return fmt.Errorf("adding heartbeats: %w", err)
+	}
+	recorder := mgr.GetEventRecorder("tinker-operator")
+	runs := trainingrun.New(trainingrun.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pulse: beats, Recorder: recorder,
+		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
+	})
+	if err := runs.SetupWithManager(ctx, mgr); err != nil {
+		return err
+	}
+	environments := &rewardenvironment.Reconciler{
+		Client: mgr.GetClient(), Recorder: recorder, Settings: options.Settings, Now: options.Now,
+	}
+	return environments.SetupWithManager(mgr)
+}
+
+// CacheOptions keep the manager small: of Jobs, Services and pods it caches its own alone, of pods those of
+// learners and probes, and of all of them only what is read.
+func CacheOptions(namespaces []string) (cache.Options, error) {
+	own := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
+	roles, err := labels.NewRequirement(v1alpha1.LabelRole, selection.In, []string{v1alpha1.RoleLearner, v1alpha1.RoleProbe})
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("selecting pods: %w", err)
+	}
+	options := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&batchv1.Job{}:    {Label: own, Transform: strip},
+			&corev1.Service{}: {Label: own},
+			&corev1.Pod{}:     {Label: own.Add(*roles), Transform: strip},
+		},
+	}
+	if len(namespaces) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range namespaces {
+			options.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	return options, nil
+}
+
+// strip leaves out of pods and Jobs what nobody reads: most of a pod's spec.
+func strip(object any) (any, error) {
+	switch o := object.(type) {
+	case *corev1.Pod:
+		o.ManagedFields = nil
+		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, Containers: images(o.Spec.Containers)}
+	case *batchv1.Job:
+		o.ManagedFields = nil
+		o.Spec.Template.Spec = corev1.PodSpec{}
+	}
+	return object, nil
+}
+
+func images(containers []corev1.Container) []corev1.Container {
+	kept := make([]corev1.Container, 0, len(containers))
+	for _, c := range containers {
+		kept = append(kept, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	return kept
+}

@@ -1,0 +1,165 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+)
+
+// workersRest is how long a workers' Job that ended by itself is left before another is made.
+const workersRest = time.Minute
+
+// apply carries a plan out, after the status says so.
+func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) error {
+	for _, object := range p.deletes {
+		if err := r.delete(ctx, object); err != nil {
+			return fmt.Errorf("deleting %s: %w", object.GetName(), err)
+		}
+	}
+	if p.start > 0 {
+		if err := r.startAttempt(ctx, run, p); err != nil {
+			return err
+		}
+	}
+	if p.workers || p.start > 0 {
+		if err := r.keepService(ctx, run, seen); err != nil {
+			return err
+		}
+		if err := r.keepWorkers(ctx, run, seen); err != nil {
+			return err
+		}
+	}
+	if p.start > 2 {
+		return r.pruneFiles(ctx, run, seen, p.start)
+	}
+	if p.expire {
+		return r.expire(ctx, run)
+	}
+	return nil
+}
+
+// keepService leads workers to the newest attempt.
+func (r *Reconciler) keepService(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
+	want := desired.Service(run, newestAttempt(run))
+	if seen.service == nil {
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
+			return fmt.Errorf("creating service: %w", err)
+		}
+		return nil
+	}
+	if maps.Equal(seen.service.Spec.Selector, want.Spec.Selector) {
+		return nil
+	}
+	changed := seen.service.DeepCopy()
+	changed.Spec.Selector = want.Spec.Selector
+	if err := r.Client.Patch(ctx, changed, client.MergeFrom(seen.service)); err != nil {
+		return fmt.Errorf("moving service: %w", err)
+	}
+	return nil
+}
+
+// keepWorkers makes the workers' Job, scales it, or replaces it when what a person can change of its pods
+// has changed.
+func (r *Reconciler) keepWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
+	job := seen.rollout
+	switch {
+	case job == nil:
+		suffix := link.Suffix(r.ManagerKey, string(run.UID))
+		made := desired.RolloutJob(run, newestAttempt(run), desired.LinkName(run, suffix), r.Settings)
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, made)); err != nil {
+			return fmt.Errorf("creating rollout job: %w", err)
+		}
+		return nil
+	case job.DeletionTimestamp != nil:
+		return nil
+	case job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), workersOver(job) && r.Now().Sub(job.CreationTimestamp.Time) > workersRest:
+		return r.delete(ctx, job)
+	case workersOver(job) || desired.ScaleOf(job) == desired.RolloutScale(run):
+		return nil
+	}
+	scale := desired.RolloutScale(run)
+	changed := job.DeepCopy()
+	changed.Spec.Parallelism, changed.Spec.Completions = ptr.To(scale.Workers), ptr.To(scale.Workers)
+	changed.Spec.Suspend = ptr.To(scale.Suspended)
+	if err := r.Client.Patch(ctx, changed, client.MergeFrom(job)); err != nil {
+		return fmt.Errorf("scaling rollout job: %w", err)
+	}
+	return nil
+}
+
+// workersOver says that a workers' Job has ended by itself, which none should while its run goes on.
+func workersOver(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+	})
+}
+
+// delete deletes the very object that was seen, and its pods with it; that it is gone already is fine.
+func (r *Reconciler) delete(ctx context.Context, object client.Object) error {
+	err := r.Client.Delete(ctx, object,
+		client.Preconditions{UID: ptr.To(object.GetUID())},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if apierrors.IsConflict(err) {
+		return nil // Another object has the name by now.
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// expire deletes a run whose time after its end is over, unless the API server knows better by now.
+func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) error {
+	now, err := find(ctx, r.Live, run.Namespace, run.Name, &v1alpha1.TrainingRun{})
+	if err != nil {
+		return fmt.Errorf("looking up run: %w", err)
+	}
+	if now == nil || now.UID != run.UID || now.Spec.TTLSecondsAfterFinished == nil || now.Status.CompletionTime == nil {
+		return nil
+	}
+	if left := now.Status.CompletionTime.Add(seconds(*now.Spec.TTLSecondsAfterFinished)).Sub(r.Now()); left > 0 {
+		return nil
+	}
+	err = r.Client.Delete(ctx, now,
+		client.Preconditions{UID: &now.UID, ResourceVersion: &now.ResourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err := client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("deleting finished run: %w", err)
+	}
+	return nil
+}
+
+// targets are the learners to ask, those of earlier attempts too: they learn of the newest from it.
+func targets(run *v1alpha1.TrainingRun, seen observed, want heartbeat.Desired) []pulse.Target {
+	newest := newestAttempt(run)
+	var all []pulse.Target
+	for _, attempt := range slices.Sorted(maps.Keys(seen.learners)) {
+		pod := seen.learners[attempt].pod
+		if _, running := learnerRunning(pod); !running || pod.Status.PodIP == "" {
+			continue
+		}
+		all = append(all, pulse.Target{
+			Pod:     pod.UID,
+			Address: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(desired.HeartbeatPort)),
+			Request: heartbeat.Request{RunUID: string(run.UID), Attempt: newest, Desired: want},
+		})
+	}
+	return all
+}

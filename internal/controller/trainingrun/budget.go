@@ -1,0 +1,131 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// sameStepFailures end a run: that many counted failures in a row, all at one step.
+const sameStepFailures = 3
+
+// Back-off between attempts that get nowhere.
+const (
+	firstBackoff = 10 * time.Second
+	maxBackoff   = 5 * time.Minute
+)
+
+// spends says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
+// endpoint or a person did to the learner does not.
+func spends(cause string) bool {
+	switch heartbeat.Cause(cause) {
+	case heartbeat.Crashed, heartbeat.OOMKilled, heartbeat.Unknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// final is the end of a run.
+type final struct {
+	// condition is Complete or Failed.
+	condition string
+	reason    string
+	message   string
+}
+
+// finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
+// it.
+func finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end ending) *final {
+	switch end.cause {
+	case heartbeat.Completed:
+		return &final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "The last step is committed and evaluated."}
+	case heartbeat.ConfigRejected:
+		return &final{v1alpha1.ConditionFailed, rejection(end.reason, v1alpha1.ReasonConfigRejected), cmp.Or(end.message, "The learner refused its configuration.")}
+	case heartbeat.DataRejected:
+		return &final{v1alpha1.ConditionFailed, rejection(end.reason, v1alpha1.ReasonDataRejected), cmp.Or(end.message, "The learner refused its data.")}
+	}
+	if !spends(string(end.cause)) {
+		return nil
+	}
+	if step, stuck := stuckAt(attempts); stuck {
+		return &final{v1alpha1.ConditionFailed, v1alpha1.ReasonNoProgress,
+			fmt.Sprintf("%d attempts in a row failed at step %d: %s", sameStepFailures, step, end.message)}
+	}
+	if allowed := ptr.Deref(policy.MaxRestarts, 5); failures > allowed {
+		return &final{v1alpha1.ConditionFailed, v1alpha1.ReasonRestartsExhausted,
+			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.message)}
+	}
+	return nil
+}
+
+// rejections are the reasons of verdicts that conditions quote.
+var rejections = []string{
+	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonKeyRefused,
+	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint, v1alpha1.ReasonEndpointUnreachable,
+}
+
+func rejection(reason, otherwise string) string {
+	if slices.Contains(rejections, reason) {
+		return reason
+	}
+	return otherwise
+}
+
+// stuckAt says at which step the newest failures that count all happened, if there are enough of them.
+func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
+	var steps []int64
+	for _, a := range attempts {
+		if spends(a.Cause) && len(steps) < sameStepFailures {
+			steps = append(steps, ptr.Deref(a.ToStep, 0))
+		}
+	}
+	if len(steps) < sameStepFailures || len(slices.Compact(slices.Clone(steps))) > 1 {
+		return 0, false
+	}
+	return steps[0], true
+}
+
+// backoff is how long to wait after the newest attempt before the next: not at all after one that got
+// somewhere, nor after the first that did not; then 10 s, doubling to 5 minutes. An attempt that gave up
+// on the endpoint waits at least 10 s.
+func backoff(attempts []v1alpha1.Attempt) time.Duration {
+	barren := 0
+	for _, a := range attempts {
+		if a.ToStep != nil && *a.ToStep > ptr.Deref(a.FromStep, 0) {
+			break
+		}
+		barren++
+	}
+	var wait time.Duration
+	if barren >= 2 {
+		wait = min(firstBackoff<<min(barren-2, 10), maxBackoff)
+	}
+	if attempts[0].Cause == string(heartbeat.Upstream) {
+		wait = max(wait, firstBackoff)
+	}
+	return wait
+}
+
+// backoffLeft is what is left of that at a time.
+func backoffLeft(run *v1alpha1.TrainingRun, now time.Time) time.Duration {
+	if len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime == nil {
+		return 0
+	}
+	return run.Status.Attempts[0].CompletionTime.Add(backoff(run.Status.Attempts)).Sub(now)
+}
+
+func finished(run *v1alpha1.TrainingRun) bool {
+	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) ||
+		status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed)
+}

@@ -1,0 +1,336 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// firstAnswer is how long a learner that runs may take to answer for the first time.
+const firstAnswer = 30 * time.Second
+
+// view is what conditions are told from.
+type view struct {
+	run  *v1alpha1.TrainingRun
+	next *v1alpha1.TrainingRunStatus
+	seen observed
+	plan plan
+	now  time.Time
+}
+
+// setConditions sets all conditions and the state. The order is that in which they build on one another.
+func setConditions(next *v1alpha1.TrainingRunStatus, v view) {
+	for _, c := range []func(view) status.Condition{
+		completeCondition, failedCondition, suspendedCondition,
+		acceptedCondition, environmentsCondition, learnerCondition, rolloutsCondition,
+		resumableCondition, progressingCondition, stalledCondition, readyCondition,
+	} {
+		status.Set(&next.Conditions, v.run.Generation, v.now, c(v))
+	}
+	next.State = stateOf(v)
+}
+
+// is says whether a condition that is set already holds.
+func (v view) is(kind string) bool { return status.IsTrue(v.next.Conditions, kind) }
+
+// as gives a condition that is set already under another type, with its reason and message.
+func (v view) as(kind, from string, make func(kind, reason, message string) status.Condition) status.Condition {
+	c := meta.FindStatusCondition(v.next.Conditions, from)
+	return make(kind, c.Reason, c.Message)
+}
+
+func (v view) over() bool {
+	return v.is(v1alpha1.ConditionComplete) || v.is(v1alpha1.ConditionFailed)
+}
+
+// attempt is the newest attempt; nil before the first.
+func (v view) attempt() *v1alpha1.Attempt {
+	if len(v.next.Attempts) == 0 {
+		return nil
+	}
+	return &v.next.Attempts[0]
+}
+
+// reply is what the newest attempt's learner says, if that is fresh.
+func (v view) reply() *heartbeat.Reply {
+	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.beat.Fresh(v.now) {
+		return nil
+	}
+	return ownReply(v.run, v.seen)
+}
+
+func completeCondition(v view) status.Condition {
+	return finalCondition(v, v1alpha1.ConditionComplete, "The run has not completed.")
+}
+
+func failedCondition(v view) status.Condition {
+	return finalCondition(v, v1alpha1.ConditionFailed, "The run has not failed.")
+}
+
+// finalCondition never goes back from True.
+func finalCondition(v view, kind, otherwise string) status.Condition {
+	if f := v.plan.final; f != nil && f.condition == kind {
+		return status.True(kind, f.reason, f.message)
+	}
+	if v.is(kind) {
+		return v.as(kind, kind, status.True)
+	}
+	return status.False(kind, v1alpha1.ReasonNotFinished, otherwise)
+}
+
+func suspendedCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionSuspended
+	switch attempt := v.attempt(); {
+	case v.over():
+		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+	case !suspended(v.run):
+		return status.False(kind, v1alpha1.ReasonNotSuspended, "The spec does not ask to suspend.")
+	case attempt != nil && attempt.CompletionTime == nil:
+		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
+	case v.seen.rollout != nil || v.seen.learners[newestAttempt(v.run)].job != nil:
+		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted.")
+	default:
+		return status.True(kind, v1alpha1.ReasonSuspended, "The run rests at its newest checkpoint until suspend is false.")
+	}
+}
+
+func acceptedCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionAccepted
+	if b := v.plan.blocked; b != nil && b.condition == kind {
+		return status.False(kind, b.reason, b.message)
+	}
+	return status.True(kind, v1alpha1.ReasonAccepted, "The spec makes a run.")
+}
+
+func environmentsCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionEnvironmentsReady
+	if b := v.plan.blocked; b != nil && b.condition == kind {
+		return status.False(kind, b.reason, b.message)
+	}
+	if v.next.StartTime != nil {
+		return status.True(kind, v1alpha1.ReasonEnvironmentsPinned, "The run has pinned its environments.")
+	}
+	if _, p := resolveEnvironments(v.run, nil, v.seen); p != nil {
+		return status.False(kind, p.reason, p.message)
+	}
+	return status.True(kind, v1alpha1.ReasonEnvironmentsReady, "All environments are ready.")
+}
+
+func learnerCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionLearnerRunning
+	switch attempt := v.attempt(); {
+	case v.over():
+		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+	case attempt == nil:
+		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
+	case v.plan.start > 0:
+		return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
+	case attempt.CompletionTime != nil && suspended(v.run):
+		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
+	case attempt.CompletionTime != nil:
+		return status.False(kind, v1alpha1.ReasonRestarting, fmt.Sprintf("Attempt %d ended: %s.", attempt.Number, attempt.Cause))
+	}
+	pod := v.seen.learners[newestAttempt(v.run)].pod
+	since, running := learnerRunning(pod)
+	switch {
+	case !running:
+		o := waiting(v.run, pod)
+		return status.False(kind, o.Reason, o.Message)
+	case v.reply() != nil:
+		return status.True(kind, v1alpha1.ReasonRunning, "The learner runs and answers.")
+	case v.seen.beat.Reply == nil && v.now.Sub(since) < firstAnswer:
+		return status.False(kind, v1alpha1.ReasonStarting, "The learner runs and has not answered yet.")
+	default:
+		return status.Unknown(kind, v1alpha1.ReasonUnreachable, "The learner runs but does not answer; it is left alone, since it may be working.")
+	}
+}
+
+func rolloutsCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionRolloutsReady
+	wanted := ptr.Deref(v.run.Spec.Rollouts.Workers, 0)
+	switch {
+	case v.over():
+		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+	case v.is(v1alpha1.ConditionSuspended):
+		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
+	case v.seen.rollout == nil:
+		return status.False(kind, v1alpha1.ReasonNotStarted, "The workers have not been made yet.")
+	case v.seen.rollout.DeletionTimestamp != nil:
+		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
+	case wanted == 0:
+		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to go on.")
+	case workersReady(v.seen) < wanted:
+		return status.False(kind, v1alpha1.ReasonWorkersMissing, "Not all workers are ready: see the pods of status.workerSelector.")
+	default:
+		return status.True(kind, v1alpha1.ReasonWorkersReady, "All workers are ready.")
+	}
+}
+
+func resumableCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionResumable
+	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
+	switch {
+	case failed.Reason == v1alpha1.ReasonNoUsableCheckpoint:
+		return status.False(kind, failed.Reason, failed.Message)
+	case v.next.LatestCheckpoint == nil:
+		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
+	default:
+		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can go on from status.latestCheckpoint.")
+	}
+}
+
+// upstreams are the reasons for what a learner says of its endpoint.
+var upstreams = map[string]struct{ reason, message string }{
+	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run goes on as fast as that allows."},
+	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: see to the account's billing; the run goes on by itself then."},
+	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model for want of capacity."},
+	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit."},
+	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network."},
+	"server_error":      {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own."},
+}
+
+func progressingCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionProgressing
+	switch attempt := v.attempt(); {
+	case v.over():
+		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+	case suspended(v.run):
+		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
+	case v.plan.blocked != nil:
+		return status.False(kind, v.plan.blocked.reason, v.plan.blocked.message)
+	case v.plan.backingOff:
+		return status.False(kind, v1alpha1.ReasonBackingOff, fmt.Sprintf("Attempt %d ended (%s); the next one waits.", attempt.Number, attempt.Cause))
+	case !v.is(v1alpha1.ConditionLearnerRunning):
+		return v.as(kind, v1alpha1.ConditionLearnerRunning, progressWithoutLearner)
+	}
+	reply := v.reply()
+	if up, known := upstreams[reply.Upstream]; known {
+		return status.False(kind, up.reason, up.message)
+	}
+	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != heartbeat.Opening {
+		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, "The learner waits for workers.")
+	}
+	return status.True(kind, phaseReason(reply.Progress.Phase), "The run is getting on.")
+}
+
+func progressWithoutLearner(kind, reason, message string) status.Condition {
+	if reason == v1alpha1.ReasonUnreachable {
+		return status.Unknown(kind, reason, message)
+	}
+	return status.False(kind, v1alpha1.ReasonWaitingForLearner, message)
+}
+
+func phaseReason(phase heartbeat.Phase) string {
+	switch phase {
+	case heartbeat.Opening:
+		return v1alpha1.ReasonOpening
+	case heartbeat.Evaluating:
+		return v1alpha1.ReasonEvaluating
+	default:
+		return v1alpha1.ReasonTraining
+	}
+}
+
+func stalledCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionStalled
+	reply := v.reply()
+	switch {
+	case v.is(v1alpha1.ConditionFailed):
+		return v.as(kind, v1alpha1.ConditionFailed, status.True)
+	case v.is(v1alpha1.ConditionComplete):
+		return status.False(kind, v1alpha1.ReasonNotStalled, "Nothing waits for a person.")
+	case v.plan.blocked != nil && v.plan.blocked.person:
+		return status.True(kind, v.plan.blocked.reason, v.plan.blocked.message)
+	case obstructed(v):
+		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
+	case reply != nil && reply.Upstream == "payment":
+		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	case reply != nil && reply.Progress.Diverged:
+		return status.True(kind, v1alpha1.ReasonDiverged,
+			"A metric was NaN or infinite: the run is not worth going on; start another from a checkpoint, with a lower learning rate.")
+	default:
+		return status.False(kind, v1alpha1.ReasonNotStalled, "Nothing waits for a person.")
+	}
+}
+
+// obstructed says that the learner's pod waits for a person.
+func obstructed(v view) bool {
+	attempt := v.attempt()
+	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.over() {
+		return false
+	}
+	pod := v.seen.learners[attempt.Number].pod
+	_, running := learnerRunning(pod)
+	return !running && waiting(v.run, pod).Person
+}
+
+// readyCondition holds while the run does what the spec asks: it gets on, is complete, or rests.
+func readyCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionReady
+	switch {
+	case v.is(v1alpha1.ConditionComplete):
+		return v.as(kind, v1alpha1.ConditionComplete, status.True)
+	case v.is(v1alpha1.ConditionStalled):
+		return v.as(kind, v1alpha1.ConditionStalled, status.False)
+	case v.is(v1alpha1.ConditionSuspended):
+		return v.as(kind, v1alpha1.ConditionSuspended, status.True)
+	case v.is(v1alpha1.ConditionProgressing):
+		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	default:
+		return v.as(kind, v1alpha1.ConditionProgressing, status.False)
+	}
+}
+
+func stateOf(v view) string {
+	attempt := v.attempt()
+	switch {
+	case v.is(v1alpha1.ConditionComplete):
+		return v1alpha1.StateSucceeded
+	case v.is(v1alpha1.ConditionFailed):
+		return v1alpha1.StateFailed
+	case v.is(v1alpha1.ConditionSuspended):
+		return v1alpha1.StateSuspended
+	case suspended(v.run):
+		return v1alpha1.StateDraining
+	case attempt == nil || v.plan.blocked != nil:
+		return v1alpha1.StatePending
+	}
+	reply := v.reply()
+	switch {
+	case reply == nil && v.seen.beat.Reply != nil && attempt.CompletionTime == nil && v.plan.start == 0:
+		// It does not answer at the moment; the last that it said stands.
+		return cmp.Or(v.run.Status.State, v1alpha1.StatePreparing)
+	case reply == nil || reply.Progress.Phase == heartbeat.Opening || attempt.CompletionTime != nil:
+		return startingState(v)
+	case reply.Progress.Phase == heartbeat.Evaluating:
+		return v1alpha1.StateEvaluating
+	case reply.Progress.Phase == heartbeat.Draining:
+		return v1alpha1.StateDraining
+	default:
+		return v1alpha1.StateTraining
+	}
+}
+
+// startingState tells a first start, or one after a suspension, from one after something went wrong.
+func startingState(v view) string {
+	for _, a := range v.next.Attempts {
+		if a.CompletionTime == nil {
+			continue
+		}
+		if a.Cause != string(heartbeat.Drained) {
+			return v1alpha1.StateRecovering
+		}
+		break
+	}
+	return v1alpha1.StatePreparing
+}

@@ -1,0 +1,363 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// allConditions are always there.
+var allConditions = []string{
+	"Accepted", "EnvironmentsReady", "LearnerRunning", "Progressing", "RolloutsReady", "Resumable", "Suspended",
+	"Complete", "Failed", "Ready", "Stalled",
+}
+
+// closedReasons reads the reasons that the API declares.
+func closedReasons(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("../../../api/v1alpha1/*_conditions.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("finding the API's reasons: %v, %v", files, err)
+	}
+	reasons := map[string]bool{}
+	for _, name := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if ok && strings.HasPrefix(spec.Names[0].Name, "Reason") {
+				value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reasons[value] = true
+			}
+			return true
+		})
+	}
+	return reasons
+}
+
+// check is what holds of every status.
+func check(s v1alpha1.TrainingRunStatus, reasons map[string]bool, generation int64) error {
+	if len(s.Conditions) != len(allConditions) {
+		return fmt.Errorf("%d conditions, want %d", len(s.Conditions), len(allConditions))
+	}
+	for _, kind := range allConditions {
+		c := meta.FindStatusCondition(s.Conditions, kind)
+		switch {
+		case c == nil:
+			return fmt.Errorf("no condition %s", kind)
+		case !reasons[c.Reason]:
+			return fmt.Errorf("%s has the reason %q, which is not declared", kind, c.Reason)
+		case c.Message == "" || strings.ContainsAny(c.Message, "\n\r\t"):
+			return fmt.Errorf("%s says %q", kind, c.Message)
+		case c.ObservedGeneration != generation:
+			return fmt.Errorf("%s is of generation %d", kind, c.ObservedGeneration)
+		}
+	}
+	is := func(kind string) bool { return meta.IsStatusConditionTrue(s.Conditions, kind) }
+	switch {
+	case is("Complete") && is("Failed"):
+		return fmt.Errorf("complete and failed")
+	case is("Ready") && is("Stalled"):
+		return fmt.Errorf("ready and stalled")
+	case is("Failed") != (s.State == v1alpha1.StateFailed) || is("Complete") != (s.State == v1alpha1.StateSucceeded):
+		return fmt.Errorf("state %s contradicts the conditions", s.State)
+	case (is("Complete") || is("Failed")) && (is("Progressing") || is("LearnerRunning") || is("Suspended")):
+		return fmt.Errorf("over, but under way")
+	case is("Failed") && !is("Stalled"), is("Complete") && !is("Ready"), is("Suspended") && !is("Ready"):
+		return fmt.Errorf("the summary does not follow")
+	case s.State == "":
+		return fmt.Errorf("no state")
+	}
+	return nil
+}
+
+// run carries a plan out in thought: what prepare would have made of a start.
+func planned(run *v1alpha1.TrainingRun, seen observed) plan {
+	p := makePlan(run, seen, now)
+	if p.start == 0 {
+		return p
+	}
+	pins, blocked := resolveEnvironments(run, nil, seen)
+	path := ""
+	if blocked == nil {
+		path, blocked = resolveInitFrom(run, seen.source)
+	}
+	if blocked != nil {
+		return p.block(blocked)
+	}
+	p.file = &runspec.File{Fixed: runspec.Fixed{
+		Algorithm: &runspec.Algorithm{Steps: 60}, InitFrom: &runspec.InitFrom{Checkpoint: path},
+		Environments: []runspec.Environment{{Name: "env", Digest: pins["env"].Digest, Splits: []runspec.Split{{Name: "train", Tasks: 900}}}},
+	}}
+	p.pins = pins
+	return p
+}
+
+func TestComputeStatus(t *testing.T) {
+	running := learner{aJob("one"), aPod()}
+	reply := func(phase heartbeat.Phase) heartbeat.Reply {
+		return heartbeat.Reply{Attempt: 1, Progress: heartbeat.Progress{Phase: phase, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2}}
+	}
+	diverged := reply(heartbeat.Training)
+	diverged.Progress.Diverged = true
+	upstream := func(what string) heartbeat.Reply { r := reply(heartbeat.Training); r.Upstream = what; return r }
+	noEnvironment := func(o *observed) { o.environments = nil }
+	cases := map[string]struct {
+		run   *v1alpha1.TrainingRun
+		seen  observed
+		state string
+		want  map[string]string // condition: status and reason
+	}{
+		"a run that starts": {aRun(), seeing(0, learner{}, func(o *observed) { o.rollout = nil }), "Preparing", map[string]string{
+			"Accepted": "True Accepted", "EnvironmentsReady": "True EnvironmentsPinned", "LearnerRunning": "False Starting",
+			"Progressing": "False WaitingForLearner", "RolloutsReady": "False NotStarted", "Resumable": "False NoCheckpoint",
+			"Suspended": "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
+			"Ready": "False WaitingForLearner", "Stalled": "False NotStalled",
+		}},
+		"an environment that is missing": {aRun(), seeing(0, learner{}, noEnvironment), "Pending", map[string]string{
+			"EnvironmentsReady": "False EnvironmentNotFound", "LearnerRunning": "False NotStarted", "Progressing": "False EnvironmentNotFound",
+			"Ready": "False EnvironmentNotFound", "Stalled": "True EnvironmentNotFound",
+		}},
+		"a run suspended before its start": {aRun(suspend), seeing(0, learner{}, noEnvironment, func(o *observed) { o.rollout = nil }), "Suspended", map[string]string{
+			"EnvironmentsReady": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended", "Stalled": "False NotStalled",
+			"Progressing": "False Suspended", "RolloutsReady": "False Suspended",
+		}},
+		"a learner that opens": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(heartbeat.Opening))), "Preparing", map[string]string{
+			"LearnerRunning": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
+		}},
+		"a learner that trains": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(heartbeat.Training))), "Training", map[string]string{
+			"LearnerRunning": "True Running", "Progressing": "True Training", "Ready": "True Training", "RolloutsReady": "True WorkersReady",
+		}},
+		"a learner that evaluates": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(heartbeat.Evaluating))), "Evaluating", map[string]string{
+			"Progressing": "True Evaluating",
+		}},
+		"a learner without workers": {aRun(attempts(underWay(1))), seeing(1, running,
+			saying(heartbeat.Reply{Attempt: 1, Progress: heartbeat.Progress{Phase: heartbeat.Training}}), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
+		}},
+		"a rate limit": {aRun(attempts(underWay(1))), seeing(1, running, saying(upstream("throttled"))), "Training", map[string]string{
+			"Progressing": "False Throttled", "Stalled": "False NotStalled", "Ready": "False Throttled",
+		}},
+		"an unpaid bill": {aRun(attempts(underWay(1))), seeing(1, running, saying(upstream("payment"))), "Training", map[string]string{
+			"Progressing": "False PaymentRequired", "Stalled": "True PaymentRequired",
+		}},
+		"a metric that is no number": {aRun(attempts(underWay(1))), seeing(1, running, saying(diverged)), "Training", map[string]string{
+			"Stalled": "True Diverged", "Ready": "False Diverged",
+		}},
+		"a learner that does not answer": {aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
+			seeing(1, running, saidLongAgo(reply(heartbeat.Training))), "Training", map[string]string{
+				"LearnerRunning": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable", "Stalled": "False NotStalled",
+			}},
+		"a learner that has just begun to run": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Second)
+		})}), "Preparing", map[string]string{"LearnerRunning": "False Starting"}},
+		"a Secret that is missing": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
+			"LearnerRunning": "False SecretNotFound", "Progressing": "False WaitingForLearner", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
+		}},
+		"a back-off": {aRun(attempts(over(2, heartbeat.Crashed, 5, 5, 0), over(1, heartbeat.Crashed, 5, 5, time.Minute))), seeing(0, learner{}), "Recovering", map[string]string{
+			"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
+		}},
+		"a learner that takes over": {aRun(attempts(underWay(2), over(1, heartbeat.NodeLost, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Recovering", map[string]string{
+			"LearnerRunning": "False Starting",
+		}},
+		"a learner after a suspension": {aRun(attempts(underWay(2), over(1, heartbeat.Drained, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Preparing", nil},
+		"a drain": {aRun(attempts(underWay(1)), suspend), seeing(1, running, saying(reply(heartbeat.Draining))), "Draining", map[string]string{
+			"Suspended": "Unknown Draining", "Progressing": "False Draining", "Ready": "False Draining",
+		}},
+		"pods that are being deleted": {aRun(attempts(over(1, heartbeat.Drained, 0, 5, time.Minute)), suspend), seeing(0, learner{}), "Draining", map[string]string{
+			"Suspended": "Unknown Draining",
+		}},
+		"no workers wanted": {aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
+			seeing(1, running, saying(reply(heartbeat.Training)), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+				"RolloutsReady": "False ScaledToZero",
+			}},
+		"no usable checkpoint": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(exited(64, "Error", verdictText(t, heartbeat.Verdict{
+			Cause: heartbeat.ConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
+		})))}), "Failed", map[string]string{
+			"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint", "Ready": "False NoUsableCheckpoint",
+			"Complete": "False NotFinished", "Suspended": "False Finished", "LearnerRunning": "False Finished",
+		}},
+	}
+	reasons := closedReasons(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := planned(tc.run, tc.seen)
+			got := computeStatus(tc.run, tc.seen, p, now)
+			if err := check(got, reasons, 3); err != nil {
+				t.Error(err)
+			}
+			if got.State != tc.state {
+				t.Errorf("state = %s, want %s", got.State, tc.state)
+			}
+			for kind, want := range tc.want {
+				c := meta.FindStatusCondition(got.Conditions, kind)
+				if have := string(c.Status) + " " + c.Reason; have != want {
+					t.Errorf("%s = %s (%s), want %s", kind, have, c.Message, want)
+				}
+			}
+		})
+	}
+}
+
+// Whatever is seen, the status is whole, and a second look at an unchanged world changes nothing.
+func TestStatusOfRandomWorlds(t *testing.T) {
+	reasons := closedReasons(t)
+	for seed := range uint64(4000) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		run, seen := randomRun(t, random), observed{}
+		seen = randomWorld(random, run)
+		p := planned(run, seen)
+		first := computeStatus(run, seen, p, now)
+		if err := check(first, reasons, run.Generation); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if p.start > 0 || p.ending != nil || p.final != nil {
+			continue // The world changes with these.
+		}
+		again := run.DeepCopy()
+		again.Status = *first.DeepCopy()
+		second := computeStatus(again, seen, planned(again, seen), now.Add(time.Second))
+		if due, _ := writeDue(&first, &second, time.Time{}, now); due {
+			t.Fatalf("seed %d: a second look changes the status (-first +second):\n%s", seed, cmp.Diff(first, second))
+		}
+	}
+}
+
+func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
+	t.Helper()
+	run := aRun()
+	if random.IntN(3) == 0 {
+		suspend(run)
+	}
+	run.Spec.Rollouts.Workers = new(int32(random.IntN(3)))
+	if random.IntN(4) == 0 {
+		run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"}}
+	}
+	causes := []heartbeat.Cause{heartbeat.Crashed, heartbeat.NodeLost, heartbeat.Drained, heartbeat.Upstream, heartbeat.Stalled}
+	number := int32(random.IntN(4))
+	for n := int32(1); n <= number; n++ {
+		a := over(n, causes[random.IntN(len(causes))], int64(n), int64(n)+random.Int64N(2), time.Duration(random.IntN(30))*time.Second)
+		if n == number && random.IntN(3) > 0 {
+			a = underWay(n)
+		}
+		run.Status.Attempts = append([]v1alpha1.Attempt{a}, run.Status.Attempts...)
+		run.Status.StartTime = ago(time.Hour)
+	}
+	switch random.IntN(8) {
+	case 0:
+		conditionIs(v1alpha1.ConditionComplete, "True", time.Minute)(run)
+		run.Status.Conditions[0].Reason, run.Status.Conditions[0].Message = v1alpha1.ReasonCompleted, "m"
+		run.Status.CompletionTime = ago(time.Minute)
+	case 1:
+		conditionIs(v1alpha1.ConditionFailed, "True", time.Minute)(run)
+		run.Status.Conditions[0].Reason, run.Status.Conditions[0].Message = v1alpha1.ReasonNoProgress, "m"
+	}
+	return run
+}
+
+func randomWorld(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
+	pods := []*corev1.Pod{
+		nil, aPod(), aPod(pending), aPod(exited(1, "Error", "")), aPod(exited(0, "Completed", "")), aPod(deleted(-time.Minute)),
+		aPod(waitingFor("ImagePullBackOff", "x")), aPod(waitingFor("CreateContainerConfigError", "odd")), aPod(waitingFor("CreateContainerError", "x")),
+		aPod(exited(75, "Error", `{"cause":"Drained","attempt":1}`)), aPod(exited(0, "", `{"cause":"Completed","attempt":1}`)),
+	}
+	phases := []heartbeat.Phase{heartbeat.Opening, heartbeat.Training, heartbeat.Evaluating, heartbeat.Draining, heartbeat.Done, "Odd"}
+	ups := []string{"", "", "throttled", "payment", "unreachable", "odd"}
+	seen := seeing(newestAttempt(run), learner{pod: pods[random.IntN(len(pods))]})
+	if random.IntN(2) == 0 {
+		l := seen.learners[newestAttempt(run)]
+		l.job = aJob("newest")
+		seen.learners[newestAttempt(run)] = l
+	}
+	if random.IntN(3) == 0 {
+		seen.rollout = nil
+	}
+	if random.IntN(5) == 0 {
+		seen.environments = nil
+	}
+	reply := heartbeat.Reply{
+		Attempt: newestAttempt(run), Upstream: ups[random.IntN(len(ups))], SecondsSinceProgress: float64(random.IntN(5000)),
+		Progress: heartbeat.Progress{Phase: phases[random.IntN(len(phases))], Step: 5, Diverged: random.IntN(5) == 0, WorkersSeen: random.IntN(2)},
+	}
+	switch random.IntN(3) {
+	case 0:
+		saying(reply)(&seen)
+	case 1:
+		saidLongAgo(reply)(&seen)
+	}
+	return seen
+}
+
+func TestProgressAcrossAttempts(t *testing.T) {
+	at := func(step, from int64) heartbeat.Progress {
+		return heartbeat.Progress{Phase: heartbeat.Training, Step: step, FromStep: from, Lineage: "a", Checkpoints: []heartbeat.Checkpoint{{Step: step, State: "s"}}}
+	}
+	run := aRun(attempts(underWay(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute), ToStep: new(int64(7))}))
+	run.Status.FailuresSinceCheckpoint = new(int32(2))
+	run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 9}
+	l := learner{aJob("two"), aPod()}
+
+	opened := withBeat(run, seeing(2, l, saying(heartbeat.Reply{Attempt: 2, Progress: at(9, 9)})), now)
+	if *opened.FailuresSinceCheckpoint != 2 {
+		t.Error("an opening state refilled the budget")
+	}
+	if *opened.Attempts[1].ToStep != 9 {
+		t.Errorf("attempt 1 got to step %d, want 9, where its successor began", *opened.Attempts[1].ToStep)
+	}
+	run.Status = opened
+	next := withBeat(run, seeing(2, l, saying(heartbeat.Reply{Attempt: 2, Progress: at(10, 9)})), now)
+	if *next.FailuresSinceCheckpoint != 0 || *next.Attempts[0].FromStep != 9 || *next.Attempts[0].ToStep != 10 {
+		t.Errorf("after a step: failures %d, attempt %+v", *next.FailuresSinceCheckpoint, next.Attempts[0])
+	}
+	foreign := withBeat(run, seeing(2, l, saying(heartbeat.Reply{Attempt: 1, Progress: at(50, 0)})), now)
+	if diff := cmp.Diff(run.Status, foreign); diff != "" {
+		t.Errorf("another attempt's words changed the status:\n%s", diff)
+	}
+}
+
+func TestAttemptsAreBounded(t *testing.T) {
+	run := aRun(func(run *v1alpha1.TrainingRun) {
+		run.Status.StartTime = ago(time.Hour)
+		for n := int32(15); n > 5; n-- {
+			run.Status.Attempts = append(run.Status.Attempts, over(n, heartbeat.NodeLost, int64(n), int64(n)+1, time.Hour))
+		}
+	})
+	seen := seeing(0, learner{})
+	got := computeStatus(run, seen, planned(run, seen), now)
+	if len(got.Attempts) != 10 || got.Attempts[0].Number != 16 || *got.Restarts != 15 {
+		t.Errorf("%d attempts, the newest %d, %d restarts", len(got.Attempts), got.Attempts[0].Number, *got.Restarts)
+	}
+	if !got.StartTime.Equal(run.Status.StartTime) {
+		t.Error("the start time moved")
+	}
+	if diff := cmp.Diff([]v1alpha1.EnvironmentStatus{{Name: "env", Digest: "digest", Tasks: new(int64(900))}}, got.Environments); diff != "" {
+		t.Errorf("environments (-want +got):\n%s", diff)
+	}
+	if got.WorkerSelector != desired.WorkerSelector(run) {
+		t.Errorf("selector = %s", got.WorkerSelector)
+	}
+}

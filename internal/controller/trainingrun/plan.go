@@ -1,0 +1,262 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// plan is what is to be done about a run, and why. It is a value: nothing happens by making one.
+type plan struct {
+	// ending of the newest attempt, when it has just ended.
+	ending *ending
+	// final ends the run.
+	final *final
+	// start is the number of the attempt to record and make; 0 for none.
+	start int32
+	// file and pins are what it starts with; prepare fills them in.
+	file *runspec.File
+	pins desired.Pins
+	// blocked is why an attempt that is due cannot start.
+	blocked *problem
+	// backingOff says that the next attempt waits.
+	backingOff bool
+	// desired is what learners are told.
+	desired heartbeat.Desired
+	// deletes are Jobs and the Service that are to go.
+	deletes []client.Object
+	// workers says that the workers' Job and the Service are kept as the spec has them.
+	workers bool
+	// expire deletes the run itself.
+	expire bool
+	// requeue is when to look again if nothing happens; 0 for never.
+	requeue time.Duration
+}
+
+// How long a learner may take to drain: one that answers, and one that does not.
+const (
+	drainLimit       = 10 * time.Minute
+	drainUnreachable = 30 * time.Second
+)
+
+// lookAgain bounds how long a run that waits for others goes unlooked at.
+const lookAgain = 5 * time.Minute
+
+// makePlan decides, in this order: a run that is over is tidied up; the newest attempt goes on, or has
+// ended; its ending ends the run; a suspended run rests; otherwise the next attempt starts, after its
+// back-off.
+func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
+	p := plan{desired: heartbeat.Run, deletes: earlierJobs(run, seen)}
+	if finished(run) {
+		return p.tidy(run, seen, now)
+	}
+	if suspended(run) {
+		p.desired = heartbeat.Drain
+	}
+	if !ended(run) {
+		p.ending = endingOf(run, seen, now)
+		if p.ending == nil {
+			return p.goOn(run, seen, now)
+		}
+		next := withEnding(run, seen, *p.ending, now)
+		if p.final = finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), *p.ending); p.final != nil {
+			p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
+			return p
+		}
+		run = run.DeepCopy()
+		run.Status = next
+	}
+	if suspended(run) {
+		return p.rest(run, seen)
+	}
+	p.workers = run.Status.StartTime != nil
+	if left := backoffLeft(run, now); left > 0 {
+		p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
+		p.backingOff, p.requeue = true, left
+		return p
+	}
+	p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
+	p.start = newestAttempt(run) + 1
+	return p
+}
+
+// endingOf is the end of the newest attempt, as its pod, its Job or a deadline says.
+func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending {
+	newest := run.Status.Attempts[0]
+	l := seen.learners[newest.Number]
+	if end := judge(newest.Number, l, now); end != nil {
+		if l.job == nil && l.pod == nil && seen.refused != "" {
+			end.message = "The API server refused the learner's Job: " + seen.refused
+		}
+		return end
+	}
+	if suspended(run) {
+		return neverStarted(l)
+	}
+	return overdue(run, newest, l, seen, now)
+}
+
+// neverStarted ends an attempt that is to be suspended before its learner ran: there is nothing to save.
+func neverStarted(l learner) *ending {
+	if _, running := learnerRunning(l.pod); running {
+		return nil
+	}
+	if l.pod != nil && l.pod.Spec.NodeName != "" && l.pod.Status.Phase == corev1.PodRunning {
+		return nil
+	}
+	return &ending{cause: heartbeat.Drained, message: "Suspended before the learner ran."}
+}
+
+// overdue ends an attempt whose learner did not start, or does not get on, in time. Only fresh words of the
+// learner count for the latter, and only while the endpoint is not the cause.
+func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending {
+	policy := run.Spec.FailurePolicy
+	if _, running := learnerRunning(l.pod); !running {
+		deadline := startDeadline(policy)
+		if newest.StartTime != nil && now.Sub(newest.StartTime.Time) > deadline {
+			return &ending{cause: heartbeat.StartTimeout,
+				message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
+		}
+		return nil
+	}
+	if !seen.beat.Fresh(now) || seen.beat.Reply.Attempt != newest.Number || seen.beat.Reply.Upstream != "" {
+		return nil
+	}
+	deadline := seconds(ptr.Deref(policy.ProgressDeadlineSeconds, 3600))
+	if idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
+		return &ending{cause: heartbeat.Stalled,
+			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
+	}
+	return nil
+}
+
+// hasWorkers says that somebody could make progress: without workers, a learner that waits is in order.
+func hasWorkers(seen observed) bool {
+	return seen.rollout != nil && ptr.Deref(seen.rollout.Status.Ready, 0) > 0
+}
+
+// goOn keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
+func (p plan) goOn(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
+	p.workers = true
+	p.requeue = lookAgain
+	l := seen.learners[newestAttempt(run)]
+	if l.pod != nil && l.pod.DeletionTimestamp != nil {
+		p.requeue = overdueAfter
+	}
+	if !suspended(run) {
+		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now))
+		return p
+	}
+	since, draining := status.Since(run.Status.Conditions, v1alpha1.ConditionSuspended, metav1.ConditionUnknown)
+	if !draining {
+		p.requeue = drainUnreachable
+		return p
+	}
+	limit := drainLimit
+	if !seen.beat.Fresh(now) {
+		limit = drainUnreachable
+	}
+	if now.Sub(since) >= limit {
+		p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
+		return p
+	}
+	p.requeue = drainUnreachable
+	return p
+}
+
+// untilDeadline is when the next deadline of a learner could be over.
+func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time.Time) time.Duration {
+	newest := run.Status.Attempts[0]
+	if _, running := learnerRunning(l.pod); !running {
+		return max(time.Second, newest.StartTime.Add(startDeadline(run.Spec.FailurePolicy)).Sub(now)+time.Second)
+	}
+	if !seen.beat.Fresh(now) {
+		return lookAgain
+	}
+	idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second))
+	return max(time.Second, seconds(ptr.Deref(run.Spec.FailurePolicy.ProgressDeadlineSeconds, 3600))-idle)
+}
+
+// rest deletes the Jobs of a suspended run once their attempt is over.
+func (p plan) rest(run *v1alpha1.TrainingRun, seen observed) plan {
+	p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
+	p.deletes = append(p.deletes, unlessGoing(seen.rollout)...)
+	return p
+}
+
+// tidy keeps the last learner's Job, for its log, and deletes the rest; a run whose time is over goes too.
+func (p plan) tidy(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
+	p.deletes = append(p.deletes, unlessGoing(seen.rollout)...)
+	if seen.service != nil {
+		p.deletes = append(p.deletes, seen.service)
+	}
+	ttl := run.Spec.TTLSecondsAfterFinished
+	if ttl == nil || run.Status.CompletionTime == nil {
+		return p
+	}
+	if left := run.Status.CompletionTime.Add(seconds(*ttl)).Sub(now); left > 0 {
+		p.requeue = left
+		return p
+	}
+	p.expire = true
+	return p
+}
+
+// lingering is the Job of an attempt that is over while its pod is not: one that never started, stalls, or is
+// on a silent node. The Job of a pod that has ended stays for its log until the next attempt.
+func lingering(seen observed, attempt int32) []client.Object {
+	l := seen.learners[attempt]
+	if l.pod == nil || podstate.Termination(l.pod, desired.LearnerContainer) == nil {
+		return learnerJob(seen, attempt)
+	}
+	return nil
+}
+
+// earlierJobs are learner Jobs below the newest attempt: a create of a manager that has died may land late.
+// Those above it are left alone: they mean that this view of the run is old.
+func earlierJobs(run *v1alpha1.TrainingRun, seen observed) []client.Object {
+	var jobs []client.Object
+	for _, attempt := range slices.Sorted(maps.Keys(seen.learners)) {
+		if attempt < newestAttempt(run) {
+			jobs = append(jobs, learnerJob(seen, attempt)...)
+		}
+	}
+	return jobs
+}
+
+func learnerJob(seen observed, attempt int32) []client.Object {
+	return unlessGoing(seen.learners[attempt].job)
+}
+
+// unlessGoing gives a Job that is there and not being deleted.
+func unlessGoing(job *batchv1.Job) []client.Object {
+	if job == nil || job.DeletionTimestamp != nil {
+		return nil
+	}
+	return []client.Object{job}
+}
+
+func suspended(run *v1alpha1.TrainingRun) bool { return ptr.Deref(run.Spec.Suspend, false) }
+
+func startDeadline(policy v1alpha1.FailurePolicy) time.Duration {
+	return seconds(ptr.Deref(policy.StartDeadlineSeconds, 900))
+}
+
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

@@ -1,0 +1,124 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trainingrun keeps a TrainingRun going: it makes attempts one after the other until a learner says
+// that the last step is committed. It never calls the Tinker API and never reads a Secret; of the training
+// itself it knows what learners answer to heartbeats and leave as their verdict.
+//
+// A reconcile reads the world once (observe), decides without touching anything (makePlan), writes the
+// status, and only then carries the plan out: an attempt is in the status before its Job exists, so that
+// no manager, however late, makes a second Job of one attempt.
+package trainingrun
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// Reconciler reconciles TrainingRuns. New makes one.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Pulse asks the learners.
+	Pulse    *pulse.Pulse
+	Recorder events.EventRecorder
+	// ManagerKey is what the links of runs derive from.
+	ManagerKey []byte
+	Settings   desired.Settings
+	Now        func() time.Time
+	// Fault is a test hook, nil in production: an error from it ends the reconcile at the named point, as a
+	// manager's death there would.
+	Fault func(point string) error
+
+	memory *memory
+}
+
+// New completes a Reconciler.
+func New(r Reconciler) *Reconciler {
+	r.memory = newMemory()
+	return &r
+}
+
+// +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=trainingruns,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=trainingruns/status,verbs=patch
+// +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=trainingruns/finalizers,verbs=update
+// +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=rewardenvironments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;create;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile brings one run a step nearer to what its spec asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	run, err := find(ctx, r.Client, request.Namespace, request.Name, &v1alpha1.TrainingRun{})
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading run: %w", err)
+	}
+	if run == nil || run.DeletionTimestamp != nil {
+		// What belongs to the run goes with it, by its owner references.
+		r.Pulse.Track(request.NamespacedName, nil)
+		r.memory.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if r.memory.stale(run) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil
+	}
+	seen, err := r.observe(ctx, run)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	p := makePlan(run, seen, r.Now())
+	if p.start > 0 {
+		if p, err = r.prepare(ctx, run, seen, p); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	wait, err := r.carryOut(ctx, run, seen, p)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil // This view of the run was old; a newer one is coming.
+	}
+	return ctrl.Result{RequeueAfter: wait}, err
+}
+
+// carryOut writes the status first and acts on it then, and says when to look again.
+func (r *Reconciler) carryOut(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
+	next := computeStatus(run, seen, p, r.Now())
+	wait, err := r.writeStatus(ctx, run, next)
+	if err != nil {
+		return 0, err
+	}
+	r.Pulse.Track(client.ObjectKeyFromObject(run), targets(run, seen, p.desired))
+	if err := r.apply(ctx, run, seen, p); err != nil {
+		return 0, err
+	}
+	return sooner(p.requeue, wait), nil
+}
+
+// sooner gives the shorter of two waits; 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+func (r *Reconciler) fault(point string) error {
+	if r.Fault == nil {
+		return nil
+	}
+	return r.Fault(point)
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// problem is why an attempt cannot start: a condition that does not hold.
+type problem struct {
+	condition string
+	reason    string
+	message   string
+	// person says that somebody has to do something; otherwise it will pass.
+	person bool
+}
+
+// resolveEnvironments gives the pins of all environments that a run refers to. What the run has pinned
+// already stays as it is; pinned is nil when there is no run file to read that from.
+func resolveEnvironments(run *v1alpha1.TrainingRun, pinned desired.Pins, seen observed) (desired.Pins, *problem) {
+	pins := desired.Pins{}
+	for _, name := range desired.References(run) {
+		if pin, ok := pinned[name]; ok {
+			pins[name] = pin
+			continue
+		}
+		env := seen.environments[name]
+		if p := usable(name, env); p != nil {
+			return nil, p
+		}
+		pins[name] = pinOf(env)
+	}
+	if pinned == nil {
+		return pins, unchanged(run, pins)
+	}
+	return pins, nil
+}
+
+func usable(name string, env *v1alpha1.RewardEnvironment) *problem {
+	if env == nil {
+		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
+			fmt.Sprintf("RewardEnvironment %q does not exist in this namespace: create it, or correct environmentRef.", name), true}
+	}
+	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
+	probed := ready != nil && ptr.Deref(env.Status.ObservedGeneration, 0) == env.Generation
+	if !probed {
+		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
+			fmt.Sprintf("RewardEnvironment %q is being probed.", name), false}
+	}
+	if !status.IsTrue(env.Status.Conditions, v1alpha1.ConditionReady) {
+		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
+			fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message), ready.Reason == v1alpha1.ReasonInvalid}
+	}
+	return nil
+}
+
+func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
+	pin := desired.Pin{Digest: env.Status.Digest, Definition: desired.Definition(env.Spec), Splits: map[string]int64{}}
+	for _, split := range env.Status.Splits {
+		pin.Splits[split.Name] = ptr.Deref(split.Tasks, 0)
+	}
+	return pin
+}
+
+// unchanged compares with the digests that the status of a started run has: without its run file nothing
+// else tells whether the environments are those that it began with.
+func unchanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem {
+	if run.Status.StartTime == nil {
+		return nil
+	}
+	digests := map[string]string{}
+	for _, e := range run.Status.Environments {
+		digests[e.Name] = e.Digest
+	}
+	for _, use := range run.Spec.Environments {
+		name := desired.RefName(use.EnvironmentUse)
+		if digest := digests[use.Name]; digest != "" && digest != pins[name].Digest {
+			return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentChanged,
+				fmt.Sprintf("RewardEnvironment %q has changed since the run started, and the run's files were deleted: restore its spec.", name), true}
+		}
+	}
+	return nil
+}
+
+// resolveInitFrom gives the checkpoint that initFrom comes to.
+func resolveInitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, *problem) {
+	init := run.Spec.InitFrom
+	if init == nil || init.Run == nil {
+		return ptr.Deref(init, v1alpha1.InitFrom{}).Checkpoint, nil
+	}
+	notFound := func(format string, args ...any) (string, *problem) {
+		return "", &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound, fmt.Sprintf(format, args...), true}
+	}
+	name := init.Run.Name
+	if source == nil {
+		return notFound("TrainingRun %q does not exist in this namespace: correct initFrom.run.name, or give initFrom.checkpoint.", name)
+	}
+	if source.UID == run.UID {
+		return notFound("initFrom.run names this run itself: name another, or give initFrom.checkpoint.")
+	}
+	if init.Run.Step == nil && source.Status.LatestCheckpoint != nil {
+		return initPath(run, *source.Status.LatestCheckpoint), nil
+	}
+	for _, c := range checkpointsOf(source) {
+		if init.Run.Step != nil && c.Step == *init.Run.Step {
+			return initPath(run, c), nil
+		}
+	}
+	if finished(source) {
+		return notFound("TrainingRun %q is over and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
+	}
+	return "", &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotReady,
+		fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name), false}
+}
+
+// checkpointsOf are all that a run's status lists: the newest, the best, and the window.
+func checkpointsOf(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
+	var all []v1alpha1.Checkpoint
+	for _, c := range []*v1alpha1.Checkpoint{run.Status.LatestCheckpoint, run.Status.BestCheckpoint} {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	return append(all, run.Status.Checkpoints...)
+}
+
+// initPath prefers sampler weights where nothing is trained; everything else needs the state.
+func initPath(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
+	if run.Spec.Algorithm == nil {
+		return cmp.Or(c.Sampler, c.State)
+	}
+	return c.State
+}
+
+func stepsOf(run *v1alpha1.TrainingRun) string {
+	var steps []string
+	for _, c := range run.Status.Checkpoints {
+		steps = append(steps, fmt.Sprint(c.Step))
+	}
+	if len(steps) == 0 {
+		return "none"
+	}
+	return strings.Join(steps, ", ")
+}
+
+// fileProblem says what a run file that cannot be made is to be mended by.
+func fileProblem(err error) *problem {
+	var split *desired.SplitError
+	if errors.As(err, &split) {
+		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound, split.Error(), true}
+	}
+	return &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonRunFileInvalid, "The spec does not make a valid run: " + err.Error(), true}
+}

@@ -1,0 +1,141 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// Fault points of the manager: see Reconciler.Fault.
+const (
+	FaultAttemptWritten = "attempt.written"
+	FaultJobCreated     = "job.created"
+)
+
+// prepare makes the run file of the attempt that is to start, or says what is in the way.
+func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (plan, error) {
+	fixed, pinned, err := r.earlierFile(ctx, run)
+	if err != nil {
+		return plan{}, err
+	}
+	pins, blocked := resolveEnvironments(run, pinned, seen)
+	var path string
+	if blocked == nil && fixed == nil {
+		path, blocked = resolveInitFrom(run, seen.source)
+	}
+	if blocked != nil {
+		return p.block(blocked), nil
+	}
+	file, err := desired.File(desired.FileInput{
+		Run: run, Attempt: p.start, Pins: pins, DefaultBaseURL: r.Settings.DefaultBaseURL, InitFrom: path, Fixed: fixed,
+	})
+	if err != nil {
+		return p.block(fileProblem(err)), nil
+	}
+	p.file, p.pins = &file, pins
+	return p, nil
+}
+
+// block gives the plan without its start.
+func (p plan) block(by *problem) plan {
+	p.start, p.blocked, p.requeue = 0, by, lookAgain
+	return p
+}
+
+// earlierFile reads what an earlier attempt was fixed to, and the environments it had pinned; nil before
+// the first, or when no file is left.
+func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun) (*runspec.Fixed, desired.Pins, error) {
+	for _, attempt := range run.Status.Attempts {
+		config, err := find(ctx, r.Live, run.Namespace, desired.RunFileName(run, attempt.Number), &corev1.ConfigMap{})
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading run file: %w", err)
+		}
+		if config == nil {
+			continue
+		}
+		file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+		if err != nil {
+			return nil, nil, err
+		}
+		pins := desired.Pins{}
+		if err := json.Unmarshal([]byte(config.Data[desired.PinsKey]), &pins); err != nil {
+			return nil, nil, fmt.Errorf("decoding pinned environments: %w", err)
+		}
+		return &file.Fixed, pins, nil
+	}
+	return nil, nil, nil
+}
+
+// startAttempt makes what an attempt needs and then its Job. The attempt is recorded already: whatever goes
+// wrong here, no Job of this number is made later.
+func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun, p plan) error {
+	if err := r.fault(FaultAttemptWritten); err != nil {
+		return err
+	}
+	secrets, err := link.Derive(r.ManagerKey, string(run.UID))
+	if err != nil {
+		return err
+	}
+	suffix := link.Suffix(r.ManagerKey, string(run.UID))
+	file, err := desired.RunFile(run, *p.file, p.pins)
+	if err != nil {
+		return err
+	}
+	// The Secret is named by what is in it, and is there from the second attempt on.
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.LinkSecret(run, secrets, suffix))); err != nil {
+		return fmt.Errorf("creating link secret: %w", err)
+	}
+	if err := r.Client.Create(ctx, file); err != nil {
+		return fmt.Errorf("creating run file: %w", err)
+	}
+	if err := r.Client.Create(ctx, desired.LearnerJob(run, p.start, desired.LinkName(run, suffix), r.Settings)); err != nil {
+		return r.jobRefused(run, p.start, err)
+	}
+	return r.fault(FaultJobCreated)
+}
+
+// jobRefused remembers an answer of the API server that is certain, so that the attempt's end can tell it.
+func (r *Reconciler) jobRefused(run *v1alpha1.TrainingRun, attempt int32, err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		r.memory.refuse(run, attempt, err.Error())
+		r.tell(run, warning(eventCreateRefused, "Create", err.Error()))
+	}
+	return fmt.Errorf("creating learner job: %w", err)
+}
+
+// pruneFiles deletes the run files of attempts before the last one that no worker's Job mounts.
+func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, newest int32) error {
+	keep := []string{desired.RunFileName(run, newest), desired.RunFileName(run, newest-1)}
+	if seen.rollout != nil {
+		keep = append(keep, seen.rollout.Annotations[v1alpha1.AnnotationRunFile])
+	}
+	files := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
+	labels := desired.RunLabels(run)
+	if err := r.Live.List(ctx, &files, client.InNamespace(run.Namespace), client.MatchingLabels(labels)); err != nil {
+		return fmt.Errorf("listing run files: %w", err)
+	}
+	for i := range files.Items {
+		if slices.Contains(keep, files.Items[i].Name) {
+			continue
+		}
+		files.Items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		if err := r.delete(ctx, &files.Items[i]); err != nil {
+			return fmt.Errorf("deleting run file: %w", err)
+		}
+	}
+	return nil
+}

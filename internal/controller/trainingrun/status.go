@@ -1,0 +1,163 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// Bounds of an attempt's entry.
+const (
+	maxAttempts       = 10
+	maxAttemptMessage = 256
+)
+
+// computeStatus gives the status that a run should have once the plan is carried out. It does not change
+// the run.
+func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Time) v1alpha1.TrainingRunStatus {
+	next := *run.Status.DeepCopy()
+	switch {
+	case p.ending != nil:
+		next = withEnding(run, seen, *p.ending, now)
+	case !finished(run):
+		next = withBeat(run, seen, now)
+	}
+	next.ObservedGeneration = ptr.To(run.Generation)
+	if p.start > 0 {
+		begin(&next, p, now)
+	}
+	if p.final != nil {
+		next.CompletionTime = ptr.To(metav1.NewTime(now))
+	}
+	next.WorkerSelector = desired.WorkerSelector(run)
+	next.Workers = ptr.To(workersReady(seen))
+	setConditions(&next, view{run: run, next: &next, seen: seen, plan: p, now: now})
+	status.Fit(&next)
+	return next
+}
+
+// begin records an attempt, and with the first what the run is fixed to.
+func begin(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
+	at := metav1.NewTime(now)
+	if next.StartTime == nil {
+		next.StartTime = &at
+	}
+	attempts := append([]v1alpha1.Attempt{{Number: p.start, StartTime: &at}}, next.Attempts...)
+	next.Attempts = attempts[:min(len(attempts), maxAttempts)]
+	next.Restarts = ptr.To(p.start - 1)
+	next.Environments = pinnedStatus(next.Environments, p.file)
+	if p.file.Fixed.Algorithm != nil {
+		next.Steps = ptr.To(p.file.Fixed.Algorithm.Steps)
+	}
+}
+
+// pinnedStatus lists the environments of a run file and keeps what is known of each.
+func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *runspec.File) []v1alpha1.EnvironmentStatus {
+	known := map[string]v1alpha1.EnvironmentStatus{}
+	for _, e := range before {
+		known[e.Name] = e
+	}
+	var listed []v1alpha1.EnvironmentStatus
+	add := func(e runspec.Environment) {
+		if slices.ContainsFunc(listed, func(l v1alpha1.EnvironmentStatus) bool { return l.Name == e.Name }) {
+			return
+		}
+		entry := known[e.Name]
+		var tasks int64
+		for _, s := range e.Splits {
+			tasks += s.Tasks
+		}
+		entry.Name, entry.Digest, entry.Tasks = e.Name, e.Digest, ptr.To(tasks)
+		listed = append(listed, entry)
+	}
+	for _, e := range file.Fixed.Environments {
+		add(e)
+	}
+	if file.Evaluation != nil {
+		for _, e := range file.Evaluation.Environments {
+			add(e)
+		}
+	}
+	slices.SortFunc(listed, func(a, b v1alpha1.EnvironmentStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return listed
+}
+
+// withBeat is the status with the newest attempt's own words in it.
+func withBeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1alpha1.TrainingRunStatus {
+	next := *run.Status.DeepCopy()
+	if reply := ownReply(run, seen); reply != nil {
+		take(&next, reply.Progress, now)
+	}
+	return next
+}
+
+// withEnding is the status with the newest attempt ended.
+func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.Time) v1alpha1.TrainingRunStatus {
+	next := withBeat(run, seen, now)
+	if end.progress != nil {
+		take(&next, *end.progress, now)
+	}
+	if spends(string(end.cause)) {
+		next.FailuresSinceCheckpoint = ptr.To(ptr.Deref(next.FailuresSinceCheckpoint, 0) + 1)
+	}
+	newest := &next.Attempts[0]
+	newest.Cause = string(end.cause)
+	newest.Message = status.Trim(end.message, maxAttemptMessage)
+	newest.CompletionTime = ptr.To(metav1.NewTime(now))
+	return next
+}
+
+// ownReply is the newest learner's reply, if it is about this run and an attempt that is under way.
+func ownReply(run *v1alpha1.TrainingRun, seen observed) *heartbeat.Reply {
+	reply := seen.beat.Reply
+	if reply == nil || ended(run) || reply.RunUID != string(run.UID) || reply.Attempt != newestAttempt(run) {
+		return nil
+	}
+	return reply
+}
+
+// take writes a progress into the status, and into the newest attempts' entries. A checkpoint of a further
+// step refills the restart budget.
+func take(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Time) {
+	before := latestStep(next)
+	status.Report(next, p, now)
+	if latestStep(next) > before {
+		next.FailuresSinceCheckpoint = ptr.To[int32](0)
+	}
+	if p.Phase == heartbeat.Opening && p.Lineage == "" {
+		return
+	}
+	newest := &next.Attempts[0]
+	newest.FromStep, newest.ToStep = ptr.To(p.FromStep), ptr.To(max(p.Step, p.FromStep))
+	// A learner that was killed could not say how far it had come; where its successor begins does.
+	if len(next.Attempts) > 1 {
+		previous := &next.Attempts[1]
+		previous.ToStep = ptr.To(max(ptr.Deref(previous.ToStep, 0), p.FromStep))
+	}
+}
+
+func latestStep(s *v1alpha1.TrainingRunStatus) int64 {
+	if s.LatestCheckpoint == nil {
+		return 0
+	}
+	return s.LatestCheckpoint.Step
+}
+
+func workersReady(seen observed) int32 {
+	if seen.rollout == nil {
+		return 0
+	}
+	return ptr.Deref(seen.rollout.Status.Ready, 0)
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+// ending is how an attempt ended.
+type ending struct {
+	cause heartbeat.Cause
+	// reason is the verdict's own, and may be empty.
+	reason  string
+	message string
+	// progress is the learner's last words; nil when it left none.
+	progress *heartbeat.Progress
+}
+
+// overdueAfter is how long past its grace period a pod may linger before its node counts as lost.
+const overdueAfter = 30 * time.Second
+
+// judge says how an attempt ended, from its Job and pod; nil while it goes on. The pod decides wherever
+// there is one: a Job is slow to fail, and on a silent node it never does.
+func judge(attempt int32, l learner, now time.Time) *ending {
+	if l.pod != nil {
+		return judgePod(attempt, l.pod, now)
+	}
+	if l.job == nil {
+		return &ending{cause: heartbeat.Disrupted, message: "The attempt's Job is gone, or was never made."}
+	}
+	if jobOver(l.job) {
+		return &ending{cause: heartbeat.Disrupted, message: "The learner's pod is gone and left no verdict."}
+	}
+	return nil
+}
+
+// jobOver says that a Job will make no further pod.
+func jobOver(job *batchv1.Job) bool {
+	if job.DeletionTimestamp != nil || job.Status.Failed > 0 || job.Status.Succeeded > 0 {
+		return true
+	}
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && c.Type != batchv1.JobSuspended {
+			return true
+		}
+	}
+	return false
+}
+
+func judgePod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
+	if terminated := podstate.Termination(pod, desired.LearnerContainer); terminated != nil {
+		return judgeTermination(attempt, pod, terminated)
+	}
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")
+		return &ending{cause: disruption(pod, heartbeat.Disrupted), message: "The learner's pod ended: " + message}
+	}
+	if pod.DeletionTimestamp == nil {
+		return nil
+	}
+	if podstate.NodeSilent(pod) || now.After(pod.DeletionTimestamp.Add(overdueAfter)) {
+		return &ending{cause: heartbeat.NodeLost, message: fmt.Sprintf("Node %q does not answer.", pod.Spec.NodeName)}
+	}
+	return nil
+}
+
+// judgeTermination believes a learner's own verdict, as far as its exit code bears it out.
+func judgeTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *ending {
+	verdict, err := heartbeat.DecodeVerdict(t.Message)
+	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {
+		return &ending{cause: verdict.Cause, reason: verdict.Reason, message: verdict.Message, progress: &verdict.Progress}
+	}
+	if t.Reason == "OOMKilled" {
+		return &ending{cause: heartbeat.OOMKilled, message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
+	}
+	if t.Reason == "ContainerStatusUnknown" {
+		return &ending{cause: heartbeat.Disrupted, message: "The node lost track of the learner's container."}
+	}
+	causes := map[int32]heartbeat.Cause{
+		0:  heartbeat.Unknown,
+		64: heartbeat.ConfigRejected,
+		65: heartbeat.DataRejected,
+		75: heartbeat.Drained,
+		77: heartbeat.Fenced,
+	}
+	cause, known := causes[t.ExitCode]
+	if !known {
+		cause = disruption(pod, heartbeat.Crashed)
+	}
+	return &ending{cause: cause, message: fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)}
+}
+
+// disruption is the cause of a pod that something else than the learner ended; otherwise it is as given.
+func disruption(pod *corev1.Pod, otherwise heartbeat.Cause) heartbeat.Cause {
+	switch podstate.DisruptionOf(pod) {
+	case podstate.NodeLost:
+		return heartbeat.NodeLost
+	case podstate.Disrupted:
+		return heartbeat.Disrupted
+	default:
+		return otherwise
+	}
+}

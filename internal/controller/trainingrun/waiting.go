@@ -1,0 +1,32 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// waiting says what a learner's pod waits for, and by which field of the run that is mended.
+func waiting(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
+	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
+		Image: "learner.pod.image or learner.pod.imagePullSecrets",
+		Secret: func(name string) string {
+			if run.Spec.Tinker.APIKeySecretRef.Name == name {
+				return "tinker.apiKeySecretRef"
+			}
+			return "learner.pod.env"
+		},
+	})
+}
+
+// learnerRunning says that a learner's container runs, and since when.
+func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
+	return podstate.Running(pod, desired.LearnerContainer)
+}

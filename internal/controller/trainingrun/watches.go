@@ -1,0 +1,89 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// Indexes of runs by what they refer to.
+const (
+	indexEnvironment = "environments"
+	indexSource      = "source"
+)
+
+// SetupWithManager has the manager call the Reconciler for whatever concerns a run.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	indexes := map[string]client.IndexerFunc{
+		indexEnvironment: func(o client.Object) []string { return desired.References(o.(*v1alpha1.TrainingRun)) },
+		indexSource: func(o client.Object) []string {
+			if name := sourceName(o.(*v1alpha1.TrainingRun)); name != "" {
+				return []string{name}
+			}
+			return nil
+		},
+	}
+	for field, values := range indexes {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.TrainingRun{}, field, values); err != nil {
+			return fmt.Errorf("indexing runs by %s: %w", field, err)
+		}
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("trainingrun").
+		For(&v1alpha1.TrainingRun{}).
+		Owns(&batchv1.Job{}).
+		Owns(&corev1.Service{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
+		Watches(&v1alpha1.RewardEnvironment{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexEnvironment))).
+		Watches(&v1alpha1.TrainingRun{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexSource))).
+		WatchesRawSource(source.Channel(r.Pulse.Events(), &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up trainingrun: %w", err)
+	}
+	return nil
+}
+
+func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[v1alpha1.LabelRun]
+	if name == "" || pod.GetLabels()[v1alpha1.LabelRole] != v1alpha1.RoleLearner {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+// referring gives the runs that refer to an object by an index, as far as they have not started: later they
+// go by what they have pinned.
+func (r *Reconciler) referring(index string) handler.MapFunc {
+	return func(ctx context.Context, object client.Object) []reconcile.Request {
+		var runs v1alpha1.TrainingRunList
+		err := r.Client.List(ctx, &runs, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: object.GetName()})
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "listing runs by what they refer to", "index", index)
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range runs.Items {
+			if ended(&runs.Items[i]) && !finished(&runs.Items[i]) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
+			}
+		}
+		return requests
+	}
+}

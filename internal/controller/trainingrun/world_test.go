@@ -1,0 +1,177 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) *metav1.Time {
+	at := metav1.NewTime(now.Add(-d))
+	return &at
+}
+
+// aRun is a run that has not started, changed.
+func aRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+	run := &v1alpha1.TrainingRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789", Generation: 3},
+		Spec: v1alpha1.TrainingRunSpec{
+			Model:  v1alpha1.Model{Name: "m"},
+			Tinker: v1alpha1.Tinker{BaseURL: "http://tinkersim", APIKeySecretRef: v1alpha1.SecretKeyRef{Name: "tinker", Key: "k"}},
+			Environments: []v1alpha1.TrainingEnvironment{{
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+				GroupSize:      8,
+			}},
+			Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(60)), Optimizer: v1alpha1.Optimizer{LearningRate: 1}},
+			Rollouts:  v1alpha1.Rollouts{Workers: new(int32(2))},
+		},
+	}
+	for _, change := range changes {
+		change(run)
+	}
+	return run
+}
+
+// attempts gives a started run these attempts, the newest first.
+func attempts(list ...v1alpha1.Attempt) func(*v1alpha1.TrainingRun) {
+	return func(run *v1alpha1.TrainingRun) {
+		run.Status.StartTime = ago(time.Hour)
+		run.Status.Attempts = list
+	}
+}
+
+func underWay(number int32) v1alpha1.Attempt {
+	return v1alpha1.Attempt{Number: number, StartTime: ago(time.Minute)}
+}
+
+// over is an attempt that ended a while ago, at a step that it had begun at or not.
+func over(number int32, cause heartbeat.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
+	return v1alpha1.Attempt{
+		Number: number, Cause: string(cause), StartTime: ago(since + time.Minute), CompletionTime: ago(since),
+		FromStep: new(from), ToStep: new(to),
+	}
+}
+
+func suspend(run *v1alpha1.TrainingRun) { run.Spec.Suspend = new(true) }
+
+func conditionIs(kind string, status metav1.ConditionStatus, since time.Duration) func(*v1alpha1.TrainingRun) {
+	return func(run *v1alpha1.TrainingRun) {
+		run.Status.Conditions = append(run.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "R", LastTransitionTime: *ago(since)})
+	}
+}
+
+func aJob(name string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// aPod is a learner's pod that runs, changed.
+func aPod(changes ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "pod", UID: "pod"},
+		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "learner", Image: "image"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "learner", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: *ago(time.Minute)}},
+		}}},
+	}
+	for _, change := range changes {
+		change(pod)
+	}
+	return pod
+}
+
+func pending(pod *corev1.Pod) {
+	pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodPending, nil
+}
+
+func waitingFor(reason, message string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.Phase = corev1.PodPending
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+	}
+}
+
+func exited(code int32, reason, message string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message}}
+	}
+}
+
+func deleted(since time.Duration) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.DeletionTimestamp = ago(since) }
+}
+
+func podCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, Reason: reason})
+	}
+}
+
+func verdictText(t *testing.T, v heartbeat.Verdict) string {
+	t.Helper()
+	data, err := heartbeat.EncodeVerdict(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// seeing is a world with the learner of one attempt, workers and a ready environment.
+func seeing(attempt int32, l learner, changes ...func(*observed)) observed {
+	seen := observed{
+		learners:     map[int32]learner{},
+		rollout:      &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout"}, Status: batchv1.JobStatus{Ready: new(int32(2))}},
+		service:      &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "service"}},
+		environments: map[string]*v1alpha1.RewardEnvironment{"env": readyEnvironment()},
+	}
+	if l.job != nil || l.pod != nil {
+		seen.learners[attempt] = l
+	}
+	for _, change := range changes {
+		change(&seen)
+	}
+	return seen
+}
+
+// saying has the learner answer, a moment ago.
+func saying(reply heartbeat.Reply) func(*observed) {
+	return func(seen *observed) {
+		reply.RunUID = "0123456789"
+		seen.beat = pulse.Result{Reply: &reply, At: now.Add(-time.Second)}
+	}
+}
+
+func saidLongAgo(reply heartbeat.Reply) func(*observed) {
+	return func(seen *observed) {
+		saying(reply)(seen)
+		seen.beat.At = now.Add(-time.Hour)
+		seen.beat.Err = errors.New("connection refused")
+	}
+}
+
+func readyEnvironment() *v1alpha1.RewardEnvironment {
+	return &v1alpha1.RewardEnvironment{
+		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},
+		Spec: v1alpha1.RewardEnvironmentSpec{
+			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+		},
+		Status: v1alpha1.RewardEnvironmentStatus{
+			ObservedGeneration: new(int64(1)), Digest: "digest",
+			Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Probed"}},
+			Splits:     []v1alpha1.SplitStatus{{Name: "train", Tasks: new(int64(900))}, {Name: "test", Tasks: new(int64(100))}},
+		},
+	}
+}

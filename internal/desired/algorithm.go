@@ -1,0 +1,82 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// algorithmOf fills the algorithm in; epochs become steps by the tasks of the environments.
+func algorithmOf(a *v1alpha1.Algorithm, environments []runspec.Environment) runspec.Algorithm {
+	steps := ptr.Deref(a.Steps, 0)
+	if a.Epochs != nil {
+		tasks := tasksOf(environments)
+		steps = max(1, *a.Epochs*tasks/int64(a.TasksPerStep))
+	}
+	return runspec.Algorithm{
+		TasksPerStep: int(a.TasksPerStep),
+		Steps:        steps,
+		Seed:         ptr.Deref(a.Seed, 0),
+		Advantage: runspec.Advantage{
+			Baseline: string(cmp.Or(a.Advantage.Baseline, v1alpha1.BaselineGroupMean)),
+			Scale:    string(cmp.Or(a.Advantage.Scale, v1alpha1.ScaleNone)),
+			DDoF:     int(ptr.Deref(a.Advantage.DDoF, 0)),
+		},
+		Loss:               lossOf(a.Loss),
+		Substeps:           int(ptr.Deref(a.Substeps, 1)),
+		Lag:                int(ptr.Deref(a.Lag, 0)),
+		DropConstantGroups: a.ConstantGroups == v1alpha1.DropConstantGroups,
+		Refill:             a.OnDroppedGroup != v1alpha1.ShrinkDroppedGroups,
+		Optimizer:          optimizerOf(a.Optimizer),
+	}
+}
+
+func tasksOf(environments []runspec.Environment) int64 {
+	var tasks int64
+	for _, environment := range environments {
+		for _, split := range environment.Splits {
+			tasks += split.Tasks
+		}
+	}
+	return tasks
+}
+
+// lossOf spells the settings as the Tinker API does, all of them, since servers differ in their defaults.
+func lossOf(l v1alpha1.Loss) runspec.Loss {
+	name := cmp.Or(l.Name, v1alpha1.LossImportanceSampling)
+	clip := func(low, high float64) map[string]float64 {
+		return map[string]float64{
+			"clip_low_threshold":  ptr.Deref(l.ClipLow, low),
+			"clip_high_threshold": ptr.Deref(l.ClipHigh, high),
+		}
+	}
+	loss := runspec.Loss{Name: string(name)}
+	switch name {
+	case v1alpha1.LossPPO:
+		loss.Config = clip(0.8, 1.2)
+	case v1alpha1.LossCISPO:
+		loss.Config = clip(0, 4)
+	case v1alpha1.LossDRO:
+		loss.Config = map[string]float64{"beta": ptr.Deref(l.Beta, 0.05)}
+	}
+	return loss
+}
+
+func optimizerOf(o v1alpha1.Optimizer) runspec.Optimizer {
+	return runspec.Optimizer{
+		LearningRate: o.LearningRate,
+		Schedule:     string(cmp.Or(o.Schedule, v1alpha1.ScheduleConstant)),
+		WarmupSteps:  ptr.Deref(o.WarmupSteps, 0),
+		Beta1:        ptr.Deref(o.Beta1, 0.9),
+		Beta2:        ptr.Deref(o.Beta2, 0.95),
+		Epsilon:      ptr.Deref(o.Epsilon, 1e-8),
+		WeightDecay:  ptr.Deref(o.WeightDecay, 0),
+		GradClipNorm: ptr.Deref(o.GradClipNorm, 0),
+	}
+}

@@ -1,0 +1,280 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares an object, whole and as YAML, with a file in testdata.
+func golden(t *testing.T, name string, object any) {
+	t.Helper()
+	got, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", name+".yaml")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); look at it, then go test -update:\n%s", name, diff)
+	}
+}
+
+var settings = Settings{Image: "registry/tinker-operator:1", DefaultBaseURL: "https://hosted"}
+
+// testRun is the smallest run, changed.
+func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+	run := &v1alpha1.TrainingRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "0123456789-uid"},
+		Spec: v1alpha1.TrainingRunSpec{
+			Model:  v1alpha1.Model{Name: "tinkersim/byte-136k"},
+			Tinker: v1alpha1.Tinker{APIKeySecretRef: v1alpha1.SecretKeyRef{Name: "tinker", Key: "KEY"}},
+			Environments: []v1alpha1.TrainingEnvironment{{
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+				GroupSize:      8,
+			}},
+			Algorithm:  &v1alpha1.Algorithm{TasksPerStep: 32, Steps: new(int64(60)), Optimizer: v1alpha1.Optimizer{LearningRate: 3e-4}},
+			Evaluation: &v1alpha1.Evaluation{},
+			Rollouts:   v1alpha1.Rollouts{Workers: new(int32(2))},
+		},
+	}
+	for _, change := range changes {
+		change(run)
+	}
+	return run
+}
+
+func testEnvironment() *v1alpha1.RewardEnvironment {
+	return &v1alpha1.RewardEnvironment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "abcdefgh-uid"},
+		Spec: v1alpha1.RewardEnvironmentSpec{
+			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(99))}},
+			Reward:  &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+		},
+	}
+}
+
+func testPins() Pins {
+	return Pins{"arithmetic": {
+		Digest:     strings.Repeat("d", 64),
+		Definition: Definition(testEnvironment().Spec),
+		Splits:     map[string]int64{"train": 900, "test": 100},
+	}}
+}
+
+func TestObjects(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} })
+	env := testEnvironment()
+	digest := strings.Repeat("1234", 16)
+	for name, object := range map[string]any{
+		"learner-job":  LearnerJob(run, 3, "link-secret", settings),
+		"rollout-job":  RolloutJob(run, 3, "link-secret", settings),
+		"probe-job":    ProbeJob(env, digest, 2, settings),
+		"probe-config": ProbeConfig(env, []byte("{}"), digest, 2),
+		"service":      Service(run, 3),
+		"link-secret":  LinkSecret(run, link.Link{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, "suffix"),
+	} {
+		golden(t, name, object)
+	}
+}
+
+func TestOverridesAreMerged(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Learner.Pod = v1alpha1.PodOverrides{
+			Labels:             map[string]string{"team": "x", v1alpha1.LabelRun: "stolen"},
+			Annotations:        map[string]string{"a": "b"},
+			Image:              "other:2",
+			ImagePullSecrets:   []corev1.LocalObjectReference{{Name: "pull"}},
+			ServiceAccountName: "s3-writer",
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")},
+				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")},
+			},
+			Env: []corev1.EnvVar{
+				{Name: "HTTPS_PROXY", Value: "http://proxy:3128"},
+				{Name: "TINKER_API_KEY", Value: "stolen"},
+			},
+			Volumes:           []v1alpha1.Volume{{Name: "ca", ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "ca"}}}},
+			VolumeMounts:      []v1alpha1.VolumeMount{{Name: "ca", MountPath: "/etc/ca", ReadOnly: new(true)}},
+			NodeSelector:      map[string]string{"pool": "spot"},
+			Tolerations:       []corev1.Toleration{{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(5))}},
+			Affinity:          &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
+			PriorityClassName: "low",
+			SecurityContext:   v1alpha1.PodSecurity{RunAsUser: new(int64(1000)), FSGroup: new(int64(2000))},
+		}
+	})
+	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)
+}
+
+func TestOverridesOfMemory(t *testing.T) {
+	cases := map[string]struct {
+		given     corev1.ResourceRequirements
+		request   string
+		limit     string
+		goMemory  string
+		userEnv   []corev1.EnvVar
+		wantCount int
+	}{
+		"a request above our own limit raises it": {
+			given:   corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}},
+			request: "2Gi", limit: "2Gi", goMemory: "1932735276", wantCount: 1,
+		},
+		"a limit below our own request lowers that": {
+			given:   corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}},
+			request: "32Mi", limit: "32Mi", goMemory: "30198987", wantCount: 1,
+		},
+		"a GOMEMLIMIT of one's own stays": {
+			request: "64Mi", limit: "1Gi", goMemory: "1MiB", wantCount: 1,
+			userEnv: []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "1MiB"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := testRun(func(run *v1alpha1.TrainingRun) {
+				run.Spec.Rollouts.Pod = v1alpha1.PodOverrides{Resources: tc.given, Env: tc.userEnv}
+			})
+			c := RolloutJob(run, 1, "link", settings).Spec.Template.Spec.Containers[0]
+			if got := c.Resources.Requests.Memory().String(); got != tc.request {
+				t.Errorf("request = %s, want %s", got, tc.request)
+			}
+			if got := c.Resources.Limits.Memory().String(); got != tc.limit {
+				t.Errorf("limit = %s, want %s", got, tc.limit)
+			}
+			var found []string
+			for _, e := range c.Env {
+				if e.Name == "GOMEMLIMIT" {
+					found = append(found, e.Value)
+				}
+			}
+			if len(found) != tc.wantCount || found[0] != tc.goMemory {
+				t.Errorf("GOMEMLIMIT = %v, want %s", found, tc.goMemory)
+			}
+		})
+	}
+}
+
+func TestNamesFit(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) { run.Name = strings.Repeat("a", 40) })
+	env := testEnvironment()
+	env.Name = strings.Repeat("b", 63)
+	for name, limit := range map[string]int{
+		LearnerJobName(run, 99999):      63,
+		RolloutJobName(run) + "-999":    63, // the hostname of an index
+		ServiceName(run):                63,
+		RunFileName(run, 99999):         253,
+		LinkName(run, "12345678"):       253,
+		ProbeName(env, "12345678", 999): 63,
+	} {
+		if len(name) > limit {
+			t.Errorf("%s has %d characters, at most %d fit", name, len(name), limit)
+		}
+	}
+	other := testRun(func(run *v1alpha1.TrainingRun) { run.UID = types.UID("98765432-uid") })
+	if RolloutJobName(other) == RolloutJobName(testRun()) {
+		t.Error("a later run of the same name has the same Job")
+	}
+}
+
+func TestRolloutScale(t *testing.T) {
+	cases := map[string]struct {
+		workers *int32
+		want    Scale
+	}{
+		"as many as asked for":                  {new(int32(5)), Scale{Workers: 5}},
+		"none are a suspended Job":              {new(int32(0)), Scale{Workers: 1, Suspended: true}},
+		"a spec without a number asks for none": {nil, Scale{Workers: 1, Suspended: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = tc.workers })
+			job := RolloutJob(run, 1, "link", settings)
+			if got := RolloutScale(run); got != tc.want || ScaleOf(job) != tc.want {
+				t.Errorf("RolloutScale = %v, ScaleOf(job) = %v, want %v", got, ScaleOf(job), tc.want)
+			}
+		})
+	}
+}
+
+func TestTemplateDigestLeavesTheOperatorsOwnOut(t *testing.T) {
+	run := testRun()
+	digest := RolloutTemplateDigest(run)
+	changed := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Image = "x" })
+	scaled := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(9)) })
+	if RolloutTemplateDigest(changed) == digest {
+		t.Error("a changed pod has the same digest")
+	}
+	if RolloutTemplateDigest(scaled) != digest {
+		t.Error("scaling changes the digest")
+	}
+	upgraded := RolloutJob(run, 1, "link", Settings{Image: "registry/tinker-operator:2"})
+	if upgraded.Annotations[v1alpha1.AnnotationTemplate] != digest {
+		t.Error("an upgrade of the operator would replace the workers")
+	}
+}
+
+func TestRunFileRoundTrip(t *testing.T) {
+	run := testRun()
+	file, err := File(FileInput{Run: run, Attempt: 2, Pins: testPins(), DefaultBaseURL: "https://hosted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := RunFile(run, file, testPins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(file, decoded); diff != "" {
+		t.Errorf("the run file changed on its way (-written +read):\n%s", diff)
+	}
+	var pins Pins
+	if err := json.Unmarshal([]byte(config.Data[PinsKey]), &pins); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(testPins(), pins); diff != "" {
+		t.Errorf("the pins changed on their way (-written +read):\n%s", diff)
+	}
+}
+
+// Two builds of one object must not differ: the API server would see a change.
+func TestBuildersAreDeterministic(t *testing.T) {
+	run := testRun()
+	for range 20 {
+		a, _ := json.Marshal([]*batchv1.Job{LearnerJob(run, 1, "l", settings), RolloutJob(run, 1, "l", settings)})
+		b, _ := json.Marshal([]*batchv1.Job{LearnerJob(run, 1, "l", settings), RolloutJob(run, 1, "l", settings)})
+		if !bytes.Equal(a, b) {
+			t.Fatal("two builds differ")
+		}
+	}
+}

@@ -1,0 +1,210 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
+type Pin struct {
+	// Digest that the probe gave.
+	Digest     string             `json:"digest"`
+	Definition runspec.Definition `json:"definition"`
+	// Splits with the number of tasks in each.
+	Splits map[string]int64 `json:"splits"`
+}
+
+// Pins are keyed by the RewardEnvironments' names.
+type Pins map[string]Pin
+
+// SplitError says that a run asks for a split that an environment lacks, or that has no tasks.
+type SplitError struct {
+	Environment, Split string
+	// Known splits, sorted.
+	Known []string
+}
+
+// Error implements error.
+func (e *SplitError) Error() string {
+	return fmt.Sprintf("environment %q has no tasks in a split %q; it has %s: correct the entry's splits",
+		e.Environment, e.Split, strings.Join(e.Known, ", "))
+}
+
+// Definition is what a RewardEnvironment says, as programs are told.
+func Definition(spec v1alpha1.RewardEnvironmentSpec) runspec.Definition {
+	var definition runspec.Definition
+	if spec.Dataset != nil && spec.Dataset.Arithmetic != nil {
+		definition.Dataset = &runspec.Dataset{
+			Arithmetic: &runspec.Arithmetic{MaxOperand: int(ptr.Deref(spec.Dataset.Arithmetic.MaxOperand, 99))},
+		}
+	}
+	if spec.Reward != nil && spec.Reward.ExactMatch != nil {
+		definition.Reward = &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}}
+	}
+	return definition
+}
+
+// RefName is the name of the RewardEnvironment that an entry means.
+func RefName(use v1alpha1.EnvironmentUse) string {
+	if use.EnvironmentRef != nil {
+		return use.EnvironmentRef.Name
+	}
+	return use.Name
+}
+
+// References are the names of all RewardEnvironments that a run refers to, sorted.
+func References(run *v1alpha1.TrainingRun) []string {
+	names := map[string]bool{}
+	for _, use := range run.Spec.Environments {
+		names[RefName(use.EnvironmentUse)] = true
+	}
+	for _, use := range EvaluationUses(run) {
+		names[RefName(use.EnvironmentUse)] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// EvaluationUses are the entries to evaluate on, with what they inherit from training filled in. Without
+// entries they are the training environments.
+func EvaluationUses(run *v1alpha1.TrainingRun) []v1alpha1.EvaluationEnvironment {
+	if run.Spec.Evaluation == nil {
+		return nil
+	}
+	training := map[string]v1alpha1.EnvironmentUse{}
+	uses := slices.Clone(run.Spec.Evaluation.Environments)
+	for _, use := range run.Spec.Environments {
+		training[use.Name] = use.EnvironmentUse
+		if len(run.Spec.Evaluation.Environments) == 0 {
+			uses = append(uses, v1alpha1.EvaluationEnvironment{EnvironmentUse: use.EnvironmentUse})
+		}
+	}
+	for i, use := range uses {
+		uses[i].EnvironmentUse = inherit(use.EnvironmentUse, training[use.Name])
+	}
+	return uses
+}
+
+// inherit fills each field that is not given from the entry of the same name.
+func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
+	use.EnvironmentRef = first(use.EnvironmentRef, from.EnvironmentRef)
+	use.Retries = first(use.Retries, from.Retries)
+	use.Sampling.MaxTokens = first(use.Sampling.MaxTokens, from.Sampling.MaxTokens)
+	use.Sampling.Temperature = first(use.Sampling.Temperature, from.Sampling.Temperature)
+	use.Sampling.TopP = first(use.Sampling.TopP, from.Sampling.TopP)
+	use.Sampling.TopK = first(use.Sampling.TopK, from.Sampling.TopK)
+	if use.Sampling.Stop == nil {
+		use.Sampling.Stop = from.Sampling.Stop
+	}
+	use.Limits.Turns = first(use.Limits.Turns, from.Limits.Turns)
+	use.Limits.PromptTokens = first(use.Limits.PromptTokens, from.Limits.PromptTokens)
+	use.Limits.TrajectoryTokens = first(use.Limits.TrajectoryTokens, from.Limits.TrajectoryTokens)
+	use.Limits.EpisodeSeconds = first(use.Limits.EpisodeSeconds, from.Limits.EpisodeSeconds)
+	use.Limits.OnLimit = cmp.Or(use.Limits.OnLimit, from.Limits.OnLimit)
+	use.Reward.Reduction = cmp.Or(use.Reward.Reduction, from.Reward.Reduction)
+	use.Reward.Nonterminal = first(use.Reward.Nonterminal, from.Reward.Nonterminal)
+	use.Reward.Min = first(use.Reward.Min, from.Reward.Min)
+	use.Reward.Max = first(use.Reward.Max, from.Reward.Max)
+	return use
+}
+
+func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (runspec.Environment, error) {
+	environment := environmentOf(use.EnvironmentUse, pins)
+	environment.Weight = ptr.Deref(use.Weight, 0)
+	environment.GroupSize = int(use.GroupSize)
+	environment.MinMembers = int(ptr.Deref(use.MinMembers, max(2, (use.GroupSize+1)/2)))
+	wanted := use.Splits
+	if len(wanted) == 0 {
+		wanted = []v1alpha1.Split{{Name: "train"}}
+	}
+	for _, split := range wanted {
+		taken, err := take(use.EnvironmentUse, pins, split.Name, split.Take)
+		if err != nil {
+			return runspec.Environment{}, err
+		}
+		taken.Shuffle = ptr.Deref(split.Shuffle, true)
+		environment.Splits = append(environment.Splits, taken)
+	}
+	sortSplits(environment.Splits)
+	return environment, nil
+}
+
+func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (runspec.Environment, error) {
+	environment := environmentOf(use.EnvironmentUse, pins)
+	environment.GroupSize = int(ptr.Deref(use.SamplesPerTask, 1))
+	environment.MinMembers = 1
+	for _, k := range use.PassAt {
+		environment.PassAt = append(environment.PassAt, int(k))
+	}
+	if len(environment.PassAt) == 0 {
+		environment.PassAt = []int{1}
+	}
+	slices.Sort(environment.PassAt)
+	wanted := use.Splits
+	if len(wanted) == 0 {
+		wanted = []v1alpha1.EvaluationSplit{{Name: "test"}}
+	}
+	for _, split := range wanted {
+		taken, err := take(use.EnvironmentUse, pins, split.Name, split.Take)
+		if err != nil {
+			return runspec.Environment{}, err
+		}
+		environment.Splits = append(environment.Splits, taken)
+	}
+	sortSplits(environment.Splits)
+	return environment, nil
+}
+
+func take(use v1alpha1.EnvironmentUse, pins Pins, name string, limit *int64) (runspec.Split, error) {
+	known := pins[RefName(use)].Splits
+	tasks := known[name]
+	if tasks < 1 {
+		return runspec.Split{}, &SplitError{Environment: use.Name, Split: name, Known: slices.Sorted(maps.Keys(known))}
+	}
+	return runspec.Split{Name: name, Tasks: min(tasks, ptr.Deref(limit, tasks))}, nil
+}
+
+func sortSplits(splits []runspec.Split) {
+	slices.SortFunc(splits, func(a, b runspec.Split) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// environmentOf is what training and evaluation share.
+func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) runspec.Environment {
+	pin := pins[RefName(use)]
+	return runspec.Environment{
+		Name:       use.Name,
+		Digest:     pin.Digest,
+		Definition: pin.Definition,
+		Retries:    int(ptr.Deref(use.Retries, 3)),
+		Sampling: runspec.Sampling{
+			MaxTokens:   int(ptr.Deref(use.Sampling.MaxTokens, 0)),
+			Temperature: ptr.Deref(use.Sampling.Temperature, 1),
+			TopP:        ptr.Deref(use.Sampling.TopP, 1),
+			TopK:        int(ptr.Deref(use.Sampling.TopK, -1)),
+			Stop:        use.Sampling.Stop,
+		},
+		Limits: runspec.Limits{
+			Turns:            int(ptr.Deref(use.Limits.Turns, 0)),
+			PromptTokens:     int(ptr.Deref(use.Limits.PromptTokens, 0)),
+			TrajectoryTokens: int(ptr.Deref(use.Limits.TrajectoryTokens, 0)),
+			EpisodeSeconds:   int(ptr.Deref(use.Limits.EpisodeSeconds, 0)),
+			OnLimit:          string(cmp.Or(use.Limits.OnLimit, v1alpha1.LimitGrade)),
+		},
+		Reward: runspec.Reward{
+			Reduction:   string(cmp.Or(use.Reward.Reduction, v1alpha1.ReductionSum)),
+			Nonterminal: use.Reward.Nonterminal,
+			Min:         use.Reward.Min,
+			Max:         use.Reward.Max,
+		},
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// ProbeDeadlineSeconds is how long a probe may take in all.
+const ProbeDeadlineSeconds = 900
+
+const (
+	learnerGraceSeconds = 180
+	rolloutGraceSeconds = 60
+	probeGraceSeconds   = 5
+)
+
+// LearnerJob is the learner of one attempt: one pod, never another. It has no pod failure policy, under
+// which a Job does not fail while its node is silent.
+func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
+	labels := LearnerLabels(run, attempt)
+	return &batchv1.Job{
+		ObjectMeta: ownedByRun(run, LearnerJobName(run, attempt), labels),
+		Spec: batchv1.JobSpec{
+			CompletionMode:       ptr.To(batchv1.NonIndexedCompletion),
+			Completions:          ptr.To[int32](1),
+			Parallelism:          ptr.To[int32](1),
+			BackoffLimit:         ptr.To[int32](0),
+			PodReplacementPolicy: ptr.To(batchv1.TerminatingOrFailed),
+			Template:             learnerTemplate(run, attempt, linkName, settings),
+		},
+	}
+}
+
+// RolloutJob is the run's workers. It is Indexed, since that replaces each worker by itself, whatever
+// became of the others, and counts failures for each index. Without workers it is suspended: completions
+// of 0 would complete it for good.
+func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
+	meta := ownedByRun(run, RolloutJobName(run), RolloutLabels(run))
+	meta.Annotations = map[string]string{
+		v1alpha1.AnnotationTemplate: RolloutTemplateDigest(run),
+		v1alpha1.AnnotationRunFile:  RunFileName(run, attempt),
+	}
+	scale := RolloutScale(run)
+	return &batchv1.Job{
+		ObjectMeta: meta,
+		Spec: batchv1.JobSpec{
+			CompletionMode:       ptr.To(batchv1.IndexedCompletion),
+			Completions:          ptr.To(scale.Workers),
+			Parallelism:          ptr.To(scale.Workers),
+			Suspend:              ptr.To(scale.Suspended),
+			BackoffLimit:         ptr.To[int32](math.MaxInt32),
+			BackoffLimitPerIndex: ptr.To[int32](math.MaxInt32),
+			PodReplacementPolicy: ptr.To(batchv1.TerminatingOrFailed),
+			Template:             rolloutTemplate(run, attempt, linkName, settings),
+		},
+	}
+}
+
+// Scale is how many workers a Job has.
+type Scale struct {
+	// Workers is at least 1.
+	Workers   int32
+	Suspended bool
+}
+
+// RolloutScale is what the run wants.
+func RolloutScale(run *v1alpha1.TrainingRun) Scale {
+	workers := ptr.Deref(run.Spec.Rollouts.Workers, 0)
+	return Scale{Workers: max(workers, 1), Suspended: workers == 0}
+}
+
+// ScaleOf is what the Job has.
+func ScaleOf(job *batchv1.Job) Scale {
+	return Scale{Workers: ptr.Deref(job.Spec.Parallelism, 1), Suspended: ptr.Deref(job.Spec.Suspend, false)}
+}
+
+// RolloutTemplateDigest digests what a person can change about worker pods. The manager's own settings are
+// not part of it: an upgrade of the operator leaves running workers alone.
+func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
+	data, err := json.Marshal(struct {
+		Pod v1alpha1.PodOverrides
+		Key v1alpha1.SecretKeyRef
+	}{run.Spec.Rollouts.Pod, run.Spec.Tinker.APIKeySecretRef})
+	if err != nil {
+		// These are plain API types, which were decoded from JSON.
+		panic("desired: digesting pod overrides: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// ProbeJob checks a RewardEnvironment. try counts from 1.
+func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32, settings Settings) *batchv1.Job {
+	name := ProbeName(env, definitionDigest, try)
+	labels := probeLabels(env, definitionDigest, try)
+	return &batchv1.Job{
+		ObjectMeta: owned(env, "RewardEnvironment", name, labels),
+		Spec: batchv1.JobSpec{
+			CompletionMode:        ptr.To(batchv1.NonIndexedCompletion),
+			Completions:           ptr.To[int32](1),
+			Parallelism:           ptr.To[int32](1),
+			BackoffLimit:          ptr.To[int32](0),
+			ActiveDeadlineSeconds: ptr.To[int64](ProbeDeadlineSeconds),
+			Template:              probeTemplate(name, labels, settings),
+		},
+	}
+}
+
+// ProbeConfig is the ConfigMap that a probe reads; definition is runspec.EncodeDefinition's.
+func ProbeConfig(env *v1alpha1.RewardEnvironment, definition []byte, definitionDigest string, try int32) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: owned(env, "RewardEnvironment", ProbeName(env, definitionDigest, try), probeLabels(env, definitionDigest, try)),
+		Immutable:  ptr.To(true),
+		Data:       map[string]string{definitionFile: string(definition)},
+	}
+}
+
+func template(labels map[string]string, spec corev1.PodSpec) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec}
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"maps"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// RunLabels are on every object of a run.
+func RunLabels(run *v1alpha1.TrainingRun) map[string]string {
+	return map[string]string{
+		v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
+		v1alpha1.LabelRun:       run.Name,
+		v1alpha1.LabelRunUID:    string(run.UID),
+	}
+}
+
+// LearnerLabels are on the Job and the pod of an attempt's learner.
+func LearnerLabels(run *v1alpha1.TrainingRun, attempt int32) map[string]string {
+	return with(RunLabels(run), map[string]string{
+		v1alpha1.LabelRole:    v1alpha1.RoleLearner,
+		v1alpha1.LabelAttempt: strconv.Itoa(int(attempt)),
+	})
+}
+
+// RolloutLabels are on the Job and the pods of the run's workers.
+func RolloutLabels(run *v1alpha1.TrainingRun) map[string]string {
+	return with(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleRollout})
+}
+
+// WorkerSelector finds the worker pods of a run, for autoscalers and people.
+func WorkerSelector(run *v1alpha1.TrainingRun) string {
+	return v1alpha1.LabelRun + "=" + run.Name + "," + v1alpha1.LabelRole + "=" + v1alpha1.RoleRollout
+}
+
+// EnvironmentLabels are on every object of a RewardEnvironment.
+func EnvironmentLabels(env *v1alpha1.RewardEnvironment) map[string]string {
+	return map[string]string{
+		v1alpha1.LabelManagedBy:      v1alpha1.ManagedByValue,
+		v1alpha1.LabelEnvironment:    env.Name,
+		v1alpha1.LabelEnvironmentUID: string(env.UID),
+		v1alpha1.LabelRole:           v1alpha1.RoleProbe,
+	}
+}
+
+func probeLabels(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32) map[string]string {
+	return with(EnvironmentLabels(env), map[string]string{
+		v1alpha1.LabelDefinition: definitionDigest[:8],
+		v1alpha1.LabelAttempt:    strconv.Itoa(int(try)),
+	})
+}
+
+// with gives base and what overrides it.
+func with(base, over map[string]string) map[string]string {
+	merged := maps.Clone(base)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, over)
+	return merged
+}
+
+// owned gives the metadata of an object that goes when its owner goes.
+func owned(owner metav1.Object, kind, name string, labels map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: owner.GetNamespace(),
+		Name:      name,
+		Labels:    labels,
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion:         v1alpha1.SchemeGroupVersion.String(),
+			Kind:               kind,
+			Name:               owner.GetName(),
+			UID:                owner.GetUID(),
+			Controller:         ptr.To(true),
+			BlockOwnerDeletion: ptr.To(true),
+		}},
+	}
+}
+
+func ownedByRun(run *v1alpha1.TrainingRun, name string, labels map[string]string) metav1.ObjectMeta {
+	return owned(run, "TrainingRun", name, labels)
+}

@@ -1,0 +1,70 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package desired builds the objects that a TrainingRun or a RewardEnvironment should have: pure functions
+// of the spec, with neither a client nor a clock. It does not decide when an object is made or deleted.
+package desired
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// Ports of a learner.
+const (
+	ExchangePort  = 7443
+	HeartbeatPort = 7444
+)
+
+// Settings are the manager's own, the same for all runs.
+type Settings struct {
+	// Image of learner, workers and probes.
+	Image string
+	// DefaultBaseURL of the endpoint, for runs that name none.
+	DefaultBaseURL string
+}
+
+// prefix begins the names of all objects of an owner: a later owner of the same name has another.
+func prefix(name string, uid types.UID) string {
+	return name + "-" + string(uid[:min(5, len(uid))])
+}
+
+// ServiceName is the name of the run's Service, which the workers dial.
+func ServiceName(run *v1alpha1.TrainingRun) string {
+	return prefix(run.Name, run.UID)
+}
+
+// LearnerJobName is the name of an attempt's learner Job.
+func LearnerJobName(run *v1alpha1.TrainingRun, attempt int32) string {
+	return fmt.Sprintf("%s-learner-%d", prefix(run.Name, run.UID), attempt)
+}
+
+// RolloutJobName is the name of the run's worker Job.
+func RolloutJobName(run *v1alpha1.TrainingRun) string {
+	return prefix(run.Name, run.UID) + "-rollout"
+}
+
+// RunFileName is the name of an attempt's ConfigMap.
+func RunFileName(run *v1alpha1.TrainingRun, attempt int32) string {
+	return fmt.Sprintf("%s-run-%d", prefix(run.Name, run.UID), attempt)
+}
+
+// LinkName is the name of the run's link Secret; suffix is link.Suffix.
+func LinkName(run *v1alpha1.TrainingRun, suffix string) string {
+	return prefix(run.Name, run.UID) + "-link-" + suffix
+}
+
+// LearnerAddress is host:port by which workers reach the learner.
+func LearnerAddress(run *v1alpha1.TrainingRun) string {
+	return fmt.Sprintf("%s.%s.svc:%d", ServiceName(run), run.Namespace, ExchangePort)
+}
+
+// ProbeName is the name of a probe's Job and ConfigMap: by definition, so that a changed spec is probed
+// anew, and by try, from 1. An environment's name may have 63 characters, so it is cut.
+func ProbeName(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32) string {
+	name := env.Name[:min(32, len(env.Name))]
+	return fmt.Sprintf("%s-probe-%s-%d", prefix(name, env.UID), definitionDigest[:8], try)
+}

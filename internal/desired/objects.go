@@ -1,0 +1,74 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// PinsKey is the key of the run file's ConfigMap that the manager alone reads: the environments as the
+// run pinned them.
+const PinsKey = "pins.json"
+
+// RunFile is the ConfigMap of one attempt. It is immutable: pods of an attempt never see another's file.
+func RunFile(run *v1alpha1.TrainingRun, file runspec.File, pins Pins) (*corev1.ConfigMap, error) {
+	encoded, err := runspec.Encode(file)
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := json.Marshal(pins)
+	if err != nil {
+		return nil, fmt.Errorf("encoding pinned environments: %w", err)
+	}
+	immutable := true
+	return &corev1.ConfigMap{
+		ObjectMeta: ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt)),
+		Immutable:  &immutable,
+		Data:       map[string]string{runspec.FileName: string(encoded), PinsKey: string(pinned)},
+	}, nil
+}
+
+// LinkSecret is the run's token and TLS key pair, as link derives them.
+func LinkSecret(run *v1alpha1.TrainingRun, secrets link.Link, suffix string) *corev1.Secret {
+	immutable := true
+	return &corev1.Secret{
+		ObjectMeta: ownedByRun(run, LinkName(run, suffix), RunLabels(run)),
+		Immutable:  &immutable,
+		Type:       corev1.SecretTypeOpaque,
+		Data: map[string][]byte{
+			link.TokenKey:       []byte(secrets.Token),
+			link.CertificateKey: secrets.Certificate,
+			link.PrivateKeyKey:  secrets.PrivateKey,
+		},
+	}
+}
+
+// Service leads workers to the learner of one attempt. It has a cluster IP: kube-proxy moves that within
+// a second and refuses connections while there is no learner, where the DNS records of a headless Service
+// stay in caches for 5 to 30 seconds. Learners are reachable before they are ready, since a worker that
+// is refused tries again sooner than a readiness probe would be asked.
+func Service(run *v1alpha1.TrainingRun, attempt int32) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: ownedByRun(run, ServiceName(run), RunLabels(run)),
+		Spec: corev1.ServiceSpec{
+			Type:                     corev1.ServiceTypeClusterIP,
+			Selector:                 LearnerLabels(run, attempt),
+			PublishNotReadyAddresses: true,
+			Ports: []corev1.ServicePort{{
+				Name:       "exchange",
+				Protocol:   corev1.ProtocolTCP,
+				Port:       ExchangePort,
+				TargetPort: intstr.FromInt32(ExchangePort),
+			}},
+		},
+	}
+}

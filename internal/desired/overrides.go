@@ -1,0 +1,115 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// override merges a person's changes into a pod. Labels, variables and volumes of the operator's own win
+// over those of the same name; everything else a person gives wins.
+func override(made *corev1.PodTemplateSpec, container *corev1.Container, by v1alpha1.PodOverrides) {
+	made.Labels = with(by.Labels, made.Labels)
+	if len(by.Annotations) > 0 {
+		made.Annotations = with(nil, by.Annotations)
+	}
+	spec := &made.Spec
+	spec.ImagePullSecrets = by.ImagePullSecrets
+	spec.ServiceAccountName = by.ServiceAccountName
+	spec.NodeSelector = by.NodeSelector
+	spec.PriorityClassName = by.PriorityClassName
+	spec.Tolerations = overrideTolerations(spec.Tolerations, by.Tolerations)
+	if by.Affinity != nil {
+		spec.Affinity = by.Affinity
+	}
+	spec.SecurityContext.RunAsUser = first(by.SecurityContext.RunAsUser, spec.SecurityContext.RunAsUser)
+	spec.SecurityContext.FSGroup = first(by.SecurityContext.FSGroup, spec.SecurityContext.FSGroup)
+	for _, volume := range by.Volumes {
+		spec.Volumes = append(spec.Volumes, volumeOf(volume))
+	}
+	if by.Image != "" {
+		container.Image = by.Image
+	}
+	container.Resources = overrideResources(container.Resources, by.Resources)
+	container.Env = overrideEnv(container.Env, by.Env)
+	for _, mount := range by.VolumeMounts {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
+			Name: mount.Name, MountPath: mount.MountPath, SubPath: mount.SubPath, ReadOnly: ptr.Deref(mount.ReadOnly, false),
+		})
+	}
+}
+
+// overrideTolerations keeps our own where nothing of the same key and effect is given.
+func overrideTolerations(own, given []corev1.Toleration) []corev1.Toleration {
+	kept := slices.DeleteFunc(own, func(t corev1.Toleration) bool {
+		return slices.ContainsFunc(given, func(g corev1.Toleration) bool {
+			return g.Key == t.Key && (g.Effect == t.Effect || g.Effect == "")
+		})
+	})
+	return append(kept, given...)
+}
+
+// overrideResources replaces each resource that is given; a request above our own limit raises that.
+func overrideResources(own, given corev1.ResourceRequirements) corev1.ResourceRequirements {
+	merged := corev1.ResourceRequirements{
+		Requests: overrideList(own.Requests, given.Requests),
+		Limits:   overrideList(own.Limits, given.Limits),
+		Claims:   given.Claims,
+	}
+	for name, request := range merged.Requests {
+		limit, limited := merged.Limits[name]
+		if !limited || request.Cmp(limit) <= 0 {
+			continue
+		}
+		if _, asked := given.Limits[name]; asked {
+			merged.Requests[name] = limit
+			continue
+		}
+		merged.Limits[name] = request
+	}
+	return merged
+}
+
+func overrideList(own, given corev1.ResourceList) corev1.ResourceList {
+	merged := own.DeepCopy()
+	for name, quantity := range given {
+		if merged == nil {
+			merged = corev1.ResourceList{}
+		}
+		merged[name] = quantity
+	}
+	return merged
+}
+
+func overrideEnv(own, given []corev1.EnvVar) []corev1.EnvVar {
+	merged := slices.Clone(own)
+	for _, variable := range given {
+		if !slices.ContainsFunc(own, func(o corev1.EnvVar) bool { return o.Name == variable.Name }) {
+			merged = append(merged, variable)
+		}
+	}
+	return merged
+}
+
+func volumeOf(v v1alpha1.Volume) corev1.Volume {
+	return corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: v.PersistentVolumeClaim,
+		ConfigMap:             v.ConfigMap,
+		Secret:                v.Secret,
+		EmptyDir:              v.EmptyDir,
+		CSI:                   v.CSI,
+	}}
+}
+
+func first[T any](given, own *T) *T {
+	if given != nil {
+		return given
+	}
+	return own
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// userID that the image runs as.
+const userID = 65532
+
+// silentNodeSeconds is how long a pod stays on a node that does not answer.
+const silentNodeSeconds = 60
+
+// pod is a pod in the making: one container and its volumes.
+type pod struct {
+	container corev1.Container
+	volumes   []corev1.Volume
+	grace     int64
+	affinity  *corev1.Affinity
+}
+
+func (p *pod) mount(volume corev1.Volume, path string) {
+	readOnly := volume.ConfigMap != nil || volume.Secret != nil
+	p.volumes = append(p.volumes, volume)
+	p.container.VolumeMounts = append(p.container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: path, ReadOnly: readOnly})
+}
+
+// template finishes the pod: the restricted security profile, no API token, never restarted in place, and
+// the overrides on top.
+func (p *pod) template(labels map[string]string, overrides v1alpha1.PodOverrides) corev1.PodTemplateSpec {
+	p.container.SecurityContext = &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		ReadOnlyRootFilesystem:   ptr.To(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+	p.container.TerminationMessagePath = corev1.TerminationMessagePathDefault
+	p.container.TerminationMessagePolicy = corev1.TerminationMessageReadFile
+	made := template(labels, corev1.PodSpec{
+		RestartPolicy:                 corev1.RestartPolicyNever,
+		TerminationGracePeriodSeconds: ptr.To(p.grace),
+		AutomountServiceAccountToken:  ptr.To(false),
+		EnableServiceLinks:            ptr.To(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To[int64](userID),
+			RunAsGroup:     ptr.To[int64](userID),
+			FSGroup:        ptr.To[int64](userID),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Tolerations: silentNodeTolerations(),
+		Affinity:    p.affinity,
+		Volumes:     p.volumes,
+	})
+	override(&made, &p.container, overrides)
+	limitGoMemory(&p.container)
+	made.Spec.Containers = []corev1.Container{p.container}
+	return made
+}
+
+func silentNodeTolerations() []corev1.Toleration {
+	tolerations := make([]corev1.Toleration, 0, 2)
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		tolerations = append(tolerations, corev1.Toleration{
+			Key:               taint,
+			Operator:          corev1.TolerationOpExists,
+			Effect:            corev1.TaintEffectNoExecute,
+			TolerationSeconds: ptr.To[int64](silentNodeSeconds),
+		})
+	}
+	return tolerations
+}
+
+// apart prefers other nodes than those of pods with any of the label sets.
+func apart(labelSets ...map[string]string) *corev1.Affinity {
+	terms := make([]corev1.WeightedPodAffinityTerm, 0, len(labelSets))
+	for _, labels := range labelSets {
+		terms = append(terms, corev1.WeightedPodAffinityTerm{
+			Weight: 50,
+			PodAffinityTerm: corev1.PodAffinityTerm{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
+				TopologyKey:   corev1.LabelHostname,
+			},
+		})
+	}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}}
+}
+
+// limitGoMemory has the Go runtime collect before the kernel kills: at nine tenths of the limit.
+func limitGoMemory(container *corev1.Container) {
+	limit := container.Resources.Limits.Memory()
+	given := slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" })
+	if limit.IsZero() || given {
+		return
+	}
+	value := strconv.FormatInt(limit.Value()/10*9, 10)
+	container.Env = append(container.Env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: value})
+}
+
+func configVolume(name, configMap string, keys ...string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: configMap},
+		Items:                items(keys),
+	}}}
+}
+
+// secretVolume is readable by the group alone, which fsGroup makes the pod's.
+func secretVolume(name, secret string, keys ...string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName:  secret,
+		Items:       items(keys),
+		DefaultMode: ptr.To[int32](0o440),
+	}}}
+}
+
+func claimVolume(name, claim string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+	}}
+}
+
+func emptyVolume(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+func items(keys []string) []corev1.KeyToPath {
+	paths := make([]corev1.KeyToPath, 0, len(keys))
+	for _, key := range keys {
+		paths = append(paths, corev1.KeyToPath{Key: key, Path: key})
+	}
+	return paths
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// ArtifactsDir is where the artifacts claim is mounted in the learner.
+const ArtifactsDir = "/artifacts"
+
+// Folders of the pods, and names of their volumes. The names begin with something that volumes of pod
+// overrides will not.
+const (
+	runDir        = "/etc/tinker-operator/run"
+	linkDir       = "/etc/tinker-operator/link"
+	definitionDir = "/etc/tinker-operator/definition"
+	spillDir      = "/var/spill"
+
+	runVolume        = "tinker-operator-run"
+	linkVolume       = "tinker-operator-link"
+	definitionVolume = "tinker-operator-definition"
+	spillVolume      = "tinker-operator-spill"
+	artifactsVolume  = "tinker-operator-artifacts"
+
+	healthPort = 8081
+
+	definitionFile = runspec.DefinitionName
+	terminationLog = corev1.TerminationMessagePathDefault
+)
+
+// LearnerContainer, RolloutContainer and ProbeContainer are the names of the main containers.
+const (
+	LearnerContainer = "learner"
+	RolloutContainer = "rollout"
+	ProbeContainer   = "probe"
+)
+
+// defaultMemoryLimit bounds pods whose overrides give none, so that GOMEMLIMIT has something to follow.
+const defaultMemoryLimit = "1Gi"
+
+func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) corev1.PodTemplateSpec {
+	p := pod{
+		container: corev1.Container{
+			Name:    LearnerContainer,
+			Image:   settings.Image,
+			Command: []string{"/learner"},
+			Args: []string{
+				"--run-file=" + runDir + "/" + runspec.FileName,
+				"--link-dir=" + linkDir,
+				"--exchange-listen=:" + strconv.Itoa(ExchangePort),
+				"--heartbeat-listen=:" + strconv.Itoa(HeartbeatPort),
+				"--termination-log=" + terminationLog,
+			},
+			Env: append(runEnv(run), fieldEnv("POD_IP", "status.podIP")),
+			Ports: []corev1.ContainerPort{
+				{Name: "exchange", ContainerPort: ExchangePort, Protocol: corev1.ProtocolTCP},
+				{Name: "heartbeat", ContainerPort: HeartbeatPort, Protocol: corev1.ProtocolTCP},
+			},
+			Resources: resources("100m"),
+		},
+		grace:    learnerGraceSeconds,
+		affinity: apart(RolloutLabels(run)),
+	}
+	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.FileName), runDir)
+	p.mount(secretVolume(linkVolume, linkName, link.TokenKey, link.CertificateKey, link.PrivateKeyKey), linkDir)
+	if run.Spec.Artifacts != nil {
+		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
+	}
+	labels := LearnerLabels(run, attempt)
+	return p.template(labels, run.Spec.Learner.Pod)
+}
+
+func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) corev1.PodTemplateSpec {
+	labels := RolloutLabels(run)
+	p := pod{
+		container: corev1.Container{
+			Name:    RolloutContainer,
+			Image:   settings.Image,
+			Command: []string{"/rollout"},
+			Args: []string{
+				"--run-file=" + runDir + "/" + runspec.FileName,
+				"--link-dir=" + linkDir,
+				"--spill-dir=" + spillDir,
+				"--health-listen=:" + strconv.Itoa(healthPort),
+			},
+			Env:       append(runEnv(run), fieldEnv("POD_IP", "status.podIP")),
+			Ports:     []corev1.ContainerPort{{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
+			Resources: resources("50m"),
+			// A worker is ready from when a learner has answered it for the first time.
+			ReadinessProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+					Path: "/readyz", Port: intstr.FromInt32(healthPort), Scheme: corev1.URISchemeHTTP,
+				}},
+				PeriodSeconds:  5,
+				TimeoutSeconds: 5,
+			},
+		},
+		grace: rolloutGraceSeconds,
+		// Away from the learner of any attempt, and from one another: what one node takes with it should be little.
+		affinity: apart(with(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleLearner}), labels),
+	}
+	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.FileName), runDir)
+	p.mount(secretVolume(linkVolume, linkName, link.TokenKey, link.CertificateKey), linkDir)
+	p.mount(emptyVolume(spillVolume), spillDir)
+	return p.template(labels, run.Spec.Rollouts.Pod)
+}
+
+func probeTemplate(name string, labels map[string]string, settings Settings) corev1.PodTemplateSpec {
+	p := pod{
+		container: corev1.Container{
+			Name:    ProbeContainer,
+			Image:   settings.Image,
+			Command: []string{"/rollout"},
+			Args: []string{
+				"probe",
+				"--definition=" + definitionDir + "/" + definitionFile,
+				"--termination-log=" + terminationLog,
+			},
+			Resources: resources("50m"),
+		},
+		grace: probeGraceSeconds,
+	}
+	p.mount(configVolume(definitionVolume, name, definitionFile), definitionDir)
+	return p.template(labels, v1alpha1.PodOverrides{})
+}
+
+func runEnv(run *v1alpha1.TrainingRun) []corev1.EnvVar {
+	ref := run.Spec.Tinker.APIKeySecretRef
+	return []corev1.EnvVar{
+		{Name: "TINKER_API_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name},
+			Key:                  ref.Key,
+		}}},
+		fieldEnv("POD_NAME", "metadata.name"),
+	}
+}
+
+func fieldEnv(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path},
+	}}
+}
+
+func resources(cpu string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse(cpu),
+			corev1.ResourceMemory: resource.MustParse("64Mi"),
+		},
+		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(defaultMemoryLimit)},
+	}
+}

@@ -1,0 +1,156 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// FileInput is what an attempt's run file is made from.
+type FileInput struct {
+	Run     *v1alpha1.TrainingRun
+	Attempt int32
+	// Pins of all environments that the run refers to.
+	Pins Pins
+	// DefaultBaseURL of the endpoint, for a run that names none.
+	DefaultBaseURL string
+	// InitFrom is the checkpoint that initFrom comes to; empty without.
+	InitFrom string
+	// Fixed of an earlier attempt, which is kept as it is; nil for the first.
+	Fixed *runspec.Fixed
+}
+
+// File gives the run file of an attempt with all defaults filled in. A *SplitError says what the
+// spec asks of an environment and cannot have; any other error is a file that does not validate.
+func File(in FileInput) (runspec.File, error) {
+	fixed := in.Fixed
+	if fixed == nil {
+		made, err := fixedOf(in)
+		if err != nil {
+			return runspec.File{}, err
+		}
+		fixed = &made
+	}
+	evaluation, err := evaluationOf(in.Run, in.Pins)
+	if err != nil {
+		return runspec.File{}, err
+	}
+	digest, err := runspec.SpecDigest(*fixed)
+	if err != nil {
+		return runspec.File{}, err
+	}
+	run := in.Run
+	file := runspec.File{
+		Version:          runspec.FormatVersion,
+		Run:              runspec.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
+		Attempt:          in.Attempt,
+		SpecDigest:       digest,
+		Fixed:            *fixed,
+		Checkpoints:      checkpointsOf(run.Spec.Checkpoints),
+		Evaluation:       evaluation,
+		Concurrency:      int(ptr.Deref(run.Spec.Rollouts.Concurrency, 256)),
+		RequireOptimizer: ptr.Deref(run.Spec.FailurePolicy.RequireOptimizer, true),
+		KnownCheckpoints: knownCheckpoints(run.Status.Checkpoints),
+		LearnerAddress:   LearnerAddress(run),
+	}
+	if run.Spec.Artifacts != nil {
+		file.ArtifactsDir = ArtifactsDir
+	}
+	return file, file.Validate()
+}
+
+func fixedOf(in FileInput) (runspec.Fixed, error) {
+	spec := in.Run.Spec
+	fixed := runspec.Fixed{
+		Model:   modelOf(spec.Model),
+		BaseURL: cmp.Or(spec.Tinker.BaseURL, in.DefaultBaseURL),
+	}
+	for _, use := range spec.Environments {
+		environment, err := trainingEnvironment(use, in.Pins)
+		if err != nil {
+			return runspec.Fixed{}, err
+		}
+		fixed.Environments = append(fixed.Environments, environment)
+	}
+	sortByName(fixed.Environments)
+	if spec.Algorithm != nil {
+		algorithm := algorithmOf(spec.Algorithm, fixed.Environments)
+		fixed.Algorithm = &algorithm
+	}
+	if spec.InitFrom != nil {
+		fixed.InitFrom = &runspec.InitFrom{
+			Checkpoint:       in.InitFrom,
+			RestoreOptimizer: spec.InitFrom.Optimizer == v1alpha1.OptimizerRestore,
+		}
+	}
+	return fixed, nil
+}
+
+func modelOf(m v1alpha1.Model) runspec.Model {
+	modules := m.TrainModules
+	if len(modules) == 0 {
+		modules = []v1alpha1.TrainModule{v1alpha1.TrainAttention, v1alpha1.TrainMLP, v1alpha1.TrainUnembed}
+	}
+	return runspec.Model{
+		Name:           m.Name,
+		LoraRank:       int(ptr.Deref(m.LoraRank, 32)),
+		TrainAttention: slices.Contains(modules, v1alpha1.TrainAttention),
+		TrainMLP:       slices.Contains(modules, v1alpha1.TrainMLP),
+		TrainUnembed:   slices.Contains(modules, v1alpha1.TrainUnembed),
+		Seed:           ptr.Deref(m.Seed, 0),
+	}
+}
+
+func checkpointsOf(c v1alpha1.Checkpoints) runspec.Checkpoints {
+	return runspec.Checkpoints{
+		EverySteps:        ptr.Deref(c.EverySteps, 20),
+		TTLSeconds:        ptr.Deref(c.TTLSeconds, 604800),
+		RollingEverySteps: ptr.Deref(c.Rolling.EverySteps, 1),
+		RollingTTLSeconds: ptr.Deref(c.Rolling.TTLSeconds, 86400),
+		KeepLast:          int(ptr.Deref(c.KeepLast, 0)),
+		KeepBestCount:     int(ptr.Deref(c.KeepBest.Count, 1)),
+		KeepBestMetric:    cmp.Or(c.KeepBest.Metric, "test/pass@1"),
+	}
+}
+
+func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*runspec.Evaluation, error) {
+	spec := run.Spec.Evaluation
+	if spec == nil {
+		return nil, nil
+	}
+	evaluation := &runspec.Evaluation{
+		EverySteps: ptr.Deref(spec.EverySteps, 20),
+		Before:     ptr.Deref(spec.Before, true),
+		After:      ptr.Deref(spec.After, true),
+	}
+	for _, use := range EvaluationUses(run) {
+		environment, err := evaluationEnvironment(use, pins)
+		if err != nil {
+			return nil, err
+		}
+		evaluation.Environments = append(evaluation.Environments, environment)
+	}
+	sortByName(evaluation.Environments)
+	return evaluation, nil
+}
+
+func knownCheckpoints(checkpoints []v1alpha1.Checkpoint) []string {
+	var known []string
+	for _, checkpoint := range checkpoints {
+		if checkpoint.State != "" {
+			known = append(known, checkpoint.State)
+		}
+	}
+	return known
+}
+
+func sortByName(environments []runspec.Environment) {
+	slices.SortFunc(environments, func(a, b runspec.Environment) int { return cmp.Compare(a.Name, b.Name) })
+}

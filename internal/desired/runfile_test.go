@@ -1,0 +1,188 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+func file(t *testing.T, run *v1alpha1.TrainingRun) runspec.File {
+	t.Helper()
+	f, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", InitFrom: "tinker://m/weights/c"})
+	if err != nil {
+		t.Fatalf("File: %v", err)
+	}
+	return f
+}
+
+func TestFileHasAllDefaults(t *testing.T) {
+	golden(t, "run-file", file(t, testRun()))
+}
+
+func TestFileOfEverything(t *testing.T) {
+	golden(t, "run-file-everything", file(t, testRun(func(run *v1alpha1.TrainingRun) {
+		s := &run.Spec
+		s.Tinker.BaseURL = "http://own"
+		s.Model = v1alpha1.Model{Name: "m", LoraRank: new(int32(16)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}, Seed: new(int64(7))}
+		s.Environments = []v1alpha1.TrainingEnvironment{{
+			EnvironmentUse: v1alpha1.EnvironmentUse{
+				Name: "z", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Retries: new(int32(1)),
+				Sampling: v1alpha1.Sampling{MaxTokens: new(int32(100)), Temperature: new(0.5), TopP: new(0.9), TopK: new(int32(4)), Stop: []string{"END"}},
+				Limits:   v1alpha1.Limits{Turns: new(int32(1)), PromptTokens: new(int32(2)), TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
+				Reward:   v1alpha1.EpisodeReward{Reduction: v1alpha1.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0), Max: new(1.0)},
+			},
+			Weight: new(0.25), GroupSize: 5, MinMembers: new(int32(4)),
+			Splits: []v1alpha1.Split{{Name: "train", Shuffle: new(false), Take: new(int64(10))}, {Name: "test", Take: new(int64(9999))}},
+		}, {
+			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+			Weight:         new(0.75), GroupSize: 5,
+		}}
+		s.Algorithm = &v1alpha1.Algorithm{
+			TasksPerStep: 4, Steps: new(int64(9)), Seed: new(int64(3)), Substeps: new(int32(2)), Lag: new(int32(1)),
+			Advantage:      v1alpha1.Advantage{Baseline: v1alpha1.BaselineLeaveOneOut, Scale: v1alpha1.ScaleGroupStd, DDoF: new(int32(1))},
+			Loss:           v1alpha1.Loss{Name: v1alpha1.LossCISPO, ClipHigh: new(3.0)},
+			ConstantGroups: v1alpha1.DropConstantGroups, OnDroppedGroup: v1alpha1.ShrinkDroppedGroups,
+			Optimizer: v1alpha1.Optimizer{LearningRate: 4e-5, Schedule: v1alpha1.ScheduleCosine, WarmupSteps: new(int64(10)), Beta1: new(0.8),
+				Beta2: new(0.9), Epsilon: new(1e-12), WeightDecay: new(0.1), GradClipNorm: new(1.0)},
+		}
+		s.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/c", Optimizer: v1alpha1.OptimizerRestore}
+		s.Checkpoints = v1alpha1.Checkpoints{EverySteps: new(int64(10)), TTLSeconds: new(int64(0)), KeepLast: new(int32(3)),
+			Rolling:  v1alpha1.RollingCheckpoints{EverySteps: new(int64(2)), TTLSeconds: new(int64(3600))},
+			KeepBest: v1alpha1.KeepBest{Count: new(int32(2)), Metric: "test/z/pass@1"}}
+		s.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(0)), Before: new(false), After: new(true),
+			Environments: []v1alpha1.EvaluationEnvironment{{
+				// What is not given is as in training under that name.
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "z", Sampling: v1alpha1.Sampling{Temperature: new(0.0)}},
+				Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(64))}},
+				SamplesPerTask: new(int32(4)), PassAt: []int32{4, 1},
+			}}}
+		s.Rollouts.Concurrency = new(int32(128))
+		s.FailurePolicy.RequireOptimizer = new(false)
+		s.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 2, State: "tinker://m/weights/2"}, {Step: 1, Sampler: "tinker://m/sampler_weights/1"}}
+	})))
+}
+
+func TestFileOfEvaluationAlone(t *testing.T) {
+	f := file(t, testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Algorithm, run.Spec.Environments = nil, nil
+		run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://m/sampler_weights/c"}
+		run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{
+			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+		}}}
+	}))
+	if f.Fixed.Algorithm != nil || len(f.Fixed.Environments) != 0 || len(f.Evaluation.Environments) != 1 {
+		t.Errorf("File = %+v, want an evaluation and nothing else", f.Fixed)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	cases := map[string]struct {
+		steps, epochs *int64
+		tasksPerStep  int32
+		want          int64
+	}{
+		"steps are as given":                   {steps: new(int64(60)), tasksPerStep: 32, want: 60},
+		"epochs are rounded down":              {epochs: new(int64(3)), tasksPerStep: 32, want: 84}, // 3 x 900 / 32 = 84.4
+		"epochs make at least one step":        {epochs: new(int64(1)), tasksPerStep: 1000, want: 1},
+		"epochs count the tasks that are used": {epochs: new(int64(2)), tasksPerStep: 900, want: 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := file(t, testRun(func(run *v1alpha1.TrainingRun) {
+				run.Spec.Algorithm.Steps, run.Spec.Algorithm.Epochs, run.Spec.Algorithm.TasksPerStep = tc.steps, tc.epochs, tc.tasksPerStep
+			}))
+			if got := f.Fixed.Algorithm.Steps; got != tc.want {
+				t.Errorf("Steps = %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLoss(t *testing.T) {
+	cases := map[string]struct {
+		loss v1alpha1.Loss
+		want map[string]float64
+	}{
+		"importance_sampling has no settings": {v1alpha1.Loss{Name: v1alpha1.LossImportanceSampling}, nil},
+		"ppo has its own clips":               {v1alpha1.Loss{Name: v1alpha1.LossPPO}, map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}},
+		"cispo has others":                    {v1alpha1.Loss{Name: v1alpha1.LossCISPO}, map[string]float64{"clip_low_threshold": 0, "clip_high_threshold": 4}},
+		"what is given wins": {v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.7)},
+			map[string]float64{"clip_low_threshold": 0.7, "clip_high_threshold": 1.2}},
+		"dro has beta": {v1alpha1.Loss{Name: v1alpha1.LossDRO}, map[string]float64{"beta": 0.05}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, lossOf(tc.loss).Config); diff != "" {
+				t.Errorf("config (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMinMembers(t *testing.T) {
+	for group, want := range map[int32]int{2: 2, 3: 2, 4: 2, 5: 3, 8: 4, 16: 8} {
+		f := file(t, testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].GroupSize = group }))
+		if got := f.Fixed.Environments[0].MinMembers; got != want {
+			t.Errorf("MinMembers of a group of %d = %d, want %d", group, got, want)
+		}
+	}
+}
+
+func TestFileSaysWhatCannotBe(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Environments[0].Splits = []v1alpha1.Split{{Name: "validation"}}
+	})
+	_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
+	var split *SplitError
+	if !errors.As(err, &split) || split.Split != "validation" || !cmp.Equal(split.Known, []string{"test", "train"}) {
+		t.Errorf("File = %v, want a SplitError about validation", err)
+	}
+	if _, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins()}); err == nil {
+		t.Error("a file without an endpoint was made")
+	}
+}
+
+func TestFixedStaysWhatItWas(t *testing.T) {
+	first := file(t, testRun())
+	changed := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].GroupSize = 2 })
+	second, err := File(FileInput{Run: changed, Attempt: 2, Pins: testPins(), DefaultBaseURL: "https://elsewhere", Fixed: &first.Fixed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Fixed, second.Fixed); diff != "" || first.SpecDigest != second.SpecDigest {
+		t.Errorf("fixed changed (-first +second):\n%s", diff)
+	}
+}
+
+func TestOrderOfEnvironmentsMeansNothing(t *testing.T) {
+	a := v1alpha1.TrainingEnvironment{GroupSize: 4, EnvironmentUse: v1alpha1.EnvironmentUse{
+		Name: "a", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Sampling: v1alpha1.Sampling{MaxTokens: new(int32(1))}}}
+	b := a
+	b.Name = "b"
+	one := file(t, testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Environments = []v1alpha1.TrainingEnvironment{a, b} }))
+	other := file(t, testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Environments = []v1alpha1.TrainingEnvironment{b, a} }))
+	if one.SpecDigest != other.SpecDigest {
+		t.Error("the order of a keyed list changes the spec's digest")
+	}
+}
+
+func TestReferences(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Environments[0].EnvironmentRef = &v1alpha1.EnvironmentRef{Name: "shared"}
+		run.Spec.Evaluation.Environments = []v1alpha1.EvaluationEnvironment{
+			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic"}},
+			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "other"}},
+		}
+	})
+	if diff := cmp.Diff([]string{"other", "shared"}, References(run)); diff != "" {
+		t.Errorf("References (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,79 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package status writes the statuses of our kinds: conditions, progress as a learner tells it, and the
+// bound on the whole. All of it is pure; it decides nothing about what happens to pods.
+package status
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxConditionMessage keeps a status small; the API server would take 32 KiB.
+const maxConditionMessage = 512
+
+// Condition is a condition without its times.
+type Condition struct {
+	Type    string
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+// True, False and Unknown make conditions.
+func True(kind, reason, message string) Condition {
+	return Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+// False makes a condition that does not hold.
+func False(kind, reason, message string) Condition {
+	return Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// Unknown makes a condition that is on its way, or cannot be told.
+func Unknown(kind, reason, message string) Condition {
+	return Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+}
+
+// Set puts a condition into a list. Its transition time changes with its status alone.
+func Set(conditions *[]metav1.Condition, generation int64, now time.Time, c Condition) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type:               c.Type,
+		Status:             c.Status,
+		Reason:             c.Reason,
+		Message:            Trim(c.Message, maxConditionMessage),
+		ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// IsTrue says whether a condition holds.
+func IsTrue(conditions []metav1.Condition, kind string) bool {
+	return meta.IsStatusConditionTrue(conditions, kind)
+}
+
+// Since is when a condition took the status that it has, if it has the one that is asked for.
+func Since(conditions []metav1.Condition, kind string, status metav1.ConditionStatus) (time.Time, bool) {
+	c := meta.FindStatusCondition(conditions, kind)
+	if c == nil || c.Status != status {
+		return time.Time{}, false
+	}
+	return c.LastTransitionTime.Time, true
+}
+
+// Trim makes one line of at most n bytes, whole characters.
+func Trim(text string, n int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,176 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+// Bounds of the lists, as the CRD has them.
+const (
+	maxCheckpoints = 16
+	maxPath        = 1024
+	lineageDigits  = 10
+)
+
+// Report writes a learner's progress into the status of its run. What the CRD would refuse is left out:
+// one odd string of a learner must not keep the status from being written.
+func Report(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Time) {
+	p = p.Finite()
+	if p.Phase != "" && (p.Phase != heartbeat.Opening || p.Lineage != "") {
+		next.Step, next.Cursor = ptr.To(p.Step), ptr.To(p.Cursor)
+	}
+	if p.Steps > 0 {
+		next.Steps = ptr.To(p.Steps)
+	}
+	if next.Step != nil && next.Steps != nil {
+		next.Progress = fmt.Sprintf("%d/%d", *next.Step, *next.Steps)
+	}
+	if p.Lineage != "" {
+		next.Policy = &v1alpha1.Policy{Step: p.Step, Lineage: Trim(p.Lineage, lineageDigits)}
+	}
+	reportMetrics(next, p.Metrics)
+	reportCheckpoints(next, p)
+	reportEnvironments(next, p.Environments)
+	reportUsage(next, p)
+	if next.StartTime != nil && p.TrainingSeconds > 0 {
+		elapsed := now.Sub(next.StartTime.Time).Seconds()
+		next.EffectiveTrainingRatio = ptr.To(Round(min(1, p.TrainingSeconds/max(elapsed, 1))))
+	}
+}
+
+// reportMetrics keeps what a report does not mention: evaluations are rarer than steps.
+func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64) {
+	if len(metrics) == 0 {
+		return
+	}
+	if next.Metrics == nil {
+		next.Metrics = &v1alpha1.Metrics{}
+	}
+	m := next.Metrics
+	for _, entry := range []struct {
+		field **float64
+		names []string
+	}{
+		{&m.Reward, []string{"env/all/reward/total"}},
+		{&m.PassAt1, []string{"test/pass@1"}},
+		{&m.Loss, []string{"loss:sum", "optim/loss"}},
+		{&m.KLSampleTrain, []string{"optim/kl_sample_train_v1"}},
+		{&m.Entropy, []string{"optim/entropy"}},
+		{&m.StepSeconds, []string{"time/total"}},
+		{&m.SampledTokensPerSecond, []string{"sampled_tokens_per_second"}},
+	} {
+		for _, name := range entry.names {
+			if value, ok := metrics[name]; ok {
+				*entry.field = ptr.To(Round(value))
+				break
+			}
+		}
+	}
+}
+
+func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress) {
+	var listed []v1alpha1.Checkpoint
+	for _, c := range p.Checkpoints {
+		if len(listed) == maxCheckpoints || !representable(c) {
+			continue
+		}
+		full := checkpointOf(c)
+		if len(listed) == 0 {
+			next.LatestCheckpoint = &full
+		}
+		listed = append(listed, v1alpha1.Checkpoint{Step: full.Step, State: full.State, SaveTime: full.SaveTime, ExpirationTime: full.ExpirationTime})
+	}
+	if len(listed) > 0 {
+		next.Checkpoints = listed
+	}
+	if p.Best != nil && representable(*p.Best) {
+		next.BestCheckpoint = ptr.To(checkpointOf(*p.Best))
+	}
+}
+
+func representable(c heartbeat.Checkpoint) bool {
+	return c.State != "" && len(c.State) <= maxPath && len(c.Sampler) <= maxPath
+}
+
+func checkpointOf(c heartbeat.Checkpoint) v1alpha1.Checkpoint {
+	checkpoint := v1alpha1.Checkpoint{
+		Step:           c.Step,
+		State:          c.State,
+		Sampler:        c.Sampler,
+		Lineage:        Trim(c.Lineage, lineageDigits),
+		SaveTime:       timeOf(c.SaveTime),
+		ExpirationTime: timeOf(c.ExpirationTime),
+		Metric:         Trim(c.Metric, 128),
+	}
+	if c.Attempt > 0 {
+		checkpoint.Attempt = ptr.To(c.Attempt)
+	}
+	if c.Value != nil {
+		checkpoint.Value = ptr.To(Round(*c.Value))
+	}
+	return checkpoint
+}
+
+func timeOf(text string) *metav1.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil
+	}
+	return ptr.To(metav1.NewTime(at.UTC().Truncate(time.Second)))
+}
+
+// reportEnvironments fills in what is known of the environments that the run has pinned.
+func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []heartbeat.Environment) {
+	for _, e := range environments {
+		for i := range next.Environments {
+			if next.Environments[i].Name != e.Name {
+				continue
+			}
+			setRounded(&next.Environments[i].Reward, e.Reward)
+			setRounded(&next.Environments[i].PassAt1, e.PassAt1)
+			setRounded(&next.Environments[i].FaultRatio, e.FaultRatio)
+		}
+	}
+}
+
+func setRounded(field **float64, value *float64) {
+	if value != nil {
+		*field = ptr.To(Round(*value))
+	}
+}
+
+func reportUsage(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress) {
+	if p.Usage == (heartbeat.Usage{}) {
+		return
+	}
+	next.Usage = &v1alpha1.Usage{
+		PromptTokens:      ptr.To(p.Usage.PromptTokens),
+		SampledTokens:     ptr.To(p.Usage.SampledTokens),
+		TrainedTokens:     ptr.To(p.Usage.TrainedTokens),
+		BoughtTwiceTokens: ptr.To(p.Usage.BoughtTwiceTokens),
+	}
+}
+
+// Round gives a number of four digits; columns print numbers whole.
+func Round(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	// Formatting rounds correctly, and its result prints as short as it reads.
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64)
+	if err != nil {
+		return 0
+	}
+	return rounded
+}

@@ -1,0 +1,47 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"encoding/json"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// MaxBytes of a TrainingRun's status.
+const MaxBytes = 16 << 10
+
+// Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints, then
+// the oldest attempts. What is newest of each always stays, and so does all that is not a list.
+func Fit(next *v1alpha1.TrainingRunStatus) {
+	for size(next) > MaxBytes && shorten(next) {
+	}
+}
+
+func shorten(next *v1alpha1.TrainingRunStatus) bool {
+	for i := len(next.Attempts) - 1; i > 0; i-- {
+		if next.Attempts[i].Message != "" {
+			next.Attempts[i].Message = ""
+			return true
+		}
+	}
+	if n := len(next.Checkpoints); n > 1 {
+		next.Checkpoints = next.Checkpoints[:n-1]
+		return true
+	}
+	if n := len(next.Attempts); n > 3 {
+		next.Attempts = next.Attempts[:n-1]
+		return true
+	}
+	return false
+}
+
+func size(next *v1alpha1.TrainingRunStatus) int {
+	data, err := json.Marshal(next)
+	if err != nil {
+		// A status has only plain fields, and its numbers are finite.
+		panic("status: encoding: " + err.Error())
+	}
+	return len(data)
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestSet(t *testing.T) {
+	var conditions []metav1.Condition
+	Set(&conditions, 1, now, Unknown("Ready", "Probing", "one\nline"))
+	Set(&conditions, 1, now.Add(time.Minute), Unknown("Ready", "Waiting", strings.Repeat("é", 600)))
+	c := conditions[0]
+	if !c.LastTransitionTime.Time.Equal(now) {
+		t.Error("the transition time moved with the reason")
+	}
+	if c.Reason != "Waiting" || len(c.Message) > maxConditionMessage || strings.ContainsRune(c.Message, '\ufffd') {
+		t.Errorf("condition = %+v", c)
+	}
+	if at, ok := Since(conditions, "Ready", metav1.ConditionUnknown); !ok || !at.Equal(now) {
+		t.Errorf("Since = %v, %v", at, ok)
+	}
+	Set(&conditions, 2, now.Add(time.Hour), True("Ready", "Done", "m"))
+	if !IsTrue(conditions, "Ready") || !conditions[0].LastTransitionTime.Time.Equal(now.Add(time.Hour)) || conditions[0].ObservedGeneration != 2 {
+		t.Errorf("condition = %+v", conditions[0])
+	}
+	if _, ok := Since(conditions, "Ready", metav1.ConditionUnknown); ok {
+		t.Error("Since knows a status that the condition has not")
+	}
+}
+
+func TestRound(t *testing.T) {
+	for in, want := range map[float64]float64{
+		0.712549: 0.7125, 0.78125: 0.7812, -12.40004: -12.4, 0.00210349: 0.002103, 18234.56: 18230, 0: 0, 1: 1,
+		math.Inf(1): 0, 99999: 100000,
+	} {
+		if got := Round(in); got != want {
+			t.Errorf("Round(%v) = %v, want %v", in, got, want)
+		}
+	}
+	if Round(math.NaN()) != 0 {
+		t.Error("Round(NaN) is no number")
+	}
+}
+
+func TestReport(t *testing.T) {
+	start := metav1.NewTime(now.Add(-100 * time.Second))
+	next := v1alpha1.TrainingRunStatus{
+		StartTime:    &start,
+		Environments: []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d"}},
+		Metrics:      &v1alpha1.Metrics{PassAt1: new(0.5)},
+	}
+	Report(&next, heartbeat.Progress{
+		Phase: heartbeat.Training, Step: 20, Steps: 60, Cursor: 640, Lineage: strings.Repeat("ab", 32),
+		Metrics:         map[string]float64{"env/all/reward/total": 0.712549, "optim/entropy": math.NaN(), "other": 1},
+		TrainingSeconds: 80,
+		Usage:           heartbeat.Usage{SampledTokens: 5},
+		Environments:    []heartbeat.Environment{{Name: "a", Reward: new(0.123456)}, {Name: "unknown", Reward: new(1.0)}},
+		Best:            &heartbeat.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(0.99999)},
+		Checkpoints: []heartbeat.Checkpoint{
+			{Step: 20, State: "s20", Sampler: "p20", Lineage: strings.Repeat("ab", 32), Attempt: 2, SaveTime: "2026-11-21T11:59:00.5+00:00"},
+			{Step: 19, State: strings.Repeat("x", 2000)},
+			{Step: 18, State: "s18", ExpirationTime: "soon"},
+			{Step: 17},
+		},
+	}, now)
+	saved := metav1.NewTime(time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC))
+	want := v1alpha1.TrainingRunStatus{
+		StartTime: &start,
+		Step:      new(int64(20)), Steps: new(int64(60)), Cursor: new(int64(640)), Progress: "20/60",
+		Policy:                 &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
+		Metrics:                &v1alpha1.Metrics{Reward: new(0.7125), PassAt1: new(0.5)},
+		LatestCheckpoint:       &v1alpha1.Checkpoint{Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab", Attempt: new(int32(2)), SaveTime: &saved},
+		BestCheckpoint:         &v1alpha1.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(1.0)},
+		Checkpoints:            []v1alpha1.Checkpoint{{Step: 20, State: "s20", SaveTime: &saved}, {Step: 18, State: "s18"}},
+		Usage:                  &v1alpha1.Usage{PromptTokens: new(int64(0)), SampledTokens: new(int64(5)), TrainedTokens: new(int64(0)), BoughtTwiceTokens: new(int64(0))},
+		EffectiveTrainingRatio: new(0.8),
+		Environments:           []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d", Reward: new(0.1235)}},
+	}
+	if diff := cmp.Diff(want, next); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func TestReportOfALearnerThatOpens(t *testing.T) {
+	next := v1alpha1.TrainingRunStatus{Step: new(int64(30)), Steps: new(int64(60)), Progress: "30/60"}
+	Report(&next, heartbeat.Progress{Phase: heartbeat.Opening, Steps: 60}, now)
+	if *next.Step != 30 || next.Progress != "30/60" {
+		t.Errorf("a learner that has loaded nothing yet set the step to %s", next.Progress)
+	}
+}
+
+func TestFit(t *testing.T) {
+	path := func(i int) string {
+		return fmt.Sprintf("tinker://%s/weights/%s%02d", strings.Repeat("m", 300), strings.Repeat("n", 700), i)
+	}
+	var next v1alpha1.TrainingRunStatus
+	for i := range 16 {
+		next.Checkpoints = append(next.Checkpoints, v1alpha1.Checkpoint{Step: int64(16 - i), State: path(i)})
+	}
+	for i := range 10 {
+		next.Attempts = append(next.Attempts, v1alpha1.Attempt{Number: int32(10 - i), Message: strings.Repeat("x", 256)})
+	}
+	next.LatestCheckpoint = &v1alpha1.Checkpoint{State: path(0), Sampler: path(0)}
+	Fit(&next)
+	if got := size(&next); got > MaxBytes {
+		t.Errorf("status has %d bytes, at most %d are meant", got, MaxBytes)
+	}
+	if next.Checkpoints[0].Step != 16 || next.Attempts[0].Message == "" || len(next.Attempts) != 10 || len(next.Checkpoints) < 8 {
+		t.Errorf("Fit dropped too much, or the wrong: %d checkpoints, %d attempts", len(next.Checkpoints), len(next.Attempts))
+	}
+	small := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 2, Message: "a"}, {Number: 1, Message: "b"}}}
+	before := *small.DeepCopy()
+	Fit(&small)
+	if diff := cmp.Diff(before, small); diff != "" {
+		t.Errorf("a small status was shortened (-before +after):\n%s", diff)
+	}
+	huge := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", 20000)}
+	Fit(&huge) // It ends, though there is nothing to drop.
+}

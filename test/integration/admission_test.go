@@ -1,0 +1,248 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// merged gives a manifest with a JSON merge patch on it, which is written as YAML.
+func merged(manifest, patch string) *unstructured.Unstructured {
+	GinkgoHelper()
+	object, change := map[string]any{}, map[string]any{}
+	Expect(yaml.Unmarshal([]byte(manifest), &object)).To(Succeed())
+	Expect(yaml.Unmarshal([]byte(patch), &change)).To(Succeed())
+	content, ok := overlay(object, change).(map[string]any)
+	Expect(ok).To(BeTrue())
+	// Numbers must be as JSON has them.
+	data, err := json.Marshal(content)
+	Expect(err).NotTo(HaveOccurred())
+	result := &unstructured.Unstructured{}
+	Expect(result.UnmarshalJSON(data)).To(Succeed())
+	return result
+}
+
+// overlay merges maps, and the first entries of lists.
+func overlay(base, change any) any {
+	switch c := change.(type) {
+	case map[string]any:
+		b, ok := base.(map[string]any)
+		if !ok {
+			return c
+		}
+		for key, value := range c {
+			if value == nil {
+				delete(b, key)
+				continue
+			}
+			b[key] = overlay(b[key], value)
+		}
+		return b
+	default:
+		return change
+	}
+}
+
+// environments is the list of the smallest run, with more in its one entry.
+func environments(more string) string {
+	return "spec: {environments: [{name: arithmetic, " + more + "}]}"
+}
+
+var _ = Describe("A bad TrainingRun", func() {
+	DescribeTable("is refused, with the field and the mend",
+		func(patch string, says ...string) {
+			object := merged(smallestRun, patch)
+			object.SetNamespace("default")
+			err := kube.Create(context.Background(), object)
+			Expect(err).To(HaveOccurred())
+			for _, words := range says {
+				Expect(err.Error()).To(ContainSubstring(words))
+			}
+		},
+		Entry("group of one", environments("groupSize: 1, sampling: {maxTokens: 16}"), "spec.environments[0].groupSize", "greater than or equal to 2"),
+		Entry("lag with importance_sampling", "spec: {algorithm: {lag: 1}}", "spec.algorithm", "set loss.name to ppo or cispo, or lag to 0"),
+		Entry("lag with dro", "spec: {algorithm: {lag: 2, loss: {name: dro}}}", "spec.algorithm", "set loss.name to ppo or cispo, or lag to 0"),
+		Entry("steps and epochs", "spec: {algorithm: {epochs: 3}}", "spec.algorithm", "give exactly one of steps and epochs"),
+		Entry("neither steps nor epochs", "spec: {algorithm: {steps: null}}", "spec.algorithm", "give exactly one of steps and epochs"),
+		Entry("unknown loss", "spec: {algorithm: {loss: {name: grpo}}}", "spec.algorithm.loss.name", `supported values: "importance_sampling", "ppo", "cispo", "dro"`),
+		Entry("clip of importance_sampling", "spec: {algorithm: {loss: {name: importance_sampling, clipLow: 0.8}}}", "spec.algorithm.loss", "clipLow and clipHigh are settings of ppo and cispo: remove them or change loss.name"),
+		Entry("beta of ppo", "spec: {algorithm: {loss: {name: ppo, beta: 0.1}}}", "spec.algorithm.loss", "beta is a setting of dro: remove it or change loss.name"),
+		Entry("clips the wrong way round", "spec: {algorithm: {loss: {name: ppo, clipLow: 1.3, clipHigh: 1.2}}}", "spec.algorithm.loss", "clipLow must be below clipHigh"),
+		Entry("clipLow above the default of clipHigh", "spec: {algorithm: {loss: {name: ppo, clipLow: 1.3}}}", "spec.algorithm.loss", "lower clipLow or give clipHigh"),
+		Entry("clipHigh below the default of clipLow", "spec: {algorithm: {loss: {name: ppo, clipHigh: 0.5}}}", "spec.algorithm.loss", "raise clipHigh or give clipLow"),
+		Entry("initFrom that is no path", "spec: {initFrom: {checkpoint: s3://bucket/x, optimizer: Reset}}", "spec.initFrom.checkpoint", "a checkpoint path is tinker://RUN/weights/NAME"),
+		Entry("initFrom of sampler weights", "spec: {initFrom: {checkpoint: 'tinker://r/sampler_weights/n', optimizer: Reset}}", "spec", "give the training state, tinker://RUN/weights/NAME"),
+		Entry("initFrom without optimizer", "spec: {initFrom: {checkpoint: 'tinker://r/weights/n'}}", "spec", "initFrom.optimizer is needed to train"),
+		Entry("initFrom of two", "spec: {initFrom: {checkpoint: 'tinker://r/weights/n', run: {name: x}, optimizer: Reset}}", "spec.initFrom", "give exactly one of checkpoint and run"),
+		Entry("long name", "metadata: {name: "+strings.Repeat("a", 41)+"}", "metadata.name must have at most 40 characters", "shorten or rename it"),
+		Entry("name that begins with a digit", "metadata: {name: 1run}", "metadata.name", "begin with a letter", "rename it"),
+		Entry("name with a dot", "metadata: {name: a.b}", "metadata.name", "rename it"),
+		Entry("temperature", environments("groupSize: 8, sampling: {maxTokens: 16, temperature: 0.7}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
+		Entry("topP", environments("groupSize: 8, sampling: {maxTokens: 16, topP: 0.9}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
+		Entry("topK", environments("groupSize: 8, sampling: {maxTokens: 16, topK: 10}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
+		Entry("no maxTokens", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
+		Entry("minMembers above the group", environments("groupSize: 8, minMembers: 9, sampling: {maxTokens: 16}"), "spec.environments[0]", "lower minMembers or raise groupSize"),
+		Entry("name of an environment", "spec: {environments: [{name: Org/Name, groupSize: 8, sampling: {maxTokens: 16}}]}", "spec.environments[0].name", "it keys metrics"),
+		Entry("same environment twice", "spec: {environments: [{name: a, groupSize: 8, sampling: {maxTokens: 16}}, {name: a, groupSize: 8, sampling: {maxTokens: 16}}]}", "spec.environments[1]", "Duplicate value"),
+		Entry("weights for some", "spec: {environments: [{name: a, weight: 1, groupSize: 8, sampling: {maxTokens: 16}}, {name: b, groupSize: 8, sampling: {maxTokens: 16}}]}", "spec.environments", "add the missing ones or remove them all"),
+		Entry("epochs with weights", "spec: {environments: [{name: a, weight: 1, groupSize: 8, sampling: {maxTokens: 16}}], algorithm: {steps: null, epochs: 3}}", "spec", "give algorithm.steps, or remove the weights"),
+		Entry("environments without algorithm", "spec: {algorithm: null}", "spec", "give both to train, or neither and list evaluation.environments"),
+		Entry("algorithm without environments", "spec: {environments: null}", "spec", "give both to train, or neither and list evaluation.environments"),
+		Entry("nothing to do", "spec: {algorithm: null, environments: null, evaluation: null}", "spec", "without algorithm the run only evaluates and needs evaluation.environments"),
+		Entry("evaluation elsewhere without maxTokens", "spec: {evaluation: {environments: [{name: other}]}}", "spec", "evaluation.environments[].sampling.maxTokens is needed"),
+		Entry("passAt above the samples", "spec: {evaluation: {environments: [{name: arithmetic, passAt: [4]}]}}", "spec.evaluation.environments[0]", "raise samplesPerTask or remove the value"),
+		Entry("allowBiased in evaluation", "spec: {evaluation: {environments: [{name: arithmetic, sampling: {allowBiased: true}}]}}", "spec.evaluation.environments[0]", "evaluation may sample as it likes: remove it"),
+		Entry("reward bounds", environments("groupSize: 8, sampling: {maxTokens: 16}, reward: {min: 1, max: 0}"), "spec.environments[0].reward", "min must be below max"),
+		Entry("unknown baseline", "spec: {algorithm: {advantage: {baseline: Mean}}}", "spec.algorithm.advantage.baseline", "supported values"),
+		Entry("ddof", "spec: {algorithm: {advantage: {ddof: 2}}}", "spec.algorithm.advantage.ddof", "less than or equal to 1"),
+		Entry("learning rate of 0", "spec: {algorithm: {optimizer: {learningRate: 0}}}", "spec.algorithm.optimizer.learningRate", "greater than 0"),
+		Entry("learning rate in quotes", `spec: {algorithm: {optimizer: {learningRate: "4e-5"}}}`, "spec.algorithm.optimizer.learningRate", "number"),
+		Entry("no state at all", "spec: {checkpoints: {everySteps: 0, rolling: {everySteps: 0}}}", "spec.checkpoints", "set one above 0"),
+		Entry("rolling states that expire at once", "spec: {checkpoints: {rolling: {ttlSeconds: 60}}}", "spec.checkpoints.rolling.ttlSeconds", "greater than or equal to 600"),
+		Entry("baseURL", "spec: {tinker: {baseURL: tinkersim}}", "spec.tinker.baseURL", "must begin with http:// or https://"),
+		Entry("no key", "spec: {tinker: {apiKeySecretRef: null}}", "spec.tinker.apiKeySecretRef", "Required value"),
+		Entry("negative workers", "spec: {rollouts: {workers: -1}}", "spec.rollouts.workers", "greater than or equal to 0"),
+		Entry("artifacts of nothing", "spec: {artifacts: {}}", "spec.artifacts", "claimName"),
+		Entry("volume of two kinds", "spec: {learner: {pod: {volumes: [{name: x, emptyDir: {}, configMap: {name: other}}]}}}", "spec.learner.pod.volumes[0]", "give exactly one of"),
+	)
+
+	It("is refused for a field that does not exist, by kubectl", func() {
+		file := filepath.Join(GinkgoT().TempDir(), "run.yaml")
+		data, err := yaml.Marshal(merged(smallestRun, "spec: {algorithm: {learning_rate: 1}}").Object)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+		output, err := kubectl("default", "apply", "-f", file)
+		Expect(err).To(HaveOccurred())
+		Expect(output).To(ContainSubstring(`unknown field "spec.algorithm.learning_rate"`))
+	})
+})
+
+var _ = Describe("A bad RewardEnvironment", func() {
+	DescribeTable("is refused, with the field and the mend",
+		func(patch string, says ...string) {
+			object := merged(smallestEnvironment, patch)
+			object.SetNamespace("default")
+			err := kube.Create(context.Background(), object)
+			Expect(err).To(HaveOccurred())
+			for _, words := range says {
+				Expect(err.Error()).To(ContainSubstring(words))
+			}
+		},
+		Entry("no reward", "spec: {reward: null}", "spec", "dataset needs reward"),
+		Entry("no dataset", "spec: {dataset: null}", "spec", "give dataset"),
+		Entry("empty dataset", "spec: {dataset: {arithmetic: null}}", "spec.dataset", "arithmetic"),
+		Entry("empty reward", "spec: {reward: {exactMatch: null}}", "spec.reward", "exactMatch"),
+		Entry("operands", "spec: {dataset: {arithmetic: {maxOperand: 100000}}}", "spec.dataset.arithmetic.maxOperand", "less than or equal to 9999"),
+		Entry("long name", "metadata: {name: "+strings.Repeat("a", 64)+"}", "metadata.name must have at most 63 characters", "rename it"),
+	)
+})
+
+var _ = Describe("A started run", func() {
+	DescribeTable("keeps what decides the weights",
+		func(field string, change func(*v1alpha1.TrainingRun)) {
+			w := emptyWorld()
+			run := w.create()
+			change(run)
+			Expect(kube.Update(context.Background(), run)).To(Succeed(), "before the start all may change")
+			now := metav1.Now()
+			run.Status.StartTime = &now
+			Expect(kube.Status().Update(context.Background(), run)).To(Succeed())
+			fresh := w.aRun()
+			fresh.ResourceVersion = run.ResourceVersion
+			run.Spec, fresh.Spec = fresh.Spec, run.Spec
+			err := kube.Update(context.Background(), run)
+			Expect(err).To(MatchError(ContainSubstring(field + ": Forbidden: ")))
+			Expect(err).To(MatchError(ContainSubstring("create another run")))
+		},
+		Entry("model", "spec.model", func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "other" }),
+		Entry("endpoint", "spec.tinker.baseURL", func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "http://other" }),
+		Entry("endpoint, unset", "spec.tinker.baseURL", func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "" }),
+		Entry("environments", "spec.environments", func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].GroupSize = 4 }),
+		Entry("algorithm", "spec.algorithm", func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.TasksPerStep = 4 }),
+		Entry("initFrom", "spec.initFrom", func(run *v1alpha1.TrainingRun) {
+			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://a/weights/b", Optimizer: v1alpha1.OptimizerReset}
+		}),
+	)
+
+	It("takes changes of all else", func() {
+		w := emptyWorld()
+		run := w.create()
+		now := metav1.Now()
+		run.Status.StartTime = &now
+		Expect(kube.Status().Update(context.Background(), run)).To(Succeed())
+		run.Spec.Rollouts.Workers = new(int32(9))
+		run.Spec.Checkpoints.EverySteps = new(int64(5))
+		run.Spec.Evaluation = nil
+		run.Spec.Suspend = new(true)
+		run.Spec.FailurePolicy.MaxRestarts = new(int32(9))
+		run.Spec.Tinker.APIKeySecretRef.Name = "other"
+		run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "x"}
+		Expect(kube.Update(context.Background(), run)).To(Succeed())
+	})
+})
+
+var _ = Describe("kubectl", func() {
+	It("applies the examples twice, the second time without a change, and diffs quietly", func() {
+		w := emptyWorld()
+		smallest := filepath.Join(GinkgoT().TempDir(), "smallest.yaml")
+		Expect(os.WriteFile(smallest, []byte(smallestEnvironment+"---"+smallestRun), 0o600)).To(Succeed())
+		for _, file := range []string{smallest, filepath.Join("testdata", "everything.yaml"), filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")} {
+			output, err := kubectl(w.namespace, "apply", "-f", file)
+			Expect(err).NotTo(HaveOccurred(), output)
+			output, err = kubectl(w.namespace, "apply", "-f", file)
+			Expect(err).NotTo(HaveOccurred(), output)
+			for line := range strings.SplitSeq(strings.TrimSpace(output), "\n") {
+				Expect(line).To(HaveSuffix(" unchanged"), file)
+			}
+			output, err = kubectl(w.namespace, "diff", "-f", file)
+			Expect(err).NotTo(HaveOccurred(), output)
+			output, err = kubectl(w.namespace, "apply", "--server-side", "--force-conflicts", "-f", file)
+			Expect(err).NotTo(HaveOccurred(), output)
+		}
+	})
+
+	It("shows the columns that people read", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.learners.answer(first.ip, heartbeatAt(20))
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("20/60")) })
+		output, err := kubectl(w.namespace, "get", "trun")
+		Expect(err).NotTo(HaveOccurred(), output)
+		lines := strings.Split(strings.TrimSpace(output), "\n")
+		Expect(strings.Fields(lines[0])).To(Equal([]string{"NAME", "STATE", "STEP", "REWARD", "PASS@1", "CHECKPOINT", "RESTARTS", "AGE"}))
+		Expect(strings.Fields(lines[1])[:7]).To(Equal([]string{"arithmetic", "Training", "20/60", "0.7125", "0.7812", "20", "0"}))
+		output, err = kubectl(w.namespace, "get", "trainingruns", "-o", "wide")
+		Expect(err).NotTo(HaveOccurred(), output)
+		Expect(strings.Fields(output)).To(ContainElements("MODEL", "WORKERS", "LINEAGE", "tinkersim/byte-136k", "ababababab"))
+		output, err = kubectl(w.namespace, "get", "renv")
+		Expect(err).NotTo(HaveOccurred(), output)
+		Expect(strings.Fields(output)[:7]).To(Equal([]string{"NAME", "READY", "TASKS", "AGE", "arithmetic", "True", "1000"}))
+		output, err = kubectl(w.namespace, "get", "tinker", "-o", "name")
+		Expect(err).NotTo(HaveOccurred(), output)
+		Expect(strings.Fields(output)).To(ConsistOf("trainingrun.rl.tinker-operator.dev/arithmetic", "rewardenvironment.rl.tinker-operator.dev/arithmetic"))
+	})
+
+	It("explains every field", func() {
+		for _, kind := range []string{"trainingruns", "rewardenvironments"} {
+			output, err := kubectl("default", "explain", kind, "--recursive", "--output=plaintext-openapiv2")
+			Expect(err).NotTo(HaveOccurred(), output)
+			Expect(output).NotTo(BeEmpty())
+		}
+		output, err := kubectl("default", "explain", "trun.spec.algorithm.lag")
+		Expect(err).NotTo(HaveOccurred(), output)
+		Expect(output).To(ContainSubstring("how many steps the policy that samples is behind"))
+	})
+})

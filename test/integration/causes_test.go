@@ -1,0 +1,278 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+// evict marks a pod as the Kubernetes controllers do before they delete it, and deletes it.
+func (w *world) evict(pod *corev1.Pod, reason string, ready corev1.ConditionStatus) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason},
+			{Type: corev1.PodReady, Status: ready},
+		}
+		g.Expect(kube.Status().Update(context.Background(), pod)).To(Succeed())
+	}).Should(Succeed())
+	Expect(kube.Delete(context.Background(), pod)).To(Succeed())
+}
+
+var _ = Describe("The end of an attempt", func() {
+	// ends runs an attempt to step 7, ends it, and checks its cause, what it costs, and that the next begins.
+	ends := func(cause heartbeat.Cause, failures int32, end func(w *world, pod *corev1.Pod)) {
+		GinkgoHelper()
+		w := newWorld()
+		run, first := w.started()
+		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: progress(7)})
+		w.clock.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("7/60")) })
+		end(w, w.learner(run.Name, 1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Attempts).To(HaveLen(2))
+			g.Expect(run.Status.Attempts[1].Cause).To(Equal(string(cause)))
+		})
+		Expect(*run.Status.Attempts[1].ToStep).To(BeEquivalentTo(7))
+		if failures == 0 {
+			Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+		} else {
+			Expect(*run.Status.FailuresSinceCheckpoint).To(Equal(failures))
+		}
+		Expect(*run.Status.Restarts).To(BeEquivalentTo(1))
+		w.attempt(run, 2, progress(7))
+		Eventually(w.attemptsWithJobs).Should(Equal([]string{"2"}), "Jobs of earlier attempts go")
+		service := &corev1.Service{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)}, service)).To(Succeed())
+		Expect(service.Spec.Selector).To(HaveKeyWithValue(v1alpha1.LabelAttempt, "2"))
+		Expect(w.jobs(v1alpha1.RoleRollout)).To(HaveLen(1), "the workers run on")
+	}
+
+	It("is Crashed for an exit without a verdict, and counts", func() {
+		ends(heartbeat.Crashed, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 2, "panic: oh") })
+	})
+	It("is Unknown for exit 0 without a verdict: a complete Job completes no run", func() {
+		ends(heartbeat.Unknown, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 0, "") })
+	})
+	It("is OOMKilled when the kernel says so, and counts", func() {
+		ends(heartbeat.OOMKilled, 1, func(w *world, pod *corev1.Pod) {
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+			pod.Status.Phase = corev1.PodFailed
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "learner", State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"},
+			}}}
+			Expect(kube.Status().Update(context.Background(), pod)).To(Succeed())
+		})
+	})
+	It("is Disrupted when the pod is deleted, and costs nothing", func() {
+		ends(heartbeat.Disrupted, 0, func(_ *world, pod *corev1.Pod) { Expect(kube.Delete(context.Background(), pod)).To(Succeed()) })
+	})
+	It("is Disrupted when the pod is preempted, and costs nothing", func() {
+		ends(heartbeat.Disrupted, 0, func(w *world, pod *corev1.Pod) { w.evict(pod, "PreemptionByScheduler", corev1.ConditionTrue) })
+	})
+	It("is NodeLost when the node is silent, while the pod still is there", func() {
+		ends(heartbeat.NodeLost, 0, func(w *world, pod *corev1.Pod) {
+			w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
+			w.evict(pod, "DeletionByTaintManager", corev1.ConditionFalse)
+			Eventually(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod) }).Should(Succeed())
+			DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
+		})
+	})
+	It("is Drained when the learner was told to end, and costs nothing", func() {
+		ends(heartbeat.Drained, 0, func(w *world, pod *corev1.Pod) {
+			w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.Drained, Attempt: 1, Progress: progress(7)})
+		})
+	})
+	It("is Disrupted when somebody deletes the Job", func() {
+		ends(heartbeat.Disrupted, 0, func(w *world, pod *corev1.Pod) {
+			job := w.jobs(v1alpha1.RoleLearner)[0]
+			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+		})
+	})
+	It("is Fenced when the learner saw a higher attempt", func() {
+		ends(heartbeat.Fenced, 0, func(w *world, pod *corev1.Pod) {
+			w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.Fenced, Attempt: 1, Progress: progress(7)})
+		})
+	})
+	It("is Stalled by the learner's own fresh words, and costs nothing", func() {
+		ends(heartbeat.Stalled, 0, func(w *world, pod *corev1.Pod) {
+			w.learners.answer(w.learner("arithmetic", 1).Status.PodIP, heartbeat.Reply{Attempt: 1, Progress: progress(7), SecondsSinceProgress: 3601})
+		})
+	})
+
+	It("is StartTimeout when the learner does not run in time", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create()
+		w.learner(run.Name, 1)
+		w.clock.advance(901 * time.Second)
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Attempts).To(HaveLen(2))
+			g.Expect(run.Status.Attempts[1].Cause).To(Equal("StartTimeout"))
+		})
+		Expect(run.Status.FailuresSinceCheckpoint).To(BeNil())
+		Eventually(w.attemptsWithJobs).Should(Equal([]string{"2"}))
+	})
+
+	It("waits for a draining pod on a node that answers", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
+		pod := w.learner(run.Name, 1)
+		Expect(kube.Delete(context.Background(), pod)).To(Succeed())
+		Consistently(func() []string { return w.attemptsWithJobs() }, "1s", "100ms").Should(Equal([]string{"1"}))
+		w.learners.silence(first.ip)
+		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.Drained, Attempt: 1, Progress: progress(3)})
+		w.kubelet.set(func(k *kubelet) { k.holdDeleted = false })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Attempts).To(HaveLen(2))
+			g.Expect(run.Status.Attempts[1].Cause).To(Or(Equal("Drained"), Equal("Disrupted")))
+		})
+	})
+
+	It("never follows from a learner that merely does not answer", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.learners.silence(first.ip)
+		w.clock.advance(time.Hour)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("Unknown Unreachable"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("Unknown Unreachable"))
+		})
+		w.clock.advance(24 * time.Hour)
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		Consistently(func() []string { return w.attemptsWithJobs() }, "1s", "100ms").Should(Equal([]string{"1"}))
+	})
+
+	It("never follows from trouble upstream", func() {
+		w := newWorld()
+		run, first := w.started()
+		for upstream, reason := range map[string]string{
+			"throttled": "Throttled", "payment": "PaymentRequired", "paused_capacity": "PausedCapacity",
+			"paused_rate_limit": "PausedRateLimit", "unreachable": "EndpointUnreachable", "server_error": "EndpointFailing",
+		} {
+			w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: progress(1), Upstream: upstream, SecondsSinceProgress: 99999})
+			w.clock.advance(11 * time.Second)
+			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + reason)) })
+			Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("endpoint"))
+		}
+		Expect(run.Status.Attempts).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("What ends a run", func() {
+	It("is refused configuration, with the verdict's own reason and mend", func() {
+		for reason, want := range map[string]string{
+			"KeyRefused": "KeyRefused", "ModelUnknown": "ModelUnknown", "NoUsableCheckpoint": "NoUsableCheckpoint",
+			"SomethingNew": "ConfigRejected",
+		} {
+			w := newWorld()
+			run, _ := w.started()
+			w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{
+				Cause: heartbeat.ConfigRejected, Reason: reason, Message: "Do this about it.", Attempt: 1, Progress: progress(2),
+			})
+			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + want)) })
+			Expect(message(run, v1alpha1.ConditionFailed)).To(Equal("Do this about it."))
+			Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + want))
+			Expect(run.Status.State).To(Equal(v1alpha1.StateFailed))
+			Expect(run.Status.Attempts).To(HaveLen(1))
+		}
+	})
+
+	It("is three crashes at one step", func() {
+		w := newWorld()
+		run, _ := w.started()
+		for attempt := int32(1); attempt <= 3; attempt++ {
+			if attempt > 1 {
+				w.clock.advance(time.Minute)
+				w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+				w.attempt(run, attempt, progress(0))
+			}
+			w.endLearner(w.learner(run.Name, attempt), 1, "")
+		}
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True NoProgress")) })
+		Expect(message(run, v1alpha1.ConditionFailed)).To(ContainSubstring("at step 0"))
+	})
+
+	It("is a used-up restart budget, which a new step's checkpoint refills", func() {
+		w := newWorld()
+		run, _ := w.started(func(run *v1alpha1.TrainingRun) {
+			run.Spec.FailurePolicy.MaxRestarts = new(int32(1))
+			run.Spec.Checkpoints.Rolling.EverySteps = new(int64(10))
+		})
+		at := func(step, checkpoint int64) heartbeat.Progress {
+			p := progress(step)
+			p.Checkpoints[0] = heartbeat.Checkpoint{Step: checkpoint, State: "tinker://model/weights/c", Attempt: 1}
+			return p
+		}
+		// crash has an attempt get to a step, with a checkpoint, and crash there.
+		crash := func(attempt int32, p heartbeat.Progress) {
+			if attempt > 1 {
+				w.attempt(run, attempt, p)
+			}
+			w.learners.answer(w.learner(run.Name, attempt).Status.PodIP, heartbeat.Reply{Attempt: attempt, Progress: p})
+			w.eventually(run, func(g Gomega) { g.Expect(*run.Status.Step).To(Equal(p.Step)) })
+			w.endLearner(w.learner(run.Name, attempt), 1, "")
+			w.eventually(run, func(g Gomega) {
+				g.Expect(run.Status.Attempts[len(run.Status.Attempts)-int(attempt)].Cause).To(Equal("Crashed"))
+			})
+		}
+		crash(1, at(1, 0))
+		Expect(*run.Status.FailuresSinceCheckpoint).To(BeEquivalentTo(1))
+		crash(2, at(12, 10))
+		Expect(*run.Status.FailuresSinceCheckpoint).To(BeEquivalentTo(1), "the one before the checkpoint is forgotten")
+		crash(3, at(14, 10))
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True RestartsExhausted")) })
+	})
+})
+
+var _ = Describe("A learner that cannot start", func() {
+	waitingFor := func(reason, words string) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "learner", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: words}},
+		}}}}
+	}
+	DescribeTable("is told of with its cause and the mend",
+		func(pod *corev1.Pod, reason, mend string) {
+			w := newWorld()
+			w.environment()
+			run := w.create()
+			found := w.learner(run.Name, 1)
+			found.Status.Phase = corev1.PodPending
+			found.Status.ContainerStatuses, found.Status.Conditions = pod.Status.ContainerStatuses, pod.Status.Conditions
+			Expect(kube.Status().Update(context.Background(), found)).To(Succeed())
+			w.clock.advance(11 * time.Second)
+			w.eventually(run, func(g Gomega) {
+				g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False " + reason))
+				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
+				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
+			})
+			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionLearnerRunning), w.namespace, "NS")).To(ContainSubstring(mend))
+			Expect(run.Status.Attempts).To(HaveLen(1))
+		},
+		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), "SecretNotFound",
+			`Secret "tinker" does not exist in namespace "NS": create it, or correct tinker.apiKeySecretRef.`),
+		Entry("a missing key", waitingFor("CreateContainerConfigError", `couldn't find key TINKER_API_KEY in Secret ns/tinker`), "SecretKeyNotFound",
+			`Secret "tinker" has no key "TINKER_API_KEY": add it, or correct tinker.apiKeySecretRef.`),
+		Entry("an image that cannot be pulled", waitingFor("ImagePullBackOff", `Back-off pulling image "x"`), "ImagePullFailed",
+			`Image "tinker-operator:test" cannot be pulled: correct learner.pod.image`),
+		Entry("a pod that fits nowhere", &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `persistentvolumeclaim "runs" not found`,
+		}}}}, "Unschedulable", `persistentvolumeclaim "runs" not found`),
+	)
+})

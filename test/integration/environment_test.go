@@ -1,0 +1,169 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// probed waits for the environment's condition Ready.
+func probed(env *v1alpha1.RewardEnvironment, want string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
+		g.Expect(told(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal(want))
+	}).Should(Succeed())
+}
+
+var _ = Describe("A RewardEnvironment", func() {
+	It("is probed once for a definition, and anew when it changes", func() {
+		w := newWorld()
+		env := w.environment()
+		probed(env, "True Probed")
+		digest := env.Status.Digest
+		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
+		w.kubelet.set(func(k *kubelet) { k.holdProbes = true })
+		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
+		Expect(kube.Update(context.Background(), env)).To(Succeed())
+		probed(env, "Unknown Probing")
+		w.kubelet.set(func(k *kubelet) { k.holdProbes = false })
+		probed(env, "True Probed")
+		Expect(env.Status.Digest).NotTo(Equal(digest))
+		Expect(*env.Status.ObservedGeneration).To(Equal(env.Generation))
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }).Should(Equal(1), "the old probe goes")
+	})
+
+	It("that is down is probed again after a while, and says so meanwhile", func() {
+		w := newWorld()
+		w.kubelet.set(func(k *kubelet) {
+			k.probe = runspec.ProbeResult{Reason: "EnvironmentFault", Message: "the server answers 503"}
+		})
+		env := w.environment()
+		probed(env, "False Unavailable")
+		Expect(env.Status.Conditions[0].Message).To(Equal("the server answers 503"))
+		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
+		w.kubelet.set(func(k *kubelet) { k.probe = goodProbe() })
+		w.clock.advance(2 * time.Minute)
+		env.Labels = map[string]string{"look": "again"}
+		Expect(kube.Update(context.Background(), env)).To(Succeed())
+		probed(env, "True Probed")
+	})
+
+	It("that cannot work is not probed again", func() {
+		w := newWorld()
+		w.kubelet.set(func(k *kubelet) {
+			k.probe = runspec.ProbeResult{Reason: "Invalid", Message: "the verifier grades nonsense as right"}
+		})
+		env := w.environment()
+		probed(env, "False Invalid")
+		w.clock.advance(time.Hour)
+		env.Labels = map[string]string{"look": "again"}
+		Expect(kube.Update(context.Background(), env)).To(Succeed())
+		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
+	})
+
+	It("may change under a run, which keeps what it has pinned", func() {
+		w := newWorld()
+		run, _ := w.started()
+		pinned := run.Status.Environments[0].Digest
+		env := &v1alpha1.RewardEnvironment{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, env)).To(Succeed())
+		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
+		Expect(kube.Update(context.Background(), env)).To(Succeed())
+		w.endLearner(w.learner(run.Name, 1), 1, "")
+		w.learner(run.Name, 2)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(2)) })
+		Expect(run.Status.Environments[0].Digest).To(Equal(pinned))
+		config := &corev1.ConfigMap{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 2)}, config)).To(Succeed())
+		file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(file.Fixed.Environments[0].Definition.Dataset.Arithmetic.MaxOperand).To(Equal(99))
+	})
+
+	It("that changed ends a run's luck only when its files are gone too", func() {
+		w := newWorld()
+		run, _ := w.started()
+		env := &v1alpha1.RewardEnvironment{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, env)).To(Succeed())
+		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
+		Expect(kube.Update(context.Background(), env)).To(Succeed())
+		probed(env, "True Probed")
+		Expect(kube.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
+		w.endLearner(w.learner(run.Name, 1), 1, "")
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentChanged"))
+		})
+		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(99))
+		Eventually(func() error {
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
+			env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(99))
+			return kube.Update(context.Background(), env)
+		}).Should(Succeed())
+		w.learner(run.Name, 2)
+	})
+
+	It("without the split that a run asks for is told of", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) {
+			run.Spec.Environments[0].Splits = []v1alpha1.Split{{Name: "validation"}}
+		})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False SplitNotFound"))
+		})
+		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("it has test, train"))
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].Splits = nil })
+		w.learner(run.Name, 1)
+	})
+})
+
+var _ = Describe("initFrom.run", func() {
+	fromOther := func(step *int64) func(*v1alpha1.TrainingRun) {
+		return func(run *v1alpha1.TrainingRun) {
+			run.Name = "fork"
+			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: step}, Optimizer: v1alpha1.OptimizerRestore}
+		}
+	}
+
+	It("waits for the checkpoint, then starts from it", func() {
+		w := newWorld()
+		source, first := w.started()
+		run := w.create(fromOther(new(int64(20))))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotReady"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+		})
+		w.learners.answer(first.ip, heartbeatAt(20))
+		w.eventually(source, func(g Gomega) { g.Expect(source.Status.Progress).To(Equal("20/60")) })
+		w.learner(run.Name, 1)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.StartTime).NotTo(BeNil()) })
+		config := &corev1.ConfigMap{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
+		file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(*file.Fixed.InitFrom).To(Equal(runspec.InitFrom{Checkpoint: "tinker://model/weights/s000020", RestoreOptimizer: true}))
+	})
+
+	It("of a run that does not exist is told of", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create(fromOther(nil))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotFound"))
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False InitFromNotFound"))
+		})
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("correct initFrom.run.name"))
+	})
+})

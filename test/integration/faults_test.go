@@ -1,0 +1,209 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+var errDead = errors.New("the manager is dead")
+
+// dyingAt starts a manager that dies at the first time it comes to a point, and gives what is closed then.
+func (w *world) dyingAt(point string) chan struct{} {
+	GinkgoHelper()
+	died := make(chan struct{})
+	var dead atomic.Bool
+	w.startManager(&managerOptions{fault: func(at string) error {
+		if dead.Load() {
+			return errDead
+		}
+		if at != point {
+			return nil
+		}
+		dead.Store(true)
+		close(died)
+		return errDead
+	}})
+	return died
+}
+
+// blindClient has a cache that never shows Jobs, as one whose watch is delayed.
+type blindClient struct {
+	client.Client
+	blind *atomic.Bool
+}
+
+func (b blindClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, jobs := list.(*batchv1.JobList); jobs && b.blind.Load() {
+		return nil
+	}
+	return b.Client.List(ctx, list, options...)
+}
+
+var _ = Describe("A manager that dies", func() {
+	It("at attempt.written leaves a lost attempt, and never makes its Job later", func() {
+		w := emptyWorld()
+		died := w.dyingAt("attempt.written")
+		w.environment()
+		run := w.create()
+		Eventually(died).Should(BeClosed())
+		w.stop()
+		Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+		Expect(run.Status.Attempts).To(HaveLen(1))
+		Expect(run.Status.StartTime).NotTo(BeNil())
+		Expect(w.attemptsWithJobs()).To(BeEmpty())
+
+		w.startManager(nil)
+		w.attempt(run, 2, progress(0))
+		Expect(run.Status.Attempts[1].Cause).To(Equal("Disrupted"))
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"2"}))
+	})
+
+	It("at job.created is followed by one that goes on with the same attempt", func() {
+		w := emptyWorld()
+		died := w.dyingAt("job.created")
+		w.environment()
+		run := w.create()
+		Eventually(died).Should(BeClosed())
+		w.stop()
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))
+		w.startManager(nil)
+		w.attempt(run, 1, progress(0))
+		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}))
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1), "what it had not come to is made up for")
+	})
+
+	It("deletes a Job of a dead attempt that lands late", func() {
+		w := newWorld()
+		run, _ := w.started()
+		w.endLearner(w.learner(run.Name, 1), 1, "")
+		w.attempt(run, 2, progress(0))
+		Eventually(w.attemptsWithJobs).Should(Equal([]string{"2"}))
+		late := desired.LearnerJob(run, 1, "link", desired.Settings{Image: "x"})
+		Expect(kube.Create(context.Background(), late)).To(Succeed())
+		Eventually(w.attemptsWithJobs).Should(Equal([]string{"2"}))
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(2)) })
+	})
+})
+
+var _ = Describe("A manager whose watch of Jobs is delayed", func() {
+	It("asks the API server and does not start a second learner", func() {
+		w := emptyWorld()
+		var blind atomic.Bool
+		blind.Store(true)
+		w.startManager(&managerOptions{newClient: func(c *rest.Config, o client.Options) (client.Client, error) {
+			inner, err := client.New(c, o)
+			return blindClient{Client: inner, blind: &blind}, err
+		}})
+		// Probes need their Jobs to be seen; the environment is ready before the blindness matters.
+		blind.Store(false)
+		env := w.environment()
+		Eventually(func(g Gomega) {
+			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
+			g.Expect(told(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
+		}).Should(Succeed())
+		blind.Store(true)
+		run := w.create()
+		w.attempt(run, 1, progress(1))
+		for range 5 {
+			w.clock.advance(time.Minute)
+			w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": time.Now().String()[20:29]} })
+		}
+		Consistently(w.attemptsWithJobs, "1s", "50ms").Should(Equal([]string{"1"}))
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(1)) })
+	})
+})
+
+var _ = Describe("An API server that refuses the learner's Job", func() {
+	It("is told of, with back-off, and the run starts when it does no more", func() {
+		w := emptyWorld()
+		var refuse atomic.Bool
+		refuse.Store(true)
+		w.startManager(&managerOptions{newClient: func(c *rest.Config, o client.Options) (client.Client, error) {
+			inner, err := client.New(c, o)
+			return refusingClient{Client: inner, refuse: &refuse}, err
+		}})
+		w.environment()
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False BackingOff"))
+			g.Expect(len(run.Status.Attempts)).To(BeNumerically(">=", 2))
+			g.Expect(run.Status.Attempts[0].Message).To(ContainSubstring("exceeded quota"))
+		})
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("CreateRefused"))
+		refuse.Store(false)
+		w.clock.advance(time.Hour)
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts[0].CompletionTime).To(BeNil()) })
+		w.learner(run.Name, run.Status.Attempts[0].Number)
+	})
+})
+
+// refusingClient refuses learner Jobs as a ResourceQuota does.
+type refusingClient struct {
+	client.Client
+	refuse *atomic.Bool
+}
+
+func (c refusingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	if object.GetLabels()[v1alpha1.LabelRole] == v1alpha1.RoleLearner && c.refuse.Load() {
+		if _, job := object.(*batchv1.Job); job {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, object.GetName(), errors.New("exceeded quota"))
+		}
+	}
+	return c.Client.Create(ctx, object, options...)
+}
+
+var _ = Describe("A verdict that is lost", func() {
+	It("is given again by the next attempt", func() {
+		w := newWorld()
+		run, _ := w.started()
+		w.stop()
+		// The learner completes and its Job is deleted while no manager looks.
+		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.Completed, Attempt: 1, Progress: progress(60)})
+		job := w.jobs(v1alpha1.RoleLearner)[0]
+		Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy("Background"))).To(Succeed())
+		Eventually(w.attemptsWithJobs).Should(BeEmpty())
+		Eventually(func() error {
+			_, err := kubectl(w.namespace, "wait", "--for=delete", "pod", "-l", v1alpha1.LabelRole+"=learner", "--timeout=10s")
+			return err
+		}).Should(Succeed())
+		w.startManager(nil)
+		w.attempt(run, 2, progress(60))
+		Expect(run.Status.Attempts[1].Cause).To(Equal("Disrupted"))
+		w.verdict(w.learner(run.Name, 2), heartbeat.Verdict{Cause: heartbeat.Completed, Attempt: 2, Progress: progress(60)})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
+	})
+})
+
+var _ = Describe("A learner of an earlier attempt that lives on", func() {
+	It("is told of the newest attempt", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
+		DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
+		w.evict(w.learner(run.Name, 1), "DeletionByTaintManager", "False")
+		w.attempt(run, 2, progress(0))
+		Eventually(func() int32 {
+			requests := w.learners.told(first.ip)
+			return requests[len(requests)-1].Attempt
+		}).Should(BeEquivalentTo(2))
+	})
+})

@@ -1,0 +1,125 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+var _ = Describe("The life of a run", func() {
+	It("goes from a manifest to Complete, and tells of it", func() {
+		w := newWorld()
+		env := w.environment()
+		Eventually(func(g Gomega) {
+			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
+			g.Expect(told(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
+		}).Should(Succeed())
+		Expect(*env.Status.Tasks).To(BeEquivalentTo(1000))
+		Expect(env.Status.Splits).To(HaveLen(2))
+		Expect(env.Status.Digest).To(HaveLen(64))
+		Expect(*env.Status.CanaryReward).To(Equal(1.0))
+
+		run := w.create()
+		first := w.attempt(run, 1, heartbeat.Progress{Phase: heartbeat.Opening})
+		Expect(run.Status.State).To(Equal(v1alpha1.StatePreparing))
+		Expect(run.Status.StartTime).NotTo(BeNil())
+		Expect(run.Status.WorkerSelector).To(Equal("rl.tinker-operator.dev/run=arithmetic,rl.tinker-operator.dev/role=rollout"))
+		Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("False NoCheckpoint"))
+
+		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: progress(20)})
+		w.clock.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Progress).To(Equal("20/60"))
+			g.Expect(run.Status.State).To(Equal(v1alpha1.StateTraining))
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
+			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True CheckpointSaved"))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("True EnvironmentsPinned"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+		})
+		Expect(*run.Status.Metrics.Reward).To(Equal(0.7125))
+		Expect(*run.Status.Metrics.PassAt1).To(Equal(0.7812))
+		Expect(run.Status.LatestCheckpoint.Step).To(BeEquivalentTo(20))
+		Expect(*run.Status.Workers).To(BeEquivalentTo(2))
+		Expect(*run.Status.Usage.SampledTokens).To(BeEquivalentTo(2000))
+		Expect(run.Status.Policy.Lineage).To(Equal("ababababab"))
+
+		pod := w.learner(run.Name, 1)
+		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.Completed, Attempt: 1, Progress: progress(60)})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed"))
+		})
+		Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Completed"))
+		Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
+		Expect(run.Status.State).To(Equal(v1alpha1.StateSucceeded))
+		Expect(run.Status.CompletionTime).NotTo(BeNil())
+		Expect(run.Status.Progress).To(Equal("60/60"))
+		Expect(run.Status.Attempts).To(HaveLen(1))
+		Expect(run.Status.Attempts[0].Cause).To(Equal("Completed"))
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(BeZero(), "workers of a finished run")
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}), "the last learner stays for its log")
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "CheckpointSaved", "AttemptEnded", "Completed"))
+	})
+
+	It("gives the pods what they are meant to have", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} })
+		pod := w.learner(run.Name, 1)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(1)) })
+		config := &corev1.ConfigMap{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
+		file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(file.Attempt).To(BeEquivalentTo(1))
+		Expect(file.Run.UID).To(BeEquivalentTo(run.UID))
+		Expect(file.Fixed.Environments[0].Splits).To(Equal([]runspec.Split{{Name: "train", Shuffle: true, Tasks: 900}}))
+		Expect(file.Evaluation.Environments[0].Splits).To(Equal([]runspec.Split{{Name: "test", Tasks: 100}}))
+		Expect(file.ArtifactsDir).To(Equal("/artifacts"))
+		Expect(*config.Immutable).To(BeTrue())
+		Expect(*pod.Spec.AutomountServiceAccountToken).To(BeFalse())
+		Expect(*pod.Spec.TerminationGracePeriodSeconds).To(BeEquivalentTo(180))
+		Expect(pod.Spec.RestartPolicy).To(Equal(corev1.RestartPolicyNever))
+
+		service := &corev1.Service{}
+		Eventually(func() error {
+			return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)}, service)
+		}).Should(Succeed())
+		Expect(service.Spec.Selector).To(Equal(desired.LearnerLabels(run, 1)))
+		Expect(service.Spec.ClusterIP).NotTo(Equal(corev1.ClusterIPNone))
+	})
+
+	It("does not start before its environment is ready, and then at once", func() {
+		w := newWorld()
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotFound"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True EnvironmentNotFound"))
+		})
+		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring(`RewardEnvironment "arithmetic" does not exist`))
+		Expect(run.Status.State).To(Equal(v1alpha1.StatePending))
+		Expect(w.attemptsWithJobs()).To(BeEmpty())
+
+		w.kubelet.set(func(k *kubelet) { k.holdProbes = true })
+		w.environment()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotReady"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+		})
+		w.kubelet.set(func(k *kubelet) { k.holdProbes = false })
+		w.learner(run.Name, 1)
+	})
+})

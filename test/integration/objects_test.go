@@ -1,0 +1,201 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+const smallestRun = `
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: TrainingRun
+metadata: {name: arithmetic}
+spec:
+  model: {name: tinkersim/byte-136k, loraRank: 8}
+  tinker:
+    baseURL: http://tinkersim
+    apiKeySecretRef: {name: tinker, key: TINKER_API_KEY}
+  environments:
+  - name: arithmetic
+    groupSize: 8
+    sampling: {maxTokens: 16}
+  algorithm:
+    tasksPerStep: 32
+    steps: 60
+    optimizer: {learningRate: 3.0e-4}
+  evaluation:
+    everySteps: 20
+`
+
+const smallestEnvironment = `
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: RewardEnvironment
+metadata: {name: arithmetic}
+spec:
+  dataset:
+    arithmetic: {maxOperand: 99}
+  reward:
+    exactMatch: {}
+`
+
+// aRun gives the smallest run, changed.
+func (w *world) aRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+	GinkgoHelper()
+	run := &v1alpha1.TrainingRun{}
+	Expect(yaml.UnmarshalStrict([]byte(smallestRun), run)).To(Succeed())
+	run.Namespace = w.namespace
+	for _, change := range changes {
+		change(run)
+	}
+	return run
+}
+
+// create makes the run and gives it as the API server has it.
+func (w *world) create(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+	GinkgoHelper()
+	run := w.aRun(changes...)
+	Expect(kube.Create(context.Background(), run)).To(Succeed())
+	return run
+}
+
+// environment makes the smallest RewardEnvironment.
+func (w *world) environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardEnvironment {
+	GinkgoHelper()
+	env := &v1alpha1.RewardEnvironment{}
+	Expect(yaml.UnmarshalStrict([]byte(smallestEnvironment), env)).To(Succeed())
+	env.Namespace = w.namespace
+	for _, change := range changes {
+		change(env)
+	}
+	Expect(kube.Create(context.Background(), env)).To(Succeed())
+	return env
+}
+
+// started gives a run whose first attempt's learner runs and answers.
+func (w *world) started(changes ...func(*v1alpha1.TrainingRun)) (*v1alpha1.TrainingRun, learnerPod) {
+	GinkgoHelper()
+	w.environment()
+	run := w.create(changes...)
+	return run, w.attempt(run, 1, progress(0))
+}
+
+// learnerPod is a learner that a spec runs.
+type learnerPod struct {
+	name string
+	ip   string
+}
+
+// attempt runs the learner of an attempt, which answers with a progress.
+func (w *world) attempt(run *v1alpha1.TrainingRun, number int32, p heartbeat.Progress) learnerPod {
+	GinkgoHelper()
+	pod, ip := w.startLearner(run.Name, number)
+	w.learners.answer(ip, heartbeat.Reply{Attempt: number, Progress: p})
+	w.eventually(run, func(g Gomega) {
+		g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("True Running"))
+		g.Expect(run.Status.Attempts[0].Number).To(Equal(number))
+	})
+	return learnerPod{name: pod.Name, ip: ip}
+}
+
+// progress is that of a learner after a step whose state is saved.
+func progress(step int64) heartbeat.Progress {
+	reward := 0.5
+	return heartbeat.Progress{
+		Phase: heartbeat.Training, Step: step, Steps: 60, Cursor: step * 32, Lineage: strings.Repeat("ab", 32),
+		Metrics:     map[string]float64{"env/all/reward/total": 0.712549, "test/pass@1": 0.78125},
+		WorkersSeen: 2, TrainingSeconds: float64(step),
+		Checkpoints:  []heartbeat.Checkpoint{{Step: step, State: fmt.Sprintf("tinker://model/weights/s%06d", step), Attempt: 1}},
+		Environments: []heartbeat.Environment{{Name: "arithmetic", Reward: &reward}},
+		Usage:        heartbeat.Usage{SampledTokens: 100 * step},
+	}
+}
+
+// eventually reads the run until what is expected of it holds. Time passes ten times as fast meanwhile.
+func (w *world) eventually(run *v1alpha1.TrainingRun, expect func(Gomega)) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		w.clock.advance(200 * time.Millisecond)
+		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+		expect(g)
+	}).Should(Succeed())
+}
+
+// change changes the run's spec.
+func (w *world) change(run *v1alpha1.TrainingRun, by func(*v1alpha1.TrainingRun)) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+		by(run)
+		g.Expect(kube.Update(context.Background(), run)).To(Succeed())
+	}).Should(Succeed())
+}
+
+// condition gives a condition's status and reason, in one string.
+func condition(run *v1alpha1.TrainingRun, kind string) string {
+	return told(run.Status.Conditions, kind)
+}
+
+func told(conditions []metav1.Condition, kind string) string {
+	c := meta.FindStatusCondition(conditions, kind)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason
+}
+
+// message gives a condition's message.
+func message(run *v1alpha1.TrainingRun, kind string) string {
+	c := meta.FindStatusCondition(run.Status.Conditions, kind)
+	if c == nil {
+		return ""
+	}
+	return c.Message
+}
+
+// jobs are the Jobs of a role, by attempt for learners.
+func (w *world) jobs(role string) []batchv1.Job {
+	GinkgoHelper()
+	var jobs batchv1.JobList
+	Expect(kube.List(context.Background(), &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRole: role})).To(Succeed())
+	return jobs.Items
+}
+
+// attemptsWithJobs are the attempts that have a learner Job.
+func (w *world) attemptsWithJobs() []string {
+	GinkgoHelper()
+	attempts := []string{}
+	for _, job := range w.jobs(v1alpha1.RoleLearner) {
+		attempts = append(attempts, job.Labels[v1alpha1.LabelAttempt])
+	}
+	return attempts
+}
+
+// eventReasons are the reasons of all events of the run.
+func (w *world) eventReasons(run *v1alpha1.TrainingRun) []string {
+	GinkgoHelper()
+	var events eventsv1.EventList
+	Expect(kube.List(context.Background(), &events, client.InNamespace(w.namespace))).To(Succeed())
+	reasons := []string{}
+	for _, e := range events.Items {
+		if e.Regarding.UID == run.UID {
+			reasons = append(reasons, e.Reason)
+		}
+	}
+	return reasons
+}

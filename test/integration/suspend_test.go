@@ -1,0 +1,169 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+func suspend(run *v1alpha1.TrainingRun) { run.Spec.Suspend = new(true) }
+func resume(run *v1alpha1.TrainingRun)  { run.Spec.Suspend = new(false) }
+
+var _ = Describe("Suspend", func() {
+	It("drains by heartbeat, rests without pods, and goes on with the next attempt", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: progress(30)})
+		w.clock.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("30/60")) })
+		w.change(run, suspend)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
+			g.Expect(run.Status.State).To(Equal(v1alpha1.StateDraining))
+		})
+		Eventually(func() heartbeat.Desired {
+			requests := w.learners.told(first.ip)
+			return requests[len(requests)-1].Desired
+		}).Should(Equal(heartbeat.Drain))
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}), "nothing is deleted before the state is saved")
+		Expect(w.jobs(v1alpha1.RoleRollout)).To(HaveLen(1))
+
+		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.Drained, Attempt: 1, Progress: progress(31)})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Suspended"))
+		Expect(run.Status.State).To(Equal(v1alpha1.StateSuspended))
+		Expect(run.Status.Progress).To(Equal("31/60"))
+		Expect(w.attemptsWithJobs()).To(BeEmpty())
+		Expect(w.jobs(v1alpha1.RoleRollout)).To(BeEmpty())
+
+		w.change(run, resume)
+		w.attempt(run, 2, progress(31))
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended")) })
+		Expect(run.Status.Attempts[1].Cause).To(Equal("Drained"))
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("Draining", "Suspended", "Resumed"))
+	})
+
+	It("takes a learner that does not answer down by its Job", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.learners.silence(first.ip)
+		w.change(run, suspend)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
+		w.clock.advance(time.Minute)
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		// The manager's clock is ahead of the API server's here, which makes the deletion look overdue.
+		Expect(run.Status.Attempts[0].Cause).To(Or(Equal("Disrupted"), Equal("NodeLost")))
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+	})
+
+	It("stops a learner that never ran at once", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create()
+		w.learner(run.Name, 1)
+		w.change(run, suspend)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		Expect(run.Status.Attempts[0].Cause).To(Equal("Drained"))
+	})
+
+	It("keeps a run that was created suspended from starting", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create(suspend)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		Expect(run.Status.StartTime).To(BeNil())
+		Expect(w.attemptsWithJobs()).To(BeEmpty())
+		w.change(run, resume)
+		w.learner(run.Name, 1)
+	})
+})
+
+var _ = Describe("The workers", func() {
+	It("follow kubectl scale, to nothing and back", func() {
+		w := newWorld()
+		run, _ := w.started()
+		job := func() []any {
+			jobs := w.jobs(v1alpha1.RoleRollout)
+			if len(jobs) != 1 {
+				return nil
+			}
+			return []any{*jobs[0].Spec.Parallelism, *jobs[0].Spec.Completions, *jobs[0].Spec.Suspend}
+		}
+		Eventually(job).Should(Equal([]any{int32(2), int32(2), false}))
+		output, err := kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=4")
+		Expect(err).NotTo(HaveOccurred(), output)
+		Eventually(job).Should(Equal([]any{int32(4), int32(4), false}))
+		w.clock.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(*run.Status.Workers).To(BeEquivalentTo(4))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		})
+		output, err = kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=0")
+		Expect(err).NotTo(HaveOccurred(), output)
+		Eventually(job).Should(Equal([]any{int32(1), int32(1), true}), "suspended: completions of 0 would complete it")
+		w.clock.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False ScaledToZero"))
+		})
+		output, err = kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=1")
+		Expect(err).NotTo(HaveOccurred(), output)
+		Eventually(job).Should(Equal([]any{int32(1), int32(1), false}))
+	})
+
+	It("are replaced when their pods are changed, and only then", func() {
+		w := newWorld()
+		run, _ := w.started()
+		before := w.jobs(v1alpha1.RoleRollout)[0].UID
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.NodeSelector = map[string]string{"pool": "a"} })
+		Consistently(func() bool { return w.jobs(v1alpha1.RoleRollout)[0].UID == before }, "500ms", "50ms").Should(BeTrue())
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.NodeSelector = map[string]string{"pool": "a"} })
+		Eventually(func(g Gomega) {
+			jobs := w.jobs(v1alpha1.RoleRollout)
+			g.Expect(jobs).To(HaveLen(1))
+			g.Expect(jobs[0].UID).NotTo(Equal(before))
+			g.Expect(jobs[0].Spec.Template.Spec.NodeSelector).To(HaveKeyWithValue("pool", "a"))
+		}).Should(Succeed())
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}), "the learner runs on")
+	})
+})
+
+var _ = Describe("The end of the object", func() {
+	It("takes everything with it when it is deleted", func() {
+		w := newWorld()
+		run, _ := w.started()
+		Expect(kube.Delete(context.Background(), run)).To(Succeed())
+		Eventually(func() string {
+			output, err := kubectl(w.namespace, "get", "jobs,pods,services,configmaps,secrets", "-o", "name", "-l", v1alpha1.LabelRun)
+			Expect(err).NotTo(HaveOccurred(), output)
+			return output
+		}).Should(BeEmpty())
+	})
+
+	It("comes ttlSecondsAfterFinished after the run's end, and not before", func() {
+		w := newWorld()
+		run, _ := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(600)) })
+		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.Completed, Attempt: 1, Progress: progress(60)})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
+		w.clock.advance(590 * time.Second)
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		Consistently(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(run), run) }, "500ms", "50ms").Should(Succeed())
+		w.clock.advance(time.Minute)
+		w.stop()
+		w.startManager(nil) // A manager that starts looks at every run.
+		Eventually(func() bool {
+			return errors.IsNotFound(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run))
+		}).Should(BeTrue())
+	})
+})

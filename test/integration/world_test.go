@@ -1,0 +1,222 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/tinker-operator/tinker-operator/internal/controller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+// world is a namespace with a manager of its own, and what the specs say of time, pods and learners.
+type world struct {
+	namespace string
+	clock     *clock
+	learners  *learners
+	writes    *writes
+	kubelet   *kubelet
+	stop      func()
+}
+
+// newWorld makes a namespace, starts its kubelet and a manager; all end with the spec.
+func newWorld() *world {
+	GinkgoHelper()
+	w := emptyWorld()
+	w.startManager(nil)
+	return w
+}
+
+// emptyWorld has no manager yet.
+func emptyWorld() *world {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	Expect(kube.Create(context.Background(), namespace)).To(Succeed())
+	w := &world{
+		namespace: namespace.Name,
+		clock:     &clock{},
+		learners:  &learners{replies: map[string]func() heartbeat.Reply{}},
+		writes:    &writes{},
+		stop:      func() {},
+	}
+	w.kubelet = startKubelet(namespace.Name)
+	DeferCleanup(func() { w.stop() })
+	return w
+}
+
+// managerOptions are what a spec changes about a manager.
+type managerOptions struct {
+	// fault is the controllers' test hook.
+	fault func(point string) error
+	// newClient wraps the manager's client.
+	newClient client.NewClientFunc
+}
+
+// startManager starts a manager of the namespace; a former one is stopped first.
+func (w *world) startManager(o *managerOptions) {
+	GinkgoHelper()
+	if o == nil {
+		o = &managerOptions{}
+	}
+	w.stop()
+	settings := rest.CopyConfig(apiConfig)
+	settings.Wrap(w.writes.counting)
+	cacheOptions, err := controller.CacheOptions([]string{w.namespace})
+	Expect(err).NotTo(HaveOccurred())
+	skip := true
+	mgr, err := ctrl.NewManager(settings, ctrl.Options{
+		Scheme:     scheme,
+		Cache:      cacheOptions,
+		NewClient:  o.newClient,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	Expect(controller.Setup(ctx, mgr, controller.Options{
+		ManagerKey:     bytes.Repeat([]byte{7}, 32),
+		Settings:       desired.Settings{Image: "tinker-operator:test", DefaultBaseURL: "http://tinkersim"},
+		Post:           w.learners.post,
+		HeartbeatEvery: 50 * time.Millisecond,
+		Now:            w.clock.now,
+		Fault:          o.fault,
+	})).To(Succeed())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	var once sync.Once
+	w.stop = func() {
+		once.Do(func() {
+			cancel()
+			Expect(<-done).To(Succeed())
+		})
+	}
+}
+
+// clock runs as the machine's, with what the spec adds.
+type clock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+func (c *clock) advance(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += by
+}
+
+// learners answer heartbeats, by the address that the spec gave the pod.
+type learners struct {
+	mu       sync.Mutex
+	replies  map[string]func() heartbeat.Reply
+	requests []asked
+	sequence int64
+}
+
+type asked struct {
+	address string
+	request heartbeat.Request
+}
+
+func (l *learners) post(_ context.Context, target pulse.Target) (heartbeat.Reply, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests = append(l.requests, asked{target.Address, target.Request})
+	reply, ok := l.replies[target.Address]
+	if !ok {
+		return heartbeat.Reply{}, errors.New("connection refused")
+	}
+	answer := reply()
+	answer.RunUID = target.Request.RunUID
+	// Every answer is news, so that a reconcile follows.
+	l.sequence++
+	answer.Sequence = l.sequence
+	return answer, nil
+}
+
+// answer has the learner at an address answer with this progress from now on.
+func (l *learners) answer(ip string, reply heartbeat.Reply) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.replies[ip+":7444"] = func() heartbeat.Reply { return reply }
+}
+
+// silence has nobody answer at an address, and waits until that has been noticed.
+func (l *learners) silence(ip string) {
+	GinkgoHelper()
+	l.mu.Lock()
+	delete(l.replies, ip+":7444")
+	l.mu.Unlock()
+	before := len(l.told(ip))
+	Eventually(func() int { return len(l.told(ip)) }).Should(BeNumerically(">=", before+2))
+}
+
+// told are the requests to an address.
+func (l *learners) told(ip string) []heartbeat.Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []heartbeat.Request
+	for _, a := range l.requests {
+		if a.address == ip+":7444" {
+			all = append(all, a.request)
+		}
+	}
+	return all
+}
+
+// writes counts what the manager writes to the API server.
+type writes struct {
+	mu  sync.Mutex
+	log []string
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (w *writes) counting(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodGet {
+			w.mu.Lock()
+			w.log = append(w.log, fmt.Sprintf("%s %s", r.Method, r.URL.Path))
+			w.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+func (w *writes) since(n int) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.log[min(n, len(w.log)):]...)
+}
+
+func (w *writes) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.log)
+}

@@ -1,0 +1,208 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+// heartbeatAt is the reply of the first attempt's learner after a step.
+func heartbeatAt(step int64) heartbeat.Reply {
+	return heartbeat.Reply{Attempt: 1, Progress: progress(step)}
+}
+
+// mostWrites is how often a status may be written in a minute as minute measures it: every 5 s, and what the
+// beginning and the time that the steps themselves take add.
+const mostWrites = 60/5 + 4
+
+// minute has a minute pass in steps of a second, looks at the run at each, and gives what was written.
+func (w *world) minute(run *v1alpha1.TrainingRun, each func(second int)) []string {
+	GinkgoHelper()
+	// What led to the state may still be written.
+	time.Sleep(300 * time.Millisecond)
+	w.clock.advance(10 * time.Second)
+	w.nudge(run, -1)
+	time.Sleep(300 * time.Millisecond)
+	before := w.writes.count()
+	for second := range 60 {
+		if each != nil {
+			each(second)
+		}
+		w.clock.advance(time.Second)
+		w.nudge(run, second)
+		time.Sleep(20 * time.Millisecond)
+	}
+	time.Sleep(200 * time.Millisecond)
+	return w.writes.since(before)
+}
+
+// nudge has the run reconciled, by a change that the manager has nothing to do about.
+func (w *world) nudge(run *v1alpha1.TrainingRun, second int) {
+	GinkgoHelper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"nudge":"`+time.Now().String()[:27]+`"}}}`))
+	Expect(kube.Patch(context.Background(), run.DeepCopy(), patch)).To(Succeed(), "second %d", second)
+}
+
+// statusWrites are the writes to statuses; all others are told apart, since a waiting run makes none.
+func statusWrites(writes []string) (statuses, others []string) {
+	for _, write := range writes {
+		if strings.HasSuffix(write, "/status") {
+			statuses = append(statuses, write)
+			continue
+		}
+		// An event may follow on what happened before.
+		if !strings.Contains(write, "/events") {
+			others = append(others, write)
+		}
+	}
+	return statuses, others
+}
+
+var _ = Describe("API writes in a minute", func() {
+	none := func(w *world, run *v1alpha1.TrainingRun) {
+		GinkgoHelper()
+		statuses, others := statusWrites(w.minute(run, nil))
+		Expect(statuses).To(BeEmpty())
+		Expect(others).To(BeEmpty())
+	}
+
+	It("are none while an environment is missing", func() {
+		w := newWorld()
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotFound"))
+		})
+		none(w, run)
+	})
+
+	It("are few while an environment fails its probe", func() {
+		w := newWorld()
+		w.kubelet.set(func(k *kubelet) { k.probe.OK, k.probe.Reason, k.probe.Message = false, "EnvironmentFault", "down" })
+		w.environment()
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("down"))
+		})
+		statuses, others := statusWrites(w.minute(run, nil))
+		Expect(len(statuses)).To(BeNumerically("<=", 2))
+		Expect(len(others)).To(BeNumerically("<=", 4), "at most one probe more")
+	})
+
+	It("are none while the Secret is missing", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create()
+		pod := w.learner(run.Name, 1)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "learner", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: `secret "tinker" not found`},
+		}}}
+		Expect(kube.Status().Update(context.Background(), pod)).To(Succeed())
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SecretNotFound"))
+		})
+		none(w, run)
+	})
+
+	It("are none while the source of initFrom is missing", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) {
+			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"}, Optimizer: v1alpha1.OptimizerReset}
+		})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotFound"))
+		})
+		none(w, run)
+	})
+
+	It("are none while the endpoint cannot be reached", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: progress(3), Upstream: "unreachable"})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EndpointUnreachable"))
+		})
+		none(w, run)
+	})
+
+	It("are none while the learner does not answer", func() {
+		w := newWorld()
+		run, first := w.started()
+		w.learners.silence(first.ip)
+		w.clock.advance(time.Minute)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("Unknown Unreachable"))
+		})
+		none(w, run)
+	})
+
+	It("are none while suspended", func() {
+		w := newWorld()
+		w.environment()
+		run := w.create(suspend)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		none(w, run)
+	})
+
+	It("are none after the end, refused key or not", func() {
+		w := newWorld()
+		run, _ := w.started()
+		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: "KeyRefused", Message: "m", Attempt: 1})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True KeyRefused")) })
+		none(w, run)
+	})
+
+	It("are bounded while the endpoint answers 429 now and then", func() {
+		w := newWorld()
+		run, first := w.started()
+		statuses, others := statusWrites(w.minute(run, func(second int) {
+			upstream := ""
+			if second%2 == 0 {
+				upstream = "throttled"
+			}
+			w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: progress(1), Upstream: upstream})
+		}))
+		Expect(len(statuses)).To(BeNumerically("<=", mostWrites))
+		Expect(others).To(BeEmpty())
+	})
+
+	It("are bounded while a run makes a step each second", func() {
+		w := newWorld()
+		run, first := w.started()
+		statuses, others := statusWrites(w.minute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(second))) }))
+		Expect(len(statuses)).To(And(BeNumerically("<=", mostWrites), BeNumerically(">=", 6)), "and it looks alive")
+		Expect(others).To(BeEmpty())
+	})
+
+	It("are bounded while attempts crash at once", func() {
+		w := newWorld()
+		w.environment()
+		// Nothing but the back-off slows these down: none of them counts.
+		run := w.create()
+		w.learner(run.Name, 1)
+		crashed := map[string]bool{}
+		statuses, others := statusWrites(w.minute(run, func(int) {
+			for _, job := range w.jobs(v1alpha1.RoleLearner) {
+				attempt := job.Labels[v1alpha1.LabelAttempt]
+				if !crashed[attempt] {
+					crashed[attempt] = true
+					Expect(client.IgnoreNotFound(kube.Delete(context.Background(), &job, client.PropagationPolicy("Background")))).To(Succeed())
+				}
+			}
+		}))
+		Expect(len(statuses)).To(BeNumerically("<=", mostWrites))
+		Expect(len(others)).To(BeNumerically("<=", 40), "%v", others)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False BackingOff")) })
+	})
+})
