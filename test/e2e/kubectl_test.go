@@ -1,0 +1,21 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// kubectl runs as a user would, in the namespace of the tests.
+func kubectl(arguments ...string) (string, error) {
+	c := exec.Command("kubectl", append([]string{"--namespace", namespace}, arguments...)...)
+	c.Dir = root
+	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Join(root, ".cluster", "bin")+":"+os.Getenv("PATH"))
+	output, err := c.CombinedOutput()
+	return string(output), err
+}

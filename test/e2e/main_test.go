@@ -1,0 +1,118 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+// Package e2e runs whole training runs on a real cluster of two nodes, with the chart, the image and
+// the simulator that users get, and kills what can be killed. It starts the local cluster unless one
+// runs already, and stops what it started.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	systemNamespace = "tinker-operator-system"
+	image           = "tinker-operator:e2e"
+)
+
+// world is what all tests share.
+var world *cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(runAll(m))
+}
+
+func runAll(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Minute)
+	defer cancel()
+	started, err := startCluster(ctx)
+	if started {
+		defer stopCluster()
+	}
+	if err != nil {
+		log.Printf("starting the cluster: %v", err)
+		return 1
+	}
+	if world, err = connect(ctx); err != nil {
+		log.Printf("connecting: %v", err)
+		return 1
+	}
+	if err := install(ctx); err != nil {
+		log.Printf("installing: %v", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// startCluster says whether it was this call that started it.
+func startCluster(ctx context.Context) (bool, error) {
+	if hack(ctx, "cluster/cluster", "status") == nil {
+		log.Print("a cluster runs already: it is used, and left running")
+		return false, nil
+	}
+	return true, hack(ctx, "cluster/cluster", "up", "--nodes", "2")
+}
+
+func stopCluster() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := hack(ctx, "cluster/cluster", "down"); err != nil {
+		log.Printf("stopping the cluster: %v", err)
+	}
+}
+
+// install builds and loads the image and installs the chart, with a simulator that keeps its
+// checkpoints over restarts.
+func install(ctx context.Context) error {
+	archive := filepath.Join(root, "dist", "e2e.tar")
+	if err := hack(ctx, "image.sh", image, archive); err != nil {
+		return err
+	}
+	if err := hack(ctx, "cluster/cluster", "load", archive); err != nil {
+		return err
+	}
+	repository, tag, _ := strings.Cut(image, ":")
+	return command(ctx, "go", "tool", "-modfile=hack/tools/go.mod", "helm", "upgrade", "--install",
+		"tinker-operator", "charts/tinker-operator", "--namespace", systemNamespace, "--create-namespace",
+		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
+		"--set", "tinkersim.enabled=true", "--set", "tinkersim.persistence.enabled=true",
+		"--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
+}
+
+// root of the repository.
+var root = func() string {
+	path, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	return path
+}()
+
+func hack(ctx context.Context, script string, arguments ...string) error {
+	return command(ctx, filepath.Join(root, "hack", script), arguments...)
+}
+
+// command runs in the root of the repository; what it printed is part of its error.
+func command(ctx context.Context, name string, arguments ...string) error {
+	c := exec.CommandContext(ctx, name, arguments...)
+	c.Dir = root
+	c.Env = append(os.Environ(), "FAST_NODE_LOSS=1", "NODES=2")
+	if kubeconfig != "" {
+		c.Env = append(c.Env, "KUBECONFIG="+kubeconfig)
+	}
+	output, err := c.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(arguments, " "), err, output)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// TestSample applies the file that the README names, as a user would, and sees the model learn.
+func TestSample(t *testing.T) {
+	prepare(t)
+	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil {
+		t.Fatalf("applying the sample: %v\n%s", err, output)
+	}
+	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil || strings.Contains(output, "configured") {
+		t.Errorf("a second apply changes something: %v\n%s", err, output)
+	}
+	var run v1alpha1.TrainingRun
+	world.get(t, namespace, "arithmetic", &run)
+	t.Cleanup(func() {
+		if t.Failed() {
+			describe(t, &run)
+		}
+	})
+	var before *float64
+	eventually(t, 8*time.Minute, "the sample has succeeded", func() bool {
+		world.get(t, namespace, "arithmetic", &run)
+		if before == nil && run.Status.Metrics != nil {
+			before = run.Status.Metrics.PassAt1
+		}
+		return run.Status.State == "Succeeded" || run.Status.State == "Failed"
+	})
+	if run.Status.State != "Succeeded" || before == nil || run.Status.Metrics.PassAt1 == nil {
+		t.Fatalf("the sample ended as %s with metrics %+v", run.Status.State, run.Status.Metrics)
+	}
+	if rise := *run.Status.Metrics.PassAt1 - *before; rise < 0.30 {
+		t.Errorf("held-out pass@1 rose from %.3f to %.3f, want a rise of 0.30 at least", *before, *run.Status.Metrics.PassAt1)
+	}
+	wantColumns(t)
+}
+
+// wantColumns reads what a user sees at a glance.
+func wantColumns(t *testing.T) {
+	t.Helper()
+	cases := map[string]struct {
+		arguments []string
+		header    string
+		row       string
+	}{
+		"a run's line tells where it is": {
+			[]string{"get", "trainingruns", "arithmetic"},
+			`^NAME\s+STATE\s+STEP\s+REWARD\s+PASS@1\s+CHECKPOINT\s+RESTARTS\s+AGE$`,
+			`^arithmetic\s+Succeeded\s+60/60\s+0\.\d+\s+0\.\d+\s+60\s+0\s+\d+`,
+		},
+		"the wide line has model, workers and lineage": {
+			[]string{"get", "trun", "arithmetic", "-o", "wide"},
+			`\s+AGE\s+MODEL\s+WORKERS\s+LINEAGE$`,
+			`tinkersim/byte-136k`,
+		},
+		"an environment's line says that it is ready": {
+			[]string{"get", "renv", "arithmetic"},
+			`^NAME\s+READY\s+TASKS\s+AGE$`,
+			`^arithmetic\s+True\s+10000\s+`,
+		},
+	}
+	for name, tc := range cases {
+		output, err := kubectl(tc.arguments...)
+		header, row, _ := strings.Cut(strings.TrimSpace(output), "\n")
+		if err != nil || !regexp.MustCompile(tc.header).MatchString(strings.TrimSpace(header)) || !regexp.MustCompile(tc.row).MatchString(row) {
+			t.Errorf("%s: kubectl %s: %v\n%s", name, strings.Join(tc.arguments, " "), err, output)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// undisturbed is the digest that every other run of the same spec must end with.
+var undisturbed = sync.OnceValue(func() *result { return &result{} })
+
+// baseline runs undisturbed, once.
+func baseline(t *testing.T) string {
+	t.Helper()
+	r := undisturbed()
+	if r.digest == "" {
+		run := start(t, "undisturbed", nil)
+		*r = finish(t, run)
+		wantEachStepOnce(t, run)
+		if r.status.Restarts != nil && *r.status.Restarts != 0 {
+			t.Errorf("the undisturbed run was restarted %d times", *r.status.Restarts)
+		}
+	}
+	return r.digest
+}
+
+// wantSameEnd waits for the run and compares its weights and rows with the undisturbed run's.
+func wantSameEnd(t *testing.T, run *v1alpha1.TrainingRun, want string) result {
+	t.Helper()
+	got := finish(t, run)
+	if got.digest != want {
+		t.Errorf("run %s ended with the weights %s, the undisturbed one with %s", run.Name, got.digest, want)
+	}
+	wantEachStepOnce(t, run)
+	return got
+}
+
+func learner(t *testing.T, run *v1alpha1.TrainingRun) corev1.Pod {
+	t.Helper()
+	var found corev1.Pod
+	eventually(t, time.Minute, "run "+run.Name+" has a learner", func() bool {
+		pods := world.pods(t, run, v1alpha1.RoleLearner)
+		if len(pods) == 0 || pods[0].Status.Phase != corev1.PodRunning {
+			return false
+		}
+		found = pods[0]
+		return true
+	})
+	return found
+}
+
+func workers(t *testing.T, run *v1alpha1.TrainingRun) []corev1.Pod {
+	t.Helper()
+	var found []corev1.Pod
+	eventually(t, time.Minute, "run "+run.Name+" has workers", func() bool {
+		found = world.pods(t, run, v1alpha1.RoleRollout)
+		return len(found) > 0 && found[0].Status.Phase == corev1.PodRunning
+	})
+	return found
+}
+
+func TestKilled(t *testing.T) {
+	want := baseline(t)
+	cases := map[string]struct {
+		name    string
+		disturb func(*testing.T, *v1alpha1.TrainingRun)
+	}{
+		"the learner's process is killed": {"kill-learner", func(t *testing.T, run *v1alpha1.TrainingRun) {
+			reached(t, run, 4)
+			world.signal(t, learner(t, run), "KILL")
+		}},
+		"the learner's pod is deleted": {"delete-learner", func(t *testing.T, run *v1alpha1.TrainingRun) {
+			reached(t, run, 5)
+			world.deletePods(t, []corev1.Pod{learner(t, run)})
+		}},
+		"a worker that holds leases is killed": {"kill-worker", func(t *testing.T, run *v1alpha1.TrainingRun) {
+			reached(t, run, 3)
+			world.signal(t, workers(t, run)[0], "KILL")
+		}},
+		"all workers are deleted at once": {"delete-workers", func(t *testing.T, run *v1alpha1.TrainingRun) {
+			reached(t, run, 6)
+			world.deletePods(t, workers(t, run))
+		}},
+		"tinkersim restarts": {"restart-sim", func(t *testing.T, run *v1alpha1.TrainingRun) {
+			reached(t, run, 4)
+			world.restart(t, "tinkersim")
+		}},
+		"the manager restarts": {"restart-manager", func(t *testing.T, run *v1alpha1.TrainingRun) {
+			reached(t, run, 4)
+			world.restart(t, "manager")
+		}},
+		"one after the other dies within one run": {"kill-all", func(t *testing.T, run *v1alpha1.TrainingRun) {
+			reached(t, run, 2)
+			world.signal(t, learner(t, run), "KILL")
+			reached(t, run, 5)
+			world.deletePods(t, workers(t, run))
+			reached(t, run, 7)
+			world.restart(t, "tinkersim")
+			world.restart(t, "manager")
+			reached(t, run, 10)
+			world.deletePods(t, []corev1.Pod{learner(t, run)})
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := start(t, tc.name, nil)
+			tc.disturb(t, run)
+			wantSameEnd(t, run, want)
+		})
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	want := baseline(t)
+	for name, count := range map[string]int32{"one": 1, "four": 4} {
+		t.Run(name+" workers give the same weights", func(t *testing.T) {
+			run := start(t, "workers-"+name, func(spec *v1alpha1.TrainingRunSpec) { spec.Rollouts.Workers = &count })
+			wantSameEnd(t, run, want)
+		})
+	}
+}
+
+func TestSuspend(t *testing.T) {
+	want := baseline(t)
+	run := start(t, "suspended", nil)
+	reached(t, run, 5)
+	setSuspend(t, run, true)
+	eventually(t, 2*time.Minute, "the run is suspended and its pods are gone", func() bool {
+		var current v1alpha1.TrainingRun
+		world.get(t, run.Namespace, run.Name, &current)
+		return current.Status.State == "Suspended" &&
+			len(world.pods(t, run, v1alpha1.RoleLearner)) == 0 && len(world.pods(t, run, v1alpha1.RoleRollout)) == 0
+	})
+	setSuspend(t, run, false)
+	got := wantSameEnd(t, run, want)
+	if got.status.LatestCheckpoint.Attempt == nil || *got.status.LatestCheckpoint.Attempt < 2 {
+		t.Errorf("the run was to go on in a second attempt; its last checkpoint is %+v", got.status.LatestCheckpoint)
+	}
+}
+
+func setSuspend(t *testing.T, run *v1alpha1.TrainingRun, suspend bool) {
+	t.Helper()
+	var current v1alpha1.TrainingRun
+	world.get(t, run.Namespace, run.Name, &current)
+	patch := client.MergeFrom(current.DeepCopy())
+	current.Spec.Suspend = &suspend
+	if err := world.Patch(t.Context(), &current, patch); err != nil {
+		t.Fatal(err)
+	}
+}
