@@ -83,7 +83,7 @@ test: ## Everything that CI runs: verify, lint, unit, integration, end to end.
 	@mkdir -p $(CACHE) && rm -f $(COUNTS)
 	@$(MAKE) verify lint
 	@status=0; \
-	for suite in test-unit test-integration test-e2e; do $(MAKE) $$suite SUM=1 || status=1; done; \
+	for suite in test-unit test-survival test-integration test-e2e; do $(MAKE) $$suite SUM=1 || status=1; done; \
 	$(TOOLS_RUN) ./testsum -total $(COUNTS) || status=1; exit $$status
 
 # suite runs `go test` with the arguments $(1) and counts; alone it prints its own closing line.
@@ -95,17 +95,21 @@ define suite
 endef
 
 .PHONY: test-unit
-test-unit: ## Unit tests and in-process survival tests, with the race detector.
-	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/survival/...)
+test-unit: ## Unit tests, with the race detector.
+	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/...)
+
+.PHONY: test-survival
+test-survival: ## Whole runs in one process and in several, struck at every fault point.
+	$(call suite,-shuffle=on -timeout 20m ./test/survival/...,CGO_ENABLED=0)
 
 .PHONY: test-integration
 test-integration: ## Controllers against a real API server and controller manager.
 	@$(CLUSTER_SCRIPT) binaries >/dev/null
-	$(call suite,-tags integration -count=1 -timeout 20m ./test/integration/...)
+	$(call suite,-tags integration -count=1 -timeout 20m ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
 
 .PHONY: test-e2e
 test-e2e: ## Whole runs, and kills, on the local cluster.
-	$(call suite,-tags e2e -count=1 -timeout 40m ./test/e2e/...)
+	$(call suite,-tags e2e -count=1 -timeout 40m ./test/e2e/...,CGO_ENABLED=0)
 
 ##@ Cluster
 

@@ -57,13 +57,15 @@ func run(o options, logger *slog.Logger) heartbeat.Verdict {
 		logger.Error("learner cannot start", "err", err)
 		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
 	}
-	if config.Exchange, err = net.Listen("tcp", o.exchange); err == nil {
-		config.Heartbeat, err = net.Listen("tcp", o.heartbeat)
+	ctx := context.Background()
+	var listen net.ListenConfig
+	if config.Exchange, err = listen.Listen(ctx, "tcp", o.exchange); err == nil {
+		config.Heartbeat, err = listen.Listen(ctx, "tcp", o.heartbeat)
 	}
 	if err != nil {
 		return heartbeat.Verdict{Cause: heartbeat.Crashed, Message: fmt.Sprintf("listening: %v", err), Attempt: config.File.Attempt}
 	}
-	return learner.Run(context.Background(), config)
+	return learner.Run(ctx, config)
 }
 
 // configure reads files and the environment.

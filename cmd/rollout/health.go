@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,12 +13,12 @@ import (
 )
 
 // serveHealth answers /healthz, and /readyz with 200 once ready says so. An empty address serves nothing.
-func serveHealth(address string, ready func() bool) (io.Closer, error) {
+func serveHealth(ctx context.Context, address string, ready func() bool) (io.Closer, error) {
 	server := &http.Server{Handler: healthHandler(ready), ReadHeaderTimeout: 5 * time.Second}
 	if address == "" {
 		return server, nil
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serving health: %w", err)
 	}

@@ -160,9 +160,8 @@ func TestWorkerConfiguration(t *testing.T) {
 
 // greeter is a learner that has nothing to be played.
 type greeter struct {
-	play     runspec.Play
-	greeted  chan string
-	released chan []rl.Key
+	play    runspec.Play
+	greeted chan string
 }
 
 func (g *greeter) Hello(_ context.Context, worker string, _ exchange.HelloRequest) (exchange.HelloReply, error) {

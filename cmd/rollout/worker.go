@@ -67,7 +67,7 @@ func runWorker(ctx context.Context, env environ) error {
 	if err != nil {
 		return err
 	}
-	health, err := serveHealth(o.healthListen, parts.worker.Ready)
+	health, err := serveHealth(ctx, o.healthListen, parts.worker.Ready)
 	if err != nil {
 		return err
 	}

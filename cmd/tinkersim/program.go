@@ -32,7 +32,7 @@ func (p *program) Run(ctx context.Context) error {
 		return err
 	}
 	defer sim.Close()
-	listener, err := net.Listen("tcp", p.listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}

@@ -138,10 +138,14 @@ func NewServer(config ServerConfig) (*Server, error) {
 // Serve answers on the listener until ctx ends, and closes it. It gives nil when ctx ended. It is called
 // once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	served := make(chan error, 1)
-	go func() { served <- s.grpc.Serve(listener) }()
+	var err error
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		err = s.grpc.Serve(listener)
+	}()
 	select {
-	case err := <-served:
+	case <-served:
 		s.stop()
 		return fmt.Errorf("serving the exchange: %w", err)
 	case <-ctx.Done():

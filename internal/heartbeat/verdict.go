@@ -14,8 +14,8 @@ import (
 // MaxVerdictBytes is what the kubelet keeps of a termination message.
 const MaxVerdictBytes = 4096
 
-// EncodeVerdict gives at most MaxVerdictBytes of JSON. Where all does not fit, the message is cut, then
-// older checkpoints, environments and metrics are left out: the newest checkpoint always stays.
+// EncodeVerdict gives at most MaxVerdictBytes of JSON. Where all does not fit, the metrics that no status
+// shows go first, then older checkpoints, environments and the rest: the newest checkpoint always stays.
 func EncodeVerdict(v Verdict) ([]byte, error) {
 	v.Reason, v.Message = cut(v.Reason, 64), cut(v.Message, 1024)
 	v.Progress = v.Progress.Finite()
@@ -36,7 +36,10 @@ func EncodeVerdict(v Verdict) ([]byte, error) {
 // shrink drops what matters least and says whether there was anything to drop.
 func (v *Verdict) shrink() bool {
 	p := &v.Progress
+	kept, others := shownOnly(p.Metrics)
 	switch {
+	case others:
+		p.Metrics = kept
 	case len(p.Checkpoints) > 1:
 		p.Checkpoints = p.Checkpoints[:len(p.Checkpoints)-1]
 	case len(p.Environments) > 0:

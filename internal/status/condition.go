@@ -25,7 +25,7 @@ type Condition struct {
 	Message string
 }
 
-// True, False and Unknown make conditions.
+// True makes a condition that holds.
 func True(kind, reason, message string) Condition {
 	return Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 }

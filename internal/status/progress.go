@@ -60,21 +60,18 @@ func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64)
 	m := next.Metrics
 	for _, entry := range []struct {
 		field **float64
-		names []string
+		name  string
 	}{
-		{&m.Reward, []string{"env/all/reward/total"}},
-		{&m.PassAt1, []string{"test/pass@1"}},
-		{&m.Loss, []string{"loss:sum", "optim/loss"}},
-		{&m.KLSampleTrain, []string{"optim/kl_sample_train_v1"}},
-		{&m.Entropy, []string{"optim/entropy"}},
-		{&m.StepSeconds, []string{"time/total"}},
-		{&m.SampledTokensPerSecond, []string{"sampled_tokens_per_second"}},
+		{&m.Reward, heartbeat.MetricReward},
+		{&m.PassAt1, heartbeat.MetricPassAt1},
+		{&m.Loss, heartbeat.MetricLoss},
+		{&m.KLSampleTrain, heartbeat.MetricKLSampleTrain},
+		{&m.Entropy, heartbeat.MetricEntropy},
+		{&m.StepSeconds, heartbeat.MetricStepSeconds},
+		{&m.SampledTokensPerSecond, heartbeat.MetricSampledTokensPerSecond},
 	} {
-		for _, name := range entry.names {
-			if value, ok := metrics[name]; ok {
-				*entry.field = ptr.To(Round(value))
-				break
-			}
+		if value, ok := metrics[entry.name]; ok {
+			*entry.field = ptr.To(Round(value))
 		}
 	}
 }

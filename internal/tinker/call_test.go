@@ -5,6 +5,7 @@ package tinker
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -220,7 +221,7 @@ func TestContextEnds(t *testing.T) {
 				defer cancel()
 				_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
 				got := asError("", err)
-				if got.Category != CategoryCanceled || got.Unwrap() != context.DeadlineExceeded || got.MayHaveRun != tc.mayHaveRun {
+				if got.Category != CategoryCanceled || !errors.Is(got, context.DeadlineExceeded) || got.MayHaveRun != tc.mayHaveRun {
 					t.Errorf("error %+v", got)
 				}
 				if n := len(w.requests("weights_info")); n != tc.requests {

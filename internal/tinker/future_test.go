@@ -263,7 +263,7 @@ func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				cancel()
 				_, err = future.Wait(ctx)
-				if e := asError("", err); e.Category != CategoryCanceled || e.Err != context.Canceled || !e.MayHaveRun || e.RequestID != "r" {
+				if e := asError("", err); e.Category != CategoryCanceled || !errors.Is(e, context.Canceled) || !e.MayHaveRun || e.RequestID != "r" {
 					t.Errorf("Wait = %+v", e)
 				}
 			})

@@ -9,7 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -163,7 +163,7 @@ var _ = Describe("The end of the object", func() {
 		w.stop()
 		w.startManager(nil) // A manager that starts looks at every run.
 		Eventually(func() bool {
-			return errors.IsNotFound(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run))
+			return apierrors.IsNotFound(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run))
 		}).Should(BeTrue())
 	})
 })

@@ -175,6 +175,21 @@ func (l *learners) silence(ip string) {
 	Eventually(func() int { return len(l.told(ip)) }).Should(BeNumerically(">=", before+2))
 }
 
+// awaitReply waits for a heartbeat that begins from now on to be answered, if anybody answers at all.
+func (l *learners) awaitReply() {
+	GinkgoHelper()
+	answered := func() (int64, int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.sequence, len(l.replies)
+	}
+	before, answering := answered()
+	if answering == 0 {
+		return
+	}
+	Eventually(func() int64 { now, _ := answered(); return now }, "10s", "2ms").Should(BeNumerically(">=", before+2))
+}
+
 // told are the requests to an address.
 func (l *learners) told(ip string) []heartbeat.Request {
 	l.mu.Lock()

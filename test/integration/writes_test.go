@@ -41,6 +41,8 @@ func (w *world) minute(run *v1alpha1.TrainingRun, each func(second int)) []strin
 		}
 		w.clock.advance(time.Second)
 		w.nudge(run, second)
+		// Learners are asked more often than once in a second, whatever else the machine does.
+		w.learners.awaitReply()
 		time.Sleep(20 * time.Millisecond)
 	}
 	time.Sleep(200 * time.Millisecond)

@@ -12,7 +12,7 @@ import (
 // TestMain lets more tests run at the same time than there are processors: they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil {
+	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
 	}
 	code := m.Run()

@@ -163,7 +163,7 @@ func (v *town) startSim() *process {
 // until polls for a condition.
 func (v *town) until(what string, holds func() bool) {
 	v.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			v.t.Fatalf("waited in vain until %s", what)
 		}
@@ -211,7 +211,7 @@ func (v *town) ends(p *process, attempt int32, want heartbeat.Cause) heartbeat.V
 	v.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(3 * time.Minute):
 		v.t.Fatalf("learner %d did not end; it should with %s", attempt, want)
 	}
 	data, err := os.ReadFile(v.log(attempt))

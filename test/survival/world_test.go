@@ -253,7 +253,7 @@ func (w *world) end(a *attempt, want heartbeat.Cause) heartbeat.Verdict {
 	w.t.Helper()
 	select {
 	case <-a.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(3 * time.Minute):
 		w.t.Fatalf("the learner did not end; it should with %s", want)
 	}
 	if a.verdict.Cause != want {

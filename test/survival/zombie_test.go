@@ -88,7 +88,7 @@ func (w *world) freeze(number int32, f *freezer) *attempt {
 	case <-f.frozen:
 	case <-a.done:
 		w.t.Fatalf("the learner ended with %s before %s: %s", a.verdict.Cause, f.point, a.verdict.Message)
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		w.t.Fatalf("the learner did not come to %s", f.point)
 	}
 	return a

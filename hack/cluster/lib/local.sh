@@ -172,7 +172,7 @@ all_ready() {
 	server_must_live kube-controller-manager
 	server_must_live node1-kubelet
 	[[ $(kubectl get nodes --no-headers 2>/dev/null | awk '$2 == "Ready"' | wc -l) -ge $nodes ]] &&
-		[[ $(kubectl --namespace kube-system get deployment coredns -o 'jsonpath={.status.readyReplicas}') == 1 ]] &&
+		[[ $(kubectl --namespace kube-system get daemonset coredns -o 'jsonpath={.status.numberReady}') -ge $nodes ]] &&
 		kubectl --namespace default get serviceaccount default &>/dev/null
 }
 

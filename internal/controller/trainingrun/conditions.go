@@ -291,6 +291,7 @@ func readyCondition(v view) status.Condition {
 	}
 }
 
+// stateOf sums the conditions up for people.
 func stateOf(v view) string {
 	attempt := v.attempt()
 	switch {
@@ -304,17 +305,29 @@ func stateOf(v view) string {
 		return v1alpha1.StateDraining
 	case attempt == nil || v.plan.blocked != nil:
 		return v1alpha1.StatePending
+	case attempt.CompletionTime != nil || v.plan.start > 0:
+		return startingState(v)
+	default:
+		return learnerState(v)
 	}
+}
+
+// learnerState is what the learner of an attempt that is under way is about.
+func learnerState(v view) string {
 	reply := v.reply()
-	switch {
-	case reply == nil && v.seen.beat.Reply != nil && attempt.CompletionTime == nil && v.plan.start == 0:
+	if reply == nil && v.seen.beat.Reply != nil {
 		// It does not answer at the moment; the last that it said stands.
 		return cmp.Or(v.run.Status.State, v1alpha1.StatePreparing)
-	case reply == nil || reply.Progress.Phase == heartbeat.Opening || attempt.CompletionTime != nil:
+	}
+	if reply == nil {
 		return startingState(v)
-	case reply.Progress.Phase == heartbeat.Evaluating:
+	}
+	switch reply.Progress.Phase {
+	case heartbeat.Opening:
+		return startingState(v)
+	case heartbeat.Evaluating:
 		return v1alpha1.StateEvaluating
-	case reply.Progress.Phase == heartbeat.Draining:
+	case heartbeat.Draining:
 		return v1alpha1.StateDraining
 	default:
 		return v1alpha1.StateTraining

@@ -228,8 +228,8 @@ func TestStatusOfRandomWorlds(t *testing.T) {
 	reasons := closedReasons(t)
 	for seed := range uint64(4000) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		run, seen := randomRun(t, random), observed{}
-		seen = randomWorld(random, run)
+		run := randomRun(t, random)
+		seen := randomWorld(random, run)
 		p := planned(run, seen)
 		first := computeStatus(run, seen, p, now)
 		if err := check(first, reasons, run.Generation); err != nil {

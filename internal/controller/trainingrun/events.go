@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
@@ -38,13 +39,28 @@ func warning(reason, action, note string) happening {
 	return happening{corev1.EventTypeWarning, reason, action, note}
 }
 
-// happenings are what is new in a status.
-func happenings(before, after *v1alpha1.TrainingRunStatus) []happening {
+// happenings are what is new in the status of a run. every is checkpoints.everySteps.
+func happenings(every int64, before, after *v1alpha1.TrainingRunStatus) []happening {
 	all := attemptEvents(before, after)
-	if c := after.LatestCheckpoint; c != nil && (before.LatestCheckpoint == nil || before.LatestCheckpoint.State != c.State) {
+	if c := lastingCheckpoint(every, before, after); c != nil {
 		all = append(all, normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
 	}
 	return append(all, conditionEvents(before, after)...)
+}
+
+// lastingCheckpoint is a new one that is kept; nil without. Rolling states are no event each: there may be one
+// every second. Where the status has moved past the lasting one, the newest stands for it.
+func lastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
+	if every < 1 || after.LatestCheckpoint == nil || latestStep(after)/every <= latestStep(before)/every {
+		return nil
+	}
+	step := latestStep(after) / every * every
+	for i := range after.Checkpoints {
+		if after.Checkpoints[i].Step == step {
+			return &after.Checkpoints[i]
+		}
+	}
+	return after.LatestCheckpoint
 }
 
 func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []happening {
@@ -68,7 +84,10 @@ func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []happening {
 }
 
 func attemptEnded(a v1alpha1.Attempt) happening {
-	note := fmt.Sprintf("Attempt %d ended (%s): %s", a.Number, a.Cause, a.Message)
+	note := fmt.Sprintf("Attempt %d ended: %s.", a.Number, a.Cause)
+	if a.Message != "" {
+		note += " " + a.Message
+	}
 	if a.Cause == string(heartbeat.Completed) || a.Cause == string(heartbeat.Drained) {
 		return normal(eventAttemptEnded, "End", note)
 	}
@@ -77,45 +96,51 @@ func attemptEnded(a v1alpha1.Attempt) happening {
 
 // conditionEvents are the transitions that people want to be told of.
 func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []happening {
+	failed := meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionFailed)
 	var all []happening
-	for _, kind := range []string{
-		v1alpha1.ConditionSuspended, v1alpha1.ConditionStalled, v1alpha1.ConditionProgressing,
-		v1alpha1.ConditionComplete, v1alpha1.ConditionFailed,
+	for _, told := range []struct {
+		kind string
+		tell func(was, is *metav1.Condition) (happening, bool)
+	}{
+		{v1alpha1.ConditionSuspended, suspendEvent},
+		{v1alpha1.ConditionStalled, func(_, is *metav1.Condition) (happening, bool) {
+			// Of a failure, the failure itself is told.
+			return warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionTrue && !failed
+		}},
+		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (happening, bool) {
+			return warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && isUpstream(is.Reason)
+		}},
+		{v1alpha1.ConditionComplete, func(_, is *metav1.Condition) (happening, bool) {
+			return normal(is.Reason, "Complete", is.Message+lastPath(after)), is.Status == metav1.ConditionTrue
+		}},
+		{v1alpha1.ConditionFailed, func(_, is *metav1.Condition) (happening, bool) {
+			return warning(is.Reason, "Fail", is.Message), is.Status == metav1.ConditionTrue
+		}},
 	} {
-		was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
-		if kind == v1alpha1.ConditionStalled && meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionFailed) {
-			continue // The failure itself is told of.
-		}
+		was, is := meta.FindStatusCondition(before.Conditions, told.kind), meta.FindStatusCondition(after.Conditions, told.kind)
 		if is == nil || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
 			continue
 		}
-		if h := transition(kind, was != nil && was.Reason == v1alpha1.ReasonSuspended, is.Status == "True", is.Reason); h != nil {
-			h.note = is.Message
-			all = append(all, *h)
+		if h, ok := told.tell(was, is); ok {
+			all = append(all, h)
 		}
 	}
 	return all
 }
 
-func transition(kind string, wasSuspended, holds bool, reason string) *happening {
-	var h happening
-	switch {
-	case kind == v1alpha1.ConditionSuspended && reason == v1alpha1.ReasonNotSuspended && wasSuspended:
-		h = normal(eventResumed, "Resume", "")
-	case kind == v1alpha1.ConditionSuspended && (holds || reason == v1alpha1.ReasonDraining):
-		h = normal(reason, "Suspend", "")
-	case kind == v1alpha1.ConditionComplete && holds:
-		h = normal(reason, "Complete", "")
-	case kind == v1alpha1.ConditionFailed && holds:
-		h = warning(reason, "Fail", "")
-	case kind == v1alpha1.ConditionStalled && holds:
-		h = warning(reason, "Wait", "")
-	case kind == v1alpha1.ConditionProgressing && !holds && isUpstream(reason):
-		h = warning(reason, "Wait", "")
-	default:
-		return nil
+func suspendEvent(was, is *metav1.Condition) (happening, bool) {
+	if is.Reason == v1alpha1.ReasonNotSuspended {
+		return normal(eventResumed, "Resume", "The run goes on."), was != nil && was.Reason == v1alpha1.ReasonSuspended
 	}
-	return &h
+	return normal(is.Reason, "Suspend", is.Message), is.Status != metav1.ConditionFalse
+}
+
+// lastPath names the newest checkpoint, at the end of a sentence.
+func lastPath(s *v1alpha1.TrainingRunStatus) string {
+	if s.LatestCheckpoint == nil {
+		return ""
+	}
+	return " Its last checkpoint: " + s.LatestCheckpoint.State
 }
 
 func isUpstream(reason string) bool {

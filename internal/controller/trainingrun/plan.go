@@ -185,7 +185,8 @@ func (p plan) goOn(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan
 func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time.Time) time.Duration {
 	newest := run.Status.Attempts[0]
 	if _, running := learnerRunning(l.pod); !running {
-		return max(time.Second, newest.StartTime.Add(startDeadline(run.Spec.FailurePolicy)).Sub(now)+time.Second)
+		begun := ptr.Deref(newest.StartTime, metav1.NewTime(now))
+		return max(time.Second, begun.Add(startDeadline(run.Spec.FailurePolicy)).Sub(now)+time.Second)
 	}
 	if !seen.beat.Fresh(now) {
 		return lookAgain

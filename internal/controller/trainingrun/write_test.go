@@ -81,8 +81,11 @@ func TestMemory(t *testing.T) {
 func TestHappenings(t *testing.T) {
 	started := aRun(attempts(underWay(1))).Status
 	crashed := aRun(attempts(underWay(2), over(1, heartbeat.Crashed, 0, 1, 0))).Status
-	saved := started
-	saved.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 20, State: "tinker://m/weights/s"}
+	at := func(step int64) v1alpha1.TrainingRunStatus {
+		next := started
+		next.LatestCheckpoint = &v1alpha1.Checkpoint{Step: step, State: "tinker://m/weights/s"}
+		return next
+	}
 	with := func(base v1alpha1.TrainingRunStatus, conditions ...status.Condition) v1alpha1.TrainingRunStatus {
 		next := *base.DeepCopy()
 		for _, c := range conditions {
@@ -94,24 +97,29 @@ func TestHappenings(t *testing.T) {
 		before, after v1alpha1.TrainingRunStatus
 		want          []string
 	}{
-		"nothing":               {started, started, nil},
-		"a first attempt":       {v1alpha1.TrainingRunStatus{}, started, []string{"Normal AttemptStarted"}},
-		"a crash and the next":  {started, crashed, []string{"Normal AttemptStarted", "Warning AttemptEnded"}},
-		"a checkpoint":          {started, saved, []string{"Normal CheckpointSaved"}},
-		"a drain":               {started, with(started, status.Unknown("Suspended", "Draining", "m")), []string{"Normal Draining"}},
-		"a suspension":          {with(started, status.Unknown("Suspended", "Draining", "m")), with(started, status.True("Suspended", "Suspended", "m")), []string{"Normal Suspended"}},
-		"a resumption":          {with(started, status.True("Suspended", "Suspended", "m")), with(started, status.False("Suspended", "NotSuspended", "m")), []string{"Normal Resumed"}},
-		"a run's first status":  {v1alpha1.TrainingRunStatus{}, with(v1alpha1.TrainingRunStatus{}, status.False("Suspended", "NotSuspended", "m")), nil},
-		"completion":            {started, with(started, status.True("Complete", "Completed", "m")), []string{"Normal Completed"}},
-		"failure, told of once": {started, with(started, status.True("Failed", "KeyRefused", "m"), status.True("Stalled", "KeyRefused", "m")), []string{"Warning KeyRefused"}},
-		"a need of a person":    {started, with(started, status.True("Stalled", "SecretNotFound", "m")), []string{"Warning SecretNotFound"}},
-		"trouble upstream":      {started, with(started, status.False("Progressing", "Throttled", "m")), []string{"Warning Throttled"}},
-		"waiting for a learner": {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
+		"nothing":                   {started, started, nil},
+		"a first attempt":           {v1alpha1.TrainingRunStatus{}, started, []string{"Normal AttemptStarted"}},
+		"a crash and the next":      {started, crashed, []string{"Normal AttemptStarted", "Warning AttemptEnded"}},
+		"a lasting checkpoint":      {at(19), at(20), []string{"Normal CheckpointSaved"}},
+		"one that was passed":       {at(19), at(23), []string{"Normal CheckpointSaved"}},
+		"a first that lasts":        {started, at(20), []string{"Normal CheckpointSaved"}},
+		"a rolling state":           {at(20), at(21), nil},
+		"an opening state":          {started, at(0), nil},
+		"an older state after loss": {at(41), at(39), nil},
+		"a drain":                   {started, with(started, status.Unknown("Suspended", "Draining", "m")), []string{"Normal Draining"}},
+		"a suspension":              {with(started, status.Unknown("Suspended", "Draining", "m")), with(started, status.True("Suspended", "Suspended", "m")), []string{"Normal Suspended"}},
+		"a resumption":              {with(started, status.True("Suspended", "Suspended", "m")), with(started, status.False("Suspended", "NotSuspended", "m")), []string{"Normal Resumed"}},
+		"a run's first status":      {v1alpha1.TrainingRunStatus{}, with(v1alpha1.TrainingRunStatus{}, status.False("Suspended", "NotSuspended", "m")), nil},
+		"completion":                {started, with(started, status.True("Complete", "Completed", "m")), []string{"Normal Completed"}},
+		"failure, told of once":     {started, with(started, status.True("Failed", "KeyRefused", "m"), status.True("Stalled", "KeyRefused", "m")), []string{"Warning KeyRefused"}},
+		"a need of a person":        {started, with(started, status.True("Stalled", "SecretNotFound", "m")), []string{"Warning SecretNotFound"}},
+		"trouble upstream":          {started, with(started, status.False("Progressing", "Throttled", "m")), []string{"Warning Throttled"}},
+		"waiting for a learner":     {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, h := range happenings(&tc.before, &tc.after) {
+			for _, h := range happenings(20, &tc.before, &tc.after) {
 				got = append(got, h.kind+" "+h.reason)
 				if h.note == "" || h.action == "" {
 					t.Errorf("%s says nothing", h.reason)

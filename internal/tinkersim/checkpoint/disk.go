@@ -115,7 +115,7 @@ func writeFile(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // gone already when all went well
+	defer func() { _ = os.Remove(file.Name()) }() // gone already when all went well
 	if _, err := file.Write(data); err != nil {
 		file.Close()
 		return err

@@ -107,7 +107,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := testBase()
-			if test.want == errBase {
+			if errors.Is(test.want, errBase) {
 				base = &BaseModel{params: base.params}
 			}
 			if _, err := UnmarshalState(base, test.data, true); !errors.Is(err, test.want) {

@@ -1,0 +1,109 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podstate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func podWith(state corev1.ContainerState) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry/image:1"}}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "sidecar"}, {Name: "main", State: state},
+		}},
+	}
+}
+
+func waits(reason, message string) *corev1.Pod {
+	return podWith(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
+}
+
+func TestWaiting(t *testing.T) {
+	cases := map[string]struct {
+		pod  *corev1.Pod
+		want Obstacle
+	}{
+		"no pod yet":  {nil, Obstacle{"Starting", "The pod has not been made yet.", false}},
+		"a fresh pod": {&corev1.Pod{}, Obstacle{"Starting", "The pod is starting.", false}},
+		"being made":  {waits("ContainerCreating", ""), Obstacle{"Starting", "The pod is starting.", false}},
+		"no node": {&corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes",
+		}}}}, Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/1 nodes", true}},
+		"no Secret":  {waits("CreateContainerConfigError", `secret "s" not found`), Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
+		"no key":     {waits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`), Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
+		"no config":  {waits("CreateContainerConfigError", `configmap "c" not found`), Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found`, true}},
+		"no image":   {waits("ErrImagePull", "long and changing"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"still none": {waits("ImagePullBackOff", "another text"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"no run":     {waits("CreateContainerError", "exec"), Obstacle{"ContainerRefused", "The container cannot be made: exec", true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Waiting(tc.pod, "main", Fields{Image: "the image", Secret: func(s string) string { return "field of " + s }})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Waiting (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestContainerStates(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	running := podWith(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}})
+	if since, ok := Running(running, "main"); !ok || !since.Equal(at) {
+		t.Errorf("Running = %v, %v", since, ok)
+	}
+	if _, ok := Running(running, "sidecar"); ok {
+		t.Error("another container runs")
+	}
+	if _, ok := Running(nil, "main"); ok || Termination(nil, "main") != nil {
+		t.Error("no pod runs, or has ended")
+	}
+	ended := podWith(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
+	if got := Termination(ended, "main"); got == nil || got.ExitCode != 3 {
+		t.Errorf("Termination = %v", got)
+	}
+}
+
+func TestDisruptions(t *testing.T) {
+	marked := func(reason string, deleted bool, ready corev1.ConditionStatus) *corev1.Pod {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
+		if reason != "" {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason})
+		}
+		if deleted {
+			pod.DeletionTimestamp = &metav1.Time{}
+		}
+		return pod
+	}
+	cases := map[string]struct {
+		pod    *corev1.Pod
+		want   Disruption
+		silent bool
+	}{
+		"left alone":                       {marked("", false, "True"), NotDisrupted, false},
+		"deleted":                          {marked("", true, "True"), Disrupted, false},
+		"preempted":                        {marked("PreemptionByScheduler", true, "True"), Disrupted, false},
+		"evicted from a node that answers": {marked("DeletionByTaintManager", true, "True"), NodeLost, false},
+		"evicted from a silent node":       {marked("DeletionByTaintManager", true, "False"), NodeLost, true},
+		"not deleted yet":                  {marked("DeletionByTaintManager", false, "False"), NodeLost, false},
+		"collected":                        {marked("DeletionByPodGC", false, "False"), NodeLost, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := DisruptionOf(tc.pod); got != tc.want {
+				t.Errorf("DisruptionOf = %v, want %v", got, tc.want)
+			}
+			if got := NodeSilent(tc.pod); got != tc.silent {
+				t.Errorf("NodeSilent = %v, want %v", got, tc.silent)
+			}
+		})
+	}
+}

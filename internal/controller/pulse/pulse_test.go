@@ -1,0 +1,215 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pulse
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/link"
+)
+
+var runName = types.NamespacedName{Namespace: "n", Name: "run"}
+
+func target(pod string, attempt int32) Target {
+	return Target{Pod: types.UID(pod), Address: pod + ":7444", Request: heartbeat.Request{RunUID: "uid", Attempt: attempt, Desired: heartbeat.Run}}
+}
+
+// script answers heartbeats, and counts them by pod.
+type script struct {
+	mu    sync.Mutex
+	asked map[types.UID][]heartbeat.Request
+	reply heartbeat.Reply
+	err   error
+	takes time.Duration
+}
+
+func (s *script) post(ctx context.Context, to Target) (heartbeat.Reply, error) {
+	s.mu.Lock()
+	s.asked[to.Pod] = append(s.asked[to.Pod], to.Request)
+	reply, err, takes := s.reply, s.err, s.takes
+	s.mu.Unlock()
+	select {
+	case <-time.After(takes):
+		return reply, err
+	case <-ctx.Done():
+		return heartbeat.Reply{}, ctx.Err()
+	}
+}
+
+func (s *script) say(reply heartbeat.Reply, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply, s.err = reply, err
+}
+
+func (s *script) count(pod string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked[types.UID(pod)])
+}
+
+// bubble starts a Pulse in a bubble of fake time.
+func bubble(t *testing.T, s *script, test func(p *Pulse)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s.asked = map[types.UID][]heartbeat.Request{}
+		p := New(Config{Every: 2 * time.Second, Timeout: 5 * time.Second, Post: s.post, Now: time.Now})
+		done := make(chan error, 1)
+		go func() { done <- p.Start(ctx) }()
+		test(p)
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Start = %v", err)
+		}
+	})
+}
+
+// news counts the events that have come so far.
+func newsOf(p *Pulse) int {
+	synctest.Wait()
+	n := 0
+	for {
+		select {
+		case e := <-p.Events():
+			if e.Object.GetName() != runName.Name || e.Object.GetNamespace() != runName.Namespace {
+				panic("an event of another run")
+			}
+			n++
+		default:
+			return n
+		}
+	}
+}
+
+func TestLearnersAreAskedAndNewsIsTold(t *testing.T) {
+	s := &script{reply: heartbeat.Reply{Attempt: 1, Sequence: 1}}
+	bubble(t, s, func(p *Pulse) {
+		p.Track(runName, []Target{target("a", 1)})
+		if newsOf(p) != 1 || s.count("a") != 1 {
+			t.Errorf("a new learner is asked %d times, want once and at once", s.count("a"))
+		}
+		if r := p.Latest("a"); r.Reply == nil || r.Reply.Sequence != 1 || !r.Fresh(time.Now()) {
+			t.Errorf("Latest = %+v", r)
+		}
+		time.Sleep(10 * time.Second)
+		if n := newsOf(p); n != 0 {
+			t.Errorf("the same reply was news %d times", n)
+		}
+		if got := s.count("a"); got < 5 || got > 7 {
+			t.Errorf("asked %d times in 10 s, want about 6", got)
+		}
+		for _, reply := range []heartbeat.Reply{
+			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"}, {Attempt: 1, Sequence: 2, Progress: heartbeat.Progress{Phase: heartbeat.Training}},
+		} {
+			s.say(reply, nil)
+			time.Sleep(3 * time.Second)
+			if n := newsOf(p); n == 0 {
+				t.Errorf("%+v is no news", reply)
+			}
+		}
+	})
+}
+
+func TestALearnerThatFallsSilent(t *testing.T) {
+	s := &script{reply: heartbeat.Reply{Attempt: 1, Sequence: 1}}
+	bubble(t, s, func(p *Pulse) {
+		p.Track(runName, []Target{target("a", 1)})
+		newsOf(p)
+		s.say(heartbeat.Reply{}, errors.New("connection refused"))
+		time.Sleep(10 * time.Second)
+		if n := newsOf(p); n != 1 {
+			t.Errorf("silence was news %d times, want once", n)
+		}
+		r := p.Latest("a")
+		if r.Err == nil || r.Reply == nil || r.Reply.Sequence != 1 || !r.Fresh(time.Now()) {
+			t.Errorf("Latest = %+v, want the last reply and the error", r)
+		}
+		time.Sleep(10 * time.Second)
+		if p.Latest("a").Fresh(time.Now()) {
+			t.Error("a reply of 20 s ago is fresh")
+		}
+	})
+}
+
+func TestTrack(t *testing.T) {
+	s := &script{reply: heartbeat.Reply{Attempt: 1, Sequence: 1}}
+	bubble(t, s, func(p *Pulse) {
+		p.Track(runName, []Target{target("a", 1), target("b", 1)})
+		newsOf(p)
+		p.Track(runName, []Target{target("b", 2)})
+		newsOf(p)
+		a, b := s.count("a"), s.count("b")
+		if b != 2 || s.asked["b"][1].Attempt != 2 {
+			t.Errorf("what is to be said anew was not said at once: %v", s.asked["b"])
+		}
+		if p.Latest("a").Reply != nil {
+			t.Error("the words of a learner that is gone are kept")
+		}
+		p.Track(runName, []Target{target("b", 2)})
+		newsOf(p)
+		if s.count("b") != b {
+			t.Error("tracking the same again asks again")
+		}
+		p.Track(runName, nil)
+		time.Sleep(10 * time.Second)
+		if s.count("a") != a || s.count("b") != b {
+			t.Error("learners of a run that is gone are asked")
+		}
+	})
+}
+
+func TestASlowLearnerIsAskedOnceAtATime(t *testing.T) {
+	s := &script{takes: time.Hour}
+	bubble(t, s, func(p *Pulse) {
+		p.Track(runName, []Target{target("a", 1)})
+		time.Sleep(4 * time.Second)
+		if got := s.count("a"); got != 1 {
+			t.Errorf("asked %d times while the first was not answered", got)
+		}
+		time.Sleep(4 * time.Second)
+		if p.Latest("a").Err == nil || s.count("a") != 2 {
+			t.Errorf("after its time is over it is asked again: %d times", s.count("a"))
+		}
+	})
+}
+
+// NewPoster reaches a learner that serves with the run's own link, and no other.
+func TestPoster(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, 32)
+	secrets, err := link.Derive(key, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(heartbeat.Handler("uid", secrets.Authorizes, func(heartbeat.Request) heartbeat.Reply {
+		return heartbeat.Reply{RunUID: "uid", Attempt: 1}
+	}))
+	if server.TLS, err = secrets.ServerTLS(); err != nil {
+		t.Fatal(err)
+	}
+	server.StartTLS()
+	defer server.Close()
+	to := Target{Address: strings.TrimPrefix(server.URL, "https://"), Request: heartbeat.Request{RunUID: "uid"}}
+	reply, err := NewPoster(key)(t.Context(), to)
+	if err != nil || reply.Attempt != 1 {
+		t.Errorf("posting = %+v, %v", reply, err)
+	}
+	if _, err := NewPoster(bytes.Repeat([]byte{8}, 32))(t.Context(), to); err == nil {
+		t.Error("a manager with another key was answered")
+	}
+	if _, err := NewPoster(nil)(t.Context(), to); err == nil {
+		t.Error("a manager without a key posts")
+	}
+}

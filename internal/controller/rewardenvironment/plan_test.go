@@ -1,0 +1,184 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rewardenvironment
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardEnvironment {
+	env := &v1alpha1.RewardEnvironment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "env", UID: "0123456789", Generation: 2},
+		Spec: v1alpha1.RewardEnvironmentSpec{
+			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+		},
+	}
+	for _, change := range changes {
+		change(env)
+	}
+	return env
+}
+
+// ready gives the environment a condition of a generation.
+func ready(status metav1.ConditionStatus, reason string, generation int64) func(*v1alpha1.RewardEnvironment) {
+	return func(env *v1alpha1.RewardEnvironment) {
+		env.Status.ObservedGeneration = &generation
+		env.Status.Conditions = []metav1.Condition{{
+			Type: "Ready", Status: status, Reason: reason, Message: "as before", ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
+		}}
+	}
+}
+
+// seen is a world with a probe of a try, and its pod.
+func seen(try int32, pod *corev1.Pod, changes ...func(*observed)) observed {
+	o := observed{definition: desired.Definition(environment().Spec), digest: strings.Repeat("ab", 32), try: try, pod: pod}
+	if try > 0 {
+		o.job = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+	}
+	for _, change := range changes {
+		change(&o)
+	}
+	return o
+}
+
+func probePod(state corev1.ContainerState) *corev1.Pod {
+	return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "probe", State: state}}}}
+}
+
+// left is a pod whose probe left a message, a while ago.
+func left(message string, since time.Duration) *corev1.Pod {
+	return probePod(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 1, Message: message, FinishedAt: metav1.NewTime(now.Add(-since)),
+	}})
+}
+
+const good = `{"ok":true,"splits":[{"name":"test","tasks":1},{"name":"train","tasks":9}],"canaryReward":1}`
+
+func TestPlan(t *testing.T) {
+	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	noImage := probePod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+	failed := func(o *observed) {
+		o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}}
+	}
+	type told struct {
+		Ready   string
+		Found   bool
+		Probe   int32
+		Deletes int
+		Requeue time.Duration
+	}
+	cases := map[string]struct {
+		env  *v1alpha1.RewardEnvironment
+		seen observed
+		want told
+	}{
+		"a new environment is probed":            {environment(), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that runs is left to":           {environment(), seen(1, running), told{Ready: "Unknown Probing"}},
+		"a probe without a pod yet is too":       {environment(), seen(1, nil), told{Ready: "Unknown Probing"}},
+		"a probe that cannot start":              {environment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
+		"a good result":                          {environment(), seen(1, left(good, 0)), told{Ready: "True Probed", Found: true}},
+		"a result that stays bad":                {environment(), seen(1, left(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
+		"a result that may get better":           {environment(), seen(1, left(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
+		"which is tried again":                   {environment(), seen(1, left(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
+		"after twice as long the next time":      {environment(), seen(2, left(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
+		"but half an hour at most":               {environment(), seen(20, left(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
+		"no result":                              {environment(), seen(1, left("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
+		"a Job that failed without a pod":        {environment(), seen(1, nil, failed), told{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
+		"an answer stays":                        {environment(ready("True", "Probed", 2)), seen(1, left(good, 0)), told{}},
+		"even without the Job":                   {environment(ready("True", "Probed", 2)), seen(0, nil), told{}},
+		"a bad one too":                          {environment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
+		"but not for another generation":         {environment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
+		"a spec that says nothing is not probed": {environment(), seen(0, nil, func(o *observed) { o.definition = runspec.Definition{} }), told{Ready: "False Invalid"}},
+		"probes of earlier definitions go": {environment(), seen(1, running, func(o *observed) {
+			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
+		}), told{Ready: "Unknown Probing", Deletes: 1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := makePlan(tc.env, tc.seen, now)
+			got := told{Found: p.found != nil, Probe: p.probe, Deletes: len(p.deletes), Requeue: p.requeue}
+			if p.ready.Type != "" {
+				got.Ready = string(p.ready.Status) + " " + p.ready.Reason
+				if p.ready.Message == "" && tc.seen.try < 20 {
+					t.Error("the condition says nothing")
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestComputeStatus(t *testing.T) {
+	env := environment()
+	got := computeStatus(env, makePlan(env, seen(1, left(good, time.Second)), now), now)
+	at := metav1.NewTime(now.Add(-time.Second))
+	want := v1alpha1.RewardEnvironmentStatus{
+		ObservedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)), CanaryReward: new(1.0), ProbeTime: &at,
+		Splits: []v1alpha1.SplitStatus{{Name: "test", Tasks: new(int64(1))}, {Name: "train", Tasks: new(int64(9))}},
+		Conditions: []metav1.Condition{{
+			Type: "Ready", Status: "True", Reason: "Probed", Message: "The probe found tasks and graded a reply.", ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(now),
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if len(got.Digest) != 64 {
+		t.Errorf("digest = %q", got.Digest)
+	}
+	other := strings.Replace(good, `"tasks":9`, `"tasks":8`, 1)
+	if again := computeStatus(env, makePlan(env, seen(1, left(other, 0)), now), now); again.Digest == got.Digest {
+		t.Error("other tasks have the same digest")
+	}
+	env.Status = got
+	if diff := cmp.Diff(got, computeStatus(env, makePlan(env, seen(1, left(good, 0)), now), now.Add(time.Hour))); diff != "" {
+		t.Errorf("a second look changes the status:\n%s", diff)
+	}
+}
+
+func TestAFailureStaysToBeSeenWhileItIsTriedAgain(t *testing.T) {
+	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	for reason, want := range map[string]string{"Unavailable": "False Unavailable", "ProbeFailed": "False ProbeFailed", "ProbeNotStarting": "Unknown Probing"} {
+		env := environment(ready("False", reason, 2))
+		got := computeStatus(env, makePlan(env, seen(2, running), now), now).Conditions[0]
+		if have := string(got.Status) + " " + got.Reason; have != want {
+			t.Errorf("after %s: %s, want %s", reason, have, want)
+		}
+	}
+}
+
+func TestTooManySplits(t *testing.T) {
+	result := runspec.ProbeResult{OK: true, Splits: make([]runspec.ProbeSplit, 33)}
+	if _, err := environmentDigest(runspec.Definition{}, result); err == nil {
+		t.Error("more splits were taken than a status has room for")
+	}
+}
+
+func TestHappened(t *testing.T) {
+	before, after := environment().Status, environment(ready("True", "Probed", 2)).Status
+	if h := happened(&before, &after); h == nil || h.kind != corev1.EventTypeNormal || h.reason != "Probed" {
+		t.Errorf("happened = %+v", h)
+	}
+	if h := happened(&after, &after); h != nil {
+		t.Errorf("nothing happened, and yet %+v", h)
+	}
+	bad := environment(ready("False", "Unavailable", 2)).Status
+	if h := happened(&after, &bad); h == nil || h.kind != corev1.EventTypeWarning {
+		t.Errorf("happened = %+v", h)
+	}
+}
