@@ -32,7 +32,8 @@ import (
 
 // The servers that all specs share; each spec has a namespace and a manager of its own.
 var (
-	binaries   string
+	binaries    string
+	environment *envtest.Environment
 	scheme     = runtime.NewScheme()
 	apiConfig  *rest.Config
 	kube       client.Client
@@ -52,7 +53,7 @@ var _ = BeforeSuite(func() {
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 
 	binaries = binariesFolder()
-	environment := &envtest.Environment{
+	environment = &envtest.Environment{
 		Scheme:                   scheme,
 		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "config", "crd")},
 		ErrorIfCRDPathMissing:    true,
@@ -61,9 +62,8 @@ var _ = BeforeSuite(func() {
 		ControlPlaneStopTimeout:  time.Minute,
 	}
 	environment.ControlPlane.GetAPIServer().Configure().
-		// Deleting a namespace needs a controller, so namespaces just stay until the end.
-		Append("max-requests-inflight", "1000").
-		Append("max-mutating-requests-inflight", "500")
+		// Objects must not block the deletion of owners that the manager may not finalize.
+		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	var err error
 	apiConfig, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,7 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,11 @@ func newWorld() *world {
 // emptyWorld has no manager yet.
 func emptyWorld() *world {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "test-",
+		// Every pod must be one that the restricted profile lets through.
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
 	Expect(kube.Create(context.Background(), namespace)).To(Succeed())
 	w := &world{
 		namespace: namespace.Name,
@@ -69,6 +74,8 @@ type managerOptions struct {
 	fault func(point string) error
 	// newClient wraps the manager's client.
 	newClient client.NewClientFunc
+	// as is who the manager is; without it, an administrator.
+	as *rest.Config
 }
 
 // startManager starts a manager of the namespace; a former one is stopped first.
@@ -78,7 +85,7 @@ func (w *world) startManager(o *managerOptions) {
 		o = &managerOptions{}
 	}
 	w.stop()
-	settings := rest.CopyConfig(apiConfig)
+	settings := rest.CopyConfig(cmp.Or(o.as, apiConfig))
 	settings.Wrap(w.writes.counting)
 	cacheOptions, err := controller.CacheOptions([]string{w.namespace})
 	Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,7 @@ package trainingrun
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -58,8 +59,12 @@ func begin(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
 	next.Attempts = attempts[:min(len(attempts), maxAttempts)]
 	next.Restarts = ptr.To(p.start - 1)
 	next.Environments = pinnedStatus(next.Environments, p.file)
-	if p.file.Fixed.Algorithm != nil {
-		next.Steps = ptr.To(p.file.Fixed.Algorithm.Steps)
+	if p.file.Fixed.Algorithm == nil {
+		return
+	}
+	next.Steps = ptr.To(p.file.Fixed.Algorithm.Steps)
+	if next.Step == nil {
+		next.Step, next.Progress = ptr.To[int64](0), fmt.Sprintf("0/%d", *next.Steps)
 	}
 }
 

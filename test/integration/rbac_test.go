@@ -1,0 +1,83 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+)
+
+// generatedRole is what the markers of the controllers come to.
+func generatedRole() *rbacv1.ClusterRole {
+	GinkgoHelper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	role := &rbacv1.ClusterRole{}
+	Expect(yaml.UnmarshalStrict(data, role)).To(Succeed())
+	return role
+}
+
+var _ = Describe("The manager's role", func() {
+	It("lets it do nothing with Secrets but create them, and never asks for all of anything", func() {
+		for _, rule := range generatedRole().Rules {
+			Expect(rule.Verbs).NotTo(ContainElement("*"))
+			Expect(rule.Resources).NotTo(ContainElement("*"))
+			if len(rule.Resources) > 0 && rule.Resources[0] == "secrets" {
+				Expect(rule.Resources).To(HaveLen(1))
+				Expect(rule.Verbs).To(Equal([]string{"create"}))
+			}
+		}
+	})
+
+	It("is enough, in one namespace, for a run's whole life", func() {
+		w := emptyWorld()
+		ctx := context.Background()
+		user, err := environment.AddUser(envtest.User{Name: "manager-" + w.namespace}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"}, Rules: generatedRole().Rules}
+		Expect(kube.Create(ctx, role)).To(Succeed())
+		Expect(kube.Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "manager"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "manager-" + w.namespace}},
+		})).To(Succeed())
+		as := user.Config()
+		as.QPS = -1
+		w.startManager(&managerOptions{as: as})
+
+		run, _ := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
+		for attempt := int32(1); attempt < 4; attempt++ {
+			Expect(kube.Delete(ctx, w.learner(run.Name, attempt))).To(Succeed())
+			w.clock.advance(time.Minute)
+			w.nudge(run, 0)
+			w.attempt(run, attempt+1, progress(int64(attempt)))
+		}
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(3)) })
+		Eventually(func() int32 { return *w.jobs(v1alpha1.RoleRollout)[0].Spec.Parallelism }).Should(BeEquivalentTo(3))
+		w.verdict(w.learner(run.Name, 4), heartbeat.Verdict{Cause: heartbeat.Completed, Attempt: 4, Progress: progress(60)})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "AttemptEnded", "Completed"))
+		w.clock.advance(2 * time.Minute)
+		Eventually(func() error {
+			if err := w.touch(run); err != nil {
+				return err
+			}
+			return kube.Get(ctx, client.ObjectKeyFromObject(run), run)
+		}).Should(MatchError(ContainSubstring("not found")))
+	})
+})
