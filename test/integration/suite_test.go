@@ -34,10 +34,10 @@ import (
 var (
 	binaries    string
 	environment *envtest.Environment
-	scheme     = runtime.NewScheme()
-	apiConfig  *rest.Config
-	kube       client.Client
-	kubeconfig string
+	scheme      = runtime.NewScheme()
+	apiConfig   *rest.Config
+	kube        client.Client
+	kubeconfig  string
 )
 
 func TestIntegration(t *testing.T) {
