@@ -96,6 +96,20 @@ func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress) {
 	}
 }
 
+// KeepOlder adds what a former list of checkpoints has below the oldest of the present one: a verdict has room
+// for the newest alone.
+func KeepOlder(next *v1alpha1.TrainingRunStatus, former []v1alpha1.Checkpoint) {
+	if len(next.Checkpoints) == 0 {
+		return
+	}
+	oldest := next.Checkpoints[len(next.Checkpoints)-1].Step
+	for _, c := range former {
+		if c.Step < oldest && len(next.Checkpoints) < maxCheckpoints {
+			next.Checkpoints = append(next.Checkpoints, c)
+		}
+	}
+}
+
 func representable(c heartbeat.Checkpoint) bool {
 	return c.State != "" && len(c.State) <= maxPath && len(c.Sampler) <= maxPath
 }

@@ -103,6 +103,31 @@ func TestReportOfALearnerThatOpens(t *testing.T) {
 	}
 }
 
+func TestKeepOlder(t *testing.T) {
+	list := func(steps ...int64) []v1alpha1.Checkpoint {
+		var all []v1alpha1.Checkpoint
+		for _, step := range steps {
+			all = append(all, v1alpha1.Checkpoint{Step: step})
+		}
+		return all
+	}
+	cases := map[string]struct{ now, former, want []v1alpha1.Checkpoint }{
+		"what is older stays":               {list(60), list(59, 58), list(60, 59, 58)},
+		"what is newer or the same is told": {list(60, 58), list(61, 60, 59, 58, 40), list(60, 58, 40)},
+		"nothing told is nothing new":       {nil, list(3), nil},
+		"sixteen at most":                   {list(20), list(19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4), list(20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			next := v1alpha1.TrainingRunStatus{Checkpoints: tc.now}
+			KeepOlder(&next, tc.former)
+			if diff := cmp.Diff(tc.want, next.Checkpoints); diff != "" {
+				t.Errorf("checkpoints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestFit(t *testing.T) {
 	path := func(i int) string {
 		return fmt.Sprintf("tinker://%s/weights/%s%02d", strings.Repeat("m", 300), strings.Repeat("n", 700), i)

@@ -60,7 +60,7 @@ func connect(ctx context.Context) (*cluster, error) {
 }
 
 // simulator is a client of tinkersim by its Service's address, which this machine reaches.
-func (c *cluster) simulator(t *testing.T) *tinker.Client {
+func (c *cluster) simulator(t testing.TB) *tinker.Client {
 	t.Helper()
 	if c.sim != nil {
 		return c.sim
@@ -75,7 +75,7 @@ func (c *cluster) simulator(t *testing.T) *tinker.Client {
 	return sim
 }
 
-func (c *cluster) get(t *testing.T, namespace, name string, object client.Object) {
+func (c *cluster) get(t testing.TB, namespace, name string, object client.Object) {
 	t.Helper()
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func (c *cluster) get(t *testing.T, namespace, name string, object client.Object
 }
 
 // pods of a run in a role that are not being deleted, by name.
-func (c *cluster) pods(t *testing.T, run *v1alpha1.TrainingRun, role string) []corev1.Pod {
+func (c *cluster) pods(t testing.TB, run *v1alpha1.TrainingRun, role string) []corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
 	if err := c.List(t.Context(), &pods, client.InNamespace(run.Namespace),
@@ -96,7 +96,7 @@ func (c *cluster) pods(t *testing.T, run *v1alpha1.TrainingRun, role string) []c
 }
 
 // signal sends a signal to the processes of a pod's one container, from outside the cluster.
-func (c *cluster) signal(t *testing.T, pod corev1.Pod, signal string) {
+func (c *cluster) signal(t testing.TB, pod corev1.Pod, signal string) {
 	t.Helper()
 	if err := hack(t.Context(), "cluster/cluster", "signal", pod.Namespace+"/"+pod.Name, pod.Spec.Containers[0].Name, signal); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func (c *cluster) signal(t *testing.T, pod corev1.Pod, signal string) {
 }
 
 // deletePods deletes without grace what a real node would lose at once.
-func (c *cluster) deletePods(t *testing.T, pods []corev1.Pod) {
+func (c *cluster) deletePods(t testing.TB, pods []corev1.Pod) {
 	t.Helper()
 	for i := range pods {
 		if err := c.Delete(t.Context(), &pods[i]); client.IgnoreNotFound(err) != nil {
@@ -114,7 +114,7 @@ func (c *cluster) deletePods(t *testing.T, pods []corev1.Pod) {
 }
 
 // restart kills the one pod of a deployment of the chart and waits for its successor.
-func (c *cluster) restart(t *testing.T, component string) {
+func (c *cluster) restart(t testing.TB, component string) {
 	t.Helper()
 	labels := client.MatchingLabels{"app.kubernetes.io/component": component}
 	if err := c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(systemNamespace), labels, client.GracePeriodSeconds(0)); err != nil {
@@ -135,7 +135,7 @@ func (c *cluster) restart(t *testing.T, component string) {
 }
 
 // eventually polls until the condition holds.
-func eventually(t *testing.T, limit time.Duration, what string, condition func() bool) {
+func eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for !condition() {

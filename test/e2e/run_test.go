@@ -39,7 +39,7 @@ const (
 
 // prepare makes what every run needs, once: a namespace under the restricted profile, the key, the
 // environment, and a claim for artifacts.
-func prepare(t *testing.T) {
+func prepare(t testing.TB) {
 	t.Helper()
 	size := resource.MustParse("1Gi")
 	objects := []client.Object{
@@ -66,7 +66,7 @@ func prepare(t *testing.T) {
 }
 
 // start creates a run that trains a few small steps; change may alter its spec.
-func start(t *testing.T, name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
+func start(t testing.TB, name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
 	t.Helper()
 	prepare(t)
 	run := &v1alpha1.TrainingRun{
@@ -104,7 +104,7 @@ func start(t *testing.T, name string, change func(*v1alpha1.TrainingRunSpec)) *v
 }
 
 // describe logs what there is to know of a run that went wrong.
-func describe(t *testing.T, run *v1alpha1.TrainingRun) {
+func describe(t testing.TB, run *v1alpha1.TrainingRun) {
 	for _, arguments := range [][]string{
 		{"describe", "trainingrun", run.Name},
 		{"get", "pods,jobs", "-o", "wide"},
@@ -116,7 +116,7 @@ func describe(t *testing.T, run *v1alpha1.TrainingRun) {
 }
 
 // folder of a run's artifacts, as this machine sees the volume.
-func folder(t *testing.T, run *v1alpha1.TrainingRun) string {
+func folder(t testing.TB, run *v1alpha1.TrainingRun) string {
 	t.Helper()
 	var claim corev1.PersistentVolumeClaim
 	eventually(t, time.Minute, "the claim is bound", func() bool {
@@ -128,7 +128,7 @@ func folder(t *testing.T, run *v1alpha1.TrainingRun) string {
 }
 
 // reached waits until a row of the step is durable: the step is about to be committed, or is.
-func reached(t *testing.T, run *v1alpha1.TrainingRun, step int) {
+func reached(t testing.TB, run *v1alpha1.TrainingRun, step int) {
 	t.Helper()
 	pattern := filepath.Join(folder(t, run), "rows", fmt.Sprintf("*%d-*", step))
 	eventually(t, 3*time.Minute, fmt.Sprintf("run %s has reached step %d", run.Name, step), func() bool {
@@ -147,7 +147,7 @@ type result struct {
 }
 
 // finish waits until the run is complete and gives the digest of its final weights.
-func finish(t *testing.T, run *v1alpha1.TrainingRun) result {
+func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 	t.Helper()
 	var current v1alpha1.TrainingRun
 	eventually(t, 5*time.Minute, "run "+run.Name+" has succeeded", func() bool {
@@ -164,7 +164,7 @@ func finish(t *testing.T, run *v1alpha1.TrainingRun) result {
 }
 
 // adapterDigest is the SHA-256 of the adapter in a checkpoint's archive.
-func adapterDigest(t *testing.T, path string) string {
+func adapterDigest(t testing.TB, path string) string {
 	t.Helper()
 	archive, err := world.simulator(t).Archive(t.Context(), path)
 	if err != nil {
@@ -192,7 +192,7 @@ func adapterDigest(t *testing.T, path string) string {
 }
 
 // wantEachStepOnce reads metrics.jsonl: every step of training is there, exactly once.
-func wantEachStepOnce(t *testing.T, run *v1alpha1.TrainingRun) {
+func wantEachStepOnce(t testing.TB, run *v1alpha1.TrainingRun) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(folder(t, run), "metrics.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ import (
 var undisturbed = sync.OnceValue(func() *result { return &result{} })
 
 // baseline runs undisturbed, once.
-func baseline(t *testing.T) string {
+func baseline(t testing.TB) string {
 	t.Helper()
 	r := undisturbed()
 	if r.digest == "" {
@@ -35,7 +35,7 @@ func baseline(t *testing.T) string {
 }
 
 // wantSameEnd waits for the run and compares its weights and rows with the undisturbed run's.
-func wantSameEnd(t *testing.T, run *v1alpha1.TrainingRun, want string) result {
+func wantSameEnd(t testing.TB, run *v1alpha1.TrainingRun, want string) result {
 	t.Helper()
 	got := finish(t, run)
 	if got.digest != want {
@@ -45,7 +45,7 @@ func wantSameEnd(t *testing.T, run *v1alpha1.TrainingRun, want string) result {
 	return got
 }
 
-func learner(t *testing.T, run *v1alpha1.TrainingRun) corev1.Pod {
+func learner(t testing.TB, run *v1alpha1.TrainingRun) corev1.Pod {
 	t.Helper()
 	var found corev1.Pod
 	eventually(t, time.Minute, "run "+run.Name+" has a learner", func() bool {
@@ -59,7 +59,7 @@ func learner(t *testing.T, run *v1alpha1.TrainingRun) corev1.Pod {
 	return found
 }
 
-func workers(t *testing.T, run *v1alpha1.TrainingRun) []corev1.Pod {
+func workers(t testing.TB, run *v1alpha1.TrainingRun) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
 	eventually(t, time.Minute, "run "+run.Name+" has workers", func() bool {

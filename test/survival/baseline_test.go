@@ -18,7 +18,7 @@ var undisturbed struct {
 }
 
 // baseline plays the small run undisturbed, once for all tests.
-func baseline(t *testing.T) string {
+func baseline(t testing.TB) string {
 	t.Helper()
 	undisturbed.once.Do(func() {
 		w := newWorld(t, nil)

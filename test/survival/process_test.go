@@ -323,7 +323,7 @@ func isStopped(pid int) bool {
 }
 
 // peak is the most memory that a process had, in KiB.
-func peak(t *testing.T, pid int) int {
+func peak(t testing.TB, pid int) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

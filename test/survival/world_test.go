@@ -37,7 +37,7 @@ const apiKey = "tml-survival"
 
 // world is a simulator, an artifact folder and a run, whose learners and workers come and go.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	sim       *tinkersim.Server
 	url       string
 	artifacts string
@@ -98,7 +98,7 @@ func evaluation() *runspec.Evaluation {
 }
 
 // newWorld prepares the small run; change may alter its file.
-func newWorld(t *testing.T, change func(*runspec.File)) *world {
+func newWorld(t testing.TB, change func(*runspec.File)) *world {
 	t.Helper()
 	w := &world{t: t, artifacts: t.TempDir(), street: &street{}}
 	var err error

@@ -72,7 +72,7 @@ func imageOf(pod *corev1.Pod, container string) string {
 
 // What the kubelet says of variables that it cannot fill in.
 var (
-	noSecret    = regexp.MustCompile(`secret "([^"]+)" not found`)
+	noSecret    = regexp.MustCompile(`secrets? "([^"]+)" not found`)
 	noSecretKey = regexp.MustCompile(`couldn't find key (\S+) in Secret \S+/(\S+)`)
 )
 

@@ -112,7 +112,9 @@ func withBeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1alpha1.
 func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.Time) v1alpha1.TrainingRunStatus {
 	next := withBeat(run, seen, now)
 	if end.progress != nil {
+		former := next.Checkpoints
 		take(&next, *end.progress, now)
+		status.KeepOlder(&next, former)
 	}
 	if spends(string(end.cause)) {
 		next.FailuresSinceCheckpoint = ptr.To(ptr.Deref(next.FailuresSinceCheckpoint, 0) + 1)

@@ -1,0 +1,58 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// mark is a moment of a run: the clock, and what the server had done by then.
+type mark struct {
+	at   time.Time
+	busy tinkersim.Busy
+}
+
+// BenchmarkStep trains 32 groups of 8 with two workers and compares the time of a step with what the
+// server needs for it in any case: sampling, training and saving, by its own count. The first steps and
+// the last are left out, so that opening and ending do not count.
+func BenchmarkStep(b *testing.B) {
+	const steps, first, last = 40, 5, 35
+	for b.Loop() {
+		w := newWorld(b, func(f *runspec.File) {
+			f.Fixed.Environments = []runspec.Environment{arithmetic("train", 4000, 8, 16)}
+			f.Fixed.Model.LoraRank = 8
+			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, steps
+			f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
+			f.Concurrency, f.Evaluation = 256, nil
+		})
+		w.roll("w0")
+		w.roll("w1")
+		marks := map[int64]mark{}
+		w.end(w.learn(1, func(_ context.Context, _ func() error, point string, step int64) error {
+			if point == "covered.sent" && (step == first || step == last) {
+				marks[step] = mark{at: time.Now(), busy: w.sim.Busy()}
+			}
+			return nil
+		}), heartbeat.Completed)
+		begin, end := marks[first], marks[last]
+		if begin.at.IsZero() || end.at.IsZero() {
+			b.Fatal("the run passed no marks")
+		}
+		wall := end.at.Sub(begin.at).Seconds()
+		bound := work(end.busy) - work(begin.busy)
+		b.ReportMetric(wall/bound, "step/bound")
+		b.ReportMetric(1000*wall/(last-first), "ms/step")
+		b.ReportMetric(1000*bound/(last-first), "ms-bound/step")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// work is the seconds that the server was busy.
+func work(b tinkersim.Busy) float64 { return b.SamplingSeconds + b.TrainingSeconds + b.SavingSeconds }
