@@ -8,14 +8,13 @@ package e2e
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 )
 
 // kubectl runs as a user would, in the namespace of the tests.
 func kubectl(arguments ...string) (string, error) {
 	c := exec.Command("kubectl", append([]string{"--namespace", namespace}, arguments...)...)
 	c.Dir = root
-	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Join(root, ".cluster", "bin")+":"+os.Getenv("PATH"))
+	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	output, err := c.CombinedOutput()
 	return string(output), err
 }

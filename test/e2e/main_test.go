@@ -10,6 +10,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -35,6 +36,11 @@ func TestMain(m *testing.M) {
 func runAll(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Minute)
 	defer cancel()
+	// The local cluster brings its own kubectl.
+	if err := os.Setenv("PATH", filepath.Join(root, ".cluster", "bin")+":"+os.Getenv("PATH")); err != nil {
+		log.Print(err)
+		return 1
+	}
 	started, err := startCluster(ctx)
 	if started {
 		defer stopCluster()
@@ -47,20 +53,26 @@ func runAll(m *testing.M) int {
 		log.Printf("connecting: %v", err)
 		return 1
 	}
-	if err := install(ctx); err != nil {
+	if err := errors.Join(clear(ctx), install(ctx)); err != nil {
 		log.Printf("installing: %v", err)
 		return 1
 	}
 	return m.Run()
 }
 
-// startCluster says whether it was this call that started it.
+// startCluster starts a cluster of two nodes, or adds a node to one that runs already, such as the
+// demo's, which is used and left running. It says whether it was this call that started it.
 func startCluster(ctx context.Context) (bool, error) {
-	if hack(ctx, "cluster/cluster", "status") == nil {
+	running := hack(ctx, "cluster/cluster", "status") == nil
+	if running {
 		log.Print("a cluster runs already: it is used, and left running")
-		return false, nil
 	}
-	return true, hack(ctx, "cluster/cluster", "up", "--nodes", "2")
+	return !running, hack(ctx, "cluster/cluster", "up", "--nodes", "2")
+}
+
+// clear removes what an earlier run of these tests left.
+func clear(ctx context.Context) error {
+	return command(ctx, "kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=2m")
 }
 
 func stopCluster() {
