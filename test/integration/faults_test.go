@@ -24,20 +24,17 @@ import (
 
 var errDead = errors.New("the manager is dead")
 
-// dyingAt starts a manager that dies at the first time it comes to a point, and gives what is closed then.
+// dyingAt starts a manager that stands still at the first time it comes to a point, until it is stopped,
+// and gives what is closed then. Standing still it writes no more, as one that is dead.
 func (w *world) dyingAt(point string) chan struct{} {
 	GinkgoHelper()
 	died := make(chan struct{})
-	var dead atomic.Bool
 	w.startManager(&managerOptions{fault: func(at string) error {
-		if dead.Load() {
-			return errDead
-		}
 		if at != point {
 			return nil
 		}
-		dead.Store(true)
 		close(died)
+		<-w.stopping
 		return errDead
 	}})
 	return died

@@ -37,6 +37,8 @@ type world struct {
 	writes    *writes
 	kubelet   *kubelet
 	stop      func()
+	// stopping is closed once the manager is being stopped.
+	stopping <-chan struct{}
 }
 
 // newWorld makes a namespace, starts its kubelet and a manager; all end with the spec.
@@ -99,6 +101,7 @@ func (w *world) startManager(o *managerOptions) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
+	w.stopping = ctx.Done()
 	Expect(controller.Setup(ctx, mgr, controller.Options{
 		ManagerKey:     bytes.Repeat([]byte{7}, 32),
 		Settings:       desired.Settings{Image: "tinker-operator:test", DefaultBaseURL: "http://tinkersim"},
