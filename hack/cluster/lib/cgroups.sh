@@ -68,6 +68,7 @@ try_remove_cgroups() {
 cgroup_pids() {
 	local folder
 	while read -r folder; do
-		find "$folder/$cgroup" -type d -name "$1" -exec find {} -name cgroup.procs \; 2>/dev/null
+		# A folder that goes while find is in it makes find fail; what it found still counts.
+		find "$folder/$cgroup" -type d -name "$1" -exec find {} -name cgroup.procs \; 2>/dev/null || true
 	done < <(cgroup_mounts) | xargs -r cat 2>/dev/null | sort -nu
 }
