@@ -30,12 +30,13 @@ type learner struct {
 	submitted chan rl.Group
 	verdict   SubmitReply
 	released  chan []rl.Key
+	parted    chan string
 }
 
 func newLearner() *learner {
 	return &learner{
 		helloed: make(chan HelloRequest, 1000), renewed: make(chan Renewal, 10000),
-		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10),
+		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), parted: make(chan string, 10),
 		acquire: func(ctx context.Context, _ string, _ int) ([]Lease, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -86,6 +87,13 @@ func (l *learner) Submit(_ string, group rl.Group) SubmitReply {
 }
 
 func (l *learner) Release(_ string, keys []rl.Key, _ string) { l.released <- keys }
+
+func (l *learner) Parted(worker string) {
+	select {
+	case l.parted <- worker:
+	default:
+	}
+}
 
 // worker is a scripted Attendant that records what it is told.
 type worker struct {

@@ -38,6 +38,9 @@ type Handler interface {
 	Direct(worker string) Directive
 	// Submit takes a group in, which is valid by itself (rl.Group.Validate).
 	Submit(worker string, group rl.Group) SubmitReply
+	// Parted tells that a worker's Renew stream broke, or that the worker ended it. One that lives says Hello
+	// within seconds, or has done so already on another connection, and goes on to renew.
+	Parted(worker string)
 	// Release gives leases back unplayed; reason is drain, policy_gone or environment_down.
 	Release(worker string, keys []rl.Key, reason string)
 }

@@ -116,6 +116,7 @@ func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.Renew
 		case <-tick.C:
 			err = r.speak()
 		case err := <-failed:
+			r.part()
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -128,6 +129,7 @@ func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.Renew
 			return status.Error(codes.Unavailable, "the learner is going")
 		}
 		if err != nil {
+			r.part()
 			return err
 		}
 	}
@@ -173,6 +175,13 @@ func (r *renewing) answer(request *pb.RenewRequest) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	return r.send(r.server.handler.Renew(r.worker, renewal))
+}
+
+// part tells that the stream ended without the server's doing.
+func (r *renewing) part() {
+	if r.worker != "" {
+		r.server.handler.Parted(r.worker)
+	}
 }
 
 func (r *renewing) speak() error {

@@ -195,6 +195,8 @@ func (b *board) Submit(_ string, group rl.Group) exchange.SubmitReply {
 	return reply
 }
 
+func (b *board) Parted(string) {}
+
 func (b *board) Release(_ string, keys []rl.Key, reason string) {
 	b.change(func() {
 		for _, key := range keys {

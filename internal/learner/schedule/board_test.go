@@ -156,6 +156,37 @@ func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
 	expect(t, "and counted", int64(10), b.Counters().BoughtTwiceTokens)
 }
 
+func TestAWorkerWhoseConnectionBrokeHasSecondsToComeBack(t *testing.T) {
+	cases := map[string]struct {
+		back func(b *Board)
+		want []int64
+	}{
+		"it stays away":                     {func(*Board) {}, []int64{0}},
+		"it says Hello on a new connection": {func(b *Board) { hello(t, b, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}}) }, []int64{}},
+		"it had done so already and renews": {func(b *Board) {
+			b.Renew("w0", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}})
+		}, []int64{}},
+		"a call of the broken connection still waits for leases": {func(b *Board) { b.grant("w0", 64) }, []int64{0}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, c := board(t, 0)
+			b.Demand("train", leases(0))
+			hello(t, b, "w0", exchange.HelloRequest{})
+			hello(t, b, "w1", exchange.HelloRequest{})
+			expect(t, "leased", []int64{0}, slots(b, "w0", 64))
+			b.Parted("w0")
+			c.now = c.now.Add(redial)
+			b.Tick()
+			expect(t, "while it may come back", []int64{}, slots(b, "w1", 64))
+			tc.back(b)
+			c.now = c.now.Add(time.Second)
+			b.Tick()
+			expect(t, "later", tc.want, slots(b, "w1", 64))
+		})
+	}
+}
+
 func TestALeaseThatDidNotArrive(t *testing.T) {
 	b, c := board(t, 0)
 	b.Demand("train", leases(0))

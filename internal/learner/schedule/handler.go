@@ -31,6 +31,7 @@ func (b *Board) Hello(ctx context.Context, name string, request exchange.HelloRe
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.meet(name)
+	w.parted = time.Time{}
 	if b.expected[name] {
 		delete(b.expected, name)
 		if len(b.expected) == 0 {
@@ -81,7 +82,7 @@ func (b *Board) grant(name string, free int) ([]exchange.Lease, <-chan struct{})
 	defer b.mu.Unlock()
 	now := b.config.Now()
 	w := b.meet(name)
-	if b.leaseAfter.IsZero() || now.Before(b.leaseAfter) || free <= 0 {
+	if !w.parted.IsZero() || b.leaseAfter.IsZero() || now.Before(b.leaseAfter) || free <= 0 {
 		return nil, b.changed
 	}
 	all, own := b.leased(name)
@@ -134,6 +135,7 @@ func (b *Board) Renew(name string, renewal exchange.Renewal) exchange.Directive 
 	defer b.mu.Unlock()
 	now := b.config.Now()
 	w := b.meet(name)
+	w.parted = time.Time{}
 	clear(w.playing)
 	for _, progress := range renewal.Progress {
 		w.playing[progress.Key] = true

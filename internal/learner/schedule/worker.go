@@ -15,12 +15,18 @@ import (
 // worker is what is known of one worker.
 type worker struct {
 	seen time.Time
+	// parted is when its connection broke, zero while it is there. A worker that lives dials again soon.
+	parted time.Time
 	// held and playing are what it said that it has, and what it was given since.
 	held    map[rl.Key]exchange.Held
 	playing map[rl.Key]bool
 	// asked is since when a held group is waited for.
 	asked map[rl.Key]time.Time
 }
+
+// redial is how long a worker whose connection broke has to come back: it tries after 0.1 s, and then
+// every 2 s at the latest. Who comes later finds its leases with others.
+const redial = 5 * time.Second
 
 // meet gives the worker's record and notes that it lives.
 func (b *Board) meet(name string) *worker {
@@ -34,7 +40,20 @@ func (b *Board) meet(name string) *worker {
 }
 
 func (b *Board) isAlive(w *worker, now time.Time) bool {
-	return w != nil && now.Sub(w.seen) <= b.config.Silence
+	if w == nil || now.Sub(w.seen) > b.config.Silence {
+		return false
+	}
+	return w.parted.IsZero() || now.Sub(w.parted) <= redial
+}
+
+// Parted notes that a worker's connection broke. A process that was killed closes its connections, so that
+// its leases need not wait until it has been silent for long.
+func (b *Board) Parted(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w := b.workers[name]; w != nil {
+		w.parted = b.config.Now()
+	}
 }
 
 // Alive is the number of workers that were heard of lately.
@@ -54,7 +73,7 @@ func (b *Board) alive(now time.Time) int {
 	return n
 }
 
-// Tick takes leases from workers that fell silent and lets credits grow. It is to be called about once a
+// Tick takes leases from workers that are gone and lets credits grow. It is to be called about once a
 // second.
 func (b *Board) Tick() {
 	b.mu.Lock()
@@ -65,7 +84,7 @@ func (b *Board) Tick() {
 		if e.group != nil || e.player == "" || b.isAlive(b.workers[e.player], now) {
 			continue
 		}
-		b.config.Logger.Info("lease of a silent worker is given to others", "worker", e.player, "slot", key.Slot)
+		b.config.Logger.Info("lease of a worker that is gone is given to others", "worker", e.player, "slot", key.Slot)
 		e.player, e.again = "", true
 	}
 	b.wake()
