@@ -24,13 +24,6 @@ func exampleLease(slot int64) Lease {
 	}
 }
 
-func exampleManifest() Manifest {
-	return Manifest{
-		Lineage: rl.Genesis("a"), Parent: rl.Genesis("b"),
-		Manifest: rl.Manifest{Step: 2, Slots: []rl.SlotDigest{{Slot: 1, Digest: rl.Digest{1}, Outcome: rl.Constant}, {Slot: 2, Digest: rl.Digest{2}}}},
-	}
-}
-
 func TestHelloCarriesBothSides(t *testing.T) {
 	t.Parallel()
 	l, w := newLearner(), newWorker()
@@ -40,7 +33,7 @@ func TestHelloCarriesBothSides(t *testing.T) {
 			{Key: exampleKey(3), Outcome: rl.JudgeFault, Digest: rl.Digest{9}, Bytes: 1 << 40},
 			{Key: evaluation, Digest: rl.Digest{8}, Bytes: 1},
 		},
-		Playing: []rl.Key{exampleKey(4), evaluation}, Session: "session-0", Manifests: []Manifest{exampleManifest()},
+		Playing: []rl.Key{exampleKey(4), evaluation}, Session: "session-0",
 	}
 	l.reply = HelloReply{
 		Wanted: []rl.Key{exampleKey(3)}, Keep: []Lease{exampleLease(4)}, CoveredIndex: 2, Play: []byte(`{"a":1}`), Session: "session-1",
@@ -69,7 +62,6 @@ func TestRenewCarriesBothSides(t *testing.T) {
 		Revoked: []rl.Key{exampleKey(1)}, Credits: 32, CoveredIndex: 9, Session: "session-2", Wanted: []rl.Key{exampleKey(2)},
 		CoveredEvaluations: []Evaluation{{Plan: "plan", Lineage: rl.Genesis("x")}},
 		Condemned:          []Condemned{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is none"}},
-		Manifests:          []Manifest{exampleManifest()},
 	}
 	s := serve(t, "", epochOf(1), l, Timing{})
 	attend(t, clientConfig(t, s.address), w)

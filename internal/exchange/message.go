@@ -22,8 +22,6 @@ type HelloRequest struct {
 	Playing []rl.Key
 	// Session is the rollout session that it samples under, if any.
 	Session string
-	// Manifests are those of the newest steps that it was told of.
-	Manifests []Manifest
 }
 
 // Held is a finished group, or a tombstone, that a worker keeps.
@@ -33,12 +31,6 @@ type Held struct {
 	Digest  rl.Digest
 	// Bytes that it takes as a message.
 	Bytes int64
-}
-
-// Manifest says how a version of the policy came to be.
-type Manifest struct {
-	Lineage, Parent rl.Lineage
-	Manifest        rl.Manifest
 }
 
 // HelloReply is what the learner answers.
@@ -109,8 +101,6 @@ type Directive struct {
 	Wanted []rl.Key
 	// Condemned groups become tombstones.
 	Condemned []Condemned
-	// Manifests of the newest steps, to be kept and told to the next learner.
-	Manifests []Manifest
 }
 
 // Evaluation names one evaluation of one version of the policy.

@@ -11,7 +11,7 @@ import (
 func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Session: r.Session, Held: all(r.Held, heldToProto),
-		Playing: all(r.Playing, keyToProto), Manifests: all(r.Manifests, manifestToProto),
+		Playing: all(r.Playing, keyToProto),
 	}
 }
 
@@ -24,11 +24,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	if err != nil {
 		return HelloRequest{}, err
 	}
-	manifests, err := each("manifests", r.GetManifests(), manifestFromProto)
-	if err != nil {
-		return HelloRequest{}, err
-	}
-	return HelloRequest{Held: held, Playing: playing, Session: r.GetSession(), Manifests: manifests}, nil
+	return HelloRequest{Held: held, Playing: playing, Session: r.GetSession()}, nil
 }
 
 func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {
@@ -82,7 +78,6 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 		Condemned: all(d.Condemned, func(c Condemned) *pb.Condemned {
 			return &pb.Condemned{Key: keyToProto(c.Key), Outcome: pb.Outcome(c.Outcome), Reason: c.Reason}
 		}),
-		Manifests: all(d.Manifests, manifestToProto),
 	}
 }
 
@@ -99,9 +94,6 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 		return Directive{}, err
 	}
 	if d.Condemned, err = each("condemned", r.GetCondemned(), condemnedFromProto); err != nil {
-		return Directive{}, err
-	}
-	if d.Manifests, err = each("manifests", r.GetManifests(), manifestFromProto); err != nil {
 		return Directive{}, err
 	}
 	return d, nil

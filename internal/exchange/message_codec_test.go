@@ -15,11 +15,6 @@ import (
 func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	badKey := &pb.GroupKey{Lineage: "none"}
 	goodKey := keyToProto(exampleKey(1))
-	manifest := func(change func(m *pb.StepManifest)) []*pb.StepManifest {
-		m := manifestToProto(exampleManifest())
-		change(m)
-		return []*pb.StepManifest{m}
-	}
 	held := func(change func(h *pb.Held)) []*pb.Held {
 		h := heldToProto(Held{Key: exampleKey(1), Digest: rl.Digest{1}})
 		change(h)
@@ -30,16 +25,10 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	renewal := func(r *pb.RenewRequest) error { _, err := renewalFromProto(r); return err }
 	directive := func(r *pb.RenewReply) error { _, err := directiveFromProto(r); return err }
 	cases := map[string]error{
-		"held[0].key.lineage":  hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Key = badKey })}),
-		"held[0].outcome":      hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Outcome = 99 })}),
-		"held[0].digest":       hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Digest = "" })}),
-		"playing[1].lineage":   hello(&pb.HelloRequest{Playing: []*pb.GroupKey{goodKey, badKey}}),
-		"manifests[0].lineage": hello(&pb.HelloRequest{Manifests: manifest(func(m *pb.StepManifest) { m.Lineage = "" })}),
-		"manifests[0].parent":  hello(&pb.HelloRequest{Manifests: manifest(func(m *pb.StepManifest) { m.Parent = "" })}),
-		"manifests[0].slots[1].digest": directive(&pb.RenewReply{
-			Manifests: manifest(func(m *pb.StepManifest) { m.Slots[1].Digest = "" })}),
-		"manifests[0].slots[0].outcome": directive(&pb.RenewReply{
-			Manifests: manifest(func(m *pb.StepManifest) { m.Slots[0].Outcome = -1 })}),
+		"held[0].key.lineage":            hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Key = badKey })}),
+		"held[0].outcome":                hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Outcome = 99 })}),
+		"held[0].digest":                 hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Digest = "" })}),
+		"playing[1].lineage":             hello(&pb.HelloRequest{Playing: []*pb.GroupKey{goodKey, badKey}}),
 		"wanted[0].lineage":              reply(&pb.HelloReply{Wanted: []*pb.GroupKey{badKey}}),
 		"keep[0].key.lineage":            reply(&pb.HelloReply{Keep: []*pb.Lease{{Key: badKey}}}),
 		"progress[0].key.lineage":        renewal(&pb.RenewRequest{Progress: []*pb.Progress{{Key: badKey}}}),

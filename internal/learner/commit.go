@@ -142,7 +142,7 @@ func (l *learner) cover(ctx context.Context) error {
 		return err
 	}
 	l.saved = l.at
-	l.board.Cover(l.at.cursor, nil)
+	l.board.Cover(l.at.cursor)
 	l.server.Notify()
 	if err := l.fault(ctx, "covered.sent", l.at.step); err != nil {
 		return err

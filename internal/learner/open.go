@@ -190,7 +190,7 @@ func (l *learner) opened(ctx context.Context) error {
 			return err
 		}
 		l.train.Reset(rl.Position{Step: l.at.step, Cursor: l.at.cursor}, versions)
-		l.board.Cover(l.at.cursor, nil)
+		l.board.Cover(l.at.cursor)
 	}
 	l.board.Open()
 	l.server.Notify()

@@ -18,9 +18,7 @@ type attendant struct {
 	fail func(error)
 	// told is what the last Hello said to be held and to be playing.
 	toldHeld, toldPlaying map[rl.Key]bool
-	// manifests of the newest steps, for the next learner.
-	manifests []exchange.Manifest
-	attempt   int32
+	attempt               int32
 }
 
 // Hello implements exchange.Attendant.
@@ -36,7 +34,7 @@ func (a *attendant) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.toldPlaying[key] = true
 	}
-	return exchange.HelloRequest{Held: held, Playing: playing, Session: w.sessions.name(), Manifests: a.manifests}
+	return exchange.HelloRequest{Held: held, Playing: playing, Session: w.sessions.name()}
 }
 
 // Greeted implements exchange.Attendant.
@@ -85,7 +83,6 @@ func (a *attendant) Directed(directive exchange.Directive) {
 		a.condemn(c)
 	}
 	a.want(directive.Wanted)
-	a.manifests = directive.Manifests
 }
 
 // want queues what is held and gives back what is neither held nor under way: it was given up, or was lost

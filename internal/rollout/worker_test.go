@@ -339,23 +339,6 @@ func TestConstantGroupsAreDroppedInTrainingAlone(t *testing.T) {
 	}
 }
 
-func TestManifestsAreToldToTheNextLearner(t *testing.T) {
-	first, s := newBoard(trainKey(0)), newSite(t)
-	manifests := []exchange.Manifest{{Lineage: rl.Genesis("next"), Parent: version0, Manifest: rl.Manifest{Step: 1}}}
-	first.directive.Manifests = manifests
-	end := s.serve(first, 1)
-	s.start("worker-0", newEndpoint(), nil)
-	arrive(t, first, trainKey(0))
-	end()
-	second := newBoard()
-	s.serve(second, 2)
-	arrive(t, second, trainKey(0))
-	hello := see(second, func() exchange.HelloRequest { return second.hellos[0] })
-	if diff := cmp.Diff(manifests, hello.Manifests); diff != "" {
-		t.Errorf("manifests (-want +got):\n%s", diff)
-	}
-}
-
 func TestThrottlingIsReported(t *testing.T) {
 	b, s := newBoard(), newSite(t)
 	pressure := &Pressure{}

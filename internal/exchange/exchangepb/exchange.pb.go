@@ -193,7 +193,7 @@ func (x SubmitReply_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Verdict.Descriptor instead.
 func (SubmitReply_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that is shown a
@@ -340,9 +340,7 @@ type HelloRequest struct {
 	Held    []*Held     `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
 	Playing []*GroupKey `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
 	// The rollout session that the worker samples under, if any.
-	Session string `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
-	// Manifests of the newest steps that the worker was told of.
-	Manifests     []*StepManifest `protobuf:"bytes,6,rep,name=manifests,proto3" json:"manifests,omitempty"`
+	Session       string `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,84 +410,6 @@ func (x *HelloRequest) GetSession() string {
 	return ""
 }
 
-func (x *HelloRequest) GetManifests() []*StepManifest {
-	if x != nil {
-		return x.Manifests
-	}
-	return nil
-}
-
-// StepManifest says how a version of the policy came to be, so that a learner without artifact storage
-// can learn the lineages of its window from the workers.
-type StepManifest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Lineage of the version, 64 hex digits, and of the one before it.
-	Lineage       string               `protobuf:"bytes,1,opt,name=lineage,proto3" json:"lineage,omitempty"`
-	Parent        string               `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
-	Step          int64                `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
-	Slots         []*StepManifest_Slot `protobuf:"bytes,4,rep,name=slots,proto3" json:"slots,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StepManifest) Reset() {
-	*x = StepManifest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StepManifest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StepManifest) ProtoMessage() {}
-
-func (x *StepManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StepManifest.ProtoReflect.Descriptor instead.
-func (*StepManifest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *StepManifest) GetLineage() string {
-	if x != nil {
-		return x.Lineage
-	}
-	return ""
-}
-
-func (x *StepManifest) GetParent() string {
-	if x != nil {
-		return x.Parent
-	}
-	return ""
-}
-
-func (x *StepManifest) GetStep() int64 {
-	if x != nil {
-		return x.Step
-	}
-	return 0
-}
-
-func (x *StepManifest) GetSlots() []*StepManifest_Slot {
-	if x != nil {
-		return x.Slots
-	}
-	return nil
-}
-
 // Held is a finished group, or a tombstone, that a worker keeps.
 type Held struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -504,7 +424,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +436,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +449,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{4}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Held) GetKey() *GroupKey {
@@ -577,7 +497,7 @@ type HelloReply struct {
 
 func (x *HelloReply) Reset() {
 	*x = HelloReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -589,7 +509,7 @@ func (x *HelloReply) String() string {
 func (*HelloReply) ProtoMessage() {}
 
 func (x *HelloReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -602,7 +522,7 @@ func (x *HelloReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloReply.ProtoReflect.Descriptor instead.
 func (*HelloReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{5}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *HelloReply) GetEpoch() *Epoch {
@@ -659,7 +579,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +591,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +604,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{6}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AcquireRequest) GetEpoch() *Epoch {
@@ -718,7 +638,7 @@ type AcquireReply struct {
 
 func (x *AcquireReply) Reset() {
 	*x = AcquireReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +650,7 @@ func (x *AcquireReply) String() string {
 func (*AcquireReply) ProtoMessage() {}
 
 func (x *AcquireReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +663,7 @@ func (x *AcquireReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireReply.ProtoReflect.Descriptor instead.
 func (*AcquireReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{7}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AcquireReply) GetEpoch() *Epoch {
@@ -784,7 +704,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +716,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +729,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{8}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Lease) GetKey() *GroupKey {
@@ -904,7 +824,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +836,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +849,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RenewRequest) GetEpoch() *Epoch {
@@ -978,7 +898,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +910,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +923,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Progress) GetKey() *GroupKey {
@@ -1043,16 +963,14 @@ type RenewReply struct {
 	// Held groups that the learner wants submitted (again).
 	Wanted []*GroupKey `protobuf:"bytes,7,rep,name=wanted,proto3" json:"wanted,omitempty"`
 	// Groups that turned out to be untrainable: the worker keeps a tombstone in their place.
-	Condemned []*Condemned `protobuf:"bytes,8,rep,name=condemned,proto3" json:"condemned,omitempty"`
-	// Manifests of the newest steps, for a worker to keep.
-	Manifests     []*StepManifest `protobuf:"bytes,9,rep,name=manifests,proto3" json:"manifests,omitempty"`
+	Condemned     []*Condemned `protobuf:"bytes,8,rep,name=condemned,proto3" json:"condemned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +982,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +995,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RenewReply) GetEpoch() *Epoch {
@@ -1136,13 +1054,6 @@ func (x *RenewReply) GetCondemned() []*Condemned {
 	return nil
 }
 
-func (x *RenewReply) GetManifests() []*StepManifest {
-	if x != nil {
-		return x.Manifests
-	}
-	return nil
-}
-
 // Evaluation names one evaluation of one version of the policy.
 type Evaluation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1155,7 +1066,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1078,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1091,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Evaluation) GetPlan() string {
@@ -1208,7 +1119,7 @@ type Condemned struct {
 
 func (x *Condemned) Reset() {
 	*x = Condemned{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1131,7 @@ func (x *Condemned) String() string {
 func (*Condemned) ProtoMessage() {}
 
 func (x *Condemned) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1144,7 @@ func (x *Condemned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condemned.ProtoReflect.Descriptor instead.
 func (*Condemned) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Condemned) GetKey() *GroupKey {
@@ -1272,7 +1183,7 @@ type SubmitFrame struct {
 
 func (x *SubmitFrame) Reset() {
 	*x = SubmitFrame{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1195,7 @@ func (x *SubmitFrame) String() string {
 func (*SubmitFrame) ProtoMessage() {}
 
 func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1208,7 @@ func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitFrame.ProtoReflect.Descriptor instead.
 func (*SubmitFrame) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SubmitFrame) GetFrame() isSubmitFrame_Frame {
@@ -1357,7 +1268,7 @@ type SubmitHeader struct {
 
 func (x *SubmitHeader) Reset() {
 	*x = SubmitHeader{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1280,7 @@ func (x *SubmitHeader) String() string {
 func (*SubmitHeader) ProtoMessage() {}
 
 func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1293,7 @@ func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitHeader.ProtoReflect.Descriptor instead.
 func (*SubmitHeader) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SubmitHeader) GetEpoch() *Epoch {
@@ -1442,7 +1353,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1365,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1378,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Group) GetKey() *GroupKey {
@@ -1534,7 +1445,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1457,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1470,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -1660,7 +1571,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1583,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1596,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Segment) GetRole() string {
@@ -1740,7 +1651,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1752,7 +1663,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1765,7 +1676,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -1794,7 +1705,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1717,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1730,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -1856,7 +1767,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1779,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1792,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -1921,7 +1832,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +1844,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +1857,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -1954,67 +1865,6 @@ func (x *ReleaseReply) GetEpoch() *Epoch {
 		return x.Epoch
 	}
 	return nil
-}
-
-type StepManifest_Slot struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Slot  int64                  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Digest of the group, 64 hex digits.
-	Digest        string  `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	Outcome       Outcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=tinker_operator.exchange.v1.Outcome" json:"outcome,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StepManifest_Slot) Reset() {
-	*x = StepManifest_Slot{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StepManifest_Slot) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StepManifest_Slot) ProtoMessage() {}
-
-func (x *StepManifest_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StepManifest_Slot.ProtoReflect.Descriptor instead.
-func (*StepManifest_Slot) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{3, 0}
-}
-
-func (x *StepManifest_Slot) GetSlot() int64 {
-	if x != nil {
-		return x.Slot
-	}
-	return 0
-}
-
-func (x *StepManifest_Slot) GetDigest() string {
-	if x != nil {
-		return x.Digest
-	}
-	return ""
-}
-
-func (x *StepManifest_Slot) GetOutcome() Outcome {
-	if x != nil {
-		return x.Outcome
-	}
-	return Outcome_USABLE
 }
 
 var File_internal_exchange_exchangepb_exchange_proto protoreflect.FileDescriptor
@@ -2031,23 +1881,13 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2!.tinker_operator.exchange.v1.KindR\x04kind\x12\x12\n" +
 	"\x04slot\x18\x02 \x01(\x03R\x04slot\x12\x18\n" +
 	"\alineage\x18\x03 \x01(\tR\alineage\x12\x12\n" +
-	"\x04plan\x18\x04 \x01(\tR\x04plan\"\xbb\x02\n" +
+	"\x04plan\x18\x04 \x01(\tR\x04plan\"\xf2\x01\n" +
 	"\fHelloRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x125\n" +
 	"\x04held\x18\x03 \x03(\v2!.tinker_operator.exchange.v1.HeldR\x04held\x12?\n" +
 	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x12\x18\n" +
-	"\asession\x18\x05 \x01(\tR\asession\x12G\n" +
-	"\tmanifests\x18\x06 \x03(\v2).tinker_operator.exchange.v1.StepManifestR\tmanifests\"\x8e\x02\n" +
-	"\fStepManifest\x12\x18\n" +
-	"\alineage\x18\x01 \x01(\tR\alineage\x12\x16\n" +
-	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x12\n" +
-	"\x04step\x18\x03 \x01(\x03R\x04step\x12D\n" +
-	"\x05slots\x18\x04 \x03(\v2..tinker_operator.exchange.v1.StepManifest.SlotR\x05slots\x1ar\n" +
-	"\x04Slot\x12\x12\n" +
-	"\x04slot\x18\x01 \x01(\x03R\x04slot\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\tR\x06digest\x12>\n" +
-	"\aoutcome\x18\x03 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\"\xad\x01\n" +
+	"\asession\x18\x05 \x01(\tR\asession\"\xad\x01\n" +
 	"\x04Held\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12\x16\n" +
@@ -2094,7 +1934,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
-	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\x88\x04\n" +
+	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xbf\x03\n" +
 	"\n" +
 	"RenewReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12?\n" +
@@ -2104,8 +1944,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x13covered_evaluations\x18\x05 \x03(\v2'.tinker_operator.exchange.v1.EvaluationR\x12coveredEvaluations\x12\x18\n" +
 	"\asession\x18\x06 \x01(\tR\asession\x12=\n" +
 	"\x06wanted\x18\a \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\x06wanted\x12D\n" +
-	"\tcondemned\x18\b \x03(\v2&.tinker_operator.exchange.v1.CondemnedR\tcondemned\x12G\n" +
-	"\tmanifests\x18\t \x03(\v2).tinker_operator.exchange.v1.StepManifestR\tmanifests\":\n" +
+	"\tcondemned\x18\b \x03(\v2&.tinker_operator.exchange.v1.CondemnedR\tcondemned\":\n" +
 	"\n" +
 	"Evaluation\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x18\n" +
@@ -2213,97 +2052,91 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
-	(Kind)(0),                 // 0: tinker_operator.exchange.v1.Kind
-	(Outcome)(0),              // 1: tinker_operator.exchange.v1.Outcome
-	(SubmitReply_Verdict)(0),  // 2: tinker_operator.exchange.v1.SubmitReply.Verdict
-	(*Epoch)(nil),             // 3: tinker_operator.exchange.v1.Epoch
-	(*GroupKey)(nil),          // 4: tinker_operator.exchange.v1.GroupKey
-	(*HelloRequest)(nil),      // 5: tinker_operator.exchange.v1.HelloRequest
-	(*StepManifest)(nil),      // 6: tinker_operator.exchange.v1.StepManifest
-	(*Held)(nil),              // 7: tinker_operator.exchange.v1.Held
-	(*HelloReply)(nil),        // 8: tinker_operator.exchange.v1.HelloReply
-	(*AcquireRequest)(nil),    // 9: tinker_operator.exchange.v1.AcquireRequest
-	(*AcquireReply)(nil),      // 10: tinker_operator.exchange.v1.AcquireReply
-	(*Lease)(nil),             // 11: tinker_operator.exchange.v1.Lease
-	(*RenewRequest)(nil),      // 12: tinker_operator.exchange.v1.RenewRequest
-	(*Progress)(nil),          // 13: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),        // 14: tinker_operator.exchange.v1.RenewReply
-	(*Evaluation)(nil),        // 15: tinker_operator.exchange.v1.Evaluation
-	(*Condemned)(nil),         // 16: tinker_operator.exchange.v1.Condemned
-	(*SubmitFrame)(nil),       // 17: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),      // 18: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),             // 19: tinker_operator.exchange.v1.Group
-	(*Member)(nil),            // 20: tinker_operator.exchange.v1.Member
-	(*Segment)(nil),           // 21: tinker_operator.exchange.v1.Segment
-	(*Usage)(nil),             // 22: tinker_operator.exchange.v1.Usage
-	(*SubmitReply)(nil),       // 23: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),    // 24: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),      // 25: tinker_operator.exchange.v1.ReleaseReply
-	(*StepManifest_Slot)(nil), // 26: tinker_operator.exchange.v1.StepManifest.Slot
-	nil,                       // 27: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                       // 28: tinker_operator.exchange.v1.Member.MetricsEntry
+	(Kind)(0),                // 0: tinker_operator.exchange.v1.Kind
+	(Outcome)(0),             // 1: tinker_operator.exchange.v1.Outcome
+	(SubmitReply_Verdict)(0), // 2: tinker_operator.exchange.v1.SubmitReply.Verdict
+	(*Epoch)(nil),            // 3: tinker_operator.exchange.v1.Epoch
+	(*GroupKey)(nil),         // 4: tinker_operator.exchange.v1.GroupKey
+	(*HelloRequest)(nil),     // 5: tinker_operator.exchange.v1.HelloRequest
+	(*Held)(nil),             // 6: tinker_operator.exchange.v1.Held
+	(*HelloReply)(nil),       // 7: tinker_operator.exchange.v1.HelloReply
+	(*AcquireRequest)(nil),   // 8: tinker_operator.exchange.v1.AcquireRequest
+	(*AcquireReply)(nil),     // 9: tinker_operator.exchange.v1.AcquireReply
+	(*Lease)(nil),            // 10: tinker_operator.exchange.v1.Lease
+	(*RenewRequest)(nil),     // 11: tinker_operator.exchange.v1.RenewRequest
+	(*Progress)(nil),         // 12: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),       // 13: tinker_operator.exchange.v1.RenewReply
+	(*Evaluation)(nil),       // 14: tinker_operator.exchange.v1.Evaluation
+	(*Condemned)(nil),        // 15: tinker_operator.exchange.v1.Condemned
+	(*SubmitFrame)(nil),      // 16: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),     // 17: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),            // 18: tinker_operator.exchange.v1.Group
+	(*Member)(nil),           // 19: tinker_operator.exchange.v1.Member
+	(*Segment)(nil),          // 20: tinker_operator.exchange.v1.Segment
+	(*Usage)(nil),            // 21: tinker_operator.exchange.v1.Usage
+	(*SubmitReply)(nil),      // 22: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),   // 23: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),     // 24: tinker_operator.exchange.v1.ReleaseReply
+	nil,                      // 25: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                      // 26: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
 	3,  // 1: tinker_operator.exchange.v1.HelloRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	7,  // 2: tinker_operator.exchange.v1.HelloRequest.held:type_name -> tinker_operator.exchange.v1.Held
+	6,  // 2: tinker_operator.exchange.v1.HelloRequest.held:type_name -> tinker_operator.exchange.v1.Held
 	4,  // 3: tinker_operator.exchange.v1.HelloRequest.playing:type_name -> tinker_operator.exchange.v1.GroupKey
-	6,  // 4: tinker_operator.exchange.v1.HelloRequest.manifests:type_name -> tinker_operator.exchange.v1.StepManifest
-	26, // 5: tinker_operator.exchange.v1.StepManifest.slots:type_name -> tinker_operator.exchange.v1.StepManifest.Slot
-	4,  // 6: tinker_operator.exchange.v1.Held.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 7: tinker_operator.exchange.v1.Held.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	3,  // 8: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 9: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	11, // 10: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
-	3,  // 11: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 12: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	11, // 13: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
-	4,  // 14: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	3,  // 15: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	13, // 16: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
-	4,  // 17: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	3,  // 18: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 19: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	15, // 20: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	4,  // 21: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	16, // 22: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
-	6,  // 23: tinker_operator.exchange.v1.RenewReply.manifests:type_name -> tinker_operator.exchange.v1.StepManifest
-	4,  // 24: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 25: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	18, // 26: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	3,  // 27: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 28: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 29: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 30: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	20, // 31: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	22, // 32: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 33: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	27, // 34: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	28, // 35: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	21, // 36: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
-	3,  // 37: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	2,  // 38: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
-	3,  // 39: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 40: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	3,  // 41: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	1,  // 42: tinker_operator.exchange.v1.StepManifest.Slot.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	5,  // 43: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	9,  // 44: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	12, // 45: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	17, // 46: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	24, // 47: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	8,  // 48: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	10, // 49: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	14, // 50: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	23, // 51: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	25, // 52: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	48, // [48:53] is the sub-list for method output_type
-	43, // [43:48] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	4,  // 4: tinker_operator.exchange.v1.Held.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 5: tinker_operator.exchange.v1.Held.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	3,  // 6: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 7: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	10, // 8: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
+	3,  // 9: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 10: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	10, // 11: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
+	4,  // 12: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	3,  // 13: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	12, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
+	4,  // 15: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	3,  // 16: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 17: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	14, // 18: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	4,  // 19: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	15, // 20: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
+	4,  // 21: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 22: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	17, // 23: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	3,  // 24: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 25: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 26: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 27: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	19, // 28: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	21, // 29: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 30: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	25, // 31: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	26, // 32: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	20, // 33: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
+	3,  // 34: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	2,  // 35: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
+	3,  // 36: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 37: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	3,  // 38: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 39: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	8,  // 40: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	11, // 41: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	16, // 42: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	23, // 43: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	7,  // 44: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	9,  // 45: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	13, // 46: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	22, // 47: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	24, // 48: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	44, // [44:49] is the sub-list for method output_type
+	39, // [39:44] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -2311,7 +2144,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 	if File_internal_exchange_exchangepb_exchange_proto != nil {
 		return
 	}
-	file_internal_exchange_exchangepb_exchange_proto_msgTypes[14].OneofWrappers = []any{
+	file_internal_exchange_exchangepb_exchange_proto_msgTypes[13].OneofWrappers = []any{
 		(*SubmitFrame_Header)(nil),
 		(*SubmitFrame_Piece)(nil),
 	}
@@ -2321,7 +2154,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   26,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

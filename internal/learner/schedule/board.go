@@ -61,7 +61,6 @@ type Board struct {
 	covered   int64
 	evaluated []exchange.Evaluation
 	condemned []exchange.Condemned
-	manifests []exchange.Manifest
 	// gone are the policies whose sampler weights a worker did not find.
 	gone     map[Policy]bool
 	counters Counters
@@ -225,10 +224,10 @@ func (b *Board) Group(key rl.Key) (rl.Group, bool) {
 }
 
 // Cover says which slots are durable. It may go back when an older state had to be loaded.
-func (b *Board) Cover(index int64, manifests []exchange.Manifest) {
+func (b *Board) Cover(index int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.covered, b.manifests = index, manifests
+	b.covered = index
 	b.condemned = slices.DeleteFunc(b.condemned, func(c exchange.Condemned) bool { return c.Key.Slot < index })
 	for _, w := range b.workers {
 		maps.DeleteFunc(w.held, func(key rl.Key, _ exchange.Held) bool { return key.Kind == rl.Train && key.Slot < index })

@@ -225,7 +225,7 @@ func TestVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := board(t, 0)
 			b.Demand("train", leases(1, 2))
-			b.Cover(1, nil)
+			b.Cover(1)
 			hello(t, b, "w0", exchange.HelloRequest{})
 			b.Submit("w0", group(2, 4))
 			expect(t, "reply", tc.want, b.Submit("w0", tc.group))
@@ -241,7 +241,7 @@ func TestAClosedGroupIsAskedForWhenItIsWantedAfterAll(t *testing.T) {
 	b.Demand("train", leases(0, 1))
 	expect(t, "wanted", []rl.Key{key(1)}, b.Direct("w0").Wanted)
 	expect(t, "leased", []int64{0}, slots(b, "w0", 64))
-	b.Cover(2, nil)
+	b.Cover(2)
 	expect(t, "covered", int64(2), b.Direct("w0").CoveredIndex)
 }
 

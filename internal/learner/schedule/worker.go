@@ -167,7 +167,7 @@ func (b *Board) directive(name string, w *worker) exchange.Directive {
 	return exchange.Directive{
 		Revoked: b.revoked(name, w), Credits: max(1, share), CoveredIndex: b.covered,
 		CoveredEvaluations: slices.Clone(b.evaluated), Session: b.session, Wanted: b.wanted(w),
-		Condemned: b.condemnedOf(w), Manifests: b.manifests,
+		Condemned: b.condemnedOf(w),
 	}
 }
 
