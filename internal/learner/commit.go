@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -177,12 +178,36 @@ func (l *learner) logStep(metrics map[string]float64) {
 		"cursor", l.at.cursor, "metrics", metrics)
 }
 
-// retire gives what is out of use a time to live. Failures are made good by the next.
+// retire gives what is out of use a time to live, beside the loop: no step waits for it. While one round is
+// under way none is begun, and what failed or was left out is the next one's.
 func (l *learner) retire(ctx context.Context) {
+	select {
+	case l.retiring <- struct{}{}:
+	default:
+		return
+	}
+	due := l.retirements()
+	l.tasks.Go(func() {
+		defer func() { <-l.retiring }()
+		l.retireAll(ctx, due)
+	})
+}
+
+// retireRest retires what is left at the end of the run.
+func (l *learner) retireRest(ctx context.Context) {
+	select {
+	case l.retiring <- struct{}{}:
+		defer func() { <-l.retiring }()
+		l.retireAll(ctx, l.retirements())
+	case <-ctx.Done():
+	}
+}
+
+func (l *learner) retireAll(ctx context.Context, due []ledger.Retirement) {
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, r := range l.retirements() {
+	for _, r := range due {
 		if err := l.client.SetTTL(ctx, r.Path, &r.TTLSeconds); err != nil && !isMissing(err) {
 			l.config.Logger.Warn("checkpoint is not retired", "path", r.Path, "err", err)
 			continue

@@ -81,7 +81,7 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	if err := l.insist(ctx, "looking for a higher claim", l.look); err != nil {
 		return err
 	}
-	l.retire(ctx)
+	l.retireRest(ctx)
 	l.report(func(*heartbeat.Progress) {})
 	if l.store == nil {
 		return nil

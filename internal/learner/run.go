@@ -41,6 +41,8 @@ type learner struct {
 	drain     chan struct{}
 	drainOnce sync.Once
 	tasks     sync.WaitGroup
+	// retiring is full while checkpoints are being retired.
+	retiring chan struct{}
 
 	model *weights.Model
 	// at is the version in the model, saved the newest that is saved.
@@ -65,7 +67,7 @@ type learner struct {
 // learner stops on the spot, as if killed.
 func Run(ctx context.Context, config Config) heartbeat.Verdict {
 	config = config.withDefaults()
-	l := &learner{config: config, file: config.File, ledger: ledger.Ledger{}, drain: make(chan struct{})}
+	l := &learner{config: config, file: config.File, ledger: ledger.Ledger{}, drain: make(chan struct{}), retiring: make(chan struct{}, 1)}
 	l.status = newStatus(l.file.Run.UID, l.file.Attempt, config.Now)
 	err := l.run(ctx)
 	verdict := verdictOf(err)
