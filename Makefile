@@ -109,7 +109,7 @@ test-integration: ## Controllers against a real API server and controller manage
 
 .PHONY: test-e2e
 test-e2e: ## Whole runs, and kills, on the local cluster.
-	$(call suite,-tags e2e -count=1 -timeout 40m ./test/e2e/...,CGO_ENABLED=0)
+	$(call suite,-tags e2e -count=1 -timeout 70m ./test/e2e/...,CGO_ENABLED=0)
 
 ##@ Cluster
 

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 }
 
 func runAll(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Minute)
+	// The first time, Kubernetes is built from source, perhaps on a machine that does other things too.
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
 	defer cancel()
 	// The local cluster brings its own kubectl.
 	if err := os.Setenv("PATH", filepath.Join(root, ".cluster", "bin")+":"+os.Getenv("PATH")); err != nil {

@@ -121,16 +121,26 @@ func (w *world) startManager(o *managerOptions) {
 	}
 }
 
-// clock runs as the machine's, with what the spec adds.
+// clock runs as the machine's, with what the spec adds, until it is stopped: then the spec alone moves it.
 type clock struct {
-	mu    sync.Mutex
-	ahead time.Duration
+	mu      sync.Mutex
+	stopped time.Time
+	ahead   time.Duration
 }
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.stopped.IsZero() {
+		return c.stopped.Add(c.ahead)
+	}
 	return time.Now().Add(c.ahead)
+}
+
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = time.Now()
 }
 
 func (c *clock) advance(by time.Duration) {
@@ -213,7 +223,8 @@ func (l *learners) told(ip string) []heartbeat.Request {
 	return all
 }
 
-// writes counts what the manager writes to the API server.
+// writes counts what the manager writes to the API server. What the server did not take since the object had
+// changed meanwhile is left out: the specs themselves change objects more often than anybody would.
 type writes struct {
 	mu  sync.Mutex
 	log []string
@@ -225,12 +236,13 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func (w *writes) counting(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.Method != http.MethodGet {
+		response, err := next.RoundTrip(r)
+		if r.Method != http.MethodGet && (err != nil || response.StatusCode != http.StatusConflict) {
 			w.mu.Lock()
 			w.log = append(w.log, fmt.Sprintf("%s %s", r.Method, r.URL.Path))
 			w.mu.Unlock()
 		}
-		return next.RoundTrip(r)
+		return response, err
 	})
 }
 

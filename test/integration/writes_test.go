@@ -23,12 +23,14 @@ func heartbeatAt(step int64) heartbeat.Reply {
 }
 
 // mostWrites is how often a status may be written in a minute as minute measures it: every 5 s, and what the
-// beginning and the time that the steps themselves take add.
+// beginning and transitions add.
 const mostWrites = 60/5 + 4
 
-// minute has a minute pass in steps of a second, looks at the run at each, and gives what was written.
+// minute has a minute pass in steps of a second, however long they take, looks at the run at each, and gives
+// what was written.
 func (w *world) minute(run *v1alpha1.TrainingRun, each func(second int)) []string {
 	GinkgoHelper()
+	w.clock.stop()
 	// What led to the state may still be written.
 	time.Sleep(300 * time.Millisecond)
 	w.clock.advance(10 * time.Second)
