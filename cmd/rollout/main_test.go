@@ -181,7 +181,9 @@ func (g *greeter) Acquire(ctx context.Context, _ string, _ int) ([]exchange.Leas
 func (g *greeter) Renew(string, exchange.Renewal) exchange.Directive { return exchange.Directive{} }
 func (g *greeter) Direct(string) exchange.Directive                  { return exchange.Directive{} }
 func (g *greeter) Submit(string, rl.Group) exchange.SubmitReply      { return exchange.SubmitReply{} }
-func (g *greeter) Release(string, []rl.Key, string)                  {}
+func (g *greeter) Parted(string)                                     {}
+
+func (g *greeter) Release(string, []rl.Key, string) {}
 
 // serve starts a learner and gives its address.
 func serve(t *testing.T, g *greeter, secrets link.Link) string {
