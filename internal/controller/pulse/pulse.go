@@ -68,6 +68,8 @@ type Pulse struct {
 	runs    map[types.NamespacedName]map[types.UID]Target
 	results map[types.UID]Result
 	asking  map[types.UID]bool
+	// asked is what each learner was told last.
+	asked map[types.UID]Target
 }
 
 // New gives a Pulse that asks nobody yet.
@@ -79,6 +81,7 @@ func New(config Config) *Pulse {
 		runs:    map[types.NamespacedName]map[types.UID]Target{},
 		results: map[types.UID]Result{},
 		asking:  map[types.UID]bool{},
+		asked:   map[types.UID]Target{},
 	}
 }
 
@@ -99,6 +102,7 @@ func (p *Pulse) Track(run types.NamespacedName, targets []Target) {
 	for pod := range before {
 		if _, kept := after[pod]; !kept {
 			delete(p.results, pod)
+			delete(p.asked, pod)
 		}
 	}
 	p.runs[run] = after
@@ -127,8 +131,8 @@ func (p *Pulse) Start(ctx context.Context) error {
 	defer posts.Wait()
 	ticker := time.NewTicker(p.config.Every)
 	defer ticker.Stop()
-	for {
-		for run, targets := range p.due() {
+	for everyone := false; ; {
+		for run, targets := range p.due(everyone) {
 			for _, target := range targets {
 				posts.Go(func() { p.ask(ctx, run, target) })
 			}
@@ -137,20 +141,23 @@ func (p *Pulse) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+			everyone = true
 		case <-p.wake:
+			everyone = false
 		}
 	}
 }
 
-// due gives all learners that are not being asked right now, and marks them.
-func (p *Pulse) due() map[types.NamespacedName][]Target {
+// due gives the learners that are to be told something new, or everyone, but for those that are being asked
+// right now, and marks them.
+func (p *Pulse) due(everyone bool) map[types.NamespacedName][]Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	due := map[types.NamespacedName][]Target{}
 	for run, targets := range p.runs {
 		for target := range maps.Values(targets) {
-			if !p.asking[target.Pod] {
-				p.asking[target.Pod] = true
+			if !p.asking[target.Pod] && (everyone || p.asked[target.Pod] != target) {
+				p.asking[target.Pod], p.asked[target.Pod] = true, target
 				due[run] = append(due[run], target)
 			}
 		}

@@ -171,6 +171,19 @@ func TestTrack(t *testing.T) {
 	})
 }
 
+func TestNewWordsForOneLearnerDisturbNoOther(t *testing.T) {
+	s := &script{reply: heartbeat.Reply{Attempt: 1, Sequence: 1}}
+	bubble(t, s, func(p *Pulse) {
+		p.Track(runName, []Target{target("a", 1), target("b", 1)})
+		newsOf(p)
+		p.Track(runName, []Target{target("a", 1), target("b", 2)})
+		newsOf(p)
+		if a, b := s.count("a"), s.count("b"); a != 1 || b != 2 {
+			t.Errorf("a is asked %d times, want once; b %d times, want twice", a, b)
+		}
+	})
+}
+
 func TestASlowLearnerIsAskedOnceAtATime(t *testing.T) {
 	s := &script{takes: time.Hour}
 	bubble(t, s, func(p *Pulse) {
