@@ -7,18 +7,16 @@
 // A conversation that goes on should extend what was sampled before, token by token: then all its turns
 // train as one sequence. Text that is rendered again need not give the ids that were sampled, so a message
 // carries them, and a renderer whose format keeps history as it was puts them into the next prompt
-// unchanged.
+// unchanged. Formats that rewrite history, by dropping the reasoning of earlier turns, say, do so here, too.
+//
+// A prompt is made of pieces that are tokenised apart and put together, as the reference does it: tokens that
+// frame a message are put in by their ids, and what a message says is text, whatever it spells. See chat.go
+// for how a format is composed; a family of models is one file, and its variants are rows of variants.go.
 package renderer
 
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // Roles of messages.
@@ -32,29 +30,45 @@ const (
 // Conversation is what a reply is asked for.
 type Conversation struct {
 	Messages []Message
-	// Tools that may be called.
+	// Tools that may be called. Nil says nothing of tools; a format may also have words for an empty list.
 	Tools []Tool
+	// Prefill is text that the reply is made to begin with. It comes from whoever asks, so names of special
+	// tokens in it are those tokens.
+	Prefill string
 }
 
 // Message is one message of a conversation.
 type Message struct {
-	// Role is one of the four roles.
+	// Role is one of the four roles. Some formats have room for others.
 	Role    string
 	Content string
+	// Thinking is the reasoning that an assistant's message begins with.
+	Thinking string
+	// Parts are the message piece by piece, where reasoning and text alternate or stand in another order:
+	// when they are not nil, they are the message, and Content and Thinking are left alone.
+	Parts []Part
 	// Calls of tools by the assistant.
 	Calls []ToolCall
 	// CallID of the call that a tool's message answers.
 	CallID string
+	// Name of the tool whose result a tool's message is. Some formats write it.
+	Name string
 	// Sampled are the ids that the policy gave for this message, stop token included; nil for a message
-	// that was not sampled.
+	// that was not sampled. They answer a prompt without Prefill.
 	Sampled []int32
+}
+
+// Part of a message: text for the reader, or reasoning.
+type Part struct {
+	Text     string
+	Thinking bool
 }
 
 // Tool that can be called.
 type Tool struct {
 	Name        string
 	Description string
-	// Parameters is a JSON schema; empty for none.
+	// Parameters is a JSON schema; empty for none. The order of its names is kept.
 	Parameters json.RawMessage
 }
 
@@ -83,16 +97,33 @@ const (
 	Truncated
 	// Malformed replies ended, but break the format.
 	Malformed
+	// Ended replies end with the model's end of text, where the format waits for another stop.
+	Ended
 )
 
 // Parsed is a reply.
 type Parsed struct {
 	// Message of the assistant, with its sampled ids. Content is as much text as there is, whatever the
-	// ending.
+	// ending; that of a truncated reply is all of it as it was written.
 	Message Message
 	Ending  Ending
+	// Unparsed are calls of tools that could not be read. A reply with one is Malformed.
+	Unparsed []UnparsedCall
 	// Problem with a malformed reply, for people and for the policy.
 	Problem string
+}
+
+// UnparsedCall is text that begins like a call of a tool and is none.
+type UnparsedCall struct {
+	Text    string
+	Problem string
+}
+
+// Example is a conversation to learn the last message of.
+type Example struct {
+	Tokens []int32
+	// Weights are 1 for the tokens that the assistant would have to sample and 0 for all others.
+	Weights []float32
 }
 
 // Renderer is one model family's format. It is safe for concurrent use.
@@ -100,42 +131,17 @@ type Renderer interface {
 	// Prompt gives the ids of a conversation up to where the assistant's reply begins. What the format
 	// cannot express is ErrUnsupported.
 	Prompt(conversation Conversation) ([]int32, error)
+	// Example gives the ids of a conversation that ends with a message of the assistant, for supervised
+	// training. What the format cannot express is ErrUnsupported.
+	Example(conversation Conversation) (Example, error)
 	// Stop is what ends a reply.
 	Stop() Stop
 	// Parse reads sampled ids. An error means ids that the vocabulary does not have.
 	Parse(sampled []int32) (Parsed, error)
+	// Extends says whether the next prompt of a conversation always begins with the last one and what was
+	// sampled for it, provided that the reply is handed back with its sampled ids.
+	Extends() bool
 }
 
 // ErrUnsupported says that a renderer's format has no place for something.
 var ErrUnsupported = errors.New("the renderer's format has no place for it")
-
-// models is the renderer of each known model, by the model's name at the endpoint.
-var models = map[string]func(tokenizer.Tokenizer) (Renderer, error){
-	"tinkersim/byte-136k": func(t tokenizer.Tokenizer) (Renderer, error) { return newRoleColon(t, "<|end|>") },
-}
-
-// UnknownModelError says that there is no renderer for a model.
-type UnknownModelError struct {
-	Model string
-	// Known are the models that have one, sorted.
-	Known []string
-}
-
-// Error implements error.
-func (e *UnknownModelError) Error() string {
-	return fmt.Sprintf("no renderer is known for model %q, only for %s", e.Model, strings.Join(e.Known, ", "))
-}
-
-// ForModel gives the renderer of a model with its tokenizer. An error is an *UnknownModelError, or a
-// *tokenizer.UnknownModelError.
-func ForModel(name string) (Renderer, error) {
-	build, ok := models[name]
-	if !ok {
-		return nil, &UnknownModelError{Model: name, Known: slices.Sorted(maps.Keys(models))}
-	}
-	t, err := tokenizer.ForModel(name)
-	if err != nil {
-		return nil, err
-	}
-	return build(t)
-}

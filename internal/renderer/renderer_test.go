@@ -5,36 +5,62 @@ package renderer
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/models"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 func TestForModelFailsClosed(t *testing.T) {
 	_, err := ForModel("nobody/nothing")
-	var unknown *UnknownModelError
+	var unknown *models.UnknownError
 	if !errors.As(err, &unknown) || unknown.Model != "nobody/nothing" || len(unknown.Known) == 0 {
 		t.Errorf("ForModel of an unknown model: err = %v", err)
 	}
 }
 
-func TestEachRendererHasItsTokenizer(t *testing.T) {
-	for model := range models {
-		if _, err := ForModel(model); err != nil {
-			t.Errorf("ForModel(%q): %v", model, err)
+func TestNewNamesWhatThereIs(t *testing.T) {
+	_, err := New("qwen2", nil, Options{})
+	var unknown *UnknownError
+	if !errors.As(err, &unknown) || unknown.Name != "qwen2" || !slices.Contains(unknown.Known, "qwen3") {
+		t.Errorf("New of an unknown name: err = %v", err)
+	}
+}
+
+// The table of models names renderers that there are.
+func TestEachModelHasItsRenderer(t *testing.T) {
+	for _, m := range models.All() {
+		for _, name := range m.Renderers {
+			if _, ok := variants[name]; !ok {
+				t.Errorf("model %s has renderer %q, which there is not", m.Name, name)
+			}
 		}
 	}
 }
 
-func TestRoleColonNeedsItsEndToken(t *testing.T) {
+func TestNewRefusesATokenizerOfAnotherModel(t *testing.T) {
 	tokens, err := tokenizer.ForModel("tinkersim/byte-136k")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newRoleColon(tokens, "<|im_end|>"); err == nil {
-		t.Error("a tokenizer without the end token was taken")
+	for _, name := range Names() {
+		if name == "role_colon" {
+			continue // it asks for no token
+		}
+		_, err := New(name, tokens, Options{End: "<|im_end|>", Date: "2026-11-21"})
+		if err == nil || !strings.Contains(err.Error(), "the tokenizer has no token") {
+			t.Errorf("New(%q) with the simulator's tokenizer: err = %v", name, err)
+		}
+	}
+	if _, err := New("role_colon", tokens, Options{Begin: "<s>"}); err == nil {
+		t.Error("role_colon takes a begin that the tokenizer does not have")
+	}
+	if _, err := New("role_colon_end", tokens, Options{}); err == nil {
+		t.Error("role_colon_end takes no end")
 	}
 }
 

@@ -5,85 +5,135 @@ package renderer
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// separator stands after each message.
-const separator = "\n\n"
+const (
+	// separator stands after each message.
+	separator = "\n\n"
+	// nextUser is what a reply stops at: the header of the user's next message.
+	nextUser = separator + "User:"
+)
 
-// roleNames are what the format writes for roles. A tool has no place in it.
-var roleNames = map[string]string{RoleSystem: "System:", RoleUser: "User:", RoleAssistant: "Assistant:"}
-
-// roleColon writes messages as "User: text" and "Assistant: text<|end|>", with a blank line after each. A
-// prompt ends in "Assistant:", and a reply ends with the end token. Header, text, end token and separator
-// are encoded apart and put together.
+// roleColon is a format for base models:
 //
-// The next prompt always extends prompt and reply, provided that the message is handed back with its
-// sampled ids. A reply without the end token is closed by one that nobody sampled.
+//	User: 2+2?
+//
+//	Assistant: 4
+//
+//	User:
+//
+// A reply ends where the user's next message begins, so that header is sampled, too: when the user does
+// speak next, the next prompt extends it. When somebody else does, the reply is written anew.
 type roleColon struct {
-	tokens tokenizer.Tokenizer
-	// endName and end are the token that ends a reply.
-	endName string
-	end     int32
+	profile
+	// endOfText is a token that ends a reply as well; negative for none.
+	endOfText int32
 }
 
-func newRoleColon(t tokenizer.Tokenizer, endName string) (Renderer, error) {
-	end, ok := t.Special(endName)
-	if !ok {
-		return nil, fmt.Errorf("building renderer role_colon: the tokenizer has no %s", endName)
-	}
-	return &roleColon{tokens: t, endName: endName, end: end}, nil
-}
-
-// Stop implements Renderer.
-func (r *roleColon) Stop() Stop { return Stop{Tokens: []int32{r.end}} }
-
-// Prompt implements Renderer.
-func (r *roleColon) Prompt(conversation Conversation) ([]int32, error) {
-	if len(conversation.Tools) > 0 {
-		return nil, fmt.Errorf("rendering tools: %w", ErrUnsupported)
-	}
-	var ids []int32
-	for i, m := range conversation.Messages {
-		header, ok := roleNames[m.Role]
-		if !ok || len(m.Calls) > 0 || m.CallID != "" {
-			return nil, fmt.Errorf("rendering message %d of role %q: %w", i, m.Role, ErrUnsupported)
-		}
-		ids = append(ids, r.tokens.Encode(header)...)
-		ids = r.appendContent(ids, m)
-		ids = append(ids, r.tokens.Encode(separator)...)
-	}
-	return append(ids, r.tokens.Encode(roleNames[RoleAssistant])...), nil
-}
-
-func (r *roleColon) appendContent(ids []int32, m Message) []int32 {
-	content := m.Sampled
-	if content == nil {
-		content = r.tokens.Encode(" " + m.Content)
-	}
-	ids = append(ids, content...)
-	if m.Role == RoleAssistant && !slices.Contains(m.Sampled, r.end) {
-		ids = append(ids, r.end)
-	}
-	return ids
-}
-
-// Parse implements Renderer. White space around the text does not count as content.
-func (r *roleColon) Parse(sampled []int32) (Parsed, error) {
-	content, ending, problem := sampled, Truncated, ""
-	if at := slices.Index(sampled, r.end); at >= 0 {
-		content, ending = sampled[:at], Stopped
-		if at != len(sampled)-1 {
-			ending, problem = Malformed, "the reply goes on after "+r.endName
-		}
-	}
-	text, err := r.tokens.Decode(content)
+func newRoleColon(tokens tokenizer.Tokenizer, options Options) (family, error) {
+	v, err := newVocabulary(tokens, options.Match)
 	if err != nil {
-		return Parsed{}, fmt.Errorf("parsing reply: %w", err)
+		return nil, err
 	}
-	message := Message{Role: RoleAssistant, Content: strings.TrimSpace(text), Sampled: slices.Clone(sampled)}
-	return Parsed{Message: message, Ending: ending, Problem: problem}, nil
+	r := &roleColon{profile: profile{vocabulary: v, stop: Stop{Strings: []string{nextUser}}, history: kept}, endOfText: -1}
+	for _, t := range []struct {
+		name string
+		set  func(id int32)
+	}{
+		{options.Begin, func(id int32) { r.begin = []int32{id} }},
+		{options.End, func(id int32) { r.endOfText = id }},
+	} {
+		if t.name == "" {
+			continue
+		}
+		id, ok := tokens.Special(t.name)
+		if !ok {
+			return nil, fmt.Errorf("the tokenizer has no token %s, which is to begin or end its texts", t.name)
+		}
+		t.set(id)
+	}
+	return r, nil
+}
+
+// write implements family.
+func (r *roleColon) write(out *chunks, at place) error {
+	m := at.message()
+	text, err := m.plain()
+	if err != nil {
+		return err
+	}
+	r.head(out, at)
+	out.text(" " + text + separator).cut()
+	if at.example && at.isLast() && m.Role == RoleAssistant {
+		out.text(strings.TrimPrefix(nextUser, separator))
+	}
+	return nil
+}
+
+// head writes a message's header, if the reply before did not sample it already.
+func (r *roleColon) head(out *chunks, at place) {
+	if at.message().Role == RoleUser && at.after(RoleAssistant) {
+		before := at
+		before.index--
+		if r.asksUser(before.message()) {
+			out.body()
+			return
+		}
+	}
+	out.text(python.Capitalize(at.message().Role) + ":").body()
+}
+
+// asksUser says whether a reply ends in the user's header.
+func (r *roleColon) asksUser(m Message) bool {
+	if m.Sampled == nil {
+		return false
+	}
+	text, err := r.tokens.Decode(m.Sampled)
+	return err == nil && strings.HasSuffix(text, nextUser)
+}
+
+// open implements family.
+func (r *roleColon) open(out *chunks, _ place) { out.text("Assistant:") }
+
+// again implements family.
+func (r *roleColon) again(out *chunks, at place) bool {
+	m := at.message()
+	asks := r.asksUser(m)
+	learnt := at.example && at.isLast()
+	if asks && !learnt && !at.before(RoleUser) {
+		return false
+	}
+	out.put(m.Sampled...)
+	if !asks {
+		out.text(separator)
+	}
+	return true
+}
+
+// read implements family. White space that the format puts around text does not count as content.
+func (r *roleColon) read(sampled []int32) (Parsed, error) {
+	ended := len(sampled) > 0 && sampled[len(sampled)-1] == r.endOfText
+	if ended {
+		sampled = sampled[:len(sampled)-1]
+	}
+	text, err := r.tokens.Decode(sampled)
+	if err != nil {
+		return Parsed{}, err
+	}
+	stops := strings.Count(text, nextUser)
+	text, _, _ = strings.Cut(text, nextUser)
+	parsed := Parsed{Message: Message{Content: strings.TrimSuffix(strings.TrimPrefix(text, " "), separator)}}
+	switch {
+	case stops > 1, stops == 1 && ended:
+		parsed.Ending, parsed.Problem = Malformed, "the reply goes on after the user's turn has begun"
+	case ended:
+		parsed.Ending = Ended
+	case stops == 0:
+		parsed.Ending = Truncated
+	}
+	return parsed, nil
 }

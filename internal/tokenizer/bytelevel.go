@@ -3,53 +3,26 @@
 
 package tokenizer
 
-import "fmt"
-
 // byteIDs is how many ids stand for themselves as bytes; the special tokens follow.
 const byteIDs = 256
 
-// byteLevel is a vocabulary without merges: each byte is the token of its value.
-type byteLevel struct {
-	// specials by id, the first having id 256.
-	specials []string
-}
-
+// newByteLevel is a vocabulary without merges: each byte is the token of its value, and the special tokens
+// follow.
 func newByteLevel() Tokenizer {
-	return &byteLevel{specials: []string{"<|end|>", "<|bos|>", "<|pad|>", "<|reserved|>"}}
-}
-
-// Encode implements Tokenizer.
-func (t *byteLevel) Encode(text string) []int32 {
-	ids := make([]int32, len(text))
-	for i := range len(text) {
-		ids[i] = int32(text[i])
+	b := newBuilder(&BPE{scan: func(text string) int { return len(text) }})
+	for i := range byteIDs {
+		b.text = append(b.text, byte(i))
+		b.spans = append(b.spans, span{start: uint32(i), end: uint32(i) + 1})
 	}
-	return ids
-}
-
-// Decode implements Tokenizer.
-func (t *byteLevel) Decode(ids []int32) (string, error) {
-	text := make([]byte, 0, len(ids))
-	for i, id := range ids {
-		special := int(id) - byteIDs
-		switch {
-		case id < 0 || special >= len(t.specials):
-			return "", fmt.Errorf("decoding token %d of %d: the vocabulary has no id %d", i, len(ids), id)
-		case special >= 0:
-			text = append(text, t.specials[special]...)
-		default:
-			text = append(text, byte(id))
+	b.next = byteIDs
+	var tokens []addedToken
+	for i, name := range []string{"<|end|>", "<|bos|>", "<|pad|>", "<|reserved|>"} {
+		tokens = append(tokens, addedToken{ID: int32(byteIDs + i), Content: name, Special: true})
+	}
+	for _, build := range []error{b.index(nil), b.indexMerges(nil), b.addAll(tokens)} {
+		if build != nil {
+			panic(build) // the table above is wrong
 		}
 	}
-	return lossy(text), nil
-}
-
-// Special implements Tokenizer.
-func (t *byteLevel) Special(name string) (id int32, ok bool) {
-	for i, special := range t.specials {
-		if special == name {
-			return int32(byteIDs + i), true
-		}
-	}
-	return 0, false
+	return b.finish()
 }

@@ -18,10 +18,12 @@ type Tokenizer interface {
 	// Encode gives the ids of ordinary text. Names of special tokens in it are text like any other, so
 	// that nobody who writes a prompt can end a turn within it.
 	Encode(text string) []int32
+	// AppendEncode appends the ids of text in which some added tokens are recognised by their names.
+	AppendEncode(dst []int32, text string, match Match) []int32
 	// Decode gives the text of ids; special tokens stand in it by their names. Bytes that are no UTF-8
 	// become U+FFFD, one for each maximal invalid part. An id that the vocabulary lacks is an error.
 	Decode(ids []int32) (string, error)
-	// Special gives the id of a special token by its name.
+	// Special gives the id of an added token by its name, whether it is special or not.
 	Special(name string) (id int32, ok bool)
 }
 

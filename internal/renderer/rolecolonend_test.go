@@ -40,7 +40,7 @@ func ids(parts ...any) []int32 {
 
 func user(text string) Message { return Message{Role: RoleUser, Content: text} }
 
-func TestPrompt(t *testing.T) {
+func TestRoleColonEndPrompt(t *testing.T) {
 	cases := map[string]struct {
 		messages []Message
 		want     []int32
@@ -66,7 +66,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-func TestPromptRefusesWhatItCannotSay(t *testing.T) {
+func TestRoleColonEndRefusesWhatItCannotSay(t *testing.T) {
 	cases := map[string]Conversation{
 		"tools":           {Messages: []Message{user("q")}, Tools: []Tool{{Name: "add"}}},
 		"a tool's result": {Messages: []Message{{Role: RoleTool, Content: "3", CallID: "1"}}},
@@ -82,7 +82,7 @@ func TestPromptRefusesWhatItCannotSay(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestRoleColonEndParse(t *testing.T) {
 	cases := map[string]struct {
 		sampled []int32
 		content string
@@ -113,14 +113,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefusesUnknownIDs(t *testing.T) {
+func TestRoleColonEndRefusesUnknownIDs(t *testing.T) {
 	if got, err := simulated(t).Parse([]int32{300}); err == nil {
 		t.Errorf("Parse of an unknown id = %+v, want an error", got)
 	}
 }
 
 // Whatever was sampled, the next prompt extends prompt and reply: else turns would train apart.
-func TestNextPromptExtendsWhatWasSampled(t *testing.T) {
+func TestRoleColonEndExtends(t *testing.T) {
 	replies := map[string][]int32{
 		"with the usual space": ids(" 12", end),
 		"without it":           ids("12", end),

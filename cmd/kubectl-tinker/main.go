@@ -1,0 +1,134 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-tinker is a plugin of kubectl: `kubectl tinker COMMAND`. Its commands tokens and render show
+// what a model really sees. They need no cluster.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	// A download needs the roots of trust wherever the program is put.
+	_ "golang.org/x/crypto/x509roots/fallback"
+
+	"github.com/tinker-operator/tinker-operator/internal/version"
+)
+
+// Exit codes.
+const (
+	exitFailure = 1
+	exitUsage   = 64
+)
+
+const usage = `kubectl tinker shows what a model that is trained through the Tinker API really sees.
+
+Usage:
+  kubectl tinker COMMAND [flags]
+
+Commands:
+  tokens    text to token ids, and back
+  render    conversations to prompts, and replies to messages
+  version   print the version
+
+"kubectl tinker COMMAND --help" says more of a command. None of them needs a cluster.
+`
+
+// environ is what the program takes from its surroundings.
+type environ struct {
+	args           []string
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// usageError says that the program is called in a way that it does not know.
+type usageError struct{ err error }
+
+// Error implements error.
+func (e *usageError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *usageError) Unwrap() error { return e.err }
+
+func misused(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
+
+// commands by name. Each is given the arguments after its name.
+var commands = map[string]func(context.Context, environ) error{
+	"tokens": runTokens,
+	"render": runRender,
+	"version": func(_ context.Context, env environ) error {
+		fmt.Fprintln(env.stdout, version.String())
+		return nil
+	},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	code := run(ctx, environ{args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// run runs the command that is asked for and gives the exit code.
+func run(ctx context.Context, env environ) int {
+	if len(env.args) == 0 || strings.HasPrefix(env.args[0], "-") || env.args[0] == "help" {
+		fmt.Fprint(env.stderr, usage)
+		if len(env.args) == 0 {
+			return exitUsage
+		}
+		return 0
+	}
+	name := env.args[0]
+	command, ok := commands[name]
+	if !ok {
+		fmt.Fprintf(env.stderr, "kubectl tinker: there is no command %q\n\n%s", name, usage)
+		return exitUsage
+	}
+	env.args = env.args[1:]
+	err := command(ctx, env)
+	var misuse *usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &misuse):
+		fmt.Fprintf(env.stderr, "kubectl tinker %s: %v\nkubectl tinker %s --help says how to use it\n", name, err, name)
+		return exitUsage
+	default:
+		fmt.Fprintf(env.stderr, "kubectl tinker %s: %v\n", name, err)
+		return exitFailure
+	}
+}
+
+// newFlags gives the flags of a command, which prints its usage when it is asked for help.
+func newFlags(env environ, name, usage string) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {
+		fmt.Fprint(env.stderr, usage)
+		flags.SetOutput(env.stderr)
+		flags.PrintDefaults()
+	}
+	return flags
+}
+
+// parse reads the arguments of a command, which takes flags only.
+func parse(flags *flag.FlagSet, env environ) error {
+	err := flags.Parse(env.args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err != nil:
+		return misused("%w", err)
+	case flags.NArg() > 0:
+		return misused("unexpected arguments: %s; input is read line by line from the standard input", strings.Join(flags.Args(), " "))
+	}
+	return nil
+}

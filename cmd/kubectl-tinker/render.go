@@ -1,0 +1,134 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/chatjson"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+const renderUsage = `kubectl tinker render turns conversations into the prompts that a model is given, and replies into messages.
+
+It reads JSON from the standard input, one object a line, and answers each line with one: the ids of the
+prompt, what stops the reply, the text that the ids stand for, and that text token by token. A token that is
+only a part of a character shows as U+FFFD.
+
+  echo '{"messages": [{"role": "user", "content": "2+2?"}]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B
+  {"ids":[151644,872,...],"stop":{"tokens":[151645]},"text":"<|im_start|>user\n...","tokens":["<|im_start|>","user","\n",...]}
+
+A message may hold parts ({"type": "thinking"} and {"type": "text"}), tool_calls, and for a tool's result
+tool_call_id and name; beside messages, a line may hold tools and prefill. With --parse, a line is the reply:
+
+  echo '{"ids": [19, 151645]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B --parse
+  {"message":{"role":"assistant","content":"4"},"ending":"stopped"}
+
+Flags:
+`
+
+// rendered is the answer to a conversation.
+type rendered struct {
+	IDs    []int32  `json:"ids"`
+	Stop   stop     `json:"stop"`
+	Text   string   `json:"text"`
+	Tokens []string `json:"tokens"`
+}
+
+type stop struct {
+	Strings []string `json:"strings,omitempty"`
+	Tokens  []int32  `json:"tokens,omitempty"`
+}
+
+// renderFlags are those of the command.
+type renderFlags struct {
+	renderer, tokenizer string
+	options             renderer.Options
+	parse               bool
+}
+
+func runRender(ctx context.Context, env environ) error {
+	var f renderFlags
+	flags := newFlags(env, "render", renderUsage)
+	flags.StringVar(&f.renderer, "renderer", "", "`NAME` of the renderer; where --tokenizer names a model, that model's is the default. There are "+
+		strings.Join(renderer.Names(), ", "))
+	flags.StringVar(&f.tokenizer, "tokenizer", "", tokenizerUsage)
+	flags.BoolVar(&f.parse, "parse", false, "read ids of replies and write the messages that they are")
+	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss writes into prompts")
+	flags.StringVar(&f.options.Begin, "begin", "", "`TOKEN` that begins texts, for role_colon with a file; a model has its own")
+	flags.StringVar(&f.options.End, "end", "", "`TOKEN` that ends texts, for role_colon with a file; a model has its own")
+	if err := parse(flags, env); err != nil {
+		return err
+	}
+	from, err := load(ctx, env, f.tokenizer)
+	if err != nil {
+		return err
+	}
+	r, err := f.build(from)
+	if err != nil {
+		return err
+	}
+	if f.parse {
+		return eachLine(env, func(line []byte) ([]byte, error) { return parseLine(r, line) })
+	}
+	return eachLine(env, func(line []byte) ([]byte, error) { return renderLine(r, from.tokens, line) })
+}
+
+func (f *renderFlags) build(from source) (renderer.Renderer, error) {
+	if len(from.model.Renderers) > 0 {
+		if f.renderer == "" {
+			f.renderer = from.model.Renderer()
+		}
+		if f.options.Begin == "" {
+			f.options.Begin = from.model.Tokenizer.Begin
+		}
+		if f.options.End == "" {
+			f.options.End = from.model.Tokenizer.End
+		}
+	}
+	if f.renderer == "" {
+		return nil, misused("--renderer is required with a tokenizer from a file; there are %s", strings.Join(renderer.Names(), ", "))
+	}
+	r, err := renderer.New(f.renderer, from.tokens, f.options)
+	if err != nil {
+		return nil, misused("%w (see --renderer, --date, --begin and --end)", err)
+	}
+	return r, nil
+}
+
+func renderLine(r renderer.Renderer, tokens tokenizer.Tokenizer, line []byte) ([]byte, error) {
+	conversation, err := chatjson.Read(line)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := r.Prompt(conversation)
+	if err != nil {
+		return nil, err
+	}
+	out := rendered{IDs: ids, Stop: stop(r.Stop()), Tokens: make([]string, len(ids))}
+	if out.Text, err = tokens.Decode(ids); err != nil {
+		return nil, fmt.Errorf("decoding the prompt: %w", err)
+	}
+	for i := range ids {
+		if out.Tokens[i], err = tokens.Decode(ids[i : i+1]); err != nil {
+			return nil, fmt.Errorf("decoding the prompt: %w", err)
+		}
+	}
+	return marshal(out)
+}
+
+func parseLine(r renderer.Renderer, line []byte) ([]byte, error) {
+	ids, err := readIDs(line)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := r.Parse(ids)
+	if err != nil {
+		return nil, fmt.Errorf("field ids: %w", err)
+	}
+	return chatjson.Write(parsed)
+}

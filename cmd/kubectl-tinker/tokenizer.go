@@ -1,0 +1,101 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+)
+
+// tokenizerUsage says what --tokenizer takes.
+const tokenizerUsage = "`FILE|MODEL` to take the tokenizer from: a tokenizer.json, a file of ranks (tiktoken.model, o200k_base.tiktoken), " +
+	"or the name of a model, like Qwen/Qwen3-8B (required)"
+
+// source is where a tokenizer comes from.
+type source struct {
+	tokens tokenizer.Tokenizer
+	// model that it was taken from; its zero value for a file.
+	model models.Model
+}
+
+// load gives the tokenizer of a file, or of a model that is known. A model's is downloaded from HF_ENDPOINT,
+// with HF_TOKEN, and kept for the next time.
+func load(ctx context.Context, env environ, name string) (source, error) {
+	if name == "" {
+		return source{}, misused("--tokenizer is required: a tokenizer.json, or the name of a model")
+	}
+	_, err := os.Stat(name)
+	switch {
+	case err == nil:
+		tokens, err := fetched(ctx, env, fetch.Source{Path: name, Ranks: ranksOf(name)})
+		return source{tokens: tokens}, err
+	case !errors.Is(err, fs.ErrNotExist):
+		return source{}, fmt.Errorf("reading the tokenizer: %w", err)
+	}
+	model, err := models.Lookup(name)
+	if err != nil {
+		return source{}, fmt.Errorf("finding tokenizer %q: there is no such file, nor is it the name of a model that is known; known are %s",
+			name, strings.Join(known(err), ", "))
+	}
+	t := model.Tokenizer
+	if t.Repository == "" {
+		tokens, err := tokenizer.ForModel(model.Name)
+		return source{tokens: tokens, model: model}, err
+	}
+	tokens, err := fetched(ctx, env, fetch.Source{Repository: t.Repository, File: t.File, SHA256: t.SHA256, Ranks: t.Ranks})
+	if err != nil {
+		err = fmt.Errorf("%w; with the file at hand, give its path as --tokenizer", err)
+	}
+	return source{tokens: tokens, model: model}, err
+}
+
+func known(err error) []string {
+	var unknown *models.UnknownError
+	if !errors.As(err, &unknown) {
+		return nil
+	}
+	return unknown.Known
+}
+
+// ranksOf names the family of a file of ranks, which its name tells.
+func ranksOf(name string) string {
+	base := filepath.Base(name)
+	if base == "tiktoken.model" {
+		return "kimi_k2"
+	}
+	family, ok := strings.CutSuffix(base, ".tiktoken")
+	if !ok {
+		return ""
+	}
+	return family
+}
+
+func fetched(ctx context.Context, env environ, from fetch.Source) (tokenizer.Tokenizer, error) {
+	fetcher := &fetch.Fetcher{Endpoint: env.getenv("HF_ENDPOINT"), Token: env.getenv("HF_TOKEN"), Cache: cacheDir(env)}
+	tokens, _, err := fetcher.Load(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return tokens, nil
+}
+
+// cacheDir is where downloads are kept, as other programs of the user do; "" for nowhere.
+func cacheDir(env environ) string {
+	if dir := env.getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "tinker-operator", "tokenizers")
+	}
+	if home := env.getenv("HOME"); home != "" {
+		return filepath.Join(home, ".cache", "tinker-operator", "tokenizers")
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLookup(t *testing.T) {
+	cases := map[string]struct {
+		name      string
+		renderer  string
+		tokenizer Tokenizer
+	}{
+		"a chat model has its family's renderer": {name: "Qwen/Qwen3-8B", renderer: "qwen3",
+			tokenizer: Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: "aeb13307a71acd8fe81861d94ad54ab689df773318809eed3cbe794b4492dae4", End: "<|im_end|>"}},
+		"a base model has role_colon": {name: "deepseek-ai/DeepSeek-V3.1-Base", renderer: "role_colon",
+			tokenizer: Tokenizer{Repository: "deepseek-ai/DeepSeek-V3.1-Base", File: "tokenizer.json", Begin: "<｜begin▁of▁sentence｜>", End: "<｜end▁of▁sentence｜>"}},
+		"ranks say whose they are": {name: "moonshotai/Kimi-K2.5", renderer: "kimi_k25",
+			tokenizer: Tokenizer{Repository: "moonshotai/Kimi-K2.5", File: "tiktoken.model", Ranks: "kimi_k2", SHA256: "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103", Begin: "[BOS]", End: "[EOS]"}},
+		"the simulator's tokenizer is built in": {name: "tinkersim/byte-136k", renderer: "role_colon_end", tokenizer: Tokenizer{End: "<|end|>"}},
+		"what follows a colon is a variant": {name: "openai/gpt-oss-20b:peft:131072", renderer: "gpt_oss_no_sysprompt",
+			tokenizer: Tokenizer{Repository: "openai/gpt-oss-20b", File: "tokenizer.json", SHA256: "0614fe83cadab421296e664e1f48f4261fa8fef6e03e63bb75c20f38e37d07d3", Begin: "<|startoftext|>", End: "<|return|>"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Lookup(tc.name)
+			if err != nil {
+				t.Fatalf("Lookup: %v", err)
+			}
+			if got.Renderer() != tc.renderer {
+				t.Errorf("renderer %q, want %q", got.Renderer(), tc.renderer)
+			}
+			if diff := cmp.Diff(tc.tokenizer, got.Tokenizer); diff != "" {
+				t.Errorf("tokenizer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLookupNamesWhatIsKnownAndTheMend(t *testing.T) {
+	_, err := Lookup("nobody/nothing")
+	var unknown *UnknownError
+	if !errors.As(err, &unknown) || unknown.Model != "nobody/nothing" || len(unknown.Known) != len(All()) {
+		t.Fatalf("Lookup of an unknown model: err = %#v", err)
+	}
+	for _, want := range []string{"model.renderer", "model.tokenizer", "Qwen/Qwen3-8B", "tinkersim/byte-136k"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the message %q does not say %s", err, want)
+		}
+	}
+}
+
+// Each row is whole, stands once and is of the tokenizers of the table, which are all in use.
+func TestTableIsWhole(t *testing.T) {
+	var d document
+	strict := json.NewDecoder(bytes.NewReader(table))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&d); err != nil {
+		t.Fatalf("models.json: %v", err)
+	}
+	seen, used := map[string]bool{}, map[string]bool{}
+	for _, m := range d.Models {
+		if seen[m.Name] || m.Name == "" || strings.Contains(m.Name, ":") {
+			t.Errorf("model %q stands twice or is no name", m.Name)
+		}
+		if len(m.Renderers) == 0 || slices.Contains(m.Renderers, "") {
+			t.Errorf("model %q has renderers %q", m.Name, m.Renderers)
+		}
+		if _, ok := d.Tokenizers[m.Tokenizer]; !ok {
+			t.Errorf("model %q has tokenizer %q, which is not in the table", m.Name, m.Tokenizer)
+		}
+		seen[m.Name], used[m.Tokenizer] = true, true
+	}
+	digest := regexp.MustCompile(`^([0-9a-f]{64})?$`)
+	for name, row := range d.Tokenizers {
+		if !used[name] || !digest.MatchString(row.SHA256) {
+			t.Errorf("tokenizer %q is not used or has a digest that is none: %q", name, row.SHA256)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// ofFamily gives the family whose vocabulary a renderer is tried with.
+func ofFamily(name string) string {
+	for prefix, family := range map[string]string{
+		"llama3": "llama3", "qwen3_5": "qwen3_5", "qwen3_8": "qwen3_5", "deepseek": "deepseek_v3_1", "kimi": "kimi_k2",
+		"nemotron": "nemotron3", "gpt_oss": "gpt_oss",
+	} {
+		if strings.HasPrefix(name, prefix) {
+			return family
+		}
+	}
+	return "qwen3"
+}
+
+// asInARun builds a renderer with its part of a vocabulary, as a run would.
+func asInARun(t *testing.T, name string) (renderer.Renderer, tokenizer.Tokenizer) {
+	t.Helper()
+	family := ofFamily(name)
+	tokens := vocabulary(t, "", family)
+	options := families[family]
+	options.Date = "2026-11-21"
+	if options.End == "" {
+		options.End = stopName[family]
+	}
+	r, err := renderer.New(name, tokens, options)
+	if err != nil {
+		t.Fatalf("New(%q): %v", name, err)
+	}
+	return r, tokens
+}
+
+var stopName = map[string]string{"gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "nemotron3": "<|im_end|>", "qwen3_5": "<|im_end|>"}
+
+// arbitrary gives ids that a policy might sample, the vocabulary permitting: any, and ended with a stop or not.
+func arbitrary(random *rand.Rand, known []int32, stop renderer.Stop) []int32 {
+	ids := make([]int32, random.IntN(12))
+	for i := range ids {
+		ids[i] = known[random.IntN(len(known))]
+	}
+	if len(stop.Tokens) > 0 && random.IntN(4) > 0 {
+		ids = append(ids, stop.Tokens[random.IntN(len(stop.Tokens))])
+	}
+	return ids
+}
+
+// knownIDs are those that the part of a family's vocabulary has.
+func knownIDs(family string, tokens tokenizer.Tokenizer) []int32 {
+	if ids, ok := known[family]; ok {
+		return ids
+	}
+	var ids []int32
+	for id := range int32(260_000) {
+		if _, err := tokens.Decode([]int32{id}); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	known[family] = ids
+	return ids
+}
+
+var known = map[string][]int32{}
+
+// step is how a conversation goes on after a reply.
+type step func(reply renderer.Message) []renderer.Message
+
+func userSpeaks(reply renderer.Message) []renderer.Message {
+	return []renderer.Message{reply, {Role: renderer.RoleUser, Content: "Sure? "}}
+}
+
+func toolAnswers(reply renderer.Message) []renderer.Message {
+	reply.Calls = []renderer.ToolCall{{ID: "functions.add:0", Name: "add", Arguments: `{"a": 2}`}}
+	return []renderer.Message{reply, {Role: renderer.RoleTool, Content: "4\n", Name: "add", CallID: "functions.add:0"}}
+}
+
+// extends plays a conversation of arbitrary replies and says at which of them the next prompt does not begin
+// with the last one and the reply.
+func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, steps ...step) (broken []int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	messages := []renderer.Message{{Role: renderer.RoleSystem, Content: "Be brief."}, {Role: renderer.RoleUser, Content: "2+2?"}}
+	for i, next := range steps {
+		before, err := r.Prompt(renderer.Conversation{Messages: messages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sampled := arbitrary(random, known, r.Stop())
+		parsed, err := r.Parse(sampled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, next(parsed.Message)...)
+		after, err := r.Prompt(renderer.Conversation{Messages: messages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Concat(before, sampled)
+		if len(after) <= len(want) || !slices.Equal(after[:len(want)], want) {
+			broken = append(broken, i)
+		}
+	}
+	return broken
+}
+
+// Whatever is sampled, the next prompt of a renderer that extends begins with it: else turns would train apart.
+func TestNextPromptExtendsWhatWasSampled(t *testing.T) {
+	for _, name := range renderer.Names() {
+		r, tokens := asInARun(t, name)
+		if !r.Extends() {
+			continue // see TestWithinATurnPromptsExtend
+		}
+		t.Run(name, func(t *testing.T) {
+			steps := []step{userSpeaks, userSpeaks, userSpeaks}
+			if hasTools(name) {
+				steps = []step{toolAnswers, toolAnswers, userSpeaks, userSpeaks, toolAnswers, userSpeaks}
+			}
+			known := knownIDs(ofFamily(name), tokens)
+			for seed := range uint64(40) {
+				if broken := extends(t, r, known, seed, steps...); broken != nil {
+					t.Fatalf("seed %d: after replies %v, the next prompt does not begin with the last one and the reply", seed, broken)
+				}
+			}
+		})
+	}
+}
+
+func hasTools(name string) bool { return !strings.HasPrefix(name, "role_colon") && name != "llama3" }
+
+// Formats that drop reasoning do so when the user speaks. Between calls of tools their prompts extend, too.
+func TestWithinATurnPromptsExtend(t *testing.T) {
+	cases := map[string]bool{
+		"qwen3": true, "qwen3_vl": true, "qwen3_vl_instruct": true, "qwen3_5": true, "qwen3_5_disable_thinking": true,
+		"kimi_k2": true, "kimi_k25": true, "kimi_k26": true,
+		"nemotron3": true, "nemotron3_low_thinking": true, "nemotron3_ultra": true, "nemotron3_ultra_medium_thinking": true,
+		"qwen3_disable_thinking": false, "deepseekv3_thinking": false,
+		"gpt_oss_no_sysprompt": false, "gpt_oss_low_reasoning": false, "gpt_oss_medium_reasoning": false, "gpt_oss_high_reasoning": false,
+	}
+	for _, name := range renderer.Names() {
+		r, tokens := asInARun(t, name)
+		if r.Extends() {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			want, ok := cases[name]
+			if !ok {
+				t.Fatal("nothing is said of this renderer")
+			}
+			known := knownIDs(ofFamily(name), tokens)
+			got := true
+			for seed := range uint64(40) {
+				got = got && extends(t, r, known, seed, toolAnswers, toolAnswers, toolAnswers) == nil
+			}
+			if got != want {
+				t.Errorf("prompts extend within a turn: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// A reply of Qwen3 that did not reason stays as it was sampled when the user speaks; one that did is written
+// anew, without its reasoning.
+func TestQwen3KeepsRepliesWithoutReasoning(t *testing.T) {
+	r, tokens := asInARun(t, "qwen3")
+	end := r.Stop().Tokens[0]
+	plain := append(tokens.Encode(" 4 "), end)
+	thoughtful := append(tokens.Encode("<think>\nhm\n</think>\n\n4"), end)
+	cases := map[string]struct {
+		sampled []int32
+		want    []int32
+	}{
+		"without reasoning":   {sampled: plain, want: plain},
+		"with reasoning":      {sampled: thoughtful, want: append(tokens.Encode("4"), end)},
+		"with an empty block": {sampled: append(tokens.Encode("<think>\n\n</think>\n\n4"), end), want: append(tokens.Encode("4"), end)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "2+2?"}}
+			before, err := r.Prompt(renderer.Conversation{Messages: messages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := r.Parse(tc.sampled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := r.Prompt(renderer.Conversation{Messages: append(messages, userSpeaks(parsed.Message)...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, after[len(before):len(before)+len(tc.want)]); diff != "" {
+				t.Errorf("the reply in the next prompt (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A reply of role_colon has sampled the user's next header. When somebody else speaks, it is written anew.
+func TestRoleColonDoesNotRepeatTheHeaderThatWasSampled(t *testing.T) {
+	r, tokens := asInARun(t, "role_colon")
+	cases := map[string]struct {
+		sampled string
+		next    renderer.Message
+		want    string
+	}{
+		"the user speaks":               {sampled: " 4\n\nUser:", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"the user speaks, oddly":        {sampled: "4 \n\nUser:", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant:4 \n\nUser: r\n\nAssistant:"},
+		"the system speaks":             {sampled: " 4\n\nUser:", next: renderer.Message{Role: renderer.RoleSystem, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nSystem: r\n\nAssistant:"},
+		"the reply was cut":             {sampled: " 4", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"the reply ended with its text": {sampled: " 4<|im_end|>", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4<|im_end|>\n\nUser: r\n\nAssistant:"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			parsed, err := r.Parse(tokens.AppendEncode(nil, tc.sampled, tokenizer.Specials))
+			if err != nil {
+				t.Fatal(err)
+			}
+			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "q"}, parsed.Message, tc.next}
+			ids, err := r.Prompt(renderer.Conversation{Messages: messages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := tokens.Decode(ids); err != nil || got != tc.want {
+				t.Errorf("Prompt says %q, %v, want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// An answer of gpt-oss stays as it was sampled, but for the token that ended it.
+func TestGptOssAnswerEndsOtherwiseInHistory(t *testing.T) {
+	r, tokens := asInARun(t, "gpt_oss_no_sysprompt")
+	id := func(name string) int32 {
+		id, ok := tokens.Special(name)
+		if !ok {
+			t.Fatalf("the vocabulary has no %s", name)
+		}
+		return id
+	}
+	text := slices.Concat([]int32{id("<|channel|>")}, tokens.Encode("final"), []int32{id("<|message|>")}, tokens.Encode("4"))
+	cases := map[string]struct{ sampled, want []int32 }{
+		"an answer ends":        {sampled: append(slices.Clone(text), id("<|return|>")), want: append(slices.Clone(text), id("<|end|>"))},
+		"a call stays":          {sampled: append(slices.Clone(text), id("<|call|>")), want: append(slices.Clone(text), id("<|call|>"))},
+		"a cut reply is closed": {sampled: text, want: append(slices.Clone(text), id("<|end|>"))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "2+2?"}}
+			before, err := r.Prompt(renderer.Conversation{Messages: messages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := r.Parse(tc.sampled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := r.Prompt(renderer.Conversation{Messages: append(messages, userSpeaks(parsed.Message)...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.Concat(before, tc.want, []int32{id("<|start|>")}, tokens.Encode("user"), []int32{id("<|message|>")})
+			if diff := cmp.Diff(want, after[:len(want)]); diff != "" {
+				t.Errorf("the next prompt (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,23 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// ForModel gives the renderer of a model whose tokenizer is built in. An error is a *models.UnknownError or a
+// *tokenizer.UnknownModelError.
+func ForModel(name string) (Renderer, error) {
+	model, err := models.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := tokenizer.ForModel(name)
+	if err != nil {
+		return nil, err
+	}
+	return New(model.Renderer(), tokens, Options{Begin: model.Tokenizer.Begin, End: model.Tokenizer.End})
+}

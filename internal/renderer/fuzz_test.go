@@ -1,0 +1,58 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer_test
+
+import (
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// Any ids can be parsed without a panic, for each renderer. What was parsed can be handed back, as it was
+// sampled or by its text: a policy must not be able to end its own episode by what it writes.
+func FuzzParse(f *testing.F) {
+	names := renderer.Names()
+	for i, text := range []string{
+		"plain<|im_end|>", "<think>\nx\n</think>\n\ny<|im_end|>", "<think>a<tool_call>{\"name\": \"a\", \"arguments\": {\"t\": \"\\ud83d\"}}</tool_call><|im_end|>",
+		"<tool_call>\n<function=f>\n<parameter=a>\n\"\\ud83d\"\n</parameter>\n</function>\n</tool_call><|im_end|>",
+		"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>[1]<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>",
+		"<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|><|im_end|>",
+		" to=functions.a<|channel|>commentary <|constrain|>json<|message|>3<|call|>", "a\n\nUser:",
+	} {
+		for n := range names {
+			f.Add(uint8(n+i*len(names)), []byte(text))
+		}
+	}
+	renderers := make([]renderer.Renderer, len(names))
+	tokens := make([]tokenizer.Tokenizer, len(names))
+	f.Fuzz(func(t *testing.T, which uint8, text []byte) {
+		n := int(which) % len(names)
+		if renderers[n] == nil {
+			renderers[n], tokens[n] = asInARun(t, names[n])
+		}
+		sampled := tokens[n].AppendEncode(nil, string(text), tokenizer.Specials)
+		for i := range text {
+			// Ids of the fuzzer's own, most of which the vocabulary does not have.
+			if text[i] == 0xFF && i+2 < len(text) {
+				sampled = append(sampled, int32(text[i+1])<<10|int32(text[i+2])-1)
+			}
+		}
+		parsed, err := renderers[n].Parse(sampled)
+		if _, unknown := tokens[n].Decode(sampled); (err != nil) && unknown == nil {
+			t.Fatalf("%s: Parse of ids that the vocabulary has: %v", names[n], err)
+		}
+		if err != nil {
+			return
+		}
+		written := parsed.Message
+		written.Sampled = nil
+		for _, reply := range []renderer.Message{parsed.Message, written} {
+			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "q"}, reply, {Role: renderer.RoleUser, Content: "r"}}
+			if _, err := renderers[n].Prompt(renderer.Conversation{Messages: messages}); err != nil {
+				t.Fatalf("%s: handing a reply back: %v", names[n], err)
+			}
+		}
+	})
+}

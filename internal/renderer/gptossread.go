@@ -1,0 +1,114 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+)
+
+// read implements family. A reply is a row of messages: reasoning, what the user may read, calls.
+func (g *gptOss) read(sampled []int32) (Parsed, error) {
+	text, parsed, err := g.cut("", sampled)
+	if err != nil || parsed.Ending == Truncated {
+		return parsed, err
+	}
+	if g.oneEach(sampled) {
+		parsed.Ending, parsed.Problem = Stopped, ""
+	}
+	found := reply{text: text}
+	for _, m := range harmonyMessages(text) {
+		if python.Strip(m.content) != "" {
+			found.add(m)
+		}
+	}
+	if strings.Count(text, "to="+functionsPrefix) > len(found.calls)+len(found.unparsed) {
+		raw := text[max(0, strings.LastIndex(text, harmonyStart)):]
+		problem := "unterminated tool block: 'to=functions.' tool-call header without a parsable arguments payload"
+		found.unparsed = append(found.unparsed, UnparsedCall{Text: raw, Problem: problem})
+	}
+	return parsed.with(found), nil
+}
+
+// oneEach says whether a reply has both stops once. The first of them ended it.
+func (g *gptOss) oneEach(sampled []int32) bool {
+	count := map[int32]int{}
+	for _, id := range sampled {
+		count[id]++
+	}
+	return count[g.id(harmonyReturn)] == 1 && count[g.id(harmonyCall)] == 1
+}
+
+// add takes in one message.
+func (r *reply) add(m harmonyPart) {
+	name, isCall := strings.CutPrefix(m.recipient, functionsPrefix)
+	switch {
+	case isCall:
+		if _, err := python.Parse(m.content); err != nil {
+			r.unparsed = append(r.unparsed, UnparsedCall{Text: m.raw, Problem: fmt.Sprintf("Invalid JSON: %v", err)})
+			return
+		}
+		r.calls = append(r.calls, ToolCall{Name: name, Arguments: python.Strip(m.content)})
+	case m.channel == channelAnalysis:
+		r.parts = append(r.parts, Part{Text: m.content, Thinking: true})
+	case m.channel == channelFinal, m.channel == channelCommentary:
+		r.parts = append(r.parts, Part{Text: m.content})
+	}
+}
+
+// harmonyPart is one message of a reply.
+type harmonyPart struct{ channel, recipient, content, raw string }
+
+// harmonyMessages splits a reply at its frames.
+func harmonyMessages(text string) []harmonyPart {
+	var out []harmonyPart
+	for at := 0; ; {
+		header, _, ok := strings.Cut(text[at:], harmonyMessage)
+		if !ok {
+			return out
+		}
+		begin := at + max(0, strings.LastIndex(header, harmonyStart))
+		content := at + len(header) + len(harmonyMessage)
+		header = text[begin : at+len(header)]
+		size, closing := contentSize(text[content:])
+		out = append(out, harmonyPart{
+			channel:   wordAfter(header, harmonyChannel),
+			recipient: wordAfter(header, "to="),
+			content:   text[content : content+size],
+			raw:       text[begin : content+size+closing],
+		})
+		at = content + size + closing
+	}
+}
+
+// contentSize gives the length of a message's content and that of the token that closes it, 0 for none.
+func contentSize(text string) (size, closing int) {
+	size = len(text)
+	for _, name := range []string{harmonyEnd, harmonyCall, harmonyReturn} {
+		if i := strings.Index(text[:size], name); i >= 0 {
+			size, closing = i, len(name)
+		}
+	}
+	return size, closing
+}
+
+// wordAfter gives the first word that follows a marker, up to white space or a token.
+func wordAfter(header, marker string) string {
+	for {
+		_, rest, ok := strings.Cut(header, marker)
+		if !ok {
+			return ""
+		}
+		word := rest
+		if i := strings.IndexFunc(rest, func(r rune) bool { return r == '<' || python.IsSpace(r) }); i >= 0 {
+			word = rest[:i]
+		}
+		if word != "" {
+			return word
+		}
+		header = rest
+	}
+}

@@ -1,0 +1,78 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// counting is a tokenizer that counts the bytes it encodes.
+type counting struct {
+	tokenizer.Tokenizer
+	encoded int
+}
+
+func (c *counting) AppendEncode(dst []int32, text string, match tokenizer.Match) []int32 {
+	c.encoded += len(text)
+	return c.Tokenizer.AppendEncode(dst, text, match)
+}
+
+// A long conversation extends by one turn without encoding again what came before.
+func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
+	plain, err := tokenizer.ForModel("tinkersim/byte-136k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := &counting{Tokenizer: plain}
+	r, err := New("role_colon_end", tokens, Options{End: "<|end|>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []Message
+	for i := range 100 {
+		text := fmt.Sprint(i, strings.Repeat(" word", 100))
+		messages = append(messages, Message{Role: RoleUser, Content: text}, Message{Role: RoleAssistant, Content: text})
+	}
+	messages = append(messages, user("one more"))
+	before, err := r.Prompt(Conversation{Messages: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens.encoded = 0
+	messages = append(messages, Message{Role: RoleAssistant, Content: "yes", Sampled: ids(" yes", end)}, user("and the last"))
+	after, err := r.Prompt(Conversation{Messages: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(" and the last"); tokens.encoded != want {
+		t.Errorf("%d bytes were encoded for the next turn, want %d", tokens.encoded, want)
+	}
+	if !slices.Equal(after[:len(before)], before) {
+		t.Error("the next prompt does not begin with the last one")
+	}
+}
+
+func TestMemoForgetsWhatIsNotAskedFor(t *testing.T) {
+	m := &memo{}
+	large := strings.Repeat("x", mostRemembered/4)
+	m.put("kept", []int32{1})
+	m.put("dropped", []int32{2})
+	for i := range 20 {
+		m.put(fmt.Sprint(i, large), nil)
+		if got, ok := m.get([]byte("kept")); !ok || !slices.Equal(got, []int32{1}) {
+			t.Fatalf("after %d large texts, a text that is asked for is forgotten", i+1)
+		}
+	}
+	if _, ok := m.get([]byte("dropped")); ok {
+		t.Error("a text that nobody asks for is remembered")
+	}
+	if len(m.young)+len(m.old) > 10 {
+		t.Errorf("%d texts are remembered", len(m.young)+len(m.old))
+	}
+}

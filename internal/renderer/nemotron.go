@@ -1,0 +1,173 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// nemotronVariant is what the variants differ in.
+type nemotronVariant struct {
+	history history
+	// ultra is the format of Nemotron 3 Ultra and 3.5, which writes no line break around </think>.
+	ultra bool
+	// keeps the reasoning of earlier turns.
+	keeps bool
+	// silent closes the block of reasoning in the prompt.
+	silent bool
+	// effort is put below the user's last message.
+	effort string
+	// parted says that effort may stand below a message of several parts.
+	parted bool
+}
+
+// nemotron is the format of Nemotron 3 and 3.5: Qwen3.5's, but that there is always a system message, with
+// the tools below it, that every turn without visible reasoning has an empty block, and that calls and
+// tools' results end in a line break.
+type nemotron struct{ *dialect }
+
+const emptyThought = thinkOpen + thinkClose
+
+func newNemotron(variant nemotronVariant) builder {
+	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
+		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+		if err != nil {
+			return nil, err
+		}
+		d := &dialect{im: newIM(v, variant.history), result: "\n" + resultClose + "\n", grouped: true}
+		d.suffix, d.silent, d.xml = "<think>\n", variant.silent, true
+		d.declare, d.prepare = declareNemotron, variant.prepare
+		d.strips = func(at place) bool { return !variant.keeps && at.index < at.lastUser }
+		d.lead, d.thinking, d.calls, d.unframe = variant.lead, variant.thinking, variant.calls, unframeQwen35
+		if variant.silent {
+			d.suffix = emptyThought
+		}
+		return &nemotron{dialect: d}, nil
+	}
+}
+
+// arrange implements family.
+func (n *nemotron) arrange(conversation Conversation) ([]Message, error) {
+	messages, err := n.dialect.arrange(conversation)
+	if err != nil || len(messages) > 0 && messages[0].Role == RoleSystem {
+		return messages, err
+	}
+	return slices.Concat([]Message{{Role: RoleSystem}}, messages), nil
+}
+
+// prepare trims a message of one text, and puts the effort below the user's last one.
+func (n nemotronVariant) prepare(m Message, at place) (Message, error) {
+	if n.effort != "" && m.Role == RoleUser && at.index == at.lastUser {
+		switch {
+		case !m.structured():
+			m.Content += n.effort
+		case n.parted:
+			m = m.withParts(append(slices.Clone(m.parts()), Part{Text: n.effort}))
+		default:
+			return m, fmt.Errorf("the effort is put below a message of one text, not of parts: %w", ErrUnsupported)
+		}
+	}
+	if !m.structured() {
+		m.Content = python.Strip(m.Content)
+	}
+	return m, nil
+}
+
+// lead is the empty block of a turn whose reasoning is not written, because there is none or because it is
+// dropped. The line break that followed dropped reasoning stays before text.
+func (n nemotronVariant) lead(m Message, at place) string {
+	old := at.index < at.lastUser
+	switch {
+	case !m.reasons():
+		return emptyThought
+	case !old || n.keeps:
+		return ""
+	case !n.ultra && m.structured() && hasText(m.parts()) && len(m.Calls) == 0:
+		return emptyThought + "\n"
+	default:
+		return emptyThought
+	}
+}
+
+func (n nemotronVariant) thinking(text string) string {
+	if n.ultra {
+		return "<think>\n" + text + thinkClose
+	}
+	return "<think>\n" + text + "\n</think>\n"
+}
+
+// calls are separated from what stands before, which ends in a line break already if it is reasoning.
+func (n nemotronVariant) calls(m Message) (string, error) {
+	calls, err := xmlCalls(m.Calls, python.Str)
+	text := strings.Join(calls, "\n") + "\n"
+	if !n.ultra && m.structured() && hasThinking(m.parts()) && !hasText(m.parts()) {
+		return text, err
+	}
+	return "\n" + text, err
+}
+
+func declareNemotron(system string, tools []Tool) (string, error) {
+	text, err := xmlTools(tools, nemotronTool)
+	return paragraphs(system, text), err
+}
+
+// nemotronTool declares one tool as XML.
+func nemotronTool(t Tool) (string, error) {
+	parameters, err := schema(t)
+	if err != nil {
+		return "", err
+	}
+	lines := []string{"<function>", "<name>" + t.Name + "</name>"}
+	if description := python.Strip(t.Description); description != "" {
+		lines = append(lines, "<description>"+description+"</description>")
+	}
+	lines = append(lines, "<parameters>")
+	if parameters != nil {
+		lines = append(lines, nemotronParameters(parameters)...)
+	}
+	return strings.Join(append(lines, "</parameters>", "</function>"), "\n"), nil
+}
+
+func nemotronParameters(parameters *python.Object) []string {
+	var lines []string
+	properties, _ := parameters.Get("properties")
+	for _, property := range object(properties).Fields {
+		fields := object(property.Value)
+		lines = append(lines, "<parameter>", "<name>"+python.Text(property.Name)+"</name>")
+		if kind, ok := fields.Get("type"); ok {
+			lines = append(lines, "<type>"+python.Str(kind)+"</type>")
+		}
+		if _, ok := fields.Get("description"); ok {
+			lines = append(lines, "<description>"+python.Strip(text(fields, "description"))+"</description>")
+		}
+		if values, ok := fields.Get("enum"); ok {
+			lines = append(lines, "<enum>"+python.JSON(values)+"</enum>")
+		}
+		lines = append(lines, otherFields(fields, "name", "type", "description", "enum")...)
+		lines = append(lines, "</parameter>")
+	}
+	lines = append(lines, otherFields(parameters, "type", "properties", "required")...)
+	if required, ok := parameters.Get("required"); ok {
+		lines = append(lines, "<required>"+python.JSON(required)+"</required>")
+	}
+	return lines
+}
+
+// otherFields writes the fields of an object that have no place of their own.
+func otherFields(o *python.Object, known ...string) []string {
+	var lines []string
+	for _, f := range o.Fields {
+		if slices.Contains(known, f.Name) {
+			continue
+		}
+		name := python.Text(f.Name)
+		lines = append(lines, "<"+name+">"+argumentText(f.Value, python.Str)+"</"+name+">")
+	}
+	return lines
+}

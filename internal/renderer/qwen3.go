@@ -1,0 +1,172 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// qwen3 is the format of Qwen3's text models:
+//
+//	<|im_start|>user
+//	2+2?<|im_end|>
+//	<|im_start|>assistant
+//	<think>
+//	two and two
+//	</think>
+//
+//	4<|im_end|>
+//
+// A tool's result is a message of the user. Reasoning of earlier turns is dropped.
+type qwen3 struct {
+	im
+	// framed turns under way have a block of reasoning, if an empty one.
+	framed bool
+	// strips drops the reasoning of all but the last message.
+	strips bool
+}
+
+// qwen3Variant is what the variants differ in.
+type qwen3Variant struct {
+	framed, strips, silent bool
+	suffix                 string
+	history                history
+}
+
+func newQwen3(variant qwen3Variant) builder {
+	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
+		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+		if err != nil {
+			return nil, err
+		}
+		q := &qwen3{im: newIM(v, variant.history), framed: variant.framed, strips: variant.strips}
+		q.suffix, q.silent, q.declare = variant.suffix, variant.silent, declareQwen3
+		if q.framed {
+			q.unframe = unframeQwen3
+		}
+		return q, nil
+	}
+}
+
+// write implements family.
+func (q *qwen3) write(out *chunks, at place) error {
+	m := at.message()
+	if q.silent && m.Role == RoleAssistant && at.isLast() && !m.saysNothing() && at.lastUser < 0 {
+		return fmt.Errorf("without a message of the user, the format writes no empty block of reasoning, which the prompt always opens; "+
+			"add a message of the user, or take the renderer that thinks: %w", ErrUnsupported)
+	}
+	text, err := q.output(m, at)
+	if err != nil {
+		return err
+	}
+	header(out, at, m.Role).body()
+	out.text(text).token(imEnd)
+	return nil
+}
+
+// frames says whether a message's reasoning is framed as that of the turn under way. A conversation in
+// which the user says nothing has no such turn.
+func (q *qwen3) frames(m Message, at place) bool {
+	return q.framed && m.Role == RoleAssistant && at.lastUser >= 0 && (at.isLast() || !q.strips)
+}
+
+func (q *qwen3) output(m Message, at place) (string, error) {
+	frames := q.frames(m, at)
+	out := q.content(m, at, frames)
+	separator := ""
+	if out != "" {
+		separator = "\n"
+	}
+	if frames && !m.reasons() {
+		out = frame("") + strings.TrimLeft(out, "\n")
+	}
+	if m.Role == RoleTool {
+		out = resultOpen + "\n" + out + "\n" + resultClose
+	}
+	if len(m.Calls) == 0 {
+		return out, nil
+	}
+	calls, err := jsonCalls(m.Calls)
+	return out + separator + calls, err
+}
+
+// content writes what a message says, without calls.
+func (q *qwen3) content(m Message, at place, frames bool) string {
+	if m.structured() {
+		return q.pieces(m.parts(), q.strips && m.Role == RoleAssistant && !at.isLast(), frames)
+	}
+	reasoning, rest, found := strings.Cut(m.Content, thinkClose)
+	if !frames || !found {
+		return m.Content
+	}
+	if i := strings.LastIndex(reasoning, thinkOpen); i >= 0 {
+		reasoning = reasoning[i+len(thinkOpen):]
+	}
+	return frame(reasoning) + strings.TrimLeft(rest, "\n")
+}
+
+func (q *qwen3) pieces(parts []Part, strip, frames bool) string {
+	var out strings.Builder
+	framed := false
+	for _, p := range parts {
+		switch {
+		case p.Thinking && strip:
+			continue
+		case p.Thinking && frames:
+			out.WriteString(frame(p.Text))
+		case p.Thinking:
+			out.WriteString(thinkOpen + p.Text + thinkClose)
+		case framed:
+			// The block has written the blank line already.
+			out.WriteString(strings.TrimLeft(p.Text, "\n"))
+		default:
+			out.WriteString(p.Text)
+		}
+		framed = p.Thinking && frames
+	}
+	return out.String()
+}
+
+// frame writes a block of reasoning.
+func frame(reasoning string) string {
+	return "<think>\n" + strings.Trim(reasoning, "\n") + "\n</think>\n\n"
+}
+
+// unframeQwen3 undoes frame: the line breaks are the block's own, and an empty block is no reasoning.
+func unframeQwen3(parts []Part) []Part {
+	out := []Part{}
+	framed := false
+	for _, p := range parts {
+		if p.Thinking {
+			out = appendPart(out, strings.Trim(p.Text, "\n"), true)
+		} else if framed {
+			out = append(out, Part{Text: strings.TrimLeft(p.Text, "\n")})
+		} else {
+			out = append(out, p)
+		}
+		framed = p.Thinking
+	}
+	return out
+}
+
+func declareQwen3(system string, tools []Tool) (string, error) {
+	text := ""
+	if len(tools) > 0 {
+		lines, err := eachTool(tools, "\n", asJSON(function))
+		if err != nil {
+			return "", err
+		}
+		text = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n" +
+			"You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n" + lines + "\n</tools>\n\n" +
+			"For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n" +
+			"<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
+	}
+	if system == "" {
+		return text, nil
+	}
+	return system + "\n\n" + text, nil
+}

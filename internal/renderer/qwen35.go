@@ -1,0 +1,161 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// qwen35Variant is what the variants of Qwen3.5 and Qwen3.8 differ in.
+type qwen35Variant struct {
+	history history
+	// keeps the reasoning of earlier turns.
+	keeps bool
+	// silent closes the block of reasoning in the prompt.
+	silent bool
+	// framed puts an empty block before every turn that did not reason, not only before those since the
+	// user's last message; then only reasoning of its own part counts.
+	framed bool
+	// effort is what the system message says of it; Qwen3.8 only.
+	effort string
+	// scalar writes an argument that is neither text nor a container.
+	scalar func(value any) string
+}
+
+// newQwen35 builds the format of Qwen3.5, 3.6 and, framed, 3.8: the prompt opens the block of reasoning,
+// text is trimmed, calls are written as <function=name>, and the results of tools that follow each other
+// share one message of the user.
+func newQwen35(variant qwen35Variant) builder {
+	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
+		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+		if err != nil {
+			return nil, err
+		}
+		d := &dialect{im: newIM(v, variant.history), strips: stripsHistory, result: "\n" + resultClose, grouped: true, between: "\n", split: true}
+		d.suffix, d.silent, d.xml = "<think>\n", variant.silent, true
+		d.declare, d.unframe = declareQwen35, unframeQwen35
+		d.prepare = func(m Message, _ place) (Message, error) { return trimmed(m), nil }
+		d.lead = emptyBlockSinceUser
+		d.thinking = func(text string) string { return "<think>\n" + text + "\n</think>\n\n" }
+		d.calls = func(m Message) (string, error) {
+			separator := ""
+			if python.Strip(textOf(m.parts())) != "" {
+				separator = "\n\n"
+			}
+			calls, err := xmlCalls(m.Calls, variant.scalar)
+			return separator + strings.Join(calls, "\n"), err
+		}
+		if variant.keeps {
+			d.strips = stripsNothing
+		}
+		if variant.silent {
+			d.suffix = emptyBlock
+		}
+		if variant.framed {
+			d.lead = emptyBlockAlways
+			return &qwen38{dialect: d, effort: variant.effort}, nil
+		}
+		return d, nil
+	}
+}
+
+func emptyBlockSinceUser(m Message, at place) string {
+	if at.index <= at.lastUser || m.reasons() {
+		return ""
+	}
+	return emptyBlock
+}
+
+// emptyBlockAlways does not look for reasoning within text.
+func emptyBlockAlways(m Message, _ place) string {
+	if m.structured() && hasThinking(m.parts()) {
+		return ""
+	}
+	return emptyBlock
+}
+
+// trimmed takes the white space off both ends of what a message says, reasoning apart.
+func trimmed(m Message) Message {
+	if !m.structured() {
+		m.Content = python.Strip(m.Content)
+		return m
+	}
+	parts := slices.Clone(m.parts())
+	trim(parts, slices.All(parts), python.StripLeft)
+	trim(parts, slices.Backward(parts), python.StripRight)
+	return m.withParts(parts)
+}
+
+// trim strips text from one end on until some of it is left.
+func trim(parts []Part, order func(func(int, Part) bool), strip func(string) string) {
+	for i := range order {
+		if parts[i].Thinking {
+			continue
+		}
+		if parts[i].Text = strip(parts[i].Text); parts[i].Text != "" {
+			return
+		}
+	}
+}
+
+// unframeQwen35 undoes the white space that the format puts around reasoning, and trims what is left of the
+// reasoning before the first text.
+func unframeQwen35(parts []Part) []Part {
+	parts = unframeQwen3(parts)
+	seen := false
+	for i := range parts {
+		if seen && !parts[i].Thinking {
+			break
+		}
+		if parts[i].Thinking {
+			parts[i].Text = python.Strip(parts[i].Text)
+			seen = true
+		}
+	}
+	return parts
+}
+
+// qwen38 adds to Qwen3.5's format what its system message says of the effort.
+type qwen38 struct {
+	*dialect
+	effort string
+}
+
+// arrange implements family. A system message that would be empty is left out.
+func (q *qwen38) arrange(conversation Conversation) ([]Message, error) {
+	messages, err := q.dialect.arrange(conversation)
+	if err != nil {
+		return nil, err
+	}
+	if len(messages) == 0 || messages[0].Role != RoleSystem {
+		if q.effort == "" {
+			return messages, nil
+		}
+		return slices.Concat([]Message{{Role: RoleSystem, Content: q.effort}}, messages), nil
+	}
+	text, rest, err := systemFirst(messages)
+	if err != nil {
+		return nil, err
+	}
+	text = q.withEffort(python.Strip(text))
+	if text == "" {
+		return rest, nil
+	}
+	return slices.Concat([]Message{messages[0].withText(text)}, rest), nil
+}
+
+func (q *qwen38) withEffort(text string) string {
+	switch {
+	case q.effort == "" || text == q.effort || strings.HasPrefix(text, q.effort+"\n\n"):
+		return text
+	case text == "":
+		return q.effort
+	default:
+		return q.effort + "\n\n" + text
+	}
+}

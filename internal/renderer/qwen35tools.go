@@ -1,0 +1,195 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+)
+
+// xmlCalls writes calls as <function=name> with a <parameter=name> for each argument. scalar writes what
+// is neither text nor a container.
+func xmlCalls(calls []ToolCall, scalar func(any) string) ([]string, error) {
+	out := make([]string, len(calls))
+	for i, call := range calls {
+		arguments, err := argumentsOf(call)
+		if err != nil {
+			return nil, fmt.Errorf("writing call %d, of %q: %w", i, call.Name, err)
+		}
+		var text strings.Builder
+		text.WriteString(callOpen + "\n<function=" + call.Name + ">\n")
+		for _, argument := range arguments.Fields {
+			text.WriteString("<parameter=" + python.Text(argument.Name) + ">\n" + argumentText(argument.Value, scalar) + "\n</parameter>\n")
+		}
+		text.WriteString("</function>\n" + callClose)
+		out[i] = text.String()
+	}
+	return out, nil
+}
+
+func argumentsOf(call ToolCall) (*python.Object, error) {
+	if call.Arguments == "" {
+		return &python.Object{}, nil
+	}
+	value, err := python.Parse(call.Arguments)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errArguments, err)
+	}
+	arguments, ok := value.(*python.Object)
+	if !ok {
+		return nil, errArguments
+	}
+	return arguments, nil
+}
+
+func argumentText(value any, scalar func(any) string) string {
+	switch v := value.(type) {
+	case string:
+		return python.Text(v)
+	case []any, *python.Object:
+		return python.JSON(v)
+	default:
+		return scalar(v)
+	}
+}
+
+const malformedXML = "Malformed Qwen3.5 tool call XML"
+
+// xmlCall reads what stands between the tags of a call. A value that is JSON is taken as JSON, any other
+// as text.
+func xmlCall(inner string) (call ToolCall, problem string) {
+	rest, ok := strings.CutPrefix(python.StripLeft(inner), "<function=")
+	if !ok {
+		return ToolCall{}, malformedXML
+	}
+	name, rest, ok := tagName(rest)
+	if !ok {
+		return ToolCall{}, malformedXML
+	}
+	body, ok := strings.CutSuffix(python.StripRight(rest), "</function>")
+	if !ok {
+		return ToolCall{}, malformedXML
+	}
+	if call.Name = python.Strip(name); call.Name == "" {
+		return ToolCall{}, "Missing function name"
+	}
+	arguments, problem := xmlArguments(python.Strip(body))
+	if problem != "" {
+		return ToolCall{}, problem
+	}
+	call.Arguments = python.JSON(arguments)
+	return call, ""
+}
+
+func xmlArguments(body string) (arguments *python.Object, problem string) {
+	arguments = &python.Object{}
+	for {
+		p, ok := nextParameter(body)
+		if !ok {
+			break
+		}
+		if python.Strip(body[:p.begin]) != "" {
+			return nil, "Unexpected non-parameter content inside <function> block"
+		}
+		name := python.Strip(p.name)
+		if name == "" {
+			return nil, "Empty parameter name"
+		}
+		arguments.Set(name, argumentOf(python.Strip(p.value)))
+		body = body[p.end:]
+	}
+	if python.Strip(body) != "" {
+		return nil, "Unexpected trailing content inside <function> block"
+	}
+	return arguments, ""
+}
+
+func argumentOf(text string) any {
+	if value, err := python.Parse(text); err == nil {
+		return value
+	}
+	return text
+}
+
+// parameter is a whole <parameter=name> within a body.
+type parameter struct {
+	begin, end  int
+	name, value string
+}
+
+// nextParameter finds the first parameter that has a name and is closed.
+func nextParameter(body string) (parameter, bool) {
+	const opening, closing = "<parameter=", "</parameter>"
+	for at := 0; ; {
+		begin := strings.Index(body[at:], opening)
+		if begin < 0 {
+			return parameter{}, false
+		}
+		begin += at
+		at = begin + len(opening)
+		name, rest, ok := tagName(body[at:])
+		if !ok {
+			if !strings.HasPrefix(body[at:], ">") {
+				// The line ends before any name does.
+				_, next, _ := strings.Cut(body[at:], "\n")
+				at = len(body) - len(next)
+			}
+			continue
+		}
+		value, _, ok := strings.Cut(rest, closing)
+		if !ok {
+			return parameter{}, false
+		}
+		end := len(body) - len(rest) + len(value) + len(closing)
+		return parameter{begin: begin, end: end, name: name, value: value}, true
+	}
+}
+
+// tagName splits text after a tag's name, which is not empty and stands in one line.
+func tagName(text string) (name, rest string, ok bool) {
+	end := strings.IndexAny(text, ">\n")
+	if end <= 0 || text[end] != '>' {
+		return "", "", false
+	}
+	return text[:end], text[end+1:], true
+}
+
+// howToCall ends the declaration of tools, in the words that the models were trained with.
+const howToCall = "</tools>\n\n" +
+	"If you choose to call a function ONLY reply in the following format with NO suffix:\n\n" +
+	"<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n" +
+	"<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple lines\n</parameter>\n" +
+	"</function>\n</tool_call>\n\n" +
+	"<IMPORTANT>\nReminder:\n" +
+	"- Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within " +
+	"<tool_call></tool_call> XML tags\n" +
+	"- Required parameters MUST be specified\n" +
+	"- You may provide optional reasoning for your function call in natural language BEFORE the function call, but NOT after\n" +
+	"- If there is no function call available, answer the question like normal with your current knowledge " +
+	"and do not tell the user about function calls\n" +
+	"</IMPORTANT>"
+
+// xmlTools declares tools, one a line or a block.
+func xmlTools(tools []Tool, write func(Tool) (string, error)) (string, error) {
+	if len(tools) == 0 {
+		return "", nil
+	}
+	lines, err := eachTool(tools, "\n", write)
+	return "# Tools\n\nYou have access to the following functions:\n\n<tools>\n" + lines + "\n" + howToCall, err
+}
+
+// paragraphs puts texts that are not empty one below the other.
+func paragraphs(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + "\n\n" + second
+}
+
+func declareQwen35(system string, tools []Tool) (string, error) {
+	text, err := xmlTools(tools, asJSON(specification))
+	return paragraphs(text, system), err
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// dialect is how the families write that came after Qwen3: Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron. They
+// tokenise a message's text together with the token that ends it, and differ in what is set here.
+type dialect struct {
+	im
+	// prepare changes a message before it is written; nil for nothing.
+	prepare func(m Message, at place) (Message, error)
+	// strips says whether the reasoning of an assistant's message is dropped.
+	strips func(at place) bool
+	// lead stands between the assistant's header and what it says; nil for nothing.
+	lead func(m Message, at place) string
+	// thinking writes reasoning.
+	thinking func(text string) string
+	// calls writes calls, with what separates them from the text before.
+	calls func(m Message) (string, error)
+	// result follows a tool's result.
+	result string
+	// grouped puts tools' results that follow each other into one message, with between before each but
+	// the first.
+	grouped bool
+	between string
+	// split tokenises what the prompt has given apart from what the last message adds to it.
+	split bool
+}
+
+// write implements family.
+func (d *dialect) write(out *chunks, at place) error {
+	m := at.message()
+	if d.prepare != nil {
+		var err error
+		if m, err = d.prepare(m, at); err != nil {
+			return err
+		}
+	}
+	text, err := d.output(m, at)
+	if err != nil {
+		return err
+	}
+	d.head(out, m, at)
+	out.text(text)
+	if !d.continues(m, at.before(RoleTool)) {
+		out.token(imEnd)
+	}
+	return nil
+}
+
+// continues says whether a tool's result stands in one message with its neighbour, which is one, too.
+func (d *dialect) continues(m Message, neighbour bool) bool {
+	return d.grouped && m.Role == RoleTool && neighbour
+}
+
+func (d *dialect) head(out *chunks, m Message, at place) {
+	if d.continues(m, at.after(RoleTool)) {
+		out.text(d.between).body()
+		return
+	}
+	header(out, at, m.Role)
+	if m.Role != RoleAssistant || d.lead == nil {
+		out.body()
+		return
+	}
+	lead := d.lead(m, at)
+	rest, given := strings.CutPrefix(lead, d.suffix)
+	if d.split && at.isLast() && given {
+		out.text(d.suffix).body()
+		out.text(rest).cut()
+		return
+	}
+	out.text(lead).body()
+}
+
+func (d *dialect) output(m Message, at place) (string, error) {
+	strip := m.Role == RoleAssistant && d.strips(at)
+	var out strings.Builder
+	for _, p := range m.parts() {
+		switch {
+		case !p.Thinking:
+			out.WriteString(p.Text)
+		case !strip:
+			out.WriteString(d.thinking(p.Text))
+		}
+	}
+	text := out.String()
+	if m.Role == RoleTool {
+		text = resultOpen + "\n" + text + d.result
+	}
+	if len(m.Calls) == 0 {
+		return text, nil
+	}
+	calls, err := d.calls(m)
+	return text + calls, err
+}
+
+// stripsHistory drops the reasoning of all but the last message. The models' own templates drop it only
+// before the user's last message.
+func stripsHistory(at place) bool { return !at.isLast() }
+
+func stripsNothing(place) bool { return false }
+
+// qwen3VLVariant is what the variants differ in.
+type qwen3VLVariant struct{ framed bool }
+
+// newQwen3VL builds Qwen3-VL's format: Qwen3's, but that a turn's reasoning has no line breaks around it
+// and is never put there empty.
+func newQwen3VL(variant qwen3VLVariant) builder {
+	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
+		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+		if err != nil {
+			return nil, err
+		}
+		d := &dialect{im: newIM(v, reasoningDropped), strips: stripsHistory, result: "\n" + resultClose}
+		d.declare = declareQwen3
+		d.thinking = func(text string) string { return thinkOpen + text + thinkClose }
+		d.calls = func(m Message) (string, error) {
+			calls, err := jsonCalls(m.Calls)
+			return "\n" + calls, err
+		}
+		if variant.framed {
+			d.unframe = unframeQwen3
+		}
+		return d, nil
+	}
+}

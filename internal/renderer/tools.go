@@ -1,0 +1,87 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+)
+
+// schema reads a tool's parameters; nil for none.
+func schema(t Tool) (*python.Object, error) {
+	if len(t.Parameters) == 0 {
+		return nil, nil
+	}
+	value, err := python.Parse(string(t.Parameters))
+	if err != nil {
+		return nil, fmt.Errorf("declaring tool %q: its parameters are no JSON schema: %w", t.Name, err)
+	}
+	object, ok := value.(*python.Object)
+	if !ok {
+		return nil, fmt.Errorf("declaring tool %q: its parameters are to be a JSON object", t.Name)
+	}
+	return object, nil
+}
+
+// specification gives a tool as an object: name, description, parameters.
+func specification(t Tool) (*python.Object, error) {
+	parameters, err := schema(t)
+	if err != nil {
+		return nil, err
+	}
+	out := &python.Object{Fields: []python.Field{{Name: "name", Value: t.Name}, {Name: "description", Value: t.Description}}}
+	if parameters != nil {
+		out.Set("parameters", parameters)
+	}
+	return out, nil
+}
+
+// function gives a tool as the object that holds a function.
+func function(t Tool) (*python.Object, error) {
+	spec, err := specification(t)
+	if err != nil {
+		return nil, err
+	}
+	return &python.Object{Fields: []python.Field{{Name: "type", Value: "function"}, {Name: "function", Value: spec}}}, nil
+}
+
+// eachTool writes tools one by one and puts the lines together.
+func eachTool(tools []Tool, separator string, write func(Tool) (string, error)) (string, error) {
+	lines := make([]string, len(tools))
+	for i, t := range tools {
+		var err error
+		if lines[i], err = write(t); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(lines, separator), nil
+}
+
+// asJSON writes what of a tool makes an object of it as JSON.
+func asJSON(object func(Tool) (*python.Object, error)) func(Tool) (string, error) {
+	return func(t Tool) (string, error) {
+		o, err := object(t)
+		if err != nil {
+			return "", err
+		}
+		return python.JSON(o), nil
+	}
+}
+
+// object gives the fields of a value that is an object; nothing for any other.
+func object(value any) *python.Object {
+	if o, ok := value.(*python.Object); ok && o != nil {
+		return o
+	}
+	return &python.Object{}
+}
+
+// text gives a string of an object; "" when it has none of that name.
+func text(o *python.Object, name string) string {
+	value, _ := o.Get(name)
+	s, _ := value.(string)
+	return python.Text(s)
+}

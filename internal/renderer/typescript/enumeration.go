@@ -1,0 +1,72 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package typescript
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+)
+
+// enumeration writes the values of an enum, which have to be of the type that stands with it.
+func enumeration(schema *python.Object) (shape, error) {
+	values := list(schema, "enum")
+	if kind, ok := schema.Get("type"); ok {
+		name, err := enumType(kind)
+		if err != nil {
+			return shape{}, err
+		}
+		for _, v := range values {
+			if !isOf(v, name) {
+				return shape{}, fmt.Errorf("value %s of an enum is not of type %s", python.JSON(v), name)
+			}
+		}
+	}
+	text := union(values, func(v any) string {
+		if s, ok := v.(string); ok {
+			return `"` + python.Text(s) + `"`
+		}
+		return python.Str(v)
+	})
+	return described(schema, "", constant(text)), nil
+}
+
+// enumType gives the one type of an enum's values, beside null.
+func enumType(kind any) (string, error) {
+	kinds, ok := kind.([]any)
+	if !ok {
+		kinds = []any{kind}
+	}
+	if len(kinds) == 2 {
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k any) bool { return k == "null" })
+	}
+	if len(kinds) != 1 {
+		return "", fmt.Errorf("type %s of an enum is neither one type nor one and null", python.JSON(kind))
+	}
+	name, _ := kinds[0].(string)
+	return name, nil
+}
+
+// isOf says whether a value is of a type. Null is of each.
+func isOf(v any, kind string) bool {
+	_, isText := v.(string)
+	_, isWhole := v.(python.Integer)
+	_, isFloat := v.(float64)
+	_, isBool := v.(bool)
+	switch {
+	case v == nil:
+		return true
+	case kind == "string":
+		return isText
+	case kind == "number":
+		return isWhole || isFloat
+	case kind == "integer":
+		return isWhole
+	case kind == "boolean":
+		return isBool
+	default:
+		return true
+	}
+}

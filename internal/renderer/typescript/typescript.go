@@ -1,0 +1,135 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package typescript declares tools in the two dialects of TypeScript that chat formats have for it: that of
+// gpt-oss (Type) and that of Kimi K2.5 (Interface). They have little in common but the language.
+package typescript
+
+import (
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+)
+
+// Type declares a tool for gpt-oss. parameters is a JSON schema.
+func Type(name, description string, parameters *python.Object) string {
+	text := "type " + name + " = " + parameterBlock(parameters) + " => any;"
+	if description == "" {
+		return text
+	}
+	return "// " + description + "\n" + text
+}
+
+// parameterBlock writes parameters one a line; those of no object, or of an empty one, are ().
+func parameterBlock(schema *python.Object) string {
+	properties := fields(schema, "properties")
+	if word(schema, "type") != "object" || len(properties) == 0 {
+		return "()"
+	}
+	lines := []string{"(_:"}
+	if description := word(schema, "description"); description != "" {
+		lines[0] += " // " + description
+	}
+	lines = append(lines, "{")
+	required := required(schema)
+	for _, p := range properties {
+		property := object(p.Value)
+		for _, comment := range comments(property) {
+			lines = append(lines, "// "+comment)
+		}
+		line := member(p, required) + ","
+		if value, ok := property.Get("default"); ok {
+			line += " // default: " + python.JSON(value)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(append(lines, "})"), "\n")
+}
+
+// member writes the name and the type of a property.
+func member(p python.Field, required map[string]bool) string {
+	mark := "?"
+	if required[p.Name] {
+		mark = ""
+	}
+	return python.Text(p.Name) + mark + ": " + typeOf(object(p.Value))
+}
+
+// comments are a property's title, description and examples.
+func comments(schema *python.Object) []string {
+	var lines []string
+	if title := word(schema, "title"); title != "" {
+		lines = append(lines, title, "")
+	}
+	if description := word(schema, "description"); description != "" {
+		lines = append(lines, description)
+	}
+	if examples := list(schema, "examples"); len(examples) > 0 {
+		lines = append(lines, "Examples:")
+		for _, example := range examples {
+			lines = append(lines, "- "+python.JSON(example))
+		}
+	}
+	return lines
+}
+
+// scalars are the types that have a name of their own; all others are any.
+var scalars = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
+
+func typeOf(schema *python.Object) string {
+	for _, name := range []string{"oneOf", "anyOf"} {
+		if _, ok := schema.Get(name); ok {
+			return union(list(schema, name), func(item any) string { return typeOf(object(item)) })
+		}
+	}
+	if kinds, ok := schema.Get("type"); ok {
+		if several, ok := kinds.([]any); ok {
+			return union(several, func(kind any) string {
+				return typeOf(&python.Object{Fields: []python.Field{{Name: "type", Value: kind}}})
+			})
+		}
+	}
+	base, plain := single(schema)
+	if nullable, _ := schema.Get("nullable"); nullable == true && !plain {
+		return base + " | null"
+	}
+	return base
+}
+
+// single writes a schema of one type. An enumeration is plain: it says itself whether it takes null.
+func single(schema *python.Object) (base string, plain bool) {
+	kind := word(schema, "type")
+	switch kind {
+	case "array":
+		return typeOf(object(value(schema, "items"))) + "[]", false
+	case "object":
+		return inline(schema), false
+	case "string":
+		if _, ok := schema.Get("enum"); ok {
+			return union(list(schema, "enum"), python.JSON), true
+		}
+	}
+	if base, ok := scalars[kind]; ok {
+		return base, false
+	}
+	return "any", false
+}
+
+// inline writes an object in one line.
+func inline(schema *python.Object) string {
+	properties := fields(schema, "properties")
+	required := required(schema)
+	members := make([]string, len(properties))
+	for i, p := range properties {
+		members[i] = member(p, required)
+	}
+	return "{ " + strings.Join(members, ", ") + " }"
+}
+
+func union(items []any, write func(any) string) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = write(item)
+	}
+	return strings.Join(texts, " | ")
+}

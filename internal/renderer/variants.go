@@ -1,0 +1,132 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// Options of a renderer.
+type Options struct {
+	// Date that gpt_oss writes into prompts, as year-month-day. A run fixes it once.
+	Date string
+	// Begin and End are the tokens that begin and end a model's texts: what its tokenizer_config.json has for
+	// bos_token and eos_token. Only role_colon and role_colon_end ask for them; "" is none.
+	Begin, End string
+	// Match is how text of messages is read. The zero value takes names of special tokens for text, as a run
+	// always does.
+	Match tokenizer.Match
+}
+
+// builder makes a format for a tokenizer.
+type builder func(tokens tokenizer.Tokenizer, options Options) (family, error)
+
+// What Qwen3.8's system message says of the effort.
+const (
+	effortHigh = "Reasoning effort is set to xhigh. Please think carefully through the task, validate key assumptions, " +
+		"consider plausible alternatives, and prioritize correctness, consistency, and clarity in the final answer."
+	effortLow = "Reasoning effort is set to low. Keep your thinking brief and focused, moving directly to the conclusion " +
+		"without unnecessary elaboration."
+)
+
+// variants are the renderers by name. Their histories say which sampled ids stay when a reply is handed back:
+//
+//   - kept: formats that write a reply down as it was sampled, and those told to preserve reasoning. The
+//     reference writes a turn without reasoning otherwise than it was sampled (an empty block in other tokens,
+//     or none); its ids stay here, and so each turn extends the last.
+//   - reasoningDropped: Qwen3 and Qwen3-VL open no block in the prompt, so a reply that did not reason stands
+//     in history as it was sampled; one that did loses its reasoning when the user speaks next. Within a turn,
+//     between calls of tools, the models' own templates keep it (the reference drops it): it stays.
+//   - currentTurn: Qwen3.5, Nemotron and Kimi open a block in the prompt that history closes or leaves out, so
+//     only the replies of the turn under way stay.
+//   - rewritten: qwen3_disable_thinking and deepseekv3_thinking change what stood before the reply, always. So
+//     does gpt_oss with the token that ended an answer, the rest of which stays (see gptOss.again).
+var variants = map[string]builder{
+	"role_colon":     newRoleColon,
+	"role_colon_end": newRoleColonEnd,
+	"llama3":         newLlama3,
+
+	"qwen3":                  newQwen3(qwen3Variant{framed: true, strips: true, history: reasoningDropped}),
+	"qwen3+keep_thinking":    newQwen3(qwen3Variant{framed: true, history: kept}),
+	"qwen3_disable_thinking": newQwen3(qwen3Variant{framed: true, strips: true, silent: true, suffix: emptyBlock, history: rewritten}),
+	"qwen3_instruct":         newQwen3(qwen3Variant{strips: true, history: kept}),
+	"qwen3_vl":               newQwen3VL(qwen3VLVariant{framed: true}),
+	"qwen3_vl_instruct":      newQwen3VL(qwen3VLVariant{}),
+
+	"qwen3_5":                   newQwen35(qwen35Variant{scalar: python.Str, history: currentTurn}),
+	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: python.Str, silent: true, history: currentTurn}),
+	"qwen3_5_preserve_thinking": newQwen35(qwen35Variant{scalar: python.Str, keeps: true, history: kept}),
+
+	"qwen3_8_xhigh_reasoning":  newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, effort: effortHigh, history: kept}),
+	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, history: kept}),
+	"qwen3_8_low_reasoning":    newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, effort: effortLow, history: kept}),
+	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, silent: true, history: kept}),
+
+	"deepseekv3":                        newDeepseek(deepseekVariant{history: kept}),
+	"deepseekv3_disable_thinking":       newDeepseek(deepseekVariant{history: kept}),
+	"deepseekv3_thinking":               newDeepseek(deepseekVariant{thinks: true, history: rewritten}),
+	"deepseekv3_thinking+keep_thinking": newDeepseek(deepseekVariant{thinks: true, keeps: true, history: kept}),
+
+	"kimi_k2":                    newKimi(kimiVariant{declare: declareKimiK2, history: currentTurn}),
+	"kimi_k25":                   newKimi(kimiThinks),
+	"kimi_k25_disable_thinking":  newKimi(kimiSilent),
+	"kimi_k26":                   newKimi(kimiThinks),
+	"kimi_k26_disable_thinking":  newKimi(kimiSilent),
+	"kimi_k26_preserve_thinking": newKimi(kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen}, keeps: true, history: kept}),
+
+	"nemotron3":                   newNemotron(nemotronVariant{history: currentTurn}),
+	"nemotron3_low_thinking":      newNemotron(nemotronVariant{effort: "\n\n{reasoning effort: low}", history: currentTurn}),
+	"nemotron3_disable_thinking":  newNemotron(nemotronVariant{silent: true, history: kept}),
+	"nemotron3_preserve_thinking": newNemotron(nemotronVariant{keeps: true, history: kept}),
+
+	"nemotron3_ultra":                   newNemotron(nemotronVariant{ultra: true, history: currentTurn}),
+	"nemotron3_ultra_medium_thinking":   newNemotron(nemotronVariant{ultra: true, effort: "\n\n{reasoning effort: efficient}", parted: true, history: currentTurn}),
+	"nemotron3_ultra_disable_thinking":  newNemotron(nemotronVariant{ultra: true, silent: true, history: kept}),
+	"nemotron3_ultra_preserve_thinking": newNemotron(nemotronVariant{ultra: true, keeps: true, history: kept}),
+
+	"gpt_oss_no_sysprompt":     newGptOss(""),
+	"gpt_oss_low_reasoning":    newGptOss("low"),
+	"gpt_oss_medium_reasoning": newGptOss("medium"),
+	"gpt_oss_high_reasoning":   newGptOss("high"),
+}
+
+var (
+	kimiThinks = kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen}, history: currentTurn}
+	kimiSilent = kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen, thinkClose}, silent: true, history: kept}
+)
+
+// Names gives the names of all renderers, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(variants)) }
+
+// UnknownError says that there is no renderer of a name.
+type UnknownError struct {
+	Name string
+	// Known are the names that there are, sorted.
+	Known []string
+}
+
+// Error implements error.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("no renderer has the name %q; take one of %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// New gives the renderer of a name for a tokenizer. An error is an *UnknownError, or says what the tokenizer
+// or the options lack.
+func New(name string, tokens tokenizer.Tokenizer, options Options) (Renderer, error) {
+	build, ok := variants[name]
+	if !ok {
+		return nil, &UnknownError{Name: name, Known: Names()}
+	}
+	f, err := build(tokens, options)
+	if err != nil {
+		return nil, fmt.Errorf("building renderer %s: %w", name, err)
+	}
+	return &chat{family: f}, nil
+}

@@ -1,0 +1,45 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokenizer
+
+import "unicode/utf8"
+
+// alphabet is how byte-level tokenizer files write bytes: those that are printable in Latin-1 as themselves,
+// the others, in order, as the characters from U+0100 on. A character's value is its byte plus one, 0 that of
+// no byte.
+var alphabet = newAlphabet()
+
+func newAlphabet() [0x200]uint16 {
+	var alphabet [0x200]uint16
+	next := 0x100
+	for b := range 0x100 {
+		if b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae {
+			alphabet[b] = uint16(b) + 1
+			continue
+		}
+		alphabet[next] = uint16(b) + 1
+		next++
+	}
+	return alphabet
+}
+
+// appendBytes appends the bytes that a token of a file stands for. A token with a character that is none of
+// the alphabet stands for its UTF-8, and ok is false: no text is split into it.
+func appendBytes(dst, token []byte) (bytes []byte, ok bool) {
+	start := len(dst)
+	for i := 0; i < len(token); {
+		if b := token[i]; b >= '!' && b <= '~' {
+			dst = append(dst, b)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(token[i:])
+		if int(r) >= len(alphabet) || alphabet[r] == 0 {
+			return append(dst[:start], token...), false
+		}
+		dst = append(dst, byte(alphabet[r]-1))
+		i += size
+	}
+	return dst, true
+}

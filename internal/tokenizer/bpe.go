@@ -1,0 +1,151 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokenizer
+
+import (
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
+)
+
+// Match says which added tokens are recognised within text that is encoded.
+type Match uint8
+
+const (
+	// Literal takes the names of special tokens as text. Added tokens that are not special, as <think> and
+	// <tool_call> are in some vocabularies, are recognised.
+	Literal Match = iota
+	// Specials recognises every added token.
+	Specials
+	// Plain recognises none.
+	Plain
+)
+
+// BPE is a byte-level tokenizer: text is normalised, cut into pieces, and the bytes of each piece are merged
+// pair by pair. It implements Tokenizer and is safe for concurrent use.
+type BPE struct {
+	vocabulary *vocabulary
+	pairs      *pairs
+	byteIDs    [256]int32
+	scan       split.Scanner
+	normalize  func(string) string   // nil for none
+	portions   func(string) []string // nil for text that is encoded in one go
+	// wholeWins is whether a piece that is a token is that token, however it would merge.
+	wholeWins bool
+	// whole remembers, two bits an id, which tokens their own bytes merge into.
+	whole []atomic.Uint32
+
+	raw, normalized *matcher // of added tokens in text as it is given, and as it is normalised; nil for none
+	specials        map[string]int32
+	special         map[int32]bool // of added tokens that are special
+}
+
+var _ Tokenizer = (*BPE)(nil)
+
+// Encode implements Tokenizer.
+func (t *BPE) Encode(text string) []int32 {
+	return t.AppendEncode(make([]int32, 0, len(text)/3+1), text, Literal)
+}
+
+// AppendEncode implements Tokenizer.
+func (t *BPE) AppendEncode(dst []int32, text string, match Match) []int32 {
+	if !utf8.ValidString(text) {
+		text = lossy([]byte(text))
+	}
+	if t.portions == nil {
+		return t.encode(dst, text, match)
+	}
+	for _, portion := range t.portions(text) {
+		dst = t.encode(dst, portion, match)
+	}
+	return dst
+}
+
+// encode appends the ids of text in which added tokens are still to be found.
+func (t *BPE) encode(dst []int32, text string, match Match) []int32 {
+	dst, rest := between(dst, text, t.raw, match, func(dst []int32, text string) []int32 {
+		return t.encodeNormalized(dst, text, match)
+	})
+	return t.encodeNormalized(dst, rest, match)
+}
+
+func (t *BPE) encodeNormalized(dst []int32, text string, match Match) []int32 {
+	if t.normalize != nil {
+		text = t.normalize(text)
+	}
+	dst, rest := between(dst, text, t.normalized, match, t.encodePieces)
+	return t.encodePieces(dst, rest)
+}
+
+// between appends the ids of added tokens and, with encode, of what lies between them; it gives what is left
+// after the last. Specials that are not recognised are stepped over whole, as the reference does.
+func between(dst []int32, text string, m *matcher, match Match, encode func([]int32, string) []int32) ([]int32, string) {
+	if m == nil || match == Plain || match == Literal && !m.words {
+		return dst, text
+	}
+	done := 0
+	for at := 0; ; {
+		found, ok := m.find(text, at)
+		if !ok {
+			return dst, text[done:]
+		}
+		at = found.end
+		if found.special && match != Specials {
+			continue
+		}
+		dst = append(encode(dst, text[done:found.start]), found.id)
+		done = found.end
+	}
+}
+
+// encodePieces appends the ids of text without added tokens.
+func (t *BPE) encodePieces(dst []int32, text string) []int32 {
+	for len(text) > 0 {
+		n := t.scan(text)
+		piece := text[:n]
+		text = text[n:]
+		if id, ok := t.vocabulary.find(piece); ok && (t.wholeWins || t.isWhole(id, piece)) {
+			dst = append(dst, id)
+			continue
+		}
+		dst = t.merge(dst, piece)
+	}
+	return dst
+}
+
+// What is known of a token: whether its own bytes merge into it.
+const (
+	isWhole  = 1
+	isNot    = 2
+	wholeIDs = 16 // in a word of 32 bits
+)
+
+// isWhole says whether the bytes of a token merge into that token; some tokens are out of reach of the merges.
+func (t *BPE) isWhole(id int32, token string) bool {
+	word, shift := &t.whole[id/wholeIDs], uint(id%wholeIDs)*2
+	switch word.Load() >> shift & 3 {
+	case isWhole:
+		return true
+	case isNot:
+		return false
+	}
+	var ids [8]int32
+	if got := t.merge(ids[:0], token); len(got) == 1 && got[0] == id {
+		word.Or(isWhole << shift)
+		return true
+	}
+	word.Or(isNot << shift)
+	return false
+}
+
+// Special implements Tokenizer.
+func (t *BPE) Special(name string) (id int32, ok bool) {
+	id, ok = t.specials[name]
+	return id, ok
+}
+
+// IsSpecial says whether an id is that of an added token that is special: one that is left out of text for
+// people.
+func (t *BPE) IsSpecial(id int32) bool { return t.special[id] }

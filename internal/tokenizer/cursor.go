@@ -1,0 +1,308 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokenizer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// FieldError says what is wrong with a tokenizer file, and where.
+type FieldError struct {
+	// Field is the path in the file, such as "model.merges[17]"; "" is the file as a whole.
+	Field string
+	// Problem with it, and what would mend it where that is known.
+	Problem string
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	if e.Field == "" {
+		return e.Problem
+	}
+	return e.Field + ": " + e.Problem
+}
+
+// problem is a FieldError whose field is still to be told by those who know it, with within.
+func problem(format string, values ...any) error {
+	return &FieldError{Problem: fmt.Sprintf(format, values...)}
+}
+
+// within adds what is around it to the field of an error.
+func within(field string, err error) error {
+	var e *FieldError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch {
+	case e.Field == "":
+		return &FieldError{Field: field, Problem: e.Problem}
+	case e.Field[0] == '[':
+		return &FieldError{Field: field + e.Field, Problem: e.Problem}
+	}
+	return &FieldError{Field: field + "." + e.Field, Problem: e.Problem}
+}
+
+// cursor reads JSON of which most is two very long lists, without making values of it. It takes all that JSON
+// allows and some that it does not (it does not look into numbers); what it returns is checked by its users.
+type cursor struct {
+	data []byte
+	at   int
+	// text is where strings with escapes are unfolded.
+	text []byte
+}
+
+// next steps over white space and gives the byte there; 0 at the end.
+func (c *cursor) next() byte {
+	for c.at < len(c.data) {
+		switch b := c.data[c.at]; b {
+		case ' ', '\t', '\n', '\r':
+			c.at++
+		default:
+			return b
+		}
+	}
+	return 0
+}
+
+func (c *cursor) expect(b byte) error {
+	if got := c.next(); got != b {
+		return c.unexpected(string(b))
+	}
+	c.at++
+	return nil
+}
+
+func (c *cursor) unexpected(want string) error {
+	if c.at >= len(c.data) {
+		return problem("the file ends where %s should be", want)
+	}
+	return problem("%q at byte %d, want %s", c.data[c.at], c.at, want)
+}
+
+// object calls f at the value of each key of an object; f reads the value. The key is f's until it reads a string.
+func (c *cursor) object(f func(key []byte) error) error {
+	if err := c.expect('{'); err != nil {
+		return err
+	}
+	if c.next() == '}' {
+		c.at++
+		return nil
+	}
+	for {
+		key, err := c.str()
+		if err != nil {
+			return err
+		}
+		if err := c.expect(':'); err != nil {
+			return err
+		}
+		if err := f(key); err != nil {
+			return err
+		}
+		if done, err := c.more('}'); done || err != nil {
+			return err
+		}
+	}
+}
+
+// array calls f at each element of an array; f reads it.
+func (c *cursor) array(f func(i int) error) error {
+	if err := c.expect('['); err != nil {
+		return err
+	}
+	if c.next() == ']' {
+		c.at++
+		return nil
+	}
+	for i := 0; ; i++ {
+		if err := f(i); err != nil {
+			return within("["+strconv.Itoa(i)+"]", err)
+		}
+		if done, err := c.more(']'); done || err != nil {
+			return err
+		}
+	}
+}
+
+// more steps over a comma, or over the end of a list.
+func (c *cursor) more(end byte) (done bool, err error) {
+	switch c.next() {
+	case ',':
+		c.at++
+		return false, nil
+	case end:
+		c.at++
+		return true, nil
+	}
+	return false, c.unexpected("a comma or " + string(end))
+}
+
+// str reads a string. It is the caller's until the next one is read.
+func (c *cursor) str() ([]byte, error) {
+	if c.next() != '"' {
+		return nil, c.unexpected("a string")
+	}
+	start := c.at + 1
+	for i := start; i < len(c.data); i++ {
+		switch b := c.data[i]; {
+		case b == '"':
+			c.at = i + 1
+			return c.data[start:i], nil
+		case b == '\\':
+			return c.escaped(start, i)
+		case b < ' ':
+			c.at = i
+			return nil, c.unexpected("a character of a string")
+		}
+	}
+	c.at = len(c.data)
+	return nil, c.unexpected("the end of a string")
+}
+
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escaped reads on a string that began at start and has its first escape at i.
+func (c *cursor) escaped(start, i int) ([]byte, error) {
+	c.text = append(c.text[:0], c.data[start:i]...)
+	for c.at = i; c.at < len(c.data); c.at++ {
+		b := c.data[c.at]
+		switch {
+		case b == '"':
+			c.at++
+			return c.text, nil
+		case b < ' ':
+			return nil, c.unexpected("a character of a string")
+		case b != '\\':
+			c.text = append(c.text, b)
+			continue
+		}
+		c.at++
+		if c.at < len(c.data) && c.data[c.at] == 'u' {
+			if err := c.unicode(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if c.at >= len(c.data) || escapes[c.data[c.at]] == 0 {
+			return nil, c.unexpected("an escape of a string")
+		}
+		c.text = append(c.text, escapes[c.data[c.at]])
+	}
+	return nil, c.unexpected("the end of a string")
+}
+
+// unicode reads an escape of four hexadecimal digits from its u on, or two that are a pair; it stops at the
+// last digit.
+func (c *cursor) unicode() error {
+	r, ok := c.hex(c.at + 1)
+	if !ok {
+		return c.unexpected("an escape of a string")
+	}
+	c.at += 4
+	if utf16.IsSurrogate(r) {
+		low, ok := c.hex(c.at + 3)
+		if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError || !bytes.HasPrefix(c.data[c.at+1:], []byte(`\u`)) {
+			return problem("half of a surrogate pair at byte %d", c.at)
+		}
+		c.at += 6
+	}
+	c.text = utf8.AppendRune(c.text, r)
+	return nil
+}
+
+func (c *cursor) hex(start int) (rune, bool) {
+	if start+4 > len(c.data) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(c.data[start:start+4]), 16, 16)
+	return rune(n), err == nil
+}
+
+// integer reads a number that is not negative, has no fraction and is below 2^31.
+func (c *cursor) integer() (int32, error) {
+	b := c.next()
+	start, n := c.at, int64(0)
+	for ; b >= '0' && b <= '9' && n <= 1<<31; b = c.byte() {
+		n = n*10 + int64(b-'0')
+		c.at++
+	}
+	if c.at == start || n >= 1<<31 || b == '.' || b == 'e' || b == 'E' {
+		return 0, c.unexpected("a whole number below 2^31")
+	}
+	return int32(n), nil
+}
+
+func (c *cursor) byte() byte {
+	if c.at < len(c.data) {
+		return c.data[c.at]
+	}
+	return 0
+}
+
+// value steps over a value of any kind and gives its text. That its brackets match is all that is checked.
+func (c *cursor) value() ([]byte, error) {
+	first := c.next()
+	start, depth := c.at, 0
+	for {
+		switch b := c.next(); b {
+		case 0:
+			return nil, c.unexpected("a value")
+		case '"':
+			if err := c.skipString(); err != nil {
+				return nil, err
+			}
+		case '{', '[':
+			depth++
+			c.at++
+		case '}', ']', ',':
+			if depth == 0 {
+				return nil, c.unexpected("a value")
+			}
+			if b != ',' {
+				depth--
+			}
+			c.at++
+		case ':':
+			c.at++
+		default:
+			c.skipWord()
+		}
+		if depth == 0 {
+			return c.data[start:c.at], nil
+		}
+		if first != '{' && first != '[' {
+			return nil, c.unexpected("a value")
+		}
+	}
+}
+
+// skipString steps over a string without looking into it.
+func (c *cursor) skipString() error {
+	for i := c.at + 1; i < len(c.data); i++ {
+		switch c.data[i] {
+		case '"':
+			c.at = i + 1
+			return nil
+		case '\\':
+			i++
+		}
+	}
+	c.at = len(c.data)
+	return c.unexpected("the end of a string")
+}
+
+// skipWord steps over a number, true, false or null.
+func (c *cursor) skipWord() {
+	for ; c.at < len(c.data); c.at++ {
+		switch c.data[c.at] {
+		case ' ', '\t', '\n', '\r', ',', ':', '{', '}', '[', ']', '"':
+			return
+		}
+	}
+}

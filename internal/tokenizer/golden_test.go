@@ -1,0 +1,212 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokenizer
+
+import (
+	"compress/gzip"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The vectors of the reference packages: text and its ids, ids and their text. A share of them is committed,
+// with vocabularies cut down to what they need; TOKENIZERS_DIR names a folder with whole ones.
+
+// encodeVector is a text with its ids where every added token is recognised, where only those are that are not
+// special, and where none is. What is not there is equal to the one before.
+type encodeVector struct {
+	Text            string
+	IDs, Lit, Plain []int32
+}
+
+// decodeVector is ids with their bytes, their text, and their text without special tokens. An id that there is
+// none of gives no bytes.
+type decodeVector struct {
+	IDs  []int32
+	Hex  string
+	Text string
+	Skip *string
+}
+
+func TestGoldenCommitted(t *testing.T) {
+	folders, err := filepath.Glob("testdata/golden/*")
+	if err != nil || len(folders) < 7 {
+		t.Fatalf("testdata has vectors of %d families, %v; want 7: all but Llama's, whose licence keeps it out", len(folders), err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) { goldenFamily(t, folder) })
+	}
+}
+
+func TestGoldenWhole(t *testing.T) {
+	root := os.Getenv("TOKENIZERS_DIR")
+	if root == "" {
+		t.Skip("TOKENIZERS_DIR is not set: the committed vectors are all that is compared")
+	}
+	for _, family := range []string{"qwen3", "qwen2_5", "qwen3_5", "llama3", "deepseek_v3_1", "gpt_oss", "kimi_k2", "nemotron3"} {
+		t.Run(family, func(t *testing.T) { goldenFamily(t, filepath.Join(root, family)) })
+	}
+}
+
+func goldenFamily(t *testing.T, folder string) {
+	tokens := load(t, folder)
+	texts, wrong := 0, 0
+	each(t, filepath.Join(folder, "golden.jsonl.gz"), func(v encodeVector) {
+		if v.Lit == nil {
+			v.Lit = v.IDs
+		}
+		if v.Plain == nil {
+			v.Plain = v.Lit
+		}
+		texts++
+		for name, want := range map[string]struct {
+			match Match
+			ids   []int32
+		}{"specials": {Specials, v.IDs}, "literal": {Literal, v.Lit}, "plain": {Plain, v.Plain}} {
+			got := tokens.AppendEncode(nil, v.Text, want.match)
+			if slices.Equal(got, want.ids) {
+				continue
+			}
+			if wrong++; wrong <= 5 {
+				t.Errorf("%s of %q (-want +got):\n%s", name, v.Text, cmp.Diff(want.ids, got))
+			}
+		}
+	})
+	decoded := 0
+	each(t, filepath.Join(folder, "decode.jsonl.gz"), func(v decodeVector) {
+		decoded++
+		if problem := checkDecode(tokens, v, filepath.Base(folder) != "kimi_k2"); problem != "" {
+			if wrong++; wrong <= 5 {
+				t.Errorf("decoding %d: %s", v.IDs, problem)
+			}
+		}
+	})
+	if wrong > 0 || texts == 0 || decoded == 0 {
+		t.Errorf("%d of %d texts in three ways and %d lists of ids are wrong", wrong, texts, decoded)
+	}
+	t.Logf("%d texts and %d lists of ids", texts, decoded)
+	surrogates(t, tokens, filepath.Join(folder, "surrogates.jsonl"))
+}
+
+func load(t testing.TB, folder string) *BPE {
+	t.Helper()
+	build := Parse
+	file, err := gunzip(filepath.Join(folder, "tokenizer.json.gz"))
+	if errors.Is(err, os.ErrNotExist) {
+		build = func(ranks []byte) (*BPE, error) { return ParseTiktoken("kimi_k2", ranks, nil) }
+		file, err = gunzip(filepath.Join(folder, "tiktoken.model.gz"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := build(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+func gunzip(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(unzipped)
+}
+
+func each[T any](t *testing.T, name string, use func(T)) {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := json.NewDecoder(unzipped); ; {
+		var v T
+		if err := lines.Decode(&v); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		use(v)
+	}
+}
+
+// checkDecode says what is wrong with how ids are decoded. tiktoken, which made some of the vectors, skips no
+// special tokens.
+func checkDecode(tokens *BPE, v decodeVector, skips bool) string {
+	var bytes, streamed []byte
+	var stream, skipping Stream
+	var skipped string
+	known := true
+	for _, id := range v.IDs {
+		token, ok := tokens.Token(id)
+		known = known && ok
+		bytes = append(bytes, token...)
+		streamed = append(streamed, stream.Add(token)...)
+		if !tokens.IsSpecial(id) {
+			skipped += skipping.Add(token)
+		}
+	}
+	skipped += skipping.End()
+	streamed = append(streamed, stream.End()...)
+	if v.Skip == nil {
+		v.Skip = &v.Text
+	}
+	if diff := cmp.Diff(v.Hex, hex.EncodeToString(bytes)); diff != "" {
+		return "bytes (-want +got):\n" + diff
+	}
+	if diff := cmp.Diff(v.Text, string(streamed)); diff != "" {
+		return "text token by token (-want +got):\n" + diff
+	}
+	if diff := cmp.Diff(*v.Skip, skipped); diff != "" && skips {
+		return "text without special tokens (-want +got):\n" + diff
+	}
+	got, err := tokens.Decode(v.IDs)
+	if (err == nil) != known || known && got != v.Text {
+		return "text: " + cmp.Diff(v.Text, got)
+	}
+	return ""
+}
+
+// surrogates checks UTF-16 that is broken, which Go's conversion already replaces as tiktoken does.
+func surrogates(t *testing.T, tokens *BPE, name string) {
+	file, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for lines := json.NewDecoder(file); lines.More(); {
+		var v struct {
+			UTF16 []uint16
+			IDs   []int32
+		}
+		if err := lines.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(v.IDs, tokens.Encode(string(utf16.Decode(v.UTF16)))); diff != "" {
+			t.Errorf("%x (-want +got):\n%s", v.UTF16, diff)
+		}
+	}
+}

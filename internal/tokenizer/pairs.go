@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokenizer
+
+import "math/bits"
+
+// Ranks are limited so that a pair and its rank fit into 64 bits.
+const (
+	rankBits = 64 - 2*idBits
+	maxRank  = 1<<rankBits - 2
+	// noRank is that of a pair that is not merged.
+	noRank = 1<<rankBits - 1
+)
+
+// pairs is which neighbouring tokens are merged, the lowest rank first, and into what.
+type pairs struct {
+	slots []uint64 // pair, then rank; free is that of no rank
+	into  []int32  // the merged token by rank
+	// bytes has the ranks of pairs of single bytes, which every piece of text begins with.
+	bytes []uint32
+}
+
+const freeSlot = 1<<64 - 1
+
+// merge is a pair of tokens and the one that they become.
+type merge struct{ first, second, into int32 }
+
+func newPairs(entries, ranks int) *pairs {
+	p := &pairs{slots: make([]uint64, tableSize(entries)), into: make([]int32, ranks), bytes: make([]uint32, 1<<16)}
+	for i := range p.slots {
+		p.slots[i] = freeSlot
+	}
+	for i := range p.bytes {
+		p.bytes[i] = noRank
+	}
+	return p
+}
+
+// add gives a pair its rank. It says false, and does nothing, if the pair is there already. Pairs of one rank
+// become the same token.
+func (p *pairs) add(a, b int32, rank uint32, into int32) bool {
+	key := pairKey(a, b)
+	i := pairHash(key, len(p.slots))
+	for p.slots[i] != freeSlot {
+		if p.slots[i]>>rankBits == key {
+			return false
+		}
+		i = (i + 1) & (len(p.slots) - 1)
+	}
+	p.slots[i] = key<<rankBits | uint64(rank)
+	p.into[rank] = into
+	return true
+}
+
+// rank of a pair, noRank for one that is not merged.
+func (p *pairs) rank(a, b int32) uint32 {
+	key := pairKey(a, b)
+	for i := pairHash(key, len(p.slots)); ; i++ {
+		slot := p.slots[i&(len(p.slots)-1)]
+		if slot>>rankBits == key || slot == freeSlot {
+			return uint32(slot & noRank)
+		}
+	}
+}
+
+// indexBytes fills in the ranks of pairs of bytes, given the ids of single bytes.
+func (p *pairs) indexBytes(ids *[256]int32) {
+	for a := range ids {
+		for b := range ids {
+			p.bytes[a<<8|b] = p.rank(ids[a], ids[b])
+		}
+	}
+}
+
+func pairKey(a, b int32) uint64 { return uint64(a)<<idBits | uint64(b) }
+
+func pairHash(key uint64, slots int) int {
+	hi, lo := bits.Mul64(key^mix2, mix1)
+	return int(hi^lo) & (slots - 1)
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package split
+
+import "strings"
+
+// words is the pattern of Llama 3 and of Qwen, which differ in what belongs to a word and in how many digits
+// stay together:
+//
+//	contraction | [^\r\n\p{L}\p{N}]?[letters]+ | \p{N}{1,digits} | ?[^\s letters \p{N}]+[\r\n]* | white space
+type words struct {
+	letters class
+	digits  int
+}
+
+func (w words) piece(text string) int {
+	first, size := at(text, 0)
+	if first&letter != 0 {
+		return after(text, size, w.letters)
+	}
+	if first&number != 0 {
+		return digitsEnd(text, w.digits)
+	}
+	if text[0] == '\'' {
+		if n := contractionEnd(text, 0); n > 0 {
+			return n
+		}
+	}
+	if text[0] != '\r' && text[0] != '\n' {
+		if next, n := at(text, size); next&w.letters != 0 {
+			return after(text, size+n, w.letters)
+		}
+	}
+	if first&w.letters != 0 {
+		return size // a lone mark where marks are letters
+	}
+	return symbolsOrSpace(text, first, w.letters|number, "\r\n")
+}
+
+// symbolsOrSpace is the end of ` ?[^\s words]+[tail]*`, else of white space.
+func symbolsOrSpace(text string, first, words class, tail string) int {
+	start := 0
+	if text[0] == ' ' {
+		start = 1
+	}
+	if end := afterOther(text, start, words|space); end > start {
+		return tailEnd(text, end, tail)
+	}
+	return spaceEnd(text, first)
+}
+
+// tailEnd is where a row of bytes of a set ends.
+func tailEnd(text string, i int, set string) int {
+	for i < len(text) && strings.IndexByte(set, text[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// spaceEnd is the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: up to the last newline of the row; without one, all but
+// the last character, which goes with the word that follows. It is given the class of the first character;
+// where that is no white space, nothing matches, and the character stands alone.
+func spaceEnd(text string, first class) int {
+	if first&space == 0 {
+		_, size := at(text, 0)
+		return size
+	}
+	newline, last, end := 0, 0, 0
+	for {
+		c, size := at(text, end)
+		if c&space == 0 {
+			break
+		}
+		last = end
+		end += size
+		if b := text[last]; b == '\n' || b == '\r' {
+			newline = end
+		}
+	}
+	switch {
+	case newline > 0:
+		return newline
+	case end < len(text) && last > 0:
+		return last
+	}
+	return end
+}
+
+// digitsEnd is the end of as many characters of numbers as may stay together; the first is one.
+func digitsEnd(text string, most int) int {
+	end := 0
+	for range most {
+		c, size := at(text, end)
+		if c&number == 0 {
+			break
+		}
+		end += size
+	}
+	return end
+}
+
+// contractionEnd is the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at a place, the place itself if there is none.
+// Of all characters beyond ASCII only U+017F, the long s, is equal to one of these letters but for case.
+func contractionEnd(text string, i int) int {
+	if len(text) < i+2 || text[i] != '\'' {
+		return i
+	}
+	switch text[i+1] | 0x20 {
+	case 's', 't', 'm', 'd':
+		return i + 2
+	case 'r', 'v':
+		if len(text) > i+2 && text[i+2]|0x20 == 'e' {
+			return i + 3
+		}
+	case 'l':
+		if len(text) > i+2 && text[i+2]|0x20 == 'l' {
+			return i + 3
+		}
+	}
+	if strings.HasPrefix(text[i+1:], "\u017f") {
+		return i + 1 + len("\u017f")
+	}
+	return i
+}
+
+// gpt2 is the pattern that byte-level tokenizers have of themselves:
+//
+//	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+func gpt2(text string) int {
+	if n := contractionEnd(text, 0); n > 0 && text[:n] == strings.ToLower(text[:n]) && text[1] < 0x80 {
+		return n
+	}
+	start := 0
+	if text[0] == ' ' && len(text) > 1 {
+		start = 1
+	}
+	switch first, size := at(text, start); {
+	case first&letter != 0:
+		return after(text, start+size, letter)
+	case first&number != 0:
+		return after(text, start+size, number)
+	case first&space == 0:
+		return afterOther(text, start+size, letter|number|space)
+	}
+	return blankEnd(text)
+}
+
+// blankEnd is the end of `\s+(?!\S)|\s+`; the text begins with white space.
+func blankEnd(text string) int {
+	last, end := 0, 0
+	for {
+		c, size := at(text, end)
+		if c&space == 0 {
+			break
+		}
+		last = end
+		end += size
+	}
+	if end < len(text) && last > 0 {
+		return last
+	}
+	return end
+}

@@ -1,0 +1,14 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build models
+
+// Package models compares the tokenizers with the packages that made the ids which models were trained on:
+// `tokenizers` and `tiktoken`, in the versions of hack/models/requirements.txt, installed when the tests begin.
+// Texts are made by chance from a seed that the tests print.
+//
+// Without TOKENIZERS_DIR, vocabularies are trained on the spot, with each family's own split, normaliser, added
+// tokens and rules; with it, the released ones are read from there.
+//
+//	MODELS_TEXTS=100000 go test -tags models ./test/models
+package models
