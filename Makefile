@@ -79,11 +79,11 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 ##@ Test
 
 .PHONY: test
-test: ## Everything that CI runs: verify, lint, unit, integration, end to end.
+test: ## Everything that CI runs: verify, lint, unit, survival, conformance, integration, end to end.
 	@mkdir -p $(CACHE) && rm -f $(COUNTS)
 	@$(MAKE) verify lint
 	@status=0; \
-	for suite in test-unit test-survival test-integration test-e2e; do $(MAKE) $$suite SUM=1 || status=1; done; \
+	for suite in test-unit test-survival conformance-models conformance test-integration test-e2e; do $(MAKE) $$suite SUM=1 || status=1; done; \
 	$(TOOLS_RUN) ./testsum -total $(COUNTS) || status=1; exit $$status
 
 # suite runs `go test` with the arguments $(1) and counts; alone it prints its own closing line.
@@ -101,6 +101,16 @@ test-unit: ## Unit tests, with the race detector.
 .PHONY: test-survival
 test-survival: ## Whole runs in one process and in several, struck at every fault point.
 	$(call suite,-shuffle=on -timeout 20m ./test/survival/...,CGO_ENABLED=0)
+
+.PHONY: conformance
+conformance: ## The official Python SDK, two versions of it, against tinkersim.
+	@hack/need-python.sh
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/...,CGO_ENABLED=0)
+
+.PHONY: conformance-models
+conformance-models: ## Tokenizers against the reference packages (MODELS_TEXTS=2000 texts a family).
+	@hack/need-python.sh
+	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
 
 .PHONY: test-integration
 test-integration: ## Controllers against a real API server and controller manager.

@@ -149,10 +149,14 @@ const (
 
 // Limits end an episode.
 type Limits struct {
-	// Turns of the model.
+	// Turns of the model; 50 unless given, where the environment has several.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Turns *int32 `json:"turns,omitempty"`
+	// ToolCalls of the episode.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ToolCalls *int32 `json:"toolCalls,omitempty"`
 	// PromptTokens of the first prompt.
 	// +kubebuilder:validation:Minimum=1
 	// +optional

@@ -39,6 +39,43 @@ type Model struct {
 	// +kubebuilder:default=0
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
+	// Renderer turns conversations into tokens and back, for example qwen3_instruct; without it, the
+	// one that is right for the model name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Renderer string `json:"renderer,omitempty"`
+	// Tokenizer is where the tokenizer comes from; without it, what is right for the model name.
+	// +optional
+	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
+}
+
+// Tokenizer is where a tokenizer.json, or a tiktoken file, comes from: a repository of the Hugging Face hub
+// or a URL.
+// +kubebuilder:validation:XValidation:rule="has(self.repository) != has(self.url)",message="give exactly one of repository and url"
+// +kubebuilder:validation:XValidation:rule="!has(self.url) || has(self.sha256)",message="url needs sha256, the digest of the file there: sha256sum prints it"
+// +kubebuilder:validation:XValidation:rule="!has(self.revision) || has(self.repository)",message="revision is one of a repository: give repository, or leave revision out"
+type Tokenizer struct {
+	// Repository on the Hugging Face hub.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be OWNER/NAME, as the hub spells it"
+	// +optional
+	Repository string `json:"repository,omitempty"`
+	// Revision of the repository: a branch, tag or commit. Without it, main.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// URL of the file.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
+	// +optional
+	URL string `json:"url,omitempty"`
+	// SHA256 of the file, in hex. A file with another digest is refused.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="sha256 must be 64 hexadecimal digits in lower case"
+	// +optional
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // Tinker is the endpoint that samples and trains.

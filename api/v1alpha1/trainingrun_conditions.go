@@ -38,7 +38,7 @@ const (
 	ReasonDraining    = "Draining"
 )
 
-// Reasons of Accepted.
+// Reasons of Accepted, besides UnsupportedByEndpoint and OptimizerNotRestored.
 const (
 	ReasonAccepted         = "Accepted"
 	ReasonInitFromNotFound = "InitFromNotFound"
@@ -94,7 +94,7 @@ const (
 	ReasonWorkersReplaced = "WorkersReplaced"
 )
 
-// Reasons of Resumable.
+// Reasons of Resumable, besides OptimizerNotRestored.
 const (
 	ReasonCheckpointSaved = "CheckpointSaved"
 	ReasonNoCheckpoint    = "NoCheckpoint"
@@ -114,8 +114,10 @@ const (
 	ReasonRestartsExhausted     = "RestartsExhausted"
 	ReasonNoUsableCheckpoint    = "NoUsableCheckpoint"
 	ReasonOptimizerNotRestored  = "OptimizerNotRestored"
+	ReasonVersionsLost          = "VersionsLost"
 	ReasonKeyRefused            = "KeyRefused"
 	ReasonModelUnknown          = "ModelUnknown"
+	ReasonTokenizerRejected     = "TokenizerRejected"
 	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
 )
 

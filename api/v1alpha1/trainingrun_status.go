@@ -68,6 +68,13 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Attempts []Attempt `json:"attempts,omitempty"`
+	// Capabilities of the endpoint, as the first attempt found them.
+	// +optional
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+	// TokenizerSHA256 is the digest of the tokenizer's file that the run began with; another file is refused.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
 	// Usage over all attempts.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
@@ -184,6 +191,46 @@ type Attempt struct {
 	// ToStep is the last step it committed.
 	// +optional
 	ToStep *int64 `json:"toStep,omitempty"`
+	// ColdOptimizer says that the attempt went on from a state without its optimizer: Adam began anew.
+	// +optional
+	ColdOptimizer *bool `json:"coldOptimizer,omitempty"`
+	// LostVersions is how many versions of the policy, within algorithm.lag, the attempt could not sample
+	// any more: a newer one stood in, so that another run of the spec has other weights.
+	// +optional
+	LostVersions *int32 `json:"lostVersions,omitempty"`
+}
+
+// Capabilities are what an endpoint was found to do with a base model, tried once. Losses are
+// loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them.
+// What is in none of the lists is not known.
+type Capabilities struct {
+	// BaseURL of the endpoint that was tried.
+	// +kubebuilder:validation:MaxLength=2048
+	// +required
+	BaseURL string `json:"baseURL"`
+	// Model that was tried.
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	Model string `json:"model"`
+	// Supported is what was seen to work.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Supported []string `json:"supported,omitempty"`
+	// Ignored is what the endpoint takes without an error and without an effect. A run that sets it is
+	// refused.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Ignored []string `json:"ignored,omitempty"`
+	// Unsupported is what the endpoint refuses, or does differently.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Unsupported []string `json:"unsupported,omitempty"`
 }
 
 // Usage over all attempts.

@@ -26,6 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
@@ -73,6 +74,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	config := learner.Config{
 		APIKey: os.Getenv("TINKER_API_KEY"), UserAgent: version.UserAgent("tinker-operator-learner"),
 		Identity: os.Getenv("POD_NAME") + "/" + rand.Text(), Drain: drainOnSignal(),
+		Hub: &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN")},
 	}
 	data, err := os.ReadFile(o.runFile)
 	if err != nil {

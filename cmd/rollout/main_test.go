@@ -111,7 +111,7 @@ func runFile(t *testing.T, learner string) runspec.File {
 		Version: runspec.FormatVersion, Run: runspec.Run{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
 		LearnerAddress: learner,
 		Fixed: runspec.Fixed{
-			Model: runspec.Model{Name: "tinkersim/byte-136k", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
+			Model: runspec.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
 			InitFrom: &runspec.InitFrom{Checkpoint: "tinker://run/sampler_weights/a"},
 		},
 		Evaluation: &runspec.Evaluation{After: true, Environments: []runspec.Environment{{

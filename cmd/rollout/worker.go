@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -17,9 +18,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
@@ -31,14 +34,18 @@ type options struct {
 	grace                      time.Duration
 	level                      slog.Level
 	apiKey, worker             string
+	// hub is where tokenizers come from.
+	hub fetch.Fetcher
 }
 
 func parseWorker(env environ) (options, error) {
 	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME")}
+	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
 	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.FileName, "`file` that says which run this is")
 	flags.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "`folder` with the run's token and certificate")
 	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
+	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "", "`folder` where tokenizers are kept by their digests; empty for none")
 	flags.StringVar(&o.healthListen, "health-listen", ":8081", "`address` of /healthz and /readyz; empty for none")
 	flags.Int64Var(&o.memoryBytes, "memory-bytes", 16<<20, "finished groups that are held in memory, in `bytes`")
 	flags.Int64Var(&o.spillBytes, "spill-bytes", 1<<30, "finished groups that are held in files, in `bytes`")
@@ -63,7 +70,7 @@ func runWorker(ctx context.Context, env environ) error {
 		return err
 	}
 	logger := newLogger(env.stderr, o.level)
-	parts, err := build(o, logger)
+	parts, err := build(ctx, o, logger)
 	if err != nil {
 		return err
 	}
@@ -95,8 +102,8 @@ type parts struct {
 	worker *rollout.Worker
 }
 
-// build reads the run file and the link and puts the worker together. It calls nobody.
-func build(o options, logger *slog.Logger) (parts, error) {
+// build reads the run file and the link, fetches the tokenizer and puts the worker together.
+func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	data, err := os.ReadFile(o.runFile)
 	if err != nil {
 		return parts{}, configError(err)
@@ -108,6 +115,10 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	secrets, err := readLink(o.linkDir)
 	if err != nil {
 		return parts{}, configError(err)
+	}
+	speech, err := loadFormat(ctx, o, file)
+	if err != nil {
+		return parts{}, err
 	}
 	client, err := exchange.NewClient(exchange.ClientConfig{
 		Address: file.LearnerAddress, Link: secrets, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
@@ -130,8 +141,28 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	}
 	worker := rollout.New(rollout.Config{
 		Learner: client, Endpoint: endpoint, Held: store, Pressure: pressure, Grace: o.grace, Logger: logger,
+		Format: speech,
 	})
 	return parts{client: client, held: store, worker: worker}, nil
+}
+
+// loadFormat makes the format of the run's model. A file that cannot be reached now may be later.
+func loadFormat(ctx context.Context, o options, file runspec.File) (*format.Format, error) {
+	model := file.Fixed.Model
+	if t := model.Tokenizer; t != nil {
+		pinned := *t
+		pinned.SHA256 = cmp.Or(t.SHA256, file.TokenizerSHA256)
+		model.Tokenizer = &pinned
+	}
+	speech, err := format.Load(ctx, &o.hub, model)
+	var final *format.Error
+	switch {
+	case errors.As(err, &final):
+		return nil, configError(err)
+	case err != nil:
+		return nil, &exitError{code: exitUnavailable, err: err}
+	}
+	return speech, nil
 }
 
 // readLink reads what a worker is given of the link: token and certificate.

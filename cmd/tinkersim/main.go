@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
@@ -37,8 +39,9 @@ const usage = `tinkersim serves the Tinker API around a small byte-level languag
   tinkersim --listen 127.0.0.1:8000 --data-dir ./tinkersim-data
   export TINKER_BASE_URL=http://127.0.0.1:8000 TINKER_API_KEY=tml-local
 
-The base model is ` + tinkersim.ModelName + `: bytes are tokens. With HF_ENDPOINT set to the same URL, clients
-that look their tokenizer up at a Hugging Face hub find it there. Models and sessions are in memory and end
+The base model is ` + tinkersim.ModelName + `: bytes are tokens. --vocabulary Qwen/Qwen3-8B=tokenizer.json serves it under
+another model's tokens, too, for clients that speak that model's format. With HF_ENDPOINT set to the same URL,
+clients that look their tokenizer up at a Hugging Face hub find it there. Models and sessions are in memory and end
 with the process; checkpoints are in the data directory and do not.
 
 Flags:
@@ -71,17 +74,21 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 		flags.PrintDefaults()
 	}
 	p := &program{}
-	var faults string
+	var faults, config string
 	flags.StringVar(&p.listen, "listen", "127.0.0.1:8000", "`address` to serve at; port 0 takes a free one, which is logged")
 	flags.StringVar(&p.options.Dir, "data-dir", "", "`directory` of the checkpoints, which one server at a time may use (required)")
 	flags.StringVar(&p.options.APIKey, "api-key", key, "the only `key` that is accepted; without one, any that begins with tml- is (or "+keyVariable+")")
 	flags.BoolVar(&p.options.Admin, "admin", false, "serve the endpoints under /admin: scripted faults, restart, counts")
 	flags.StringVar(&faults, "faults", "", "`file` with scripted faults, as POST /admin/faults takes them")
 	flags.DurationVar(&p.options.SessionTimeout, "session-timeout", 10*time.Minute, "how long a session lives without a heartbeat or a request")
+	flags.StringVar(&config, "client-config", "", "`file` with what clients are told about how to speak to the server, the answer of client/config")
+	flags.DurationVar(&p.options.PollPatience, "poll-patience", 30*time.Second, "how long a poll waits for a result")
+	flags.IntVar(&p.options.MetadataBytes, "announce-bytes", 8<<20, "from which size on, in `bytes`, a result is announced before it is given")
 	flags.Func("alias", "a further `name` of the base model, such as Qwen/Qwen3-8B-Base; may be repeated", func(name string) error {
 		p.options.Aliases = append(p.options.Aliases, name)
 		return nil
 	})
+	flags.Func("vocabulary", "a further base model, `NAME=FILE`: the same network with the tokens of FILE, a tokenizer.json or tiktoken file, under the name OWNER/NAME; may be repeated", p.addVocabulary)
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -96,12 +103,48 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 	if p.options.Dir == "" {
 		return nil, errors.New("--data-dir is required")
 	}
-	if faults == "" {
-		return p, nil
-	}
+	return p, p.read(faults, config)
+}
+
+// read reads the files that the flags name.
+func (p *program) read(faults, config string) error {
 	var err error
-	p.options.Faults, err = readFaults(faults)
-	return p, err
+	if faults != "" {
+		if p.options.Faults, err = readFaults(faults); err != nil {
+			return err
+		}
+	}
+	if config == "" {
+		return nil
+	}
+	data, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &p.options.Config); err != nil {
+		return fmt.Errorf("decoding %s: %w", config, err)
+	}
+	return nil
+}
+
+// addVocabulary reads the value of a flag.
+func (p *program) addVocabulary(value string) error {
+	name, file, ok := strings.Cut(value, "=")
+	if owner, rest, two := strings.Cut(name, "/"); !ok || !two || owner == "" || rest == "" || strings.Contains(rest, "/") {
+		return errors.New("it must be OWNER/NAME=FILE, such as Qwen/Qwen3-8B=tokenizer.json")
+	}
+	if _, twice := p.options.Vocabularies[name]; twice {
+		return fmt.Errorf("%s is given twice", name)
+	}
+	v, err := vocabulary.Load(file)
+	if err != nil {
+		return err
+	}
+	if p.options.Vocabularies == nil {
+		p.options.Vocabularies = map[string]*vocabulary.Vocabulary{}
+	}
+	p.options.Vocabularies[name] = v
+	return nil
 }
 
 func readFaults(name string) ([]fault.Rule, error) {

@@ -16,8 +16,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
 func TestParse(t *testing.T) {
@@ -25,12 +28,25 @@ func TestParse(t *testing.T) {
 	if err := os.WriteFile(faults, []byte(`{"faults":[{"op":"optim_step","do":"hold"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := parse([]string{"--listen", ":0", "--data-dir", "d", "--api-key", "k", "--admin", "--faults", faults, "--alias", "a/b", "--alias", "c"}, "env", io.Discard)
+	config := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(config, []byte(`{"pjwt_auth_enabled":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := parse([]string{
+		"--listen", ":0", "--data-dir", "d", "--api-key", "k", "--admin", "--faults", faults, "--alias", "a/b", "--alias", "c",
+		"--client-config", config, "--poll-patience", "2s", "--announce-bytes", "1000",
+	}, "env", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.listen != ":0" || p.options.Dir != "d" || p.options.APIKey != "k" || !p.options.Admin || len(p.options.Faults) != 1 {
 		t.Errorf("parsed %+v", p)
+	}
+	if p.options.PollPatience != 2*time.Second || p.options.MetadataBytes != 1000 {
+		t.Errorf("patience %v, announced from %d bytes on", p.options.PollPatience, p.options.MetadataBytes)
+	}
+	if told := p.options.Config; !told.PJWTAuthEnabled || !told.ParallelChunks {
+		t.Errorf("clients are told %+v, want the file's settings and else the API's defaults", told)
 	}
 	if diff := cmp.Diff([]string{"a/b", "c"}, p.options.Aliases); diff != "" {
 		t.Errorf("aliases (-want +got):\n%s", diff)
@@ -45,12 +61,18 @@ func TestParseRefuses(t *testing.T) {
 	if err := os.WriteFile(broken, []byte(`{"faults":[{"do":"?"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	notJSON := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(notJSON, []byte(`{`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cases := map[string][]string{
-		"no data directory":       {},
-		"an argument too many":    {"--data-dir", "d", "serve"},
-		"an unknown flag":         {"--data-dir", "d", "--port", "1"},
-		"faults that are missing": {"--data-dir", "d", "--faults", "missing.json"},
-		"faults that are broken":  {"--data-dir", "d", "--faults", broken},
+		"no data directory":        {},
+		"an argument too many":     {"--data-dir", "d", "serve"},
+		"an unknown flag":          {"--data-dir", "d", "--port", "1"},
+		"faults that are missing":  {"--data-dir", "d", "--faults", "missing.json"},
+		"faults that are broken":   {"--data-dir", "d", "--faults", broken},
+		"a config that is missing": {"--data-dir", "d", "--client-config", "missing.json"},
+		"a config that is broken":  {"--data-dir", "d", "--client-config", notJSON},
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +84,33 @@ func TestParseRefuses(t *testing.T) {
 	var help bytes.Buffer
 	if _, err := parse([]string{"--help"}, "", &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-data-dir") {
 		t.Errorf("--help: %v\n%s", err, help.String())
+	}
+}
+
+func TestVocabularyFlag(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokenizer.json")
+	// The simulator's own tokenizer has bytes and <|end|>, which is all that it takes.
+	if err := os.WriteFile(file, model.TokenizerJSON(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := parse([]string{"--data-dir", "d", "--vocabulary", "a/b=" + file, "--vocabulary", "c/d=" + file}, "", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := p.options.Vocabularies["a/b"]; len(p.options.Vocabularies) != 2 || v == nil || v.Size() != 260 {
+		t.Errorf("parsed %+v", p.options.Vocabularies)
+	}
+	cases := map[string]string{
+		"no file": "a/b", "no owner": "b=" + file, "an empty owner": "/b=" + file, "three names": "a/b/c=" + file,
+		"a file that is missing": "a/b=missing.json", "no name": "=" + file,
+	}
+	for name, value := range cases {
+		if _, err := parse([]string{"--data-dir", "d", "--vocabulary", value}, "", io.Discard); err == nil {
+			t.Errorf("%s: %q was taken", name, value)
+		}
+	}
+	if _, err := parse([]string{"--data-dir", "d", "--vocabulary", "a/b=" + file, "--vocabulary", "a/b=" + file}, "", io.Discard); err == nil {
+		t.Error("a name was taken twice")
 	}
 }
 

@@ -278,3 +278,20 @@ func TestBuildersAreDeterministic(t *testing.T) {
 		}
 	}
 }
+
+func TestDefinition(t *testing.T) {
+	spec := testEnvironment().Spec
+	spec.Interaction = &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}
+	want := Definition(testEnvironment().Spec)
+	want.Interaction = &runspec.Interaction{ToolUse: &runspec.ToolUse{ParseErrors: runspec.ParseErrors{MaxConsecutive: 2, Train: "Keep"}}}
+	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	spec.Interaction.ToolUse = &v1alpha1.ToolUse{
+		SystemPrompt: "$(tools)", ParseErrors: v1alpha1.ParseErrors{MaxConsecutive: new(int32(0)), Train: v1alpha1.MaskParseErrors},
+	}
+	want.Interaction.ToolUse = &runspec.ToolUse{SystemPrompt: "$(tools)", ParseErrors: runspec.ParseErrors{Train: "Mask"}}
+	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
+		t.Errorf("all given (-want +got):\n%s", diff)
+	}
+}

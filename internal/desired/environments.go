@@ -52,7 +52,20 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) runspec.Definition {
 	if spec.Reward != nil && spec.Reward.ExactMatch != nil {
 		definition.Reward = &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}}
 	}
+	if spec.Interaction != nil && spec.Interaction.ToolUse != nil {
+		definition.Interaction = &runspec.Interaction{ToolUse: toolUseOf(*spec.Interaction.ToolUse)}
+	}
 	return definition
+}
+
+func toolUseOf(use v1alpha1.ToolUse) *runspec.ToolUse {
+	return &runspec.ToolUse{
+		SystemPrompt: use.SystemPrompt,
+		ParseErrors: runspec.ParseErrors{
+			MaxConsecutive: int(ptr.Deref(use.ParseErrors.MaxConsecutive, 2)),
+			Train:          string(cmp.Or(use.ParseErrors.Train, v1alpha1.KeepParseErrors)),
+		},
+	}
 }
 
 // RefName is the name of the RewardEnvironment that an entry means.
@@ -107,6 +120,7 @@ func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
 		use.Sampling.Stop = from.Sampling.Stop
 	}
 	use.Limits.Turns = first(use.Limits.Turns, from.Limits.Turns)
+	use.Limits.ToolCalls = first(use.Limits.ToolCalls, from.Limits.ToolCalls)
 	use.Limits.PromptTokens = first(use.Limits.PromptTokens, from.Limits.PromptTokens)
 	use.Limits.TrajectoryTokens = first(use.Limits.TrajectoryTokens, from.Limits.TrajectoryTokens)
 	use.Limits.EpisodeSeconds = first(use.Limits.EpisodeSeconds, from.Limits.EpisodeSeconds)
@@ -179,6 +193,16 @@ func sortSplits(splits []runspec.Split) {
 }
 
 // environmentOf is what training and evaluation share.
+// turnsOf is the limit where none is given: an episode that nobody ends would go on until the model's context
+// is full. 0 is none.
+func turnsOf(definition runspec.Definition) int32 {
+	const manyTurns = 50
+	if definition.Interaction == nil {
+		return 0
+	}
+	return manyTurns
+}
+
 func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) runspec.Environment {
 	pin := pins[RefName(use)]
 	return runspec.Environment{
@@ -194,7 +218,8 @@ func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) runspec.Environment {
 			Stop:        use.Sampling.Stop,
 		},
 		Limits: runspec.Limits{
-			Turns:            int(ptr.Deref(use.Limits.Turns, 0)),
+			Turns:            int(ptr.Deref(use.Limits.Turns, turnsOf(pin.Definition))),
+			ToolCalls:        int(ptr.Deref(use.Limits.ToolCalls, 0)),
 			PromptTokens:     int(ptr.Deref(use.Limits.PromptTokens, 0)),
 			TrajectoryTokens: int(ptr.Deref(use.Limits.TrajectoryTokens, 0)),
 			EpisodeSeconds:   int(ptr.Deref(use.Limits.EpisodeSeconds, 0)),

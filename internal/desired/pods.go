@@ -25,11 +25,13 @@ const (
 	linkDir       = "/etc/tinker-operator/link"
 	definitionDir = "/etc/tinker-operator/definition"
 	spillDir      = "/var/spill"
+	tokenizerDir  = "/var/tokenizers"
 
 	runVolume        = "tinker-operator-run"
 	linkVolume       = "tinker-operator-link"
 	definitionVolume = "tinker-operator-definition"
 	spillVolume      = "tinker-operator-spill"
+	tokenizerVolume  = "tinker-operator-tokenizers"
 	artifactsVolume  = "tinker-operator-artifacts"
 
 	healthPort = 8081
@@ -91,6 +93,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 				"--run-file=" + runDir + "/" + runspec.FileName,
 				"--link-dir=" + linkDir,
 				"--spill-dir=" + spillDir,
+				"--tokenizer-dir=" + tokenizerDir,
 				"--health-listen=:" + strconv.Itoa(healthPort),
 			},
 			Env:       append(runEnv(run), fieldEnv("POD_IP", "status.podIP")),
@@ -112,6 +115,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.FileName), runDir)
 	p.mount(secretVolume(linkVolume, linkName, link.TokenKey, link.CertificateKey), linkDir)
 	p.mount(emptyVolume(spillVolume), spillDir)
+	p.mount(emptyVolume(tokenizerVolume), tokenizerDir)
 	return p.template(labels, run.Spec.Rollouts.Pod)
 }
 

@@ -28,7 +28,7 @@ type FileInput struct {
 }
 
 // File gives the run file of an attempt with all defaults filled in. A *SplitError says what the
-// spec asks of an environment and cannot have; any other error is a file that does not validate.
+// spec asks of an environment and cannot have, a *ModelError what is not known of its model; any other error is a file that does not validate.
 func File(in FileInput) (runspec.File, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -58,6 +58,8 @@ func File(in FileInput) (runspec.File, error) {
 		Concurrency:      int(ptr.Deref(run.Spec.Rollouts.Concurrency, 256)),
 		RequireOptimizer: ptr.Deref(run.Spec.FailurePolicy.RequireOptimizer, true),
 		KnownCheckpoints: knownCheckpoints(run.Status.Checkpoints),
+		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed),
+		TokenizerSHA256:  run.Status.TokenizerSHA256,
 		LearnerAddress:   LearnerAddress(run),
 	}
 	if run.Spec.Artifacts != nil {
@@ -68,8 +70,12 @@ func File(in FileInput) (runspec.File, error) {
 
 func fixedOf(in FileInput) (runspec.Fixed, error) {
 	spec := in.Run.Spec
+	model, err := modelOf(spec.Model, in.Run.CreationTimestamp.Time)
+	if err != nil {
+		return runspec.Fixed{}, err
+	}
 	fixed := runspec.Fixed{
-		Model:   modelOf(spec.Model),
+		Model:   model,
 		BaseURL: cmp.Or(spec.Tinker.BaseURL, in.DefaultBaseURL),
 	}
 	for _, use := range spec.Environments {
@@ -91,21 +97,6 @@ func fixedOf(in FileInput) (runspec.Fixed, error) {
 		}
 	}
 	return fixed, nil
-}
-
-func modelOf(m v1alpha1.Model) runspec.Model {
-	modules := m.TrainModules
-	if len(modules) == 0 {
-		modules = []v1alpha1.TrainModule{v1alpha1.TrainAttention, v1alpha1.TrainMLP, v1alpha1.TrainUnembed}
-	}
-	return runspec.Model{
-		Name:           m.Name,
-		LoraRank:       int(ptr.Deref(m.LoraRank, 32)),
-		TrainAttention: slices.Contains(modules, v1alpha1.TrainAttention),
-		TrainMLP:       slices.Contains(modules, v1alpha1.TrainMLP),
-		TrainUnembed:   slices.Contains(modules, v1alpha1.TrainUnembed),
-		Seed:           ptr.Deref(m.Seed, 0),
-	}
 }
 
 func checkpointsOf(c v1alpha1.Checkpoints) runspec.Checkpoints {
@@ -139,6 +130,17 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*runspec.Evaluation, er
 	}
 	sortByName(evaluation.Environments)
 	return evaluation, nil
+}
+
+// capabilitiesOf hands on what was found of the very endpoint and model that the run is fixed to.
+func capabilitiesOf(found *v1alpha1.Capabilities, fixed runspec.Fixed) *runspec.Capabilities {
+	if found == nil || found.BaseURL != fixed.BaseURL || found.Model != fixed.Model.Name {
+		return nil
+	}
+	return &runspec.Capabilities{
+		BaseURL: found.BaseURL, Model: found.Model,
+		Supported: found.Supported, Ignored: found.Ignored, Unsupported: found.Unsupported,
+	}
 }
 
 func knownCheckpoints(checkpoints []v1alpha1.Checkpoint) []string {

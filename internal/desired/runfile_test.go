@@ -5,6 +5,7 @@ package desired
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,12 +31,13 @@ func TestFileOfEverything(t *testing.T) {
 	golden(t, "run-file-everything", file(t, testRun(func(run *v1alpha1.TrainingRun) {
 		s := &run.Spec
 		s.Tinker.BaseURL = "http://own"
-		s.Model = v1alpha1.Model{Name: "m", LoraRank: new(int32(16)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}, Seed: new(int64(7))}
+		s.Model = v1alpha1.Model{Name: "m", LoraRank: new(int32(16)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}, Seed: new(int64(7)),
+			Renderer: "qwen3_instruct", Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json", SHA256: strings.Repeat("a", 64)}}
 		s.Environments = []v1alpha1.TrainingEnvironment{{
 			EnvironmentUse: v1alpha1.EnvironmentUse{
 				Name: "z", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Retries: new(int32(1)),
 				Sampling: v1alpha1.Sampling{MaxTokens: new(int32(100)), Temperature: new(0.5), TopP: new(0.9), TopK: new(int32(4)), Stop: []string{"END"}},
-				Limits:   v1alpha1.Limits{Turns: new(int32(1)), PromptTokens: new(int32(2)), TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
+				Limits:   v1alpha1.Limits{Turns: new(int32(1)), ToolCalls: new(int32(5)), PromptTokens: new(int32(2)), TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
 				Reward:   v1alpha1.EpisodeReward{Reduction: v1alpha1.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0), Max: new(1.0)},
 			},
 			Weight: new(0.25), GroupSize: 5, MinMembers: new(int32(4)),
@@ -66,6 +68,7 @@ func TestFileOfEverything(t *testing.T) {
 		s.Rollouts.Concurrency = new(int32(128))
 		s.FailurePolicy.RequireOptimizer = new(false)
 		s.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+		run.Status.Capabilities = &v1alpha1.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
 		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 2, State: "tinker://m/weights/2"}, {Step: 1, Sampler: "tinker://m/sampler_weights/1"}}
 	})))
 }
@@ -147,6 +150,25 @@ func TestFileSaysWhatCannotBe(t *testing.T) {
 	}
 	if _, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins()}); err == nil {
 		t.Error("a file without an endpoint was made")
+	}
+}
+
+func TestCapabilitiesAreOfOneEndpointAndModel(t *testing.T) {
+	cases := map[string]struct {
+		found v1alpha1.Capabilities
+		kept  bool
+	}{
+		"of the run's are handed on":   {v1alpha1.Capabilities{BaseURL: "https://hosted", Model: "tinkersim/byte-136k"}, true},
+		"of another endpoint are not":  {v1alpha1.Capabilities{BaseURL: "https://other", Model: "tinkersim/byte-136k"}, false},
+		"of another base model aren't": {v1alpha1.Capabilities{BaseURL: "https://hosted", Model: "other"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := file(t, testRun(func(run *v1alpha1.TrainingRun) { run.Status.Capabilities = &tc.found }))
+			if (f.Capabilities != nil) != tc.kept {
+				t.Errorf("the run file has %+v", f.Capabilities)
+			}
+		})
 	}
 }
 

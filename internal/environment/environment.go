@@ -4,7 +4,7 @@
 // Package environment is the contract between the loop and what it trains on: tasks, episodes of one or
 // more turns and roles, rewards, and faults as outcomes. It knows neither Tinker nor tokens nor
 // Kubernetes. Implementations live below it: dataset (where tasks come from), verify (what replies are
-// worth) and singleturn (the two put together).
+// worth), singleturn (the two put together) and tooluse (episodes of several turns with tools).
 package environment
 
 import (
@@ -83,6 +83,8 @@ type Message struct {
 	Calls []ToolCall
 	// CallID of the call that a tool's message answers.
 	CallID string
+	// Name of the tool whose result a tool's message is.
+	Name string
 }
 
 // Tool that can be called.
@@ -122,6 +124,9 @@ type Turn struct {
 	Metrics map[string]float64
 	// ToolCalls that the replies led to.
 	ToolCalls int
+	// Masked are the conversations whose last reply is not to be trained on; it stays what later turns
+	// follow on.
+	Masked []string
 	// Prompts are the next requests; empty when the episode is Done.
 	Prompts []Prompt
 	Done    bool

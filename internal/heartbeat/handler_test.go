@@ -4,7 +4,9 @@
 package heartbeat
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -113,6 +115,10 @@ func TestVerdictFits(t *testing.T) {
 	for range 32 {
 		progress.Environments = append(progress.Environments, Environment{Name: strings.Repeat("e", 63), Reward: new(0.5)})
 	}
+	progress.Capabilities = &Capabilities{BaseURL: "http://tinkersim", Model: "m"}
+	for i := range 64 {
+		progress.Capabilities.Supported = append(progress.Capabilities.Supported, fmt.Sprintf("%064d", i))
+	}
 	sent := Verdict{Cause: Crashed, Reason: "R", Message: strings.Repeat("é", 3000), Attempt: 4, Progress: progress}
 	data, err := EncodeVerdict(sent)
 	if err != nil {
@@ -133,6 +139,7 @@ func TestVerdictFits(t *testing.T) {
 func TestVerdictRoundTrip(t *testing.T) {
 	want := Verdict{Cause: Completed, Reason: "R", Message: "m", Attempt: 1, Progress: Progress{
 		Phase: Done, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}}, Environments: []Environment{{Name: "e", PassAt1: new(0.25)}},
+		Capabilities: &Capabilities{BaseURL: "u", Model: "m", Ignored: []string{CapabilitySeed}}, ColdOptimizer: true,
 	}}
 	data, err := EncodeVerdict(want)
 	if err != nil {
@@ -175,6 +182,28 @@ func FuzzDecodeVerdict(f *testing.F) {
 		}
 		if _, err := EncodeVerdict(v); err != nil && len(text) < 1000 {
 			t.Errorf("a short verdict that was read cannot be written: %v", err)
+		}
+	})
+}
+
+// FuzzHandler posts anything to a learner: it is answered or refused, and what is answered can be read.
+func FuzzHandler(f *testing.F) {
+	f.Add(`{"runUID":"uid","attempt":2,"desired":"Drain"}`, 0.5)
+	f.Add(`{"runUID":"uid","attempt":2147483648}`, math.NaN())
+	f.Fuzz(func(t *testing.T, body string, metric float64) {
+		handler := Handler("uid", func(string) bool { return true }, func(r Request) Reply {
+			return Reply{RunUID: r.RunUID, Attempt: r.Attempt, Progress: Progress{Metrics: map[string]float64{"m": metric}}}
+		})
+		request := httptest.NewRequest(http.MethodPost, Path, strings.NewReader(body))
+		request.Header.Set("Authorization", "Bearer token")
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, request)
+		if recorder.Code >= http.StatusInternalServerError {
+			t.Fatalf("%q is answered %d", body, recorder.Code)
+		}
+		var reply Reply
+		if recorder.Code == http.StatusOK && json.Unmarshal(recorder.Body.Bytes(), &reply) != nil {
+			t.Errorf("%q is answered with %q", body, recorder.Body)
 		}
 	})
 }

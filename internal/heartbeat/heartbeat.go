@@ -76,9 +76,34 @@ type Progress struct {
 	Environments []Environment `json:"environments,omitempty"`
 	// WorkersSeen is how many workers have said Hello to this attempt and are alive.
 	WorkersSeen int `json:"workersSeen"`
+	// Capabilities of the endpoint, once they are known.
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+	// ColdOptimizer says that this attempt went on from a state without its optimizer: Adam began anew.
+	ColdOptimizer bool `json:"coldOptimizer,omitempty"`
+	// LostVersions of the lag's window had neither sampler weights nor state left: a newer one stood in.
+	LostVersions int32 `json:"lostVersions,omitempty"`
+	// TokenizerSHA256 is the digest of the vocabulary's file, 64 hex digits; empty while it is not known, and
+	// for one that is built in.
+	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
 	// TrainingSeconds spent on steps that count, over all attempts as far as rows tell.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
+
+// Capabilities are what the endpoint was found to do with the base model, by the names of
+// internal/tinker/capability. What is in none of the lists is not known.
+type Capabilities struct {
+	BaseURL     string   `json:"baseURL"`
+	Model       string   `json:"model"`
+	Supported   []string `json:"supported,omitempty"`
+	Ignored     []string `json:"ignored,omitempty"`
+	Unsupported []string `json:"unsupported,omitempty"`
+}
+
+// The capabilities that the manager speaks of.
+const (
+	CapabilityOptimizerRestore = "optimizer_restore"
+	CapabilitySeed             = "seed"
+)
 
 // Checkpoint is a saved state with its sampler. Times are RFC 3339.
 type Checkpoint struct {

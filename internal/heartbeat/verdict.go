@@ -44,6 +44,8 @@ func (v *Verdict) shrink() bool {
 		p.Checkpoints = p.Checkpoints[:len(p.Checkpoints)-1]
 	case len(p.Environments) > 0:
 		p.Environments = nil
+	case p.Capabilities != nil:
+		p.Capabilities = nil
 	case len(p.Metrics) > 0:
 		p.Metrics = nil
 	case len(v.Message) > 256:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
 // Config is what a learner is given.
@@ -34,6 +35,8 @@ type Config struct {
 	Drain <-chan struct{}
 	// HTTP calls the endpoint; nil for the client's own.
 	HTTP *http.Client
+	// Hub is where tokenizers come from; only runs whose model has one of its own need it.
+	Hub *fetch.Fetcher
 	// Now is the clock; nil for the real one.
 	Now    func() time.Time
 	Timing Timing
@@ -78,6 +81,9 @@ func (c Config) withDefaults() Config {
 	c.Timing.Silence = orDefault(c.Timing.Silence, 30*time.Second)
 	c.Timing.Tick = orDefault(c.Timing.Tick, time.Second)
 	c.Timing.Pause = orDefault(c.Timing.Pause, 500*time.Millisecond)
+	if c.Hub == nil {
+		c.Hub = &fetch.Fetcher{}
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

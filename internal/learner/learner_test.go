@@ -33,6 +33,7 @@ func TestVerdictOf(t *testing.T) {
 		"a superseded learner is Fenced":            {wrap(errFenced), heartbeat.Fenced, "Superseded"},
 		"an attempt that is taken is Fenced":        {wrap(store.ErrClaimed), heartbeat.Fenced, "Superseded"},
 		"lost states are data that will not return": {wrap(weights.ErrNoUsableState), heartbeat.DataRejected, "NoUsableCheckpoint"},
+		"states without the optimizer are such":     {fmt.Errorf("%w: %w", weights.ErrNoUsableState, weights.ErrColdOptimizer), heartbeat.DataRejected, "OptimizerNotRestored"},
 		"a refused key wants a person":              {wrap(&tinker.Error{Category: tinker.CategoryUnauthorized}), heartbeat.ConfigRejected, "KeyRefused"},
 		"refused settings want a person":            {wrap(&weights.SettingsError{Err: errors.New("x")}), heartbeat.ConfigRejected, "UnsupportedByEndpoint"},
 		"data that are refused whole want a person": {wrap(&weights.RejectedError{Err: errors.New("x")}), heartbeat.ConfigRejected, "UnsupportedByEndpoint"},

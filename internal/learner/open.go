@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
 // begin does what an attempt does once: it claims its number, finds out whether the endpoint can serve the
@@ -27,14 +28,23 @@ func (l *learner) begin(ctx, soft context.Context) error {
 	if err := l.fault(ctx, "open.claimed", -1); err != nil {
 		return err
 	}
+	if err := l.pinTokenizer(soft); err != nil {
+		return err
+	}
 	if err := l.checkEndpoint(soft); err != nil {
+		return err
+	}
+	if err := l.checkCapabilities(soft); err != nil {
+		return err
+	}
+	if err := l.fault(ctx, "open.probed", -1); err != nil {
 		return err
 	}
 	tags := []string{"tinker-operator"}
 	models := &keeper{api: l.client, alive: ctx, tasks: &l.tasks, tags: tags, logger: l.config.Logger}
 	l.opener = &weights.Opener{
 		API: l.client, Logger: l.config.Logger, Session: models.get, RunUID: l.file.Run.UID, Attempt: l.file.Attempt,
-		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.drop,
+		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.drop, Check: l.checkOptimizer,
 	}
 	rollouts := &keeper{
 		api: l.client, alive: ctx, tasks: &l.tasks, tags: tags, logger: l.config.Logger, changed: l.useSession,
@@ -226,7 +236,7 @@ func (l *learner) load(ctx context.Context) error {
 	if highest := states[0].Name.Attempt; highest > l.file.Attempt {
 		return fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, errFenced, highest)
 	}
-	model, state, err := l.opener.Restore(ctx, states)
+	model, state, err := l.opener.Resume(ctx, states)
 	if err != nil {
 		return err
 	}
@@ -235,6 +245,7 @@ func (l *learner) load(ctx context.Context) error {
 		return err
 	}
 	l.model, l.at = model, at
+	l.cold = l.cold || at.step > 0 && (model.Cold || l.capabilities.Lacks(capability.OptimizerRestore))
 	l.config.Logger.Info("state is loaded", "path", state.Path, "step", at.step)
 	return nil
 }
@@ -274,6 +285,7 @@ func (l *learner) resume() {
 		}
 	}
 	l.report(func(p *heartbeat.Progress) {
+		p.ColdOptimizer = l.cold
 		if !l.begun {
 			p.FromStep, l.begun = l.at.step, true
 		}

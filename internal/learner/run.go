@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
 // learner is one attempt. What stands behind the empty line belongs to the goroutine of the loop, except
@@ -54,6 +55,10 @@ type learner struct {
 	// suspect is a batch that the endpoint refused, refusals how often that led nowhere.
 	suspect  *schedule.Batch
 	refusals int
+	// capabilities are what is known of the endpoint.
+	capabilities capability.Report
+	// cold says that a model of this attempt went on from a state without its optimizer.
+	cold bool
 	// begun is set once a first model was opened.
 	begun bool
 
@@ -137,17 +142,31 @@ func (l *learner) prepare() error {
 	return nil
 }
 
-func (l *learner) prepareBoard() error {
+// encodePlay says what workers must know; digest is that of the tokenizer's file, empty while it is not known.
+func (l *learner) encodePlay(digest string) ([]byte, error) {
 	play := runspec.Play{
 		Model: l.file.Fixed.Model, BaseURL: l.file.Fixed.BaseURL, Environments: l.file.Fixed.Environments,
 		Concurrency: l.file.Concurrency, Evaluations: l.plan.environments(),
+	}
+	if t := play.Model.Tokenizer; t != nil {
+		pinned := *t
+		pinned.SHA256 = digest
+		play.Model.Tokenizer = &pinned
 	}
 	if alg := l.file.Fixed.Algorithm; alg != nil {
 		play.DropConstantGroups = alg.DropConstantGroups
 	}
 	encoded, err := json.Marshal(play)
 	if err != nil {
-		return fmt.Errorf("encoding what workers must know: %w", err)
+		return nil, fmt.Errorf("encoding what workers must know: %w", err)
+	}
+	return encoded, nil
+}
+
+func (l *learner) prepareBoard() error {
+	encoded, err := l.encodePlay("")
+	if err != nil {
+		return err
 	}
 	barrier := l.config.Timing.Barrier
 	if l.file.Attempt == 1 {

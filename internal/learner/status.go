@@ -23,7 +23,8 @@ type status struct {
 	progressed time.Time
 	// trouble is when each kind of upstream trouble was last seen.
 	trouble map[string]time.Time
-	store   string
+	// store and hub are what is wrong with the artifact store and with the tokenizer's; empty for nothing.
+	store, hub string
 }
 
 func newStatus(uid string, attempt int32, now func() time.Time) *status {
@@ -56,6 +57,13 @@ func (s *status) blockOnStore(problem string) {
 	s.store = problem
 }
 
+// blockOnHub says that the tokenizer is not to be had; empty when it is.
+func (s *status) blockOnHub(problem string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hub = problem
+}
+
 // progress gives a copy.
 func (s *status) progress() heartbeat.Progress {
 	s.mu.Lock()
@@ -81,6 +89,8 @@ func (s *status) snapshot(waiting string) heartbeat.Reply {
 		reply.BlockedOn = "endpoint: " + reply.Upstream
 	case s.store != "":
 		reply.BlockedOn = "artifacts: " + s.store
+	case s.hub != "":
+		reply.BlockedOn = "tokenizer: " + s.hub
 	default:
 		reply.BlockedOn = waiting
 	}

@@ -18,6 +18,8 @@ const (
 	reasonKeyRefused         = "KeyRefused"
 	reasonModelUnknown       = "ModelUnknown"
 	reasonUnsupported        = "UnsupportedByEndpoint"
+	reasonOptimizerLost      = "OptimizerNotRestored"
+	reasonTokenizer          = "TokenizerRejected"
 	reasonSuperseded         = "Superseded"
 )
 
@@ -41,6 +43,9 @@ func verdictOf(err error) heartbeat.Verdict {
 	case errors.As(err, &rejected):
 		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: reasonUnsupported,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
+	case errors.Is(err, weights.ErrColdOptimizer):
+		return heartbeat.Verdict{Cause: heartbeat.DataRejected, Reason: reasonOptimizerLost,
+			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
 	case errors.Is(err, weights.ErrNoUsableState):
 		return heartbeat.Verdict{Cause: heartbeat.DataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}

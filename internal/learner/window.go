@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
@@ -26,6 +27,8 @@ func (l *learner) window(ctx context.Context, sampler string) ([]schedule.Versio
 	for step := l.at.step - 1; step >= oldest; step-- {
 		version, err := l.revive(ctx, step)
 		if errors.Is(err, errVersionLost) {
+			lost := int32(step - oldest + 1)
+			l.status.update(func(p *heartbeat.Progress) { p.LostVersions += lost })
 			l.config.Logger.Warn("version of the lag's window is gone: the run is no longer reproducible", "step", step, "err", err)
 			break
 		}

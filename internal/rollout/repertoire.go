@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
@@ -38,13 +39,20 @@ func (e *PlayError) Error() string { return "reading what is to be played: " + e
 func (e *PlayError) Unwrap() error { return e.Err }
 
 // newRepertoire reads the JSON of runspec.Play. A field that is not known would be a setting without
-// effect, and a model without a tokenizer would train on other text: both are a *PlayError.
-func newRepertoire(data []byte, built *environments) (*repertoire, error) {
+// effect, and a model of another format than the worker's would train on other text: both are a *PlayError.
+func newRepertoire(data []byte, speaks *format.Format, built *environments) (*repertoire, error) {
 	r := &repertoire{encoded: data, built: built}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&r.play); err != nil {
 		return nil, &PlayError{Err: err}
+	}
+	if speaks != nil {
+		if err := speaks.Check(r.play.Model); err != nil {
+			return nil, &PlayError{Err: err}
+		}
+		r.renderer = speaks
+		return r, nil
 	}
 	var err error
 	if r.renderer, err = renderer.ForModel(r.play.Model.Name); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
 )
 
@@ -35,6 +36,8 @@ type Config struct {
 	Endpoint Endpoint
 	// Held keeps what is finished; the worker flushes it when it ends.
 	Held *held.Store
+	// Format is that of the run's model; nil for the one of a model whose tokenizer is built in.
+	Format *format.Format
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker offers what it holds after it was told to end.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // testFile is a valid file, changed; its digest is that of what it then says.
@@ -27,7 +28,8 @@ func testFile(t *testing.T, changes ...func(*File)) File {
 	f := File{
 		Version: FormatVersion, Run: Run{Namespace: "n", Name: "r", UID: "u"}, Attempt: 1,
 		Fixed: Fixed{
-			Model:        Model{Name: "m", LoraRank: 8, TrainMLP: true},
+			Model: Model{Name: "m", LoraRank: 8, TrainMLP: true, Renderer: "qwen3",
+				Tokenizer: &Tokenizer{Repository: "o/m", Revision: "r", File: "tokenizer.json", SHA256: strings.Repeat("e", 64)}},
 			BaseURL:      "http://tinkersim",
 			Environments: []Environment{environment},
 			Algorithm: &Algorithm{
@@ -40,6 +42,7 @@ func testFile(t *testing.T, changes ...func(*File)) File {
 		Checkpoints: Checkpoints{EverySteps: 20, RollingEverySteps: 1, KeepBestCount: 1, KeepBestMetric: "test/pass@1"},
 		Evaluation:  &Evaluation{EverySteps: 20, Environments: []Environment{evaluated}},
 		Concurrency: 256, LearnerAddress: "r.n.svc:7443",
+		Capabilities: &Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"seed"}},
 	}
 	for _, change := range changes {
 		change(&f)
@@ -185,7 +188,7 @@ func TestSpecDigest(t *testing.T) {
 		}
 	}
 	// Written down, since a learner of another build must come to the same.
-	if want := "cbb2c379c31f640075b5bdf6907cd1f6e13ac2e6265601b6ce4def9181b2a1a4"; digest != want {
+	if want := "2aa96623eda753ed422a836bcbb9cce727e9ffc04aa46de98285acd28f1c7d7c"; digest != want {
 		t.Errorf("SpecDigest = %s, want %s", digest, want)
 	}
 }
@@ -240,4 +243,27 @@ func TestDefinition(t *testing.T) {
 			t.Errorf("%q was taken for a definition", text)
 		}
 	}
+}
+
+// FuzzDecode reads anything as a run file: what is taken is valid, and the same after another round.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"version":1,"fixed":{"model":{"name":"m"}}}`))
+	f.Add([]byte(`{"version":1} {}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Decode(data)
+		if err != nil {
+			return
+		}
+		again, err := Encode(file)
+		if err != nil {
+			t.Fatalf("what was decoded cannot be encoded: %v", err)
+		}
+		back, err := Decode(again)
+		if err != nil {
+			t.Fatalf("what was encoded cannot be decoded: %v", err)
+		}
+		if diff := cmp.Diff(file, back, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("the file changed on its way (-first +second):\n%s", diff)
+		}
+	})
 }

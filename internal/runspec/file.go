@@ -37,8 +37,24 @@ type File struct {
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
+	// Capabilities of the endpoint that an earlier attempt found; nil when none has looked.
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+	// TokenizerSHA256 is the digest that an earlier attempt found of a tokenizer whose digest Fixed does not
+	// say; empty when none has looked.
+	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
 	// LearnerAddress is host:port of the exchange, by the Service's name.
 	LearnerAddress string `json:"learnerAddress"`
+}
+
+// Capabilities are what an endpoint was found to do with a base model, by the names of
+// internal/tinker/capability. What is in none of the lists is not known.
+type Capabilities struct {
+	BaseURL string `json:"baseURL"`
+	Model   string `json:"model"`
+	// Supported, Ignored (taken without an effect) and Unsupported features, sorted.
+	Supported   []string `json:"supported,omitempty"`
+	Ignored     []string `json:"ignored,omitempty"`
+	Unsupported []string `json:"unsupported,omitempty"`
 }
 
 // Run names the TrainingRun.
@@ -66,6 +82,28 @@ type Model struct {
 	TrainMLP       bool   `json:"trainMLP"`
 	TrainUnembed   bool   `json:"trainUnembed"`
 	Seed           int64  `json:"seed"`
+	// Renderer is the format of conversations, by the renderer's name.
+	Renderer string `json:"renderer"`
+	// Date that the format writes into prompts, YEAR-MONTH-DAY: that of the run, however long it takes. Empty
+	// for a format without one.
+	Date string `json:"date,omitempty"`
+	// Tokenizer is where the vocabulary is; nil for the simulator's own, which is built in.
+	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
+}
+
+// Tokenizer is where the file of a vocabulary is: in a repository of a Hugging Face hub, or at a URL.
+type Tokenizer struct {
+	Repository string `json:"repository,omitempty"`
+	// Revision of the repository; empty for main.
+	Revision string `json:"revision,omitempty"`
+	// File in the repository; empty for tokenizer.json.
+	File string `json:"file,omitempty"`
+	URL  string `json:"url,omitempty"`
+	// Ranks is the family of a file of ranks, which says neither pattern nor special tokens; empty for a
+	// tokenizer.json.
+	Ranks string `json:"ranks,omitempty"`
+	// SHA256 of the file, 64 hex digits; empty until the first learner of the run has read it.
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // InitFrom is where the first weights come from.
@@ -113,6 +151,8 @@ type Split struct {
 type Definition struct {
 	Dataset *Dataset    `json:"dataset,omitempty"`
 	Reward  *RewardRule `json:"reward,omitempty"`
+	// Interaction is nil where one reply is the answer.
+	Interaction *Interaction `json:"interaction,omitempty"`
 }
 
 // Dataset of tasks; exactly one member.

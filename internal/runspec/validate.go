@@ -56,6 +56,11 @@ func (m Model) validate(p *problems) {
 	p.require(m.Name != "", "fixed.model.name", "is needed")
 	p.require(m.LoraRank >= 1, "fixed.model.loraRank", "must be at least 1")
 	p.require(m.TrainAttention || m.TrainMLP || m.TrainUnembed, "fixed.model", "must train at least one module")
+	p.require(m.Renderer != "", "fixed.model.renderer", "is needed")
+	if t := m.Tokenizer; t != nil {
+		p.require((t.Repository != "") != (t.URL != ""), "fixed.model.tokenizer", "needs exactly one of repository and url")
+		p.require(t.URL == "" || t.SHA256 != "", "fixed.model.tokenizer.sha256", "is needed with url")
+	}
 }
 
 func (a *Algorithm) validate(p *problems) {

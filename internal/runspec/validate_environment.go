@@ -59,4 +59,5 @@ func (d Definition) validate(p *problems, path string) {
 	if d.Dataset != nil && d.Dataset.Arithmetic != nil {
 		p.require(d.Dataset.Arithmetic.MaxOperand >= 1, path+".dataset.arithmetic.maxOperand", "must be at least 1")
 	}
+	d.Interaction.validate(p, path+".interaction")
 }

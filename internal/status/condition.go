@@ -14,8 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxConditionMessage keeps a status small; the API server would take 32 KiB.
-const maxConditionMessage = 512
+// maxConditionMessage keeps a status small; the API server would take 32 KiB. A list of what there is to
+// choose from, such as the known models, has room in it.
+const maxConditionMessage = 1536
 
 // Condition is a condition without its times.
 type Condition struct {

@@ -4,8 +4,10 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -42,6 +44,8 @@ func Report(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Tim
 	reportMetrics(next, p.Metrics)
 	reportCheckpoints(next, p)
 	reportEnvironments(next, p.Environments)
+	reportCapabilities(next, p.Capabilities)
+	next.TokenizerSHA256 = cmp.Or(next.TokenizerSHA256, Trim(p.TokenizerSHA256, 64))
 	reportUsage(next, p)
 	if next.StartTime != nil && p.TrainingSeconds > 0 {
 		elapsed := now.Sub(next.StartTime.Time).Seconds()
@@ -159,6 +163,35 @@ func setRounded(field **float64, value *float64) {
 	if value != nil {
 		*field = ptr.To(Round(*value))
 	}
+}
+
+// Bounds of the capabilities, as the CRD has them.
+const (
+	maxCapabilities = 64
+	maxCapability   = 64
+)
+
+func reportCapabilities(next *v1alpha1.TrainingRunStatus, found *heartbeat.Capabilities) {
+	if found == nil {
+		return
+	}
+	next.Capabilities = &v1alpha1.Capabilities{
+		BaseURL: Trim(found.BaseURL, 2048), Model: Trim(found.Model, 256),
+		Supported: capabilities(found.Supported), Ignored: capabilities(found.Ignored), Unsupported: capabilities(found.Unsupported),
+	}
+}
+
+// capabilities sorts names, each once, and leaves out what is too long or too much.
+func capabilities(names []string) []string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(name) > maxCapability })
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return names[:min(len(names), maxCapabilities)]
+}
+
+// Lacks says that the endpoint was found not to do what the name stands for.
+func Lacks(found *v1alpha1.Capabilities, name string) bool {
+	return found != nil && (slices.Contains(found.Ignored, name) || slices.Contains(found.Unsupported, name))
 }
 
 func reportUsage(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress) {

@@ -13,7 +13,8 @@ import (
 const MaxBytes = 16 << 10
 
 // Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints, then
-// the oldest attempts. What is newest of each always stays, and so does all that is not a list.
+// the oldest attempts, and last what the endpoint supports. What is newest of each always stays, and so does
+// all that is not a list.
 func Fit(next *v1alpha1.TrainingRunStatus) {
 	for size(next) > MaxBytes && shorten(next) {
 	}
@@ -32,6 +33,10 @@ func shorten(next *v1alpha1.TrainingRunStatus) bool {
 	}
 	if n := len(next.Attempts); n > 3 {
 		next.Attempts = next.Attempts[:n-1]
+		return true
+	}
+	if c := next.Capabilities; c != nil && len(c.Supported) > 0 {
+		c.Supported = nil
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -103,6 +104,37 @@ func TestReportOfALearnerThatOpens(t *testing.T) {
 	}
 }
 
+func TestReportOfCapabilities(t *testing.T) {
+	long := make([]string, 100)
+	for i := range long {
+		long[i] = fmt.Sprintf("f%03d", i)
+	}
+	cases := map[string]struct{ told, want []string }{
+		"sorted, each once":                 {[]string{"b", "a", "b"}, []string{"a", "b"}},
+		"without what the CRD would refuse": {[]string{strings.Repeat("x", 65), "a"}, []string{"a"}},
+		"no more than the CRD has room for": {long, long[:64]},
+		"none, where none are told of":      {nil, []string{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var next v1alpha1.TrainingRunStatus
+			Report(&next, heartbeat.Progress{Capabilities: &heartbeat.Capabilities{BaseURL: "u", Model: "m", Ignored: tc.told}}, now)
+			if diff := cmp.Diff(tc.want, next.Capabilities.Ignored, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("ignored (-want +got):\n%s", diff)
+			}
+			Report(&next, heartbeat.Progress{}, now)
+			if next.Capabilities == nil || next.Capabilities.Model != "m" {
+				t.Error("a report that says nothing of capabilities dropped them")
+			}
+			for _, name := range tc.want {
+				if !Lacks(next.Capabilities, name) {
+					t.Errorf("Lacks does not find %s", name)
+				}
+			}
+		})
+	}
+}
+
 func TestKeepOlder(t *testing.T) {
 	list := func(steps ...int64) []v1alpha1.Checkpoint {
 		var all []v1alpha1.Checkpoint
@@ -152,6 +184,11 @@ func TestFit(t *testing.T) {
 	Fit(&small)
 	if diff := cmp.Diff(before, small); diff != "" {
 		t.Errorf("a small status was shortened (-before +after):\n%s", diff)
+	}
+	wide := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", MaxBytes-100), Capabilities: &v1alpha1.Capabilities{Supported: []string{strings.Repeat("s", 64)}, Ignored: []string{"seed"}}}
+	Fit(&wide)
+	if wide.Capabilities.Supported != nil || len(wide.Capabilities.Ignored) != 1 {
+		t.Errorf("of what the endpoint does is left %+v", wide.Capabilities)
 	}
 	huge := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", 20000)}
 	Fit(&huge) // It ends, though there is nothing to drop.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
 )
 
 // adminRoutes are the endpoints by which tests reach into the server:
@@ -18,6 +19,8 @@ import (
 //	POST   /admin/faults                adds rules as package fault describes them; answers {"ids": [...]}
 //	DELETE /admin/faults                removes all rules and releases what they hold
 //	POST   /admin/faults/{id}/release   lets go what a hold holds
+//	POST   /admin/rehearse              puts rules of package rehearsal in force, {"rehearsals": [...]}, in place of those before
+//	DELETE /admin/rehearse              removes them
 //	POST   /admin/checkpoints           {"path": regular expression, "do": "expire" or "damage"}; answers {"paths": [...]}
 //	DELETE /admin/sessions/{id}         makes a session die as if nothing had been heard of it
 //	POST   /admin/restart               forgets what a restart of the process would
@@ -37,6 +40,10 @@ func (s *Server) adminRoutes() []endpoint {
 				return response{}, notFound("fault", r.PathValue("id"))
 			}
 			return response{}, nil
+		}),
+		plain("POST /admin/rehearse", "", s.rehearse),
+		plain("DELETE /admin/rehearse", "", func(*request) (response, error) {
+			return response{}, s.rehearsals.Replace(nil)
 		}),
 		plain("POST /admin/checkpoints", "", harmCheckpoints),
 		plain("DELETE /admin/sessions/{id}", "", func(r *request) (response, error) {
@@ -61,6 +68,17 @@ func (s *Server) addFaults(r *request) (response, error) {
 		return response{}, badRequest("%s", err)
 	}
 	return inJSON(http.StatusOK, map[string]any{"ids": ids})
+}
+
+func (s *Server) rehearse(r *request) (response, error) {
+	rules, err := rehearsal.Decode(r.body)
+	if err == nil {
+		err = s.rehearsals.Replace(rules)
+	}
+	if err != nil {
+		return response{}, badRequest("%s", err)
+	}
+	return response{}, nil
 }
 
 // harm is the body of POST /admin/checkpoints.

@@ -41,8 +41,10 @@ func (s *Server) authorized(key string) bool {
 // claims is what a token says.
 type claims struct {
 	Subject string `json:"sub"`
-	Expires int64  `json:"exp"`
-	Issued  int64  `json:"iat"`
+	// Organization is read by newer SDKs, which tell their users who they are.
+	Organization string `json:"org_id"`
+	Expires      int64  `json:"exp"`
+	Issued       int64  `json:"iat"`
 }
 
 // exchangeKey answers with a token for the key that the request came with.
@@ -51,7 +53,7 @@ func (s *Server) exchangeKey(*request) (response, error) {
 		return response{}, refuse(http.StatusNotFound, "keys are not exchanged here")
 	}
 	now := s.options.Clock()
-	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + life.Owner, Expires: now.Add(tokenLife).Unix(), Issued: now.Unix()})
+	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + life.Owner, Organization: life.Owner, Expires: now.Add(tokenLife).Unix(), Issued: now.Unix()})
 	if err != nil {
 		return response{}, err
 	}

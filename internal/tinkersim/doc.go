@@ -24,6 +24,13 @@
 //   - Listings cover all models of the account, with their user metadata.
 //   - A load is permitted as a model's first request alone, as on the hosted service.
 //
+// # Other models' tokens
+//
+// Options.Vocabularies are further base models: the same network under the ids of another model's
+// tokenizer (package vocabulary), which the server has at hand as a hub does. So clients with that
+// model's tokenizer, prompts and stops can train and sample; what the model says in them is noise until
+// it has learnt. Tests that need more than noise have replies forced (package rehearsal).
+//
 // # Layout
 //
 // routes.go is the table of endpoints. An endpoint reads its request, calls one method of a life

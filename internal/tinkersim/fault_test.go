@@ -268,6 +268,25 @@ func TestLostPromiseOfASampleIsDrawnAgain(t *testing.T) {
 	}
 }
 
+// TestIgnoredSeed draws by another seed each time, but what was drawn stays drawn.
+func TestIgnoredSeed(t *testing.T) {
+	b, session, model := prepared(t, tinkersim.Options{})
+	sampler := b.samplingSession(session, model, 0)
+	draw := func(seq int64) string { return b.submit("asample", asample(sampler, seq, 7, "Q:", 1, 9)) }
+	want := b.drawn(draw(1))
+	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"asample","do":"ignore_seed","count":2}]}`)
+	first, second := b.drawn(draw(2)), b.drawn(draw(3))
+	if cmp.Equal(first, want) || cmp.Equal(first, second) {
+		t.Errorf("struck samples are %v and %v, without the fault %v", first, second, want)
+	}
+	if diff := cmp.Diff(first, b.drawn(draw(2))); diff != "" {
+		t.Errorf("posted again (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, b.drawn(draw(4))); diff != "" {
+		t.Errorf("after the fault (-want +got):\n%s", diff)
+	}
+}
+
 func TestFaultsAreCounted(t *testing.T) {
 	b, _, model := prepared(t, tinkersim.Options{Faults: []fault.Rule{{ID: "second", Op: "optim_step", Do: fault.Fail, Occurrence: 3}}})
 	b.do("optim_step", optim(model, 5))

@@ -140,7 +140,7 @@ func (s *Server) readEdit(r *request) (fault.Call, answer, error) {
 	}
 	row, ok := edits[r.Method+" "+t.verb]
 	if !ok {
-		return call, nil, refuse(http.StatusMethodNotAllowed, "%s is not for %s", r.Method, r.URL.Path)
+		return call, nil, refuse(http.StatusNotFound, "%s %s is not here", r.Method, r.URL.Path)
 	}
 	call.Op = row.op
 	edit, err := row.edit(r)

@@ -6,6 +6,7 @@ package tinkersim
 import (
 	"cmp"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -13,6 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 )
 
 // ModelName is the name of the base model.
@@ -26,6 +30,9 @@ type Options struct {
 	APIKey string
 	// Aliases are further names of the base model, for clients that only know certain names.
 	Aliases []string
+	// Vocabularies are further base models, OWNER/NAME each: the same network, whose tokens are those of the
+	// vocabulary.
+	Vocabularies map[string]*vocabulary.Vocabulary
 	// Admin adds the endpoints under /admin.
 	Admin bool
 	// Faults are in force from the start.
@@ -78,11 +85,27 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// check says whether each base model has one vocabulary.
+func (o Options) check() error {
+	for name := range o.Vocabularies {
+		if name == ModelName || slices.Contains(o.Aliases, name) {
+			return fmt.Errorf("the base model %s cannot have a vocabulary of its own and the built-in one", name)
+		}
+	}
+	return nil
+}
+
 // life returns the settings of a life.
-func (o Options) life() life.Options {
+func (o Options) life(rehearsals *rehearsal.Set) life.Options {
+	vocabularies := map[string]model.Vocabulary{}
+	for name, v := range o.Vocabularies {
+		vocabularies[name] = v
+	}
 	return life.Options{
 		Dir:            o.Dir,
 		BaseModels:     slices.Concat([]string{ModelName}, o.Aliases),
+		Vocabularies:   vocabularies,
+		Rehearsals:     rehearsals,
 		Clock:          o.Clock,
 		Random:         o.Random,
 		GapPatience:    o.GapPatience,

@@ -18,13 +18,17 @@ import (
 // routes builds the handler from the table of endpoints.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	table := slices.Concat(s.serviceRoutes(), sessionRoutes(), trainingRoutes(), s.listingRoutes(), hubRoutes())
+	table := slices.Concat(s.serviceRoutes(), sessionRoutes(), trainingRoutes(), s.listingRoutes(), s.hubRoutes())
 	if s.options.Admin {
 		table = append(table, s.adminRoutes()...)
 	}
 	for _, e := range table {
 		mux.Handle(e.pattern, s.handler(e))
 	}
+	// What is not here at all must be a 404 in the API's form, not a 405 because of a neighbour's pattern.
+	mux.Handle("/", s.handler(plain("/", "", func(r *request) (response, error) {
+		return response{}, refuse(http.StatusNotFound, "%s %s is not here", r.Method, r.URL.Path)
+	}).opened()))
 	return mux
 }
 
@@ -93,14 +97,14 @@ func trainingRoutes() []endpoint {
 	return []endpoint{
 		posted(tinker.TypeCreateModel, func(r tinker.CreateModelRequest) fault.Call {
 			return fault.Call{Session: r.Session}
-		}, (*life.Life).CreateModel),
+		}, (*life.Life).CreateModel).adamOnly(),
 		posted(tinker.TypeUnloadModel, describeModel, (*life.Life).UnloadModel),
 		posted(tinker.TypeGetInfo, describeModel, (*life.Life).ModelInfo),
 		{pattern: "POST /api/v1/forward_backward", op: life.OpForwardBackward, read: readData},
 		{pattern: "POST /api/v1/forward", op: life.OpForward, read: readData},
 		posted(tinker.TypeOptimStep, func(r tinker.OptimStepRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID}
-		}, (*life.Life).OptimStep),
+		}, (*life.Life).OptimStep).adamOnly(),
 		posted(tinker.TypeSaveWeights, func(r tinker.SaveWeightsRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
 		}, (*life.Life).SaveWeights),
@@ -109,7 +113,7 @@ func trainingRoutes() []endpoint {
 		}, (*life.Life).SaveSampler),
 		posted(tinker.TypeLoadWeights, func(r tinker.LoadWeightsRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
-		}, (*life.Life).LoadState),
+		}, (*life.Life).LoadState).adamOnly(),
 	}
 }
 
@@ -137,8 +141,8 @@ func (s *Server) listingRoutes() []endpoint {
 }
 
 // hubRoutes are those of a Hugging Face hub. GET stands for HEAD as well.
-func hubRoutes() []endpoint {
-	return []endpoint{plain("GET /{org}/{model}/resolve/{revision}/{file}", "", tokenizerFile).opened()}
+func (s *Server) hubRoutes() []endpoint {
+	return []endpoint{plain("GET /{org}/{model}/resolve/{revision}/{file}", "", s.tokenizerFile).opened()}
 }
 
 // opened is the endpoint without the need for a key.

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
 )
 
 // Server is the simulator. It is an http.Handler and safe for concurrent use.
@@ -21,8 +22,10 @@ type Server struct {
 	options Options
 	secret  []byte // signs tokens and links
 	faults  *fault.Set
-	meter   *meter.Meter
-	mux     *http.ServeMux
+	// rehearsals stay in force when the server restarts, as faults do.
+	rehearsals *rehearsal.Set
+	meter      *meter.Meter
+	mux        *http.ServeMux
 
 	restarting sync.Mutex
 	current    atomic.Pointer[life.Life]
@@ -33,8 +36,11 @@ func New(options Options) (*Server, error) {
 	if options.Dir == "" {
 		return nil, errors.New("starting tinkersim: Dir is empty")
 	}
+	if err := options.check(); err != nil {
+		return nil, fmt.Errorf("starting tinkersim: %w", err)
+	}
 	options = options.withDefaults()
-	s := &Server{options: options, secret: make([]byte, 32), meter: meter.New()}
+	s := &Server{options: options, secret: make([]byte, 32), meter: meter.New(), rehearsals: &rehearsal.Set{}}
 	if _, err := io.ReadFull(options.Random, s.secret); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -42,7 +48,7 @@ func New(options Options) (*Server, error) {
 	if s.faults, err = fault.NewSet(options.Faults, options.Clock); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
-	first, err := life.Begin(options.life(), s.faults, s.meter)
+	first, err := life.Begin(options.life(s.rehearsals), s.faults, s.meter)
 	if err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -67,7 +73,7 @@ func (s *Server) Restart() error {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
 	s.current.Load().End()
-	next, err := life.Begin(s.options.life(), s.faults, s.meter)
+	next, err := life.Begin(s.options.life(s.rehearsals), s.faults, s.meter)
 	if err != nil {
 		return fmt.Errorf("restarting tinkersim: %w", err)
 	}
@@ -77,6 +83,9 @@ func (s *Server) Restart() error {
 
 // Faults returns the faults that are in force, for tests in the same process.
 func (s *Server) Faults() *fault.Set { return s.faults }
+
+// Rehearsals returns the rehearsals that are in force, for tests in the same process.
+func (s *Server) Rehearsals() *rehearsal.Set { return s.rehearsals }
 
 // Busy returns what the server has done so far.
 func (s *Server) Busy() Busy {

@@ -10,22 +10,54 @@ import (
 	"net/http"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 )
 
 // tokenizerFile answers as a Hugging Face hub does, so that a client whose HF_ENDPOINT is this
 // server finds the tokenizer of its model. Everything else there is a plain 404.
-func tokenizerFile(r *request) (response, error) {
-	if !r.life.Knows(r.PathValue("org") + "/" + r.PathValue("model")) {
-		return response{}, notFound("model", r.PathValue("model"))
+func (s *Server) tokenizerFile(r *request) (response, error) {
+	name := r.PathValue("org") + "/" + r.PathValue("model")
+	if !r.life.Knows(name) {
+		return response{}, notFound("model", name)
 	}
-	body, err := hubFile(r.PathValue("file"))
+	file := r.PathValue("file")
+	body, err := hubFile(file)
+	commit := sha256.Sum256(model.TokenizerJSON())
+	if v, ok := s.options.Vocabularies[name]; ok {
+		body, err = foreignFile(v, file)
+		commit = v.Digest()
+	}
 	if err != nil || body == nil {
-		return response{}, notFound("file", r.PathValue("file"))
+		return response{}, notFound("file", file)
 	}
 	sum := sha256.Sum256(body)
-	all := sha256.Sum256(model.TokenizerJSON())
-	header := http.Header{"Etag": {`"` + hex.EncodeToString(sum[:]) + `"`}, "X-Repo-Commit": {hex.EncodeToString(all[:20])}}
+	header := http.Header{"Etag": {`"` + hex.EncodeToString(sum[:]) + `"`}, "X-Repo-Commit": {hex.EncodeToString(commit[:20])}}
 	return response{status: http.StatusOK, contentType: typeJSON, header: header, body: body}, nil
+}
+
+// foreignFile returns a file of a model with a vocabulary of another: as it was loaded, or else what its
+// clients cannot do without.
+func foreignFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
+	if body := v.File(name); body != nil {
+		return body, nil
+	}
+	switch name {
+	case "tokenizer_config.json":
+		return json.Marshal(map[string]any{
+			"tokenizer_class":              "PreTrainedTokenizerFast",
+			"model_max_length":             model.MaxContext,
+			"clean_up_tokenization_spaces": false,
+			"eos_token":                    v.EndName(),
+		})
+	case "config.json":
+		return json.Marshal(map[string]any{
+			"model_type":              "gpt2",
+			"vocab_size":              v.Size(),
+			"max_position_embeddings": model.MaxContext,
+			"eos_token_id":            v.End(),
+		})
+	}
+	return nil, nil
 }
 
 // hubFile returns the contents of a file of the model's repository, nil if there is none.

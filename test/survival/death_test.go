@@ -12,7 +12,7 @@ import (
 
 // points are all at which a learner can be struck.
 var points = []string{
-	"open.claimed", "open.listed", "open.loaded", "open.saved",
+	"open.claimed", "open.probed", "open.listed", "open.loaded", "open.saved",
 	"step.submitted", "replies.clean", "sampler.announced", "row.written", "save.submitted",
 	"save.done-unanswered", "save.answered", "claim.looked", "covered.sent", "retire.before",
 }

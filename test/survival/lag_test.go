@@ -132,7 +132,9 @@ func TestLagWithAVersionLostForGood(t *testing.T) {
 		}
 	}
 	w.play("w1", ways{})
-	w.end(w.learn(2, nil), heartbeat.Completed)
+	if verdict := w.end(w.learn(2, nil), heartbeat.Completed); verdict.Progress.LostVersions != 1 {
+		t.Errorf("%d versions are said to be lost, want 1", verdict.Progress.LostVersions)
+	}
 	w.checkMetrics()
 }
 

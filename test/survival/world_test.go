@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -29,8 +30,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
 const apiKey = "tml-survival"
@@ -45,6 +48,8 @@ type world struct {
 	file      runspec.File
 	client    *tinker.Client
 	players   []*player
+	// http calls the simulator for learners; nil is their own.
+	http *http.Client
 	*street
 }
 
@@ -65,7 +70,7 @@ func (w *world) advance(by time.Duration) {
 // small is a run of a second: 3 steps of 4 groups of 4, evaluated before and after.
 func small() runspec.Fixed {
 	return runspec.Fixed{
-		Model:        runspec.Model{Name: tinkersim.ModelName, LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
+		Model:        runspec.Model{Name: tinkersim.ModelName, Renderer: "role_colon_end", LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
 		Environments: []runspec.Environment{arithmetic("train", 400, 4, 8)},
 		Algorithm: &runspec.Algorithm{
 			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, Refill: true,
@@ -100,11 +105,16 @@ func evaluation() *runspec.Evaluation {
 // newWorld prepares the small run; change may alter its file.
 func newWorld(t testing.TB, change func(*runspec.File)) *world {
 	t.Helper()
+	return newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute}, change)
+}
+
+// newWorldOn prepares it on another simulator.
+func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.File)) *world {
+	t.Helper()
 	w := &world{t: t, artifacts: t.TempDir(), street: &street{}}
+	options.Dir, options.APIKey, options.Clock = t.TempDir(), apiKey, w.now
 	var err error
-	w.sim, err = tinkersim.New(tinkersim.Options{
-		Dir: t.TempDir(), APIKey: apiKey, SessionTimeout: time.Minute, Clock: w.now,
-	})
+	w.sim, err = tinkersim.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,10 +147,21 @@ func newWorld(t testing.TB, change func(*runspec.File)) *world {
 	}
 	// The base URL is chosen by the machine, and so no part of what two worlds have in common.
 	w.file.SpecDigest, w.file.Fixed.BaseURL = digest, w.url
+	w.file.Capabilities = everything(w.file.Fixed)
 	if w.client, err = tinker.NewClient(tinker.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// everything is what a first attempt finds at the simulator. Handed on, it keeps learners from probing, so
+// that scripted faults count the operations of the run alone.
+func everything(fixed runspec.Fixed) *runspec.Capabilities {
+	known := &runspec.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name}
+	for _, feature := range capability.All() {
+		known.Supported = append(known.Supported, string(feature))
+	}
+	return known
 }
 
 func (w *world) now() time.Time {
@@ -201,7 +222,7 @@ func (w *world) learnWith(number int32, hook hook, wrap func(net.Listener) net.L
 	file.Attempt = number
 	config := learner.Config{
 		File: file, Link: w.link, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
-		Exchange: wrap(listener), Heartbeat: beats, Logger: w.logger(), Drain: drain,
+		Exchange: wrap(listener), Heartbeat: beats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{Barrier: 80 * time.Millisecond, Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond},
 	}
 	if hook != nil {

@@ -29,6 +29,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ArtifactsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Attempt"):
 		return &apiv1alpha1.AttemptApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Capabilities"):
+		return &apiv1alpha1.CapabilitiesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Checkpoint"):
 		return &apiv1alpha1.CheckpointApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Checkpoints"):
@@ -53,6 +55,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FailurePolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InitFrom"):
 		return &apiv1alpha1.InitFromApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Interaction"):
+		return &apiv1alpha1.InteractionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("KeepBest"):
 		return &apiv1alpha1.KeepBestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Learner"):
@@ -67,6 +71,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ModelApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Optimizer"):
 		return &apiv1alpha1.OptimizerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ParseErrors"):
+		return &apiv1alpha1.ParseErrorsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodOverrides"):
 		return &apiv1alpha1.PodOverridesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodSecurity"):
@@ -97,6 +103,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SplitStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Tinker"):
 		return &apiv1alpha1.TinkerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Tokenizer"):
+		return &apiv1alpha1.TokenizerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ToolUse"):
+		return &apiv1alpha1.ToolUseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TrainingEnvironment"):
 		return &apiv1alpha1.TrainingEnvironmentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TrainingRun"):

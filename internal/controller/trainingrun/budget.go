@@ -72,7 +72,7 @@ func finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 // rejections are the reasons of verdicts that conditions quote.
 var rejections = []string{
 	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonKeyRefused,
-	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint, v1alpha1.ReasonEndpointUnreachable,
+	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonTokenizerRejected, v1alpha1.ReasonUnsupportedByEndpoint, v1alpha1.ReasonEndpointUnreachable,
 }
 
 func rejection(reason, otherwise string) string {

@@ -104,14 +104,6 @@ func suspendedCondition(v view) status.Condition {
 	}
 }
 
-func acceptedCondition(v view) status.Condition {
-	const kind = v1alpha1.ConditionAccepted
-	if b := v.plan.blocked; b != nil && b.condition == kind {
-		return status.False(kind, b.reason, b.message)
-	}
-	return status.True(kind, v1alpha1.ReasonAccepted, "The spec makes a run.")
-}
-
 func environmentsCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionEnvironmentsReady
 	if b := v.plan.blocked; b != nil && b.condition == kind {
@@ -174,29 +166,6 @@ func rolloutsCondition(v view) status.Condition {
 	default:
 		return status.True(kind, v1alpha1.ReasonWorkersReady, "All workers are ready.")
 	}
-}
-
-func resumableCondition(v view) status.Condition {
-	const kind = v1alpha1.ConditionResumable
-	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
-	switch {
-	case failed.Reason == v1alpha1.ReasonNoUsableCheckpoint:
-		return status.False(kind, failed.Reason, failed.Message)
-	case v.next.LatestCheckpoint == nil:
-		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
-	default:
-		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can go on from status.latestCheckpoint.")
-	}
-}
-
-// upstreams are the reasons for what a learner says of its endpoint.
-var upstreams = map[string]struct{ reason, message string }{
-	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run goes on as fast as that allows."},
-	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: see to the account's billing; the run goes on by itself then."},
-	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model for want of capacity."},
-	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit."},
-	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network."},
-	"server_error":      {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own."},
 }
 
 func progressingCondition(v view) status.Condition {

@@ -122,6 +122,22 @@ func TestComputeStatus(t *testing.T) {
 	reply := func(phase heartbeat.Phase) heartbeat.Reply {
 		return heartbeat.Reply{Attempt: 1, Progress: heartbeat.Progress{Phase: phase, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2}}
 	}
+	ended := func(reason string, cause heartbeat.Cause) learner {
+		return learner{aJob("one"), aPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, heartbeat.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
+	}
+	finding := func(ignored ...string) heartbeat.Reply {
+		r := reply(heartbeat.Training)
+		r.Progress.Checkpoints = []heartbeat.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
+		r.Progress.Capabilities = &heartbeat.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"ttl"}, Ignored: ignored}
+		return r
+	}
+	saved := func(r *v1alpha1.TrainingRun) {
+		r.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 5, State: "tinker://m/weights/5"}
+	}
+	cold := reply(heartbeat.Training)
+	cold.Progress.ColdOptimizer = true
+	lossy := reply(heartbeat.Training)
+	lossy.Progress.LostVersions = 2
 	diverged := reply(heartbeat.Training)
 	diverged.Progress.Diverged = true
 	upstream := func(what string) heartbeat.Reply { r := reply(heartbeat.Training); r.Upstream = what; return r }
@@ -200,6 +216,33 @@ func TestComputeStatus(t *testing.T) {
 		})))}), "Failed", map[string]string{
 			"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint", "Ready": "False NoUsableCheckpoint",
 			"Complete": "False NotFinished", "Suspended": "False Finished", "LearnerRunning": "False Finished",
+		}},
+		"a setting that the endpoint ignores": {aRun(attempts(underWay(1))), seeing(1, ended("UnsupportedByEndpoint", heartbeat.ConfigRejected)), "Failed", map[string]string{
+			"Accepted": "False UnsupportedByEndpoint", "Failed": "True UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint", "Resumable": "False NoCheckpoint",
+		}},
+		"an endpoint that forgets the optimizer, which is required": {aRun(attempts(underWay(1))), seeing(1, ended("OptimizerNotRestored", heartbeat.ConfigRejected)), "Failed", map[string]string{
+			"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored", "Resumable": "False NoCheckpoint",
+		}},
+		"an endpoint that forgets the optimizer, which is not required": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding("optimizer_restore"))), "Training", map[string]string{
+			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored", "Ready": "True Training",
+		}},
+		"an endpoint that ignores seeds, which is told": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding("seed"))), "Training", map[string]string{
+			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
+		}},
+		"an endpoint that supports everything": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding())), "Training", map[string]string{
+			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
+		}},
+		"states that have lost the optimizer": {aRun(attempts(underWay(2), over(1, heartbeat.Crashed, 0, 5, time.Minute)), saved),
+			seeing(2, learner{aJob("two"), aPod(exited(65, "Error", verdictText(t, heartbeat.Verdict{
+				Cause: heartbeat.DataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
+			})))}), "Failed", map[string]string{
+				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored", "Resumable": "False OptimizerNotRestored",
+			}},
+		"an attempt that began anew with Adam": {aRun(attempts(underWay(1)), saved), seeing(1, running, saying(cold)), "Training", map[string]string{
+			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored",
+		}},
+		"an attempt that could not sample old versions": {aRun(attempts(underWay(1)), saved), seeing(1, running, saying(lossy)), "Training", map[string]string{
+			"Resumable": "True VersionsLost",
 		}},
 	}
 	reasons := closedReasons(t)

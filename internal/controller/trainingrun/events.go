@@ -110,6 +110,9 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []happening {
 		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (happening, bool) {
 			return warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && isUpstream(is.Reason)
 		}},
+		{v1alpha1.ConditionResumable, func(_, is *metav1.Condition) (happening, bool) {
+			return warning(is.Reason, "Resume", is.Message), is.Reason == v1alpha1.ReasonOptimizerNotRestored && !failed
+		}},
 		{v1alpha1.ConditionComplete, func(_, is *metav1.Condition) (happening, bool) {
 			return normal(is.Reason, "Complete", is.Message+lastPath(after)), is.Status == metav1.ConditionTrue
 		}},

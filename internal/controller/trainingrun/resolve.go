@@ -160,5 +160,9 @@ func fileProblem(err error) *problem {
 	if errors.As(err, &split) {
 		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound, split.Error(), true}
 	}
+	var model *desired.ModelError
+	if errors.As(err, &model) {
+		return &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonModelUnknown, model.Error(), true}
+	}
 	return &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonRunFileInvalid, "The spec does not make a valid run: " + err.Error(), true}
 }

@@ -148,6 +148,12 @@ func take(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Time)
 	}
 	newest := &next.Attempts[0]
 	newest.FromStep, newest.ToStep = ptr.To(p.FromStep), ptr.To(max(p.Step, p.FromStep))
+	if p.ColdOptimizer {
+		newest.ColdOptimizer = ptr.To(true)
+	}
+	if p.LostVersions > 0 {
+		newest.LostVersions = ptr.To(p.LostVersions)
+	}
 	// A learner that was killed could not say how far it had come; where its successor begins does.
 	if len(next.Attempts) > 1 {
 		previous := &next.Attempts[1]

@@ -114,6 +114,7 @@ func TestHappenings(t *testing.T) {
 		"failure, told of once":     {started, with(started, status.True("Failed", "KeyRefused", "m"), status.True("Stalled", "KeyRefused", "m")), []string{"Warning KeyRefused"}},
 		"a need of a person":        {started, with(started, status.True("Stalled", "SecretNotFound", "m")), []string{"Warning SecretNotFound"}},
 		"trouble upstream":          {started, with(started, status.False("Progressing", "Throttled", "m")), []string{"Warning Throttled"}},
+		"an optimizer that is lost": {with(started, status.True("Resumable", "CheckpointSaved", "m")), with(started, status.True("Resumable", "OptimizerNotRestored", "m")), []string{"Warning OptimizerNotRestored"}},
 		"waiting for a learner":     {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
 	}
 	for name, tc := range cases {

@@ -223,6 +223,13 @@ func (b *Board) Group(key rl.Key) (rl.Group, bool) {
 	return *e.group, true
 }
 
+// SetPlay says what workers must know to play, before the board is opened.
+func (b *Board) SetPlay(play []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.config.Play = play
+}
+
 // Cover says which slots are durable. It may go back when an older state had to be loaded.
 func (b *Board) Cover(index int64) {
 	b.mu.Lock()

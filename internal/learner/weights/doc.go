@@ -48,6 +48,9 @@ func (e *SettingsError) Unwrap() error { return e.Err }
 // ErrNoUsableState says that there are states and none of them can be loaded.
 var ErrNoUsableState = errors.New("no saved state can be loaded")
 
+// ErrColdOptimizer says that a state loads without its optimizer, which is required.
+var ErrColdOptimizer = errors.New("it loads without its optimizer")
+
 // ErrUnclean says that a reply came but is not the operation's.
 var ErrUnclean = errors.New("the reply does not belong to the operation")
 

@@ -17,6 +17,8 @@ type Model struct {
 	model *tinker.Model
 	// Number of the model within the attempt, from 1.
 	Number int
+	// Cold says that it was loaded from a state without the optimizer's.
+	Cold bool
 }
 
 // Step is one optimizer step, or several substeps of one.

@@ -36,6 +36,8 @@ type Opener struct {
 	RequireOptimizer bool
 	// Lost is told of a session that is gone.
 	Lost func(session string)
+	// Check says whether a model that was loaded from a state with its optimizer has that; nil does not look.
+	Check func(ctx context.Context, state ledger.Entry, model *tinker.Model) (bool, error)
 
 	mu   sync.Mutex
 	made int
@@ -57,28 +59,84 @@ func (o *Opener) Fresh(ctx context.Context, init *runspec.InitFrom) (*Model, err
 	return model, err
 }
 
-// Restore loads the first of the states, which are given newest first, that can be loaded, and says which. It
-// falls back to an older one only when each above it was tried and refused.
+// Resume loads the first of the states, which are given newest first, that can be loaded to train on, and says
+// which. It falls back to an older one only when each above it was tried and refused. Where the optimizer is
+// not required, a state that loads without it is used, and the model is Cold.
+func (o *Opener) Resume(ctx context.Context, states []ledger.Entry) (*Model, ledger.Entry, error) {
+	return o.newest(ctx, states, o.warm)
+}
+
+// Restore is Resume for a model that takes no step: nobody looks whether it has its optimizer.
 func (o *Opener) Restore(ctx context.Context, states []ledger.Entry) (*Model, ledger.Entry, error) {
-	ways := []bool{true}
+	return o.newest(ctx, states, func(ctx context.Context, state ledger.Entry) (*Model, error) {
+		return o.restore(ctx, state, true)
+	})
+}
+
+func (o *Opener) newest(
+	ctx context.Context, states []ledger.Entry, warm func(context.Context, ledger.Entry) (*Model, error),
+) (*Model, ledger.Entry, error) {
+	ways := []func(context.Context, ledger.Entry) (*Model, error){warm}
 	if !o.RequireOptimizer {
-		ways = append(ways, false)
+		ways = append(ways, o.cold)
 	}
 	var refusals []error
-	for _, optimizer := range ways {
+	for _, open := range ways {
 		for _, state := range states {
-			model, err := o.restore(ctx, state, optimizer)
+			if state.Name.Step == 0 && errors.Is(errors.Join(refusals...), ErrColdOptimizer) {
+				continue // for want of an optimizer nothing is begun again from the start
+			}
+			model, err := open(ctx, state)
 			if err == nil {
 				return model, state, nil
 			}
 			if !errors.Is(err, errRefused) {
 				return nil, ledger.Entry{}, err
 			}
-			o.Logger.Warn("state is refused", "path", state.Path, "optimizer", optimizer, "err", err)
+			o.Logger.Warn("state is refused", "path", state.Path, "err", err)
 			refusals = append(refusals, err)
 		}
 	}
 	return nil, ledger.Entry{}, fmt.Errorf("%w: %w", ErrNoUsableState, errors.Join(refusals[:min(len(refusals), 3)]...))
+}
+
+// warm loads a state with its optimizer and looks whether it is there. A load may go wrong once; after that
+// the state is refused, or used as it is.
+func (o *Opener) warm(ctx context.Context, state ledger.Entry) (*Model, error) {
+	for again := true; ; again = false {
+		model, err := o.restore(ctx, state, true)
+		if err != nil || o.Check == nil {
+			return model, err
+		}
+		restored, err := o.Check(ctx, state, model.model)
+		if err != nil && ctx.Err() != nil {
+			return nil, fmt.Errorf("looking for the optimizer of %s: %w", state.Path, err)
+		}
+		if err != nil {
+			o.Logger.Warn("nobody knows whether the optimizer was restored", "path", state.Path, "err", err)
+		}
+		if restored || err != nil {
+			return model, nil
+		}
+		o.Logger.Warn("state was loaded without its optimizer", "path", state.Path)
+		if !again && !o.RequireOptimizer {
+			model.Cold = true
+			return model, nil
+		}
+		model.Abandon(ctx)
+		if !again {
+			return nil, fmt.Errorf("%w: %s: %w", errRefused, state.Path, ErrColdOptimizer)
+		}
+	}
+}
+
+// cold loads a state without its optimizer.
+func (o *Opener) cold(ctx context.Context, state ledger.Entry) (*Model, error) {
+	model, err := o.restore(ctx, state, false)
+	if err == nil {
+		model.Cold = true
+	}
+	return model, err
 }
 
 func (o *Opener) restore(ctx context.Context, state ledger.Entry, optimizer bool) (*Model, error) {

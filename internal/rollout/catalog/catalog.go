@@ -9,8 +9,10 @@ import (
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
+	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
@@ -29,15 +31,35 @@ func New(definition runspec.Definition) (environment.Environment, error) {
 	if err := definition.Validate(); err != nil {
 		return nil, &DefinitionError{Err: err}
 	}
-	rows, err := newDataset(*definition.Dataset)
+	env, err := build(definition)
 	if err != nil {
 		return nil, &DefinitionError{Err: err}
+	}
+	return env, nil
+}
+
+func build(definition runspec.Definition) (environment.Environment, error) {
+	rows, err := newDataset(*definition.Dataset)
+	if err != nil {
+		return nil, err
 	}
 	verifier, err := newVerifier(*definition.Reward)
 	if err != nil {
-		return nil, &DefinitionError{Err: err}
+		return nil, err
 	}
-	return singleturn.New(rows, verifier), nil
+	if definition.Interaction == nil {
+		return singleturn.New(rows, verifier), nil
+	}
+	return newToolUse(rows, verifier, *definition.Interaction.ToolUse)
+}
+
+// newToolUse gives the data set its tools. Arithmetic, which is all that there is, has the calculator.
+func newToolUse(rows dataset.Dataset, verifier verify.Verifier, definition runspec.ToolUse) (environment.Environment, error) {
+	return tooluse.New(tooluse.NewLocal(rows, verifier, calculator.Calculator{}), tooluse.Options{
+		SystemPrompt:    definition.SystemPrompt,
+		MaxParseErrors:  definition.ParseErrors.MaxConsecutive,
+		MaskParseErrors: definition.ParseErrors.Train == runspec.TrainMask,
+	})
 }
 
 func newDataset(definition runspec.Dataset) (dataset.Dataset, error) {

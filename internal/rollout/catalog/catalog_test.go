@@ -35,16 +35,44 @@ func TestNew(t *testing.T) {
 	}
 }
 
+func TestNewGivesTheDataSetItsTools(t *testing.T) {
+	definition := arithmetic(9)
+	definition.Interaction = &runspec.Interaction{ToolUse: &runspec.ToolUse{
+		SystemPrompt: "Call tools.", ParseErrors: runspec.ParseErrors{MaxConsecutive: 0, Train: runspec.TrainMask},
+	}}
+	env, err := New(definition)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	episode, err := env.Start(t.Context(), environment.Task{Split: "train"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer episode.Close()
+	prompts, err := episode.Prompts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := prompts[0]; len(got.Tools) != 1 || got.Tools[0].Name != "calculator" || got.Messages[0].Content != "Call tools." {
+		t.Errorf("the first prompt is %+v", got)
+	}
+	turn, err := episode.Step(t.Context(), []environment.Reply{{Malformed: "it is no JSON"}})
+	if err != nil || !turn.Done || len(turn.Masked) != 1 {
+		t.Errorf("a reply that cannot be read gave %+v, %v, want the end, masked", turn, err)
+	}
+}
+
 func TestNewRefusesWhatDescribesNoEnvironment(t *testing.T) {
 	whole := arithmetic(9)
 	cases := map[string]runspec.Definition{
-		"nothing":                {},
-		"no data set":            {Reward: whole.Reward},
-		"a data set of no kind":  {Dataset: &runspec.Dataset{}, Reward: whole.Reward},
-		"no reward":              {Dataset: whole.Dataset},
-		"a reward of no kind":    {Dataset: whole.Dataset, Reward: &runspec.RewardRule{}},
-		"operands that are many": arithmetic(10000),
-		"no operands":            arithmetic(0),
+		"nothing":                   {},
+		"no data set":               {Reward: whole.Reward},
+		"a data set of no kind":     {Dataset: &runspec.Dataset{}, Reward: whole.Reward},
+		"no reward":                 {Dataset: whole.Dataset},
+		"a reward of no kind":       {Dataset: whole.Dataset, Reward: &runspec.RewardRule{}},
+		"operands that are many":    arithmetic(10000),
+		"no operands":               arithmetic(0),
+		"an interaction of no kind": {Dataset: whole.Dataset, Reward: whole.Reward, Interaction: &runspec.Interaction{}},
 	}
 	for name, definition := range cases {
 		t.Run(name, func(t *testing.T) {

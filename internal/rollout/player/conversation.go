@@ -27,11 +27,13 @@ type conversation struct {
 type reply struct {
 	message environment.Message
 	sampled []int32
+	// parts that the message was parsed into, reasoning among them, which the environment is not given.
+	parts []renderer.Part
 }
 
 // render turns a prompt into the renderer's terms. An assistant's message that is what the policy said, as
-// the environment was given it, carries the ids that were sampled for it: rendered from its text, it might
-// not be what the policy saw.
+// the environment was given it, carries the ids that were sampled for it and its reasoning: rendered from its
+// text, it might not be what the policy saw.
 func (c *conversation) render(prompt environment.Prompt) renderer.Conversation {
 	out := renderer.Conversation{Messages: make([]renderer.Message, len(prompt.Messages))}
 	for _, t := range prompt.Tools {
@@ -39,12 +41,12 @@ func (c *conversation) render(prompt environment.Prompt) renderer.Conversation {
 	}
 	next := 0
 	for i, m := range prompt.Messages {
-		out.Messages[i] = renderer.Message{Role: m.Role, Content: m.Content, CallID: m.CallID}
+		out.Messages[i] = renderer.Message{Role: m.Role, Content: m.Content, CallID: m.CallID, Name: m.Name}
 		for _, call := range m.Calls {
 			out.Messages[i].Calls = append(out.Messages[i].Calls, renderer.ToolCall(call))
 		}
 		if at := c.find(m, next); at >= 0 {
-			out.Messages[i].Sampled = c.replies[at].sampled
+			out.Messages[i].Sampled, out.Messages[i].Parts = c.replies[at].sampled, c.replies[at].parts
 			next = at + 1
 		}
 	}
@@ -65,13 +67,13 @@ func (c *conversation) find(m environment.Message, next int) int {
 	return -1
 }
 
-// answer parses a sample into what the environment is given.
-func answer(r renderer.Renderer, prompt environment.Prompt, request Request, sample Sample) (environment.Reply, error) {
+// answer parses a sample into what the environment is given, and the parts that the message is made of.
+func answer(r renderer.Renderer, prompt environment.Prompt, request Request, sample Sample) (out environment.Reply, parts []renderer.Part, err error) {
 	parsed, err := r.Parse(sample.Tokens)
 	if err != nil {
-		return environment.Reply{}, err
+		return environment.Reply{}, nil, err
 	}
-	out := environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation, Malformed: parsed.Problem}
+	out = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation, Malformed: parsed.Problem}
 	out.Message = environment.Message{Role: parsed.Message.Role, Content: parsed.Message.Content, CallID: parsed.Message.CallID}
 	for _, call := range parsed.Message.Calls {
 		out.Message.Calls = append(out.Message.Calls, environment.ToolCall(call))
@@ -82,7 +84,7 @@ func answer(r renderer.Renderer, prompt environment.Prompt, request Request, sam
 		out.Truncated = false
 		out.Message.Content = cutStop(out.Message.Content, request.Stop.Strings)
 	}
-	return out, nil
+	return out, parsed.Message.Parts, nil
 }
 
 // cutStop removes the stop that text ends with. The renderer may have trimmed the stop's own white space.
@@ -105,4 +107,12 @@ func (c *conversation) add(request Request, sample Sample) (err error) {
 	turn := rl.Transition{Turn: request.Request, Observation: request.Prompt, Action: sample.Tokens, Logprobs: sample.Logprobs}
 	c.segments, err = rl.AppendTurn(c.segments, c.role, turn)
 	return err
+}
+
+// mask keeps the last reply out of the loss.
+func (c *conversation) mask() {
+	last := c.segments[len(c.segments)-1]
+	from := len(last.Tokens) - len(c.replies[len(c.replies)-1].sampled)
+	clear(last.Actions[from:])
+	clear(last.Logprobs[from:])
 }

@@ -27,6 +27,12 @@ func (e *episode) take(turn environment.Turn) error {
 		e.metrics = put(e.metrics, name, value)
 	}
 	e.toolCalls += turn.ToolCalls
+	for _, key := range turn.Masked {
+		if c := e.conversations[key]; c == nil || len(c.replies) == 0 {
+			return &environment.Fault{Permanent: true, Err: fmt.Errorf("the environment masks conversation %q, which has no reply", key)}
+		}
+		e.conversations[key].mask()
+	}
 	if bad := slices.ContainsFunc(e.rewards, isNone); bad || anyNone(e.parts) || anyNone(e.metrics) {
 		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is no number: %v, %v, %v", e.rewards, e.parts, e.metrics)}
 	}

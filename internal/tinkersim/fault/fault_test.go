@@ -243,3 +243,31 @@ func TestAdd(t *testing.T) {
 		t.Errorf("all ids (-want +got):\n%s", diff)
 	}
 }
+
+// FuzzDecode reads anything as a script: what is taken can be put in force, and struck.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"faults":[{"op":"asample","occurrence":10,"count":5,"do":"refuse","status":429,"retryAfterSeconds":2}]}`,
+		`{"faults":[{"id":"h","name":"^s0{5}","do":"hold","stage":"reply"},{"do":"pause","seconds":1}]}`, `{"faults":[]}`, `{}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rules, err := fault.Decode(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		s, err := fault.NewSet(nil, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Add(rules); err != nil {
+			return // two rules of one id
+		}
+		s.Exchange(fault.Call{Op: "asample", Name: "s000001"})
+		s.Plan(fault.Call{Op: "asample", Name: "s000001"}).Waits()
+		if len(s.List()) != len(rules) {
+			t.Errorf("of %d rules %d are in force", len(rules), len(s.List()))
+		}
+	})
+}

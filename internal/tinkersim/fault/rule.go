@@ -38,6 +38,7 @@
 //	missing        a load or a new sampling session finds its checkpoint gone
 //	corrupt        a load finds its checkpoint damaged
 //	cold_adam      a load leaves the optimizer state behind without saying so
+//	ignore_seed    samples are drawn by another seed than the one that was asked for, another each time
 package fault
 
 import (
@@ -72,11 +73,12 @@ const (
 	Missing     Deed = "missing"
 	Corrupt     Deed = "corrupt"
 	ColdAdam    Deed = "cold_adam"
+	IgnoreSeed  Deed = "ignore_seed"
 )
 
 var (
 	exchangeDeeds  = []Deed{Refuse, DropRequest, DropAnswer, Delay}
-	operationDeeds = []Deed{Fail, LosePromise, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam}
+	operationDeeds = []Deed{Fail, LosePromise, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed}
 	timedDeeds     = []Deed{Delay, Pause, Cycle}
 	stagedDeeds    = []Deed{Fail, Hold, Pause}
 

@@ -51,7 +51,7 @@ func (l *Life) Archive(path tinker.Path) ([]byte, error) {
 		return nil, err
 	}
 	if path.Kind == tinker.KindState {
-		adapter, err := model.UnmarshalState(l.base, data, false)
+		adapter, err := model.UnmarshalState(model.Base(), data, false)
 		if err != nil {
 			return nil, fmt.Errorf("decoding %s: %w", path, err)
 		}

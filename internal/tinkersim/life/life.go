@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 )
 
@@ -35,7 +36,7 @@ type Life struct {
 	options  Options
 	faults   *fault.Set
 	meter    *meter.Meter
-	base     *model.BaseModel
+	bases    map[string]*model.BaseModel // by name
 	store    *checkpoint.Store
 	promises *promise.Table
 	engine   *sampling.Engine
@@ -60,6 +61,10 @@ type Options struct {
 	Dir string
 	// BaseModels are the names of the base model.
 	BaseModels []string
+	// Vocabularies are further base models: the same one, with the tokens of the vocabulary under its name.
+	Vocabularies map[string]model.Vocabulary
+	// Rehearsals force samples, for tests.
+	Rehearsals *rehearsal.Set
 	// Clock is what time it is.
 	Clock func() time.Time
 	// Random is where ids come from.
@@ -88,7 +93,7 @@ func Begin(options Options, faults *fault.Set, count *meter.Meter) (*Life, error
 		options:  options,
 		faults:   faults,
 		meter:    count,
-		base:     model.Base(),
+		bases:    basesOf(options),
 		store:    store,
 		promises: promise.NewTable("req-"+hex.EncodeToString(name), retention, options.Clock),
 		slots:    make(chan struct{}, options.TrainingSlots),
@@ -106,6 +111,28 @@ func Begin(options Options, faults *fault.Set, count *meter.Meter) (*Life, error
 		Now:     options.Clock,
 	})
 	return l, nil
+}
+
+// basesOf gives the base models by their names.
+func basesOf(options Options) map[string]*model.BaseModel {
+	bases := map[string]*model.BaseModel{}
+	for _, name := range options.BaseModels {
+		bases[name] = model.Base()
+	}
+	for name, vocabulary := range options.Vocabularies {
+		bases[name] = model.Base().Under(vocabulary)
+	}
+	return bases
+}
+
+// baseOf gives the base model of a name. Checkpoints may be of one that an earlier process served: what
+// their tokens mean is not known then.
+func (l *Life) baseOf(name string) (*model.BaseModel, error) {
+	base, ok := l.bases[name]
+	if !ok {
+		return nil, userError("base model %q is not supported", name)
+	}
+	return base, nil
 }
 
 // End ends all work and waits for it. What was not finished leaves nothing.

@@ -87,7 +87,11 @@ func (t *trainer) read(path tinker.Path, optimizer bool, plan fault.Plan) (*mode
 	if err != nil {
 		return nil, err
 	}
-	adapter, err := model.UnmarshalState(t.life.base, data, optimizer && !plan.Has(fault.ColdAdam))
+	base, err := t.life.baseOf(t.run.BaseModel)
+	if err != nil {
+		return nil, err
+	}
+	adapter, err := model.UnmarshalState(base, data, optimizer && !plan.Has(fault.ColdAdam))
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", path, err)
 	}

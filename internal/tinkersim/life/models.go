@@ -6,6 +6,7 @@ package life
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -81,8 +82,9 @@ func (l *Life) bear(b birth) (tinker.FutureResponse, error) {
 
 // create makes the adapter and records the run.
 func (t *trainer) create(seed *int64) (promise.Result, error) {
-	if !t.life.Knows(t.run.BaseModel) {
-		return promise.Result{}, userError("base model %q is not supported", t.run.BaseModel)
+	base, err := t.life.baseOf(t.run.BaseModel)
+	if err != nil {
+		return promise.Result{}, err
 	}
 	config := t.config
 	if seed != nil {
@@ -91,7 +93,7 @@ func (t *trainer) create(seed *int64) (promise.Result, error) {
 	if err := config.Validate(); err != nil {
 		return promise.Result{}, err
 	}
-	t.adapter = model.NewAdapter(t.life.base, config)
+	t.adapter = model.NewAdapter(base, config)
 	if err := t.life.store.CreateRun(t.run); err != nil {
 		return promise.Result{}, err
 	}
@@ -100,7 +102,8 @@ func (t *trainer) create(seed *int64) (promise.Result, error) {
 
 // Knows says whether the server has a base model of that name.
 func (l *Life) Knows(name string) bool {
-	return slices.Contains(l.options.BaseModels, name)
+	_, ok := l.bases[name]
+	return ok
 }
 
 // trainer returns a model, and keeps its session alive.
@@ -175,7 +178,7 @@ func (l *Life) ModelInfo(_ context.Context, req tinker.ModelRequest) (tinker.Mod
 // Capabilities lists the names of the base model.
 func (l *Life) Capabilities() tinker.Capabilities {
 	var models []tinker.SupportedModel
-	for _, name := range l.options.BaseModels {
+	for _, name := range slices.Concat(l.options.BaseModels, slices.Sorted(maps.Keys(l.options.Vocabularies))) {
 		models = append(models, tinker.SupportedModel{
 			ModelName: name, MaxContextLength: model.MaxContext, Trainable: new(true), Sampleable: new(true),
 		})

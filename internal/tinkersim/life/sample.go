@@ -57,7 +57,7 @@ func (l *Life) Sample(_ context.Context, req tinker.SampleRequest) (tinker.Futur
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
-	request, err := newRequest(s, req)
+	request, err := l.newRequest(s, req)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
@@ -72,6 +72,9 @@ func (l *Life) Sample(_ context.Context, req tinker.SampleRequest) (tinker.Futur
 		return sampleFuture(before.requestID, req.NumSamples), nil
 	}
 	o := l.newOperation(fault.Call{Op: OpSample, Session: s.id, Model: s.path.Run, Name: s.pathText(), Seq: name.seq})
+	if o.plan.Has(fault.IgnoreSeed) {
+		reseed(request, o.promise.ID())
+	}
 	if err := l.submitSample(o, request); err != nil {
 		o.promise.Lose()
 		return tinker.FutureResponse{}, err
@@ -130,7 +133,7 @@ func (l *Life) submitSample(o *operation, request *sampling.Request) error {
 }
 
 // newRequest checks what is asked for and puts it into the engine's terms.
-func newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Request, error) {
+func (l *Life) newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Request, error) {
 	prompt, ok := req.Prompt.TextTokens()
 	switch {
 	case !ok:
@@ -154,9 +157,14 @@ func newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Request, error)
 	if params.MaxTokens != nil {
 		row.MaxTokens = *params.MaxTokens
 	}
-	if err := row.Validate(); err != nil {
+	base, err := l.baseOf(s.base)
+	if err == nil {
+		err = base.Validate(row)
+	}
+	if err != nil {
 		return nil, badRequest("%s", err)
 	}
+	rehearse := l.options.Rehearsals.For(base.Text(prompt))
 	request := &sampling.Request{
 		Key:            string(s.weights),
 		Prompt:         prompt,
@@ -165,6 +173,7 @@ func newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Request, error)
 	}
 	for i := range req.NumSamples {
 		row.Index = i
+		row.Forced = rehearse.Tokens(row.Seed, i)
 		request.Rows = append(request.Rows, row)
 	}
 	return request, nil
@@ -177,6 +186,14 @@ func seedOf(s *sampler, req tinker.SampleRequest) uint64 {
 	}
 	name := digestOf([]any{s.id, s.weights, req.SeqID})
 	return binary.LittleEndian.Uint64(name[:8])
+}
+
+// reseed draws the samples of a request by the name of its promise, which is another each time.
+func reseed(request *sampling.Request, name string) {
+	other := digestOf(name)
+	for i := range request.Rows {
+		request.Rows[i].Seed = binary.LittleEndian.Uint64(other[:8])
+	}
 }
 
 // sampleResult turns what the engine gives into a result.

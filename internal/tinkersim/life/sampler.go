@@ -32,7 +32,7 @@ type source struct {
 
 // pathText is the path that clients know the weights by; empty if there is none.
 func (s source) pathText() string {
-	if s.weights == baseKey || s.path.Kind == checkpoint.Ephemeral {
+	if s.weights.isBase() || s.path.Kind == checkpoint.Ephemeral {
 		return ""
 	}
 	return s.path.String()
@@ -41,8 +41,19 @@ func (s source) pathText() string {
 // weightsKey names weights for good: another save under the same path has another key.
 type weightsKey string
 
-// baseKey is the key of the base model's weights.
+// baseKey is the key of the base model's weights. That of one with another vocabulary has its name behind it.
 const baseKey weightsKey = "base"
+
+// isBase says whether the weights are those of a base model itself: no run is called so.
+func (k weightsKey) isBase() bool { return strings.HasPrefix(string(k), string(baseKey)) }
+
+// baseKey names the weights of a base model.
+func (l *Life) baseKey(name string) weightsKey {
+	if _, ok := l.options.Vocabularies[name]; ok {
+		return baseKey + weightsKey(name)
+	}
+	return baseKey
+}
 
 func keyOf(c checkpoint.Checkpoint) weightsKey {
 	return weightsKey(strings.Join([]string{c.Run, string(c.Kind), c.Name, c.Digest}, "/"))
@@ -50,23 +61,43 @@ func keyOf(c checkpoint.Checkpoint) weightsKey {
 
 // fetchWeights loads the weights of a key for the engine.
 func (l *Life) fetchWeights(key string) (*model.Weights, error) {
-	if weightsKey(key) == baseKey {
-		return model.BaseWeights(l.base), nil
+	if name, ok := strings.CutPrefix(key, string(baseKey)); ok {
+		return l.baseWeights(name)
 	}
 	parts := strings.Split(key, "/")
 	path := tinker.Path{Run: parts[0], Kind: tinker.Kind(parts[1]), Name: parts[2]}
+	run, err := l.store.Run(path.Run)
+	if err != nil {
+		return nil, err
+	}
+	base, err := l.baseOf(run.BaseModel)
+	if err != nil {
+		return nil, err
+	}
 	data, err := l.store.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	if path.Kind != tinker.KindState {
-		return model.UnmarshalWeights(l.base, data)
+		return model.UnmarshalWeights(base, data)
 	}
-	adapter, err := model.UnmarshalState(l.base, data, false)
+	adapter, err := model.UnmarshalState(base, data, false)
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", path, err)
 	}
 	return adapter.Snapshot(), nil
+}
+
+// baseWeights are those of a base model itself; "" is the built-in one.
+func (l *Life) baseWeights(name string) (*model.Weights, error) {
+	if name == "" {
+		return model.BaseWeights(model.Base()), nil
+	}
+	base, err := l.baseOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return model.BaseWeights(base), nil
 }
 
 // CreateSamplingSession makes a sampling session, once for each (session, sampling_session_seq_id).
@@ -88,7 +119,7 @@ func (l *Life) findSource(base, path, session string) (source, error) {
 		if !l.Knows(base) {
 			return source{}, badRequest("base model %q is not supported", base)
 		}
-		return source{base: base, weights: baseKey}, nil
+		return source{base: base, weights: l.baseKey(base)}, nil
 	}
 	parsed, err := tinker.ParsePath(path)
 	if err != nil {
@@ -135,7 +166,7 @@ func (l *Life) sampler(id string) (*sampler, error) {
 	if _, err := l.touch(s.session); err != nil {
 		return nil, notFound("sampling session", id)
 	}
-	if s.weights == baseKey {
+	if s.weights.isBase() {
 		return s, nil
 	}
 	found, err := l.store.Checkpoint(s.path)

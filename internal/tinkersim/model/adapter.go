@@ -95,7 +95,7 @@ func (a *Adapter) ForwardBackward(ctx context.Context, batch []Datum, loss Loss)
 
 // run computes a batch; backward leaves its gradient in a.full.
 func (a *Adapter) run(ctx context.Context, batch []Datum, loss Loss, backward bool) (Result, error) {
-	p, err := prepare(batch, loss)
+	p, err := a.base.prepare(batch, loss)
 	if err != nil {
 		return Result{}, err
 	}

@@ -17,9 +17,17 @@ import (
 //go:embed base.bin
 var baseFile []byte
 
-// BaseModel is the frozen pretrained model. It is safe for concurrent use. Adapters and weights that
-// are made from it share its buffers.
+// BaseModel is the frozen pretrained model under one vocabulary. It is safe for concurrent use. Adapters
+// and weights that are made from it share its buffers.
 type BaseModel struct {
+	*network
+	vocabulary Vocabulary
+	// silent are the own tokens that the vocabulary has no id for.
+	silent []int32
+}
+
+// network is what base models of all vocabularies have in common.
+type network struct {
 	params   *transformer.Params
 	digest   [sha256.Size]byte
 	engine   transformer.Engine
@@ -43,5 +51,38 @@ func newBaseModel(file []byte) (*BaseModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &BaseModel{params: transformer.NewParams(flat), digest: sha256.Sum256(file)}, nil
+	shared := &network{params: transformer.NewParams(flat), digest: sha256.Sum256(file)}
+	return &BaseModel{network: shared, vocabulary: ownVocabulary{}}, nil
+}
+
+// Under returns the same model under another vocabulary. States and weights that were made under one can
+// be read under another.
+func (b *BaseModel) Under(vocabulary Vocabulary) *BaseModel {
+	other := &BaseModel{network: b.network, vocabulary: vocabulary}
+	for _, own := range ownTokens {
+		if _, ok := vocabulary.Token(own); !ok {
+			other.silent = append(other.silent, own)
+		}
+	}
+	return other
+}
+
+// Text returns what tokens are read as, byte by byte. The model's special tokens have no text, and neither
+// has an id that is not in the vocabulary.
+func (b *BaseModel) Text(tokens []int32) []byte {
+	var text []byte
+	for _, token := range tokens {
+		text = appendText(text, b.vocabulary.Spell(token)...)
+	}
+	return text
+}
+
+// appendText adds the bytes of own tokens.
+func appendText(text []byte, own ...int32) []byte {
+	for _, token := range own {
+		if token < 256 {
+			text = append(text, byte(token))
+		}
+	}
+	return text
 }

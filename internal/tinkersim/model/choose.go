@@ -15,17 +15,31 @@ import (
 type chooser struct {
 	weights [Vocab]float32
 	order   []int32
+	// silent tokens are never drawn.
+	silent []int32
 }
 
 // token draws a token with the random number u and returns it with its log-probability at
-// temperature 1, which is not a number when the logits make no probabilities.
+// temperature 1, which is not a number when the logits make no probabilities. It changes the logits.
 func (c *chooser) token(logits []float32, r SampleRequest, u float64) (int32, float64) {
 	norm := transformer.LogSumExp(logits)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) {
 		return 0, math.NaN()
 	}
+	for _, token := range c.silent {
+		logits[token] = float32(math.Inf(-1))
+	}
 	token := c.draw(logits, r, u)
 	return token, float64(logits[token]) - norm
+}
+
+// score returns the log-probability that token has for a token.
+func score(logits []float32, token int32) float64 {
+	norm := transformer.LogSumExp(logits)
+	if math.IsInf(norm, 0) {
+		return math.NaN()
+	}
+	return float64(logits[token]) - norm
 }
 
 func (c *chooser) draw(logits []float32, r SampleRequest, u float64) int32 {

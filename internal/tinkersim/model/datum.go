@@ -10,7 +10,7 @@ import (
 
 // Datum is one training sequence: position i of Tokens predicts target i.
 type Datum struct {
-	// Tokens is the model input, 1 to MaxContext tokens.
+	// Tokens is the model input, 1 to MaxContext own tokens.
 	Tokens []int32
 	// Inputs are the inputs of the loss by their Tinker names: target_tokens, weights, logprobs,
 	// advantages, clip_low_threshold and clip_high_threshold.
@@ -98,20 +98,4 @@ func (e *UserError) Error() string { return e.Msg }
 
 func userErrorf(format string, args ...any) error {
 	return &UserError{Msg: fmt.Sprintf(format, args...)}
-}
-
-// checkTokens says whether a sequence can be given to the model.
-func checkTokens(tokens []int32) error {
-	if len(tokens) == 0 {
-		return userErrorf("it has no tokens")
-	}
-	if len(tokens) > MaxContext {
-		return userErrorf("its %d tokens are more than the context of %d", len(tokens), MaxContext)
-	}
-	for i, token := range tokens {
-		if token < 0 || token >= Vocab {
-			return userErrorf("its token %d at position %d is not below the vocabulary of %d", token, i, Vocab)
-		}
-	}
-	return nil
 }

@@ -24,6 +24,12 @@
 // run on merged weights in float32; the sampler's weights are the merged ones rounded to bf16, so
 // that its log-probabilities are close to the trainer's and not the same.
 //
+// # Vocabularies
+//
+// Its own tokens are bytes and four specials. BaseModel.Under gives the same model under the tokens of
+// another: each is read as own tokens, and is as likely as they are together. Everything that takes or
+// gives tokens then speaks of the other's; the context still counts own ones.
+//
 // # Promise
 //
 // Every result is a pure function of its inputs, to the bit, on machines of one architecture:

@@ -7,13 +7,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
 
-// objective computes the loss of a prepared batch from logits, and its gradient if wanted. Datums
+// objective computes the loss of a prepared batch from logits, and its gradient if wanted. Sequences
 // are independent of each other, so its methods may run concurrently for different ones.
 type objective struct {
 	prepared
 	backward bool
 	logprobs [][]float32
-	losses   []float64
+	losses   []float64 // of sequences
 }
 
 func newObjective(p prepared, backward bool) *objective {
@@ -21,7 +21,7 @@ func newObjective(p prepared, backward bool) *objective {
 		prepared: p,
 		backward: backward,
 		logprobs: make([][]float32, len(p.datums)),
-		losses:   make([]float64, len(p.datums)),
+		losses:   make([]float64, len(p.sequences)),
 	}
 	for i, d := range p.datums {
 		o.logprobs[i] = make([]float32, len(d.targets))
@@ -35,7 +35,7 @@ type pull struct {
 	slope       float32
 }
 
-// visit computes the datums from first to before next, which the pass holds.
+// visit computes the sequences from first to before next, which the pass holds.
 func (o *objective) visit(p *transformer.Pass, first, next int) {
 	norms := make([]float64, p.RowCount())
 	for row := range norms {
@@ -43,28 +43,32 @@ func (o *objective) visit(p *transformer.Pass, first, next int) {
 	}
 	var pulls []pull
 	for i := first; i < next; i++ {
-		pulls = o.visitDatum(p, i, p.Rows(i-first), norms, pulls)
+		pulls = o.visitSequence(p, i, p.Rows(i-first), norms, pulls)
 	}
 	if o.backward {
 		setGradient(p, norms, pulls)
 	}
 }
 
-// visitDatum computes one datum and appends its pulls. Log-probabilities are computed for every
-// target, also where nothing pulls.
-func (o *objective) visitDatum(p *transformer.Pass, i int, rows []int32, norms []float64, pulls []pull) []pull {
-	d := o.datums[i]
-	for position, row := range rows {
-		logits := p.Logits(row)
-		for k := position * d.perPosition; k < (position+1)*d.perPosition; k++ {
-			target := d.targets[k]
-			logprob := float64(logits[target]) - norms[row]
-			o.logprobs[i][k] = float32(logprob)
-			loss, slope := o.value(logprob, d.elements[k])
-			o.losses[i] += loss
-			if slope != 0 {
-				pulls = append(pulls, pull{row: row, target: target, slope: float32(slope)})
-			}
+// visitSequence computes the targets of one sequence and appends their pulls. Log-probabilities are
+// computed for every target, also where nothing pulls.
+func (o *objective) visitSequence(p *transformer.Pass, i int, rows []int32, norms []float64, pulls []pull) []pull {
+	work := o.work[i]
+	d := o.datums[work.datum]
+	for _, at := range work.places {
+		logprob := 0.0
+		for j, own := range at.own {
+			row := rows[at.position+j]
+			logprob += float64(p.Logits(row)[own]) - norms[row]
+		}
+		o.logprobs[work.datum][at.target] = float32(logprob)
+		loss, slope := o.value(logprob, d.elements[at.target])
+		o.losses[i] += loss
+		if slope == 0 {
+			continue
+		}
+		for j, own := range at.own {
+			pulls = append(pulls, pull{row: rows[at.position+j], target: own, slope: float32(slope)})
 		}
 	}
 	return pulls
@@ -93,13 +97,16 @@ func setGradient(p *transformer.Pass, norms []float64, pulls []pull) {
 	}
 }
 
-// result returns the outcome. The losses are added in the order of the datums.
+// result returns the outcome. The losses are added in the order of the sequences, which is that of the
+// datums.
 func (o *objective) result() Result {
 	r := Result{Logprobs: o.logprobs, Shapes: make([][]int, len(o.datums))}
 	sum := 0.0
 	for i, d := range o.datums {
 		r.Shapes[i] = d.shape
-		sum += o.losses[i]
+	}
+	for _, loss := range o.losses {
+		sum += loss
 	}
 	r.Metrics = map[string]float64{"loss:sum": sum}
 	return r

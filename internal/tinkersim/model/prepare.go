@@ -11,7 +11,9 @@ import (
 
 // prepared is a batch that was checked and laid out for a loss.
 type prepared struct {
+	// sequences are what is computed, in own tokens, and work says for what: they have the same length.
 	sequences [][]int32
+	work      []work
 	datums    []preparedDatum
 	value     func(logprob float64, e element) (loss, slope float64)
 }
@@ -25,7 +27,7 @@ type preparedDatum struct {
 }
 
 // prepare checks a batch against a loss. All its errors are UserErrors.
-func prepare(batch []Datum, loss Loss) (prepared, error) {
+func (b *BaseModel) prepare(batch []Datum, loss Loss) (prepared, error) {
 	kind, found := lossKinds[loss.Name]
 	if !found {
 		return prepared{}, userErrorf("the loss %q is not known", loss.Name)
@@ -40,11 +42,13 @@ func prepare(batch []Datum, loss Loss) (prepared, error) {
 	p := prepared{value: kind.value}
 	for i, d := range batch {
 		ready, err := kind.prepareDatum(d, settings)
+		if err == nil {
+			p.datums = append(p.datums, ready)
+			err = b.layOut(&p, d.Tokens)
+		}
 		if err != nil {
 			return prepared{}, userErrorf("datum %d of the batch for %s: %v", i, loss.Name, err)
 		}
-		p.sequences = append(p.sequences, d.Tokens)
-		p.datums = append(p.datums, ready)
 	}
 	return p, nil
 }
@@ -71,9 +75,6 @@ func (k lossKind) settings(loss Loss) (element, error) {
 }
 
 func (k lossKind) prepareDatum(d Datum, settings element) (preparedDatum, error) {
-	if err := checkTokens(d.Tokens); err != nil {
-		return preparedDatum{}, err
-	}
 	if err := k.checkInputNames(d.Inputs); err != nil {
 		return preparedDatum{}, err
 	}
@@ -136,8 +137,8 @@ func (k lossKind) targets(d Datum) (preparedDatum, error) {
 		ready.perPosition = want[1]
 	}
 	for i, token := range tensor.Int {
-		if token < 0 || token >= Vocab {
-			return preparedDatum{}, userErrorf("token %d is not below the vocabulary of %d", token, Vocab)
+		if token < 0 || token > math.MaxInt32 {
+			return preparedDatum{}, userErrorf("token %d is not in the vocabulary", token)
 		}
 		ready.targets[i] = int32(token)
 	}

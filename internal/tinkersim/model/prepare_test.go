@@ -62,14 +62,14 @@ func TestPrepareRefusesWhatTheLossDoesNotTake(t *testing.T) {
 		"too many tokens":            {Loss{"ppo", nil}, make([]int32, MaxContext+1), rl},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := prepare([]Datum{{Tokens: test.tokens, Inputs: test.inputs}}, test.loss)
+			_, err := testBase().prepare([]Datum{{Tokens: test.tokens, Inputs: test.inputs}}, test.loss)
 			var user *UserError
 			if !errors.As(err, &user) {
 				t.Errorf("error is %v, want one of the user", err)
 			}
 		})
 	}
-	if _, err := prepare(nil, Loss{Name: "ppo"}); err == nil {
+	if _, err := testBase().prepare(nil, Loss{Name: "ppo"}); err == nil {
 		t.Error("an empty batch was accepted")
 	}
 }
@@ -103,7 +103,7 @@ func TestPrepareReadsInputs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := prepare([]Datum{{Tokens: []int32{7, 8}, Inputs: test.inputs}}, test.loss)
+			got, err := testBase().prepare([]Datum{{Tokens: []int32{7, 8}, Inputs: test.inputs}}, test.loss)
 			if err != nil {
 				t.Fatal(err)
 			}

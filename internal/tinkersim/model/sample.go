@@ -4,7 +4,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -15,7 +14,7 @@ import (
 
 // SampleRequest asks for one completion.
 type SampleRequest struct {
-	// Prompt is the text to continue, 1 to MaxContext-1 tokens.
+	// Prompt is the text to continue, 1 to MaxContext-1 own tokens.
 	Prompt []int32
 	// MaxTokens is the most tokens to add, at least 1. The end of the context ends a sample, too.
 	MaxTokens int
@@ -29,10 +28,13 @@ type SampleRequest struct {
 	// Seed and Index, which tells the samples of one prompt apart, key the random numbers.
 	Seed  uint64
 	Index int
-	// StopTokens end the sample and are part of it. TokenEnd always does.
+	// StopTokens end the sample and are part of it. What is read as TokenEnd always does.
 	StopTokens []int32
 	// StopStrings end the sample as soon as its bytes end with one of them, and are part of it.
 	StopStrings []string
+	// Forced are the tokens that the sample begins with, in place of ones that are drawn. All else is as
+	// ever: their log-probabilities are the model's, and stops and limits apply. It is for tests.
+	Forced []int32
 }
 
 // Sample is one completion.
@@ -46,14 +48,32 @@ type Sample struct {
 	Stopped bool
 }
 
-// Validate returns a UserError when the request cannot be sampled.
-func (r SampleRequest) Validate() error {
-	if err := checkTokens(r.Prompt); err != nil {
-		return userErrorf("the prompt cannot be read: %v", err)
-	}
+// Validate returns a UserError when the request cannot be sampled under the vocabulary.
+func (b *BaseModel) Validate(r SampleRequest) error {
+	_, err := b.readPrompt(r)
+	return err
+}
+
+// readPrompt spells the prompt of a request out, if it can be sampled.
+func (b *BaseModel) readPrompt(r SampleRequest) (spelling, error) {
+	prompt, err := b.read(r.Prompt)
 	switch {
-	case len(r.Prompt) >= MaxContext:
-		return userErrorf("the prompt of %d tokens leaves no room in the context of %d", len(r.Prompt), MaxContext)
+	case err != nil:
+		return spelling{}, userErrorf("the prompt cannot be read: %v", err)
+	case len(prompt.own) >= MaxContext:
+		return spelling{}, userErrorf("the prompt of %d tokens leaves no room in the context of %d", len(prompt.own), MaxContext)
+	}
+	for _, token := range r.Forced {
+		if b.vocabulary.Spell(token) == nil {
+			return spelling{}, userErrorf("the forced token %d is not in the vocabulary", token)
+		}
+	}
+	return prompt, r.check()
+}
+
+// check looks at the numbers of a request.
+func (r SampleRequest) check() error {
+	switch {
 	case r.MaxTokens < 1:
 		return userErrorf("max_tokens must be at least 1, not %d", r.MaxTokens)
 	case !(r.Temperature >= 0) || math.IsInf(r.Temperature, 0):
@@ -68,24 +88,12 @@ func (r SampleRequest) Validate() error {
 	return nil
 }
 
-// room is the most tokens that prompt and completion may have.
-func (r SampleRequest) room() int {
-	return len(r.Prompt) + min(r.MaxTokens, MaxContext-len(r.Prompt))
-}
-
-// stops says whether the sample is at a stop.
-func (r SampleRequest) stops(tokens []int32, text []byte) bool {
-	last := tokens[len(tokens)-1]
-	if last == TokenEnd || slices.Contains(r.StopTokens, last) {
-		return true
-	}
-	return slices.ContainsFunc(r.StopStrings, func(s string) bool {
-		return bytes.HasSuffix(text, []byte(s))
-	})
-}
-
-// sampleRows is the number of requests that are decoded together.
-const sampleRows = 32
+// sampleRows and sampleRoom bound the requests that are decoded together: their number, and the own tokens
+// that they may come to, which decide the memory.
+const (
+	sampleRows = 32
+	sampleRoom = 1 << 15
+)
 
 var errNotFinite = errors.New("the model's logits are not finite")
 
@@ -93,18 +101,18 @@ var errNotFinite = errors.New("the model's logits are not finite")
 // request alone. It fails with a UserError when a request is not valid, with the error of ctx, or
 // when the weights have diverged so far that there are no probabilities.
 func (w *Weights) Sample(ctx context.Context, reqs []SampleRequest) ([]Sample, error) {
+	out, completions := make([]Sample, len(reqs)), make([]*completion, len(reqs))
 	for i, r := range reqs {
-		if err := r.Validate(); err != nil {
+		prompt, err := w.base.readPrompt(r)
+		if err != nil {
 			return nil, userErrorf("request %d: %v", i, err)
 		}
+		completions[i] = newCompletion(w.base.vocabulary, r, prompt.own, &out[i])
 	}
-	out := make([]Sample, len(reqs))
-	jobs := (len(reqs) + sampleRows - 1) / sampleRows
-	errs := make([]error, jobs)
-	transformer.InParallel(jobs, func(job int) {
-		first := job * sampleRows
-		end := min(first+sampleRows, len(reqs))
-		errs[job] = w.sampleJob(ctx, reqs[first:end], out[first:end])
+	jobs := jobsOf(completions)
+	errs := make([]error, len(jobs))
+	transformer.InParallel(len(jobs), func(job int) {
+		errs[job] = w.sampleJob(ctx, jobs[job])
 	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -112,19 +120,35 @@ func (w *Weights) Sample(ctx context.Context, reqs []SampleRequest) ([]Sample, e
 	return out, nil
 }
 
-// sampleJob decodes a few requests together, each until it is at its end.
-func (w *Weights) sampleJob(ctx context.Context, reqs []SampleRequest, out []Sample) error {
+// jobsOf cuts completions into those that are decoded together.
+func jobsOf(all []*completion) [][]*completion {
+	var jobs [][]*completion
+	first, room := 0, 0
+	for i, c := range all {
+		room += c.room()
+		if i > first && (i-first == sampleRows || room > sampleRoom) {
+			jobs = append(jobs, all[first:i])
+			first, room = i, c.room()
+		}
+	}
+	if first < len(all) {
+		jobs = append(jobs, all[first:])
+	}
+	return jobs
+}
+
+// sampleJob decodes a few completions together, each until it is at its end.
+func (w *Weights) sampleJob(ctx context.Context, live []*completion) error {
 	decoder := w.base.decoder()
 	defer w.base.decoders.Put(decoder)
-	prompts, room := make([][]int32, len(reqs)), make([]int, len(reqs))
-	live := make([]*completion, len(reqs))
-	for i, r := range reqs {
-		prompts[i], room[i] = r.Prompt, r.room()
-		live[i] = &completion{SampleRequest: r, slot: i, Sample: &out[i]}
+	prompts, room := make([][]int32, len(live)), make([]int, len(live))
+	for i, c := range live {
+		c.slot = i
+		prompts[i], room[i] = c.prompt, c.room()
 	}
 	decoder.Start(w.params, prompts, room)
-	var choose chooser
-	slots, tokens := make([]int, 0, len(reqs)), make([]int32, 0, len(reqs))
+	choose := chooser{silent: w.base.silent}
+	slots, tokens := make([]int, 0, len(live)), make([]int32, 0, len(live))
 	for {
 		next := live[:0]
 		slots, tokens = slots[:0], tokens[:0]
@@ -134,7 +158,7 @@ func (w *Weights) sampleJob(ctx context.Context, reqs []SampleRequest, out []Sam
 			}
 			if !c.done() {
 				next = append(next, c)
-				slots, tokens = append(slots, c.slot), append(tokens, c.Tokens[len(c.Tokens)-1])
+				slots, tokens = append(slots, c.slot), append(tokens, c.last)
 			}
 		}
 		live = next
@@ -146,33 +170,6 @@ func (w *Weights) sampleJob(ctx context.Context, reqs []SampleRequest, out []Sam
 		}
 		decoder.Step(w.params, slots, tokens)
 	}
-}
-
-// completion is a request and what it has got so far.
-type completion struct {
-	SampleRequest
-	*Sample
-	slot int
-	text []byte
-}
-
-// extend draws one more token.
-func (c *completion) extend(choose *chooser, logits []float32) error {
-	position := len(c.Tokens)
-	token, logprob := choose.token(logits, c.SampleRequest, uniform(c.Seed, c.Index, position))
-	if math.IsNaN(logprob) {
-		return errNotFinite
-	}
-	c.Tokens, c.Logprobs = append(c.Tokens, token), append(c.Logprobs, float32(logprob))
-	if token < 256 {
-		c.text = append(c.text, byte(token))
-	}
-	c.Stopped = c.stops(c.Tokens, c.text)
-	return nil
-}
-
-func (c *completion) done() bool {
-	return c.Stopped || len(c.Prompt)+len(c.Tokens) == c.room()
 }
 
 func (b *BaseModel) decoder() *transformer.Decoder {

@@ -291,3 +291,36 @@ func TestUniform(t *testing.T) {
 		t.Errorf("uniform(1, 2, 3) is %v: samples of earlier versions cannot be drawn again", got)
 	}
 }
+
+func TestJobsAreBoundedInRowsAndRoom(t *testing.T) {
+	completions := func(n, tokens int) []*completion {
+		var all []*completion
+		for range n {
+			all = append(all, newCompletion(ownVocabulary{}, SampleRequest{MaxTokens: tokens - 1}, []int32{1}, new(Sample)))
+		}
+		return all
+	}
+	cases := map[string]struct {
+		all  []*completion
+		want []int
+	}{
+		"none":                       {nil, nil},
+		"few":                        {completions(3, 10), []int{3}},
+		"as many as go together":     {completions(sampleRows, 10), []int{sampleRows}},
+		"one more":                   {completions(sampleRows+1, 10), []int{sampleRows, 1}},
+		"long ones, fewer together":  {completions(10, MaxContext), []int{8, 2}},
+		"a long one and short ones":  {append(completions(8, MaxContext), completions(2, 10)...), []int{8, 2}},
+		"short ones before long one": {append(completions(2, 10), completions(8, MaxContext)...), []int{9, 1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			for _, job := range jobsOf(tc.all) {
+				got = append(got, len(job))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("rows of each job (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

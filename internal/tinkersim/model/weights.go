@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
@@ -76,8 +75,14 @@ func UnmarshalWeights(base *BaseModel, data []byte) (*Weights, error) {
 // 0 is NaN.
 func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32, error) {
 	out := make([]float32, len(prompt))
-	err := w.visitPrompt(ctx, prompt, func(position int, logits []float32, norm float64) {
-		out[position] = float32(float64(logits[prompt[position]]) - norm)
+	err := w.visitPrompt(ctx, prompt, func(s spelling, logits func(position int) []float32) {
+		for i := range prompt[1:] {
+			sum := 0.0
+			for at := s.ends[i]; at < s.ends[i+1]; at++ {
+				sum += score(logits(at-1), s.own[at])
+			}
+			out[i+1] = float32(sum)
+		}
 	})
 	if err != nil {
 		return nil, err
@@ -86,17 +91,16 @@ func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32
 	return out, nil
 }
 
-// TopKPromptLogprobs returns, for each position of the prompt, the k likeliest tokens there,
-// likeliest first and of equals the lower id first; entry 0 is empty.
+// TopKPromptLogprobs returns, for each position of the prompt, the k likeliest there of the tokens that can
+// be sampled, likeliest first and of equals the lower own token first; entry 0 is empty.
 func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32, k int) (ids [][]int32, logprobs [][]float32, err error) {
-	if k < 1 || k > Vocab {
-		return nil, nil, userErrorf("top-k of %d is not between 1 and %d", k, Vocab)
+	if most := Vocab - len(w.base.silent); k < 1 || k > most {
+		return nil, nil, userErrorf("top-k of %d is not between 1 and %d", k, most)
 	}
 	ids, logprobs = make([][]int32, len(prompt)), make([][]float32, len(prompt))
-	err = w.visitPrompt(ctx, prompt, func(position int, logits []float32, norm float64) {
-		ids[position] = slices.Clone(likeliest(logits, nil)[:k])
-		for _, id := range ids[position] {
-			logprobs[position] = append(logprobs[position], float32(float64(logits[id])-norm))
+	err = w.visitPrompt(ctx, prompt, func(s spelling, logits func(position int) []float32) {
+		for i := range prompt[1:] {
+			ids[i+1], logprobs[i+1] = w.likeliest(logits(s.ends[i]-1), k)
 		}
 	})
 	if err != nil {
@@ -105,19 +109,34 @@ func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32, k int)
 	return ids, logprobs, nil
 }
 
-// visitPrompt calls visit with the logits that predict each token of the prompt but the first.
-func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(position int, logits []float32, norm float64)) error {
-	if err := checkTokens(prompt); err != nil {
+// likeliest returns the k likeliest tokens by logits of own tokens, and their log-probabilities.
+func (w *Weights) likeliest(logits []float32, k int) (ids []int32, logprobs []float32) {
+	norm := transformer.LogSumExp(logits)
+	for _, own := range likeliest(logits, nil) {
+		id, ok := w.base.vocabulary.Token(own)
+		if !ok {
+			continue
+		}
+		ids, logprobs = append(ids, id), append(logprobs, float32(float64(logits[own])-norm))
+		if len(ids) == k {
+			break
+		}
+	}
+	return ids, logprobs
+}
+
+// visitPrompt calls visit with the prompt in own tokens and the logits after each of them.
+func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(s spelling, logits func(position int) []float32)) error {
+	s, err := w.base.read(prompt)
+	if err != nil {
 		return userErrorf("the prompt cannot be read: %v", err)
 	}
 	return w.base.engine.Run(ctx, transformer.Job{
 		Params:    w.params,
-		Sequences: [][]int32{prompt},
+		Sequences: [][]int32{s.own},
 		Visit: func(p *transformer.Pass, _, _ int) {
-			for i, row := range p.Rows(0)[:len(prompt)-1] {
-				logits := p.Logits(row)
-				visit(i+1, logits, transformer.LogSumExp(logits))
-			}
+			rows := p.Rows(0)
+			visit(s, func(position int) []float32 { return p.Logits(rows[position]) })
 		},
 	})
 }

@@ -104,10 +104,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cause
       type:
         scalar: string
+    - name: coldOptimizer
+      type:
+        scalar: boolean
     - name: completionTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: fromStep
+      type:
+        scalar: numeric
+    - name: lostVersions
       type:
         scalar: numeric
     - name: message
@@ -124,6 +130,33 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.tinker-operator.tinker-operator.api.v1alpha1.Baseline
   scalar: string
+- name: com.github.tinker-operator.tinker-operator.api.v1alpha1.Capabilities
+  map:
+    fields:
+    - name: baseURL
+      type:
+        scalar: string
+    - name: ignored
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: model
+      type:
+        scalar: string
+    - name: supported
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: unsupported
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.tinker-operator.tinker-operator.api.v1alpha1.Checkpoint
   map:
     fields:
@@ -341,6 +374,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: run
       type:
         namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.RunCheckpoint
+- name: com.github.tinker-operator.tinker-operator.api.v1alpha1.Interaction
+  map:
+    fields:
+    - name: toolUse
+      type:
+        namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.ToolUse
 - name: com.github.tinker-operator.tinker-operator.api.v1alpha1.KeepBest
   map:
     fields:
@@ -370,6 +409,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.LimitPolicy
     - name: promptTokens
+      type:
+        scalar: numeric
+    - name: toolCalls
       type:
         scalar: numeric
     - name: trajectoryTokens
@@ -429,10 +471,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: renderer
+      type:
+        scalar: string
     - name: seed
       type:
         scalar: numeric
       default: 0
+    - name: tokenizer
+      type:
+        namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.Tokenizer
     - name: trainModules
       type:
         list:
@@ -479,6 +527,17 @@ var schemaYAML = typed.YAMLObject(`types:
       default: 0
 - name: com.github.tinker-operator.tinker-operator.api.v1alpha1.OptimizerInit
   scalar: string
+- name: com.github.tinker-operator.tinker-operator.api.v1alpha1.ParseErrors
+  map:
+    fields:
+    - name: maxConsecutive
+      type:
+        scalar: numeric
+      default: 2
+    - name: train
+      type:
+        namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.TrainParseErrors
+      default: Keep
 - name: com.github.tinker-operator.tinker-operator.api.v1alpha1.PodOverrides
   map:
     fields:
@@ -603,6 +662,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dataset
       type:
         namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.Dataset
+    - name: interaction
+      type:
+        namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.Interaction
     - name: reward
       type:
         namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.Reward
@@ -739,7 +801,34 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: baseURL
       type:
         scalar: string
+- name: com.github.tinker-operator.tinker-operator.api.v1alpha1.Tokenizer
+  map:
+    fields:
+    - name: repository
+      type:
+        scalar: string
+    - name: revision
+      type:
+        scalar: string
+    - name: sha256
+      type:
+        scalar: string
+    - name: url
+      type:
+        scalar: string
+- name: com.github.tinker-operator.tinker-operator.api.v1alpha1.ToolUse
+  map:
+    fields:
+    - name: parseErrors
+      type:
+        namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.ParseErrors
+      default: {}
+    - name: systemPrompt
+      type:
+        scalar: string
 - name: com.github.tinker-operator.tinker-operator.api.v1alpha1.TrainModule
+  scalar: string
+- name: com.github.tinker-operator.tinker-operator.api.v1alpha1.TrainParseErrors
   scalar: string
 - name: com.github.tinker-operator.tinker-operator.api.v1alpha1.TrainingEnvironment
   map:
@@ -860,6 +949,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: bestCheckpoint
       type:
         namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.Checkpoint
+    - name: capabilities
+      type:
+        namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.Capabilities
     - name: checkpoints
       type:
         list:
@@ -922,6 +1014,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: steps
       type:
         scalar: numeric
+    - name: tokenizerSHA256
+      type:
+        scalar: string
     - name: usage
       type:
         namedType: com.github.tinker-operator.tinker-operator.api.v1alpha1.Usage

@@ -6,81 +6,103 @@ package transformer
 // scoreScale is one over the square root of the head's width.
 const scoreScale = 0.25
 
+// blockRows is how many rows of a sequence attend together. The probabilities of one block are all that is
+// kept of them, so that memory grows with a sequence's length and not with its square: the backward pass
+// computes them again.
+const blockRows = 64
+
 // attention computes causal attention over the paths of a plan. Its buffers hold one sequence's
-// keys and values, gathered along the path.
+// keys and values, gathered along the path, and what one block needs.
 type attention struct {
-	keys, values   matrix // length by Width, or Width by length when transposed
-	scores         matrix // gradient of probabilities and then of scores
-	dkeys, dvalues matrix
+	keys, values                     matrix // length by Width
+	keysTransposed, valuesTransposed matrix // Width by length
+	probs, scores                    matrix // of one block and head: probabilities, gradient of the scores
+	dkeys, dvalues                   matrix
 }
 
-// forward fills s.attended and s.probs from s.qkv.
+// block is some of a sequence's own rows.
+type block struct {
+	first, rows int // in the pass
+	// before is how many tokens of the sequence precede the first row, and seen how many the last one sees.
+	before, seen int
+}
+
+// blocksOf cuts the own rows of a path into blocks; rows are those of the whole path.
+func blocksOf(where path, rows []int32) []block {
+	var all []block
+	for at := where.shared; at < where.length; at += blockRows {
+		n := min(blockRows, where.length-at)
+		all = append(all, block{first: int(rows[at]), rows: n, before: at, seen: at + n})
+	}
+	return all
+}
+
+// of returns the block's rows of one head's columns from the given one.
+func (b block) of(m matrix, column int) matrix {
+	return m.slice(b.first, b.rows).columns(column, headWidth)
+}
+
+// forward fills s.attended from s.qkv.
 func (a *attention) forward(p *plan, s *state) {
-	s.probs = resizeSlice(s.probs, p.probCount())
-	at := 0
 	for i, where := range p.paths {
-		own := where.length - where.shared
-		if own == 0 {
+		if where.length == where.shared {
 			continue
 		}
 		rows := p.rowsOf(i)
-		a.gatherTransposed(&a.keys, s.qkv, rows, Width)
+		a.gatherTransposed(&a.keysTransposed, s.qkv, rows, Width)
 		a.gather(&a.values, s.qkv, rows, 2*Width)
-		first := int(rows[where.shared])
-		for head := 0; head < Width; head += headWidth {
-			probs := dense(s.probs[at:], own, where.length)
-			at += own * where.length
-			query := s.qkv.slice(first, own).columns(head, headWidth)
-			mul(probs, query, a.keys.slice(head, headWidth), 0)
-			for j := range own {
-				softmax(probs.row(j), where.shared+j+1, scoreScale)
+		for _, b := range blocksOf(where, rows) {
+			for head := 0; head < Width; head += headWidth {
+				a.attend(s, b, head)
+				mul(b.of(s.attended, head), a.probs, a.values.slice(0, b.seen).columns(head, headWidth), 0)
 			}
-			mul(s.attended.slice(first, own).columns(head, headWidth), probs, a.values.columns(head, headWidth), 0)
 		}
+	}
+}
+
+// attend computes the probabilities of a block and head.
+func (a *attention) attend(s *state, b block, head int) {
+	a.probs = resize(a.probs, b.rows, b.seen)
+	mul(a.probs, b.of(s.qkv, head), a.keysTransposed.slice(head, headWidth).columns(0, b.seen), 0)
+	for j := range b.rows {
+		softmax(a.probs.row(j), b.before+j+1, scoreScale)
 	}
 }
 
 // backward adds to dqkv, which is zero at first, the gradient of attention given that of s.attended.
 func (a *attention) backward(p *plan, s *state, dqkv, dattended matrix) {
-	at := 0
 	for i, where := range p.paths {
-		own := where.length - where.shared
-		if own == 0 {
+		if where.length == where.shared {
 			continue
 		}
 		rows := p.rowsOf(i)
 		a.gather(&a.keys, s.qkv, rows, Width)
-		a.gatherTransposed(&a.values, s.qkv, rows, 2*Width)
-		a.dkeys = resize(a.dkeys, where.length, Width)
-		a.dvalues = resize(a.dvalues, where.length, Width)
-		first := int(rows[where.shared])
-		for head := 0; head < Width; head += headWidth {
-			probs := dense(s.probs[at:], own, where.length)
-			at += own * where.length
-			a.backwardHead(head, probs, headGradient{
-				query:     s.qkv.slice(first, own).columns(head, headWidth),
-				dquery:    dqkv.slice(first, own).columns(head, headWidth),
-				dattended: dattended.slice(first, own).columns(head, headWidth),
-			})
+		a.gatherTransposed(&a.keysTransposed, s.qkv, rows, Width)
+		a.gatherTransposed(&a.valuesTransposed, s.qkv, rows, 2*Width)
+		a.dkeys, a.dvalues = resize(a.dkeys, where.length, Width), resize(a.dvalues, where.length, Width)
+		clear(a.dkeys.data)
+		clear(a.dvalues.data)
+		for _, b := range blocksOf(where, rows) {
+			for head := 0; head < Width; head += headWidth {
+				a.attend(s, b, head)
+				a.backwardBlock(b, head, b.of(s.qkv, head), b.of(dqkv, head), b.of(dattended, head))
+			}
 		}
 		a.scatter(dqkv, rows)
 	}
 }
 
-// headGradient is one head's part of a sequence's own rows.
-type headGradient struct {
-	query, dquery, dattended matrix
-}
-
-func (a *attention) backwardHead(head int, probs matrix, g headGradient) {
-	a.scores = resize(a.scores, probs.rows, probs.cols)
-	mulT(a.dvalues.columns(head, headWidth), probs, g.dattended, 0)
-	mul(a.scores, g.dattended, a.values.slice(head, headWidth), 0)
-	for j := range probs.rows {
-		softmaxBack(a.scores.row(j), probs.row(j))
+// backwardBlock computes dquery and adds to the gradients of keys and values, given the gradient of what
+// was attended to. The probabilities are those of the block.
+func (a *attention) backwardBlock(b block, head int, query, dquery, dattended matrix) {
+	a.scores = resize(a.scores, b.rows, b.seen)
+	mulT(a.dvalues.slice(0, b.seen).columns(head, headWidth), a.probs, dattended, 1)
+	mul(a.scores, dattended, a.valuesTransposed.slice(head, headWidth).columns(0, b.seen), 0)
+	for j := range b.rows {
+		softmaxBack(a.scores.row(j), a.probs.row(j))
 	}
-	mul(g.dquery, a.scores, a.keys.columns(head, headWidth), 0)
-	mulT(a.dkeys.columns(head, headWidth), a.scores, g.query, 0)
+	mul(dquery, a.scores, a.keys.slice(0, b.seen).columns(head, headWidth), 0)
+	mulT(a.dkeys.slice(0, b.seen).columns(head, headWidth), a.scores, query, 1)
 }
 
 // softmaxBack turns the gradient of probabilities into that of the unscaled scores.
@@ -125,13 +147,4 @@ func addTo(to, from []float32) {
 	for j, v := range from {
 		to[j] += v
 	}
-}
-
-// probCount is the number of attention probabilities of a layer.
-func (p *plan) probCount() int {
-	n := 0
-	for _, where := range p.paths {
-		n += Heads * (where.length - where.shared) * where.length
-	}
-	return n
 }

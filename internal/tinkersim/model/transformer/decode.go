@@ -21,7 +21,7 @@ type slot struct {
 	keys, values [Layers]matrix
 }
 
-// maxPrefillRows bounds the rows of one pass over prompts, unless one alone is longer.
+// maxPrefillRows bounds the rows of one pass over prompts, as Chunk does.
 const maxPrefillRows = 256
 
 // Start reads the prompts; room is the most tokens that sequence i will have. It leaves the logits
@@ -41,9 +41,13 @@ func (d *Decoder) Start(w *Params, prompts [][]int32, room []int) {
 }
 
 // Chunk returns the end of the run of sequences from first on that have at most limit tokens together,
-// those shared with the sequence before counted once; a run has at least one sequence.
+// those shared with the sequence before counted once; a run has at least one sequence. The limit is for what
+// follows on a sequence that alone is longer: those that share most of it should not compute it again.
 func Chunk(sequences [][]int32, first, limit int) int {
 	rows := len(sequences[first])
+	if rows > limit {
+		limit += rows
+	}
 	for i := first + 1; i < len(sequences); i++ {
 		rows += len(sequences[i]) - commonPrefix(sequences[i], sequences[i-1])
 		if rows > limit {

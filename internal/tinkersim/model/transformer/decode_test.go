@@ -83,3 +83,32 @@ func decode(params *Params, sequences [][]int32, steps int) [][][]float32 {
 	}
 	return out
 }
+
+func TestChunk(t *testing.T) {
+	sequence := func(front byte, own byte, n int) []int32 {
+		out := slices.Repeat([]int32{int32(front)}, n)
+		out[n-1] = int32(own)
+		return out
+	}
+	short := [][]int32{sequence('a', 'x', 60), sequence('b', 'y', 60), sequence('c', 'z', 60)}
+	long := [][]int32{sequence('a', 'x', 500), sequence('a', 'y', 500), sequence('a', 'z', 500), sequence('b', 'z', 500)}
+	cases := map[string]struct {
+		sequences    [][]int32
+		first, limit int
+		want         int
+	}{
+		"as many as fit": {short, 0, 120, 2},
+		"all of them":    {short, 0, 1000, 3},
+		"at least one":   {short, 1, 50, 2},
+		"the limit is for what follows on a long one":  {long, 0, 100, 3},
+		"what shares nothing with a long one is apart": {long, 2, 100, 3},
+		"a long one at the end":                        {long, 3, 100, 4},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Chunk(tc.sequences, tc.first, tc.limit); got != tc.want {
+				t.Errorf("Chunk from %d ends at %d, want %d", tc.first, got, tc.want)
+			}
+		})
+	}
+}

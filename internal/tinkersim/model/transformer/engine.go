@@ -14,7 +14,7 @@ import (
 // own gradient and they are added in order, so the sum's bits do not depend on who computed what.
 const Shards = 16
 
-// maxRows bounds the rows of one pass, unless a sequence alone is longer.
+// maxRows bounds the rows of one pass, as Chunk does.
 const maxRows = 256
 
 // Engine runs passes over batches on all CPUs. It keeps buffers between uses and is safe for

@@ -8,7 +8,7 @@ const (
 	// Vocab is the number of tokens.
 	Vocab = 260
 	// MaxContext is the longest sequence.
-	MaxContext = 1024
+	MaxContext = 4096
 	// Layers is the number of layers.
 	Layers = 2
 	// Width is the size of the residual stream.

@@ -26,7 +26,6 @@ type state struct {
 	firstScale, secondScale []float32
 	qkv, attended           matrix
 	hidden, squared         matrix
-	probs                   []float32
 }
 
 // Forward computes the states of the sequences and, from them, the logits of every token.

@@ -26,9 +26,18 @@ func family(rng *rand.Rand) [][]int32 {
 	}
 }
 
+// blocks returns sequences of several blocks of attention; the second shares more than one of them.
+func blocks(rng *rand.Rand) [][]int32 {
+	front := randomSequence(rng, blockRows+9)
+	return [][]int32{
+		append(append([]int32{}, front...), randomSequence(rng, blockRows+3)...),
+		append(append([]int32{}, front...), randomSequence(rng, 7)...),
+	}
+}
+
 func TestPassForwardAgreesWithReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	flat, sequences := randomFlat(rng), family(rng)
+	flat, sequences := randomFlat(rng), append(family(rng), blocks(rng)...)
 	var pass Pass
 	pass.Forward(NewParams(flat), sequences)
 	for i, s := range sequences {
@@ -41,7 +50,7 @@ func TestPassForwardAgreesWithReference(t *testing.T) {
 			}
 		}
 	}
-	if shared := 2 * 21; pass.RowCount() != 30+25+21+5+70+1-shared {
+	if shared := 2 * 21; pass.RowCount() != 30+25+21+5+70+1-shared+2*blockRows+19 {
 		t.Errorf("%d rows: common fronts are not shared", pass.RowCount())
 	}
 }
@@ -50,7 +59,7 @@ func TestPassForwardAgreesWithReference(t *testing.T) {
 // all logits in random directions, one for each matrix.
 func TestPassBackwardAgreesWithFiniteDifferences(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	flat, sequences := randomFlat(rng), family(rng)[:4]
+	flat, sequences := randomFlat(rng), append(family(rng)[:4], blocks(rng)...)
 	slopes := make([][][]float64, len(sequences))
 	var pass Pass
 	params := NewParams(flat)
@@ -84,8 +93,8 @@ func TestPassBackwardAgreesWithFiniteDifferences(t *testing.T) {
 		}
 		return sum
 	}
-	blocks := append(AttentionBlocks(), MLPBlocks()...)
-	for _, b := range append(blocks, UnembedBlock(), EmbedBlock()) {
+	matrices := append(AttentionBlocks(), MLPBlocks()...)
+	for _, b := range append(matrices, UnembedBlock(), EmbedBlock()) {
 		t.Run(fmt.Sprintf("%dx%d at %d", b.Rows, b.Cols, b.Offset), func(t *testing.T) {
 			checkDirection(t, flat, grad, b, value)
 		})

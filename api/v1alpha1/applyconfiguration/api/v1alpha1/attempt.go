@@ -28,6 +28,11 @@ type AttemptApplyConfiguration struct {
 	FromStep *int64 `json:"fromStep,omitempty"`
 	// ToStep is the last step it committed.
 	ToStep *int64 `json:"toStep,omitempty"`
+	// ColdOptimizer says that the attempt went on from a state without its optimizer: Adam began anew.
+	ColdOptimizer *bool `json:"coldOptimizer,omitempty"`
+	// LostVersions is how many versions of the policy, within algorithm.lag, the attempt could not sample
+	// any more: a newer one stood in, so that another run of the spec has other weights.
+	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
 
 // AttemptApplyConfiguration constructs a declarative configuration of the Attempt type for use with
@@ -89,5 +94,21 @@ func (b *AttemptApplyConfiguration) WithFromStep(value int64) *AttemptApplyConfi
 // If called multiple times, the ToStep field is set to the value of the last call.
 func (b *AttemptApplyConfiguration) WithToStep(value int64) *AttemptApplyConfiguration {
 	b.ToStep = &value
+	return b
+}
+
+// WithColdOptimizer sets the ColdOptimizer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ColdOptimizer field is set to the value of the last call.
+func (b *AttemptApplyConfiguration) WithColdOptimizer(value bool) *AttemptApplyConfiguration {
+	b.ColdOptimizer = &value
+	return b
+}
+
+// WithLostVersions sets the LostVersions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LostVersions field is set to the value of the last call.
+func (b *AttemptApplyConfiguration) WithLostVersions(value int32) *AttemptApplyConfiguration {
+	b.LostVersions = &value
 	return b
 }

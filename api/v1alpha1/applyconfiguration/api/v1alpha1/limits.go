@@ -14,8 +14,10 @@ import (
 //
 // Limits end an episode.
 type LimitsApplyConfiguration struct {
-	// Turns of the model.
+	// Turns of the model; 50 unless given, where the environment has several.
 	Turns *int32 `json:"turns,omitempty"`
+	// ToolCalls of the episode.
+	ToolCalls *int32 `json:"toolCalls,omitempty"`
 	// PromptTokens of the first prompt.
 	PromptTokens *int32 `json:"promptTokens,omitempty"`
 	// TrajectoryTokens of prompt, replies and tool results together.
@@ -38,6 +40,14 @@ func Limits() *LimitsApplyConfiguration {
 // If called multiple times, the Turns field is set to the value of the last call.
 func (b *LimitsApplyConfiguration) WithTurns(value int32) *LimitsApplyConfiguration {
 	b.Turns = &value
+	return b
+}
+
+// WithToolCalls sets the ToolCalls field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToolCalls field is set to the value of the last call.
+func (b *LimitsApplyConfiguration) WithToolCalls(value int32) *LimitsApplyConfiguration {
+	b.ToolCalls = &value
 	return b
 }
 

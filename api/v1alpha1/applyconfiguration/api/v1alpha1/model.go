@@ -22,6 +22,11 @@ type ModelApplyConfiguration struct {
 	TrainModules []apiv1alpha1.TrainModule `json:"trainModules,omitempty"`
 	// Seed initialises the adapter.
 	Seed *int64 `json:"seed,omitempty"`
+	// Renderer turns conversations into tokens and back, for example qwen3_instruct; without it, the
+	// one that is right for the model name.
+	Renderer *string `json:"renderer,omitempty"`
+	// Tokenizer is where the tokenizer comes from; without it, what is right for the model name.
+	Tokenizer *TokenizerApplyConfiguration `json:"tokenizer,omitempty"`
 }
 
 // ModelApplyConfiguration constructs a declarative configuration of the Model type for use with
@@ -61,5 +66,21 @@ func (b *ModelApplyConfiguration) WithTrainModules(values ...apiv1alpha1.TrainMo
 // If called multiple times, the Seed field is set to the value of the last call.
 func (b *ModelApplyConfiguration) WithSeed(value int64) *ModelApplyConfiguration {
 	b.Seed = &value
+	return b
+}
+
+// WithRenderer sets the Renderer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Renderer field is set to the value of the last call.
+func (b *ModelApplyConfiguration) WithRenderer(value string) *ModelApplyConfiguration {
+	b.Renderer = &value
+	return b
+}
+
+// WithTokenizer sets the Tokenizer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tokenizer field is set to the value of the last call.
+func (b *ModelApplyConfiguration) WithTokenizer(value *TokenizerApplyConfiguration) *ModelApplyConfiguration {
+	b.Tokenizer = value
 	return b
 }

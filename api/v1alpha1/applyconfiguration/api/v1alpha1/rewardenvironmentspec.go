@@ -14,6 +14,8 @@ type RewardEnvironmentSpecApplyConfiguration struct {
 	Dataset *DatasetApplyConfiguration `json:"dataset,omitempty"`
 	// Reward of an episode on a dataset.
 	Reward *RewardApplyConfiguration `json:"reward,omitempty"`
+	// Interaction is how an episode goes; without it, one reply is the answer.
+	Interaction *InteractionApplyConfiguration `json:"interaction,omitempty"`
 }
 
 // RewardEnvironmentSpecApplyConfiguration constructs a declarative configuration of the RewardEnvironmentSpec type for use with
@@ -35,5 +37,13 @@ func (b *RewardEnvironmentSpecApplyConfiguration) WithDataset(value *DatasetAppl
 // If called multiple times, the Reward field is set to the value of the last call.
 func (b *RewardEnvironmentSpecApplyConfiguration) WithReward(value *RewardApplyConfiguration) *RewardEnvironmentSpecApplyConfiguration {
 	b.Reward = value
+	return b
+}
+
+// WithInteraction sets the Interaction field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Interaction field is set to the value of the last call.
+func (b *RewardEnvironmentSpecApplyConfiguration) WithInteraction(value *InteractionApplyConfiguration) *RewardEnvironmentSpecApplyConfiguration {
+	b.Interaction = value
 	return b
 }

@@ -50,6 +50,10 @@ type TrainingRunStatusApplyConfiguration struct {
 	Checkpoints []CheckpointApplyConfiguration `json:"checkpoints,omitempty"`
 	// Attempts, the newest first.
 	Attempts []AttemptApplyConfiguration `json:"attempts,omitempty"`
+	// Capabilities of the endpoint, as the first attempt found them.
+	Capabilities *CapabilitiesApplyConfiguration `json:"capabilities,omitempty"`
+	// TokenizerSHA256 is the digest of the tokenizer's file that the run began with; another file is refused.
+	TokenizerSHA256 *string `json:"tokenizerSHA256,omitempty"`
 	// Usage over all attempts.
 	Usage *UsageApplyConfiguration `json:"usage,omitempty"`
 	// EffectiveTrainingRatio is the time spent on steps that count over the time since the start.
@@ -216,6 +220,22 @@ func (b *TrainingRunStatusApplyConfiguration) WithAttempts(values ...*AttemptApp
 		}
 		b.Attempts = append(b.Attempts, *values[i])
 	}
+	return b
+}
+
+// WithCapabilities sets the Capabilities field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Capabilities field is set to the value of the last call.
+func (b *TrainingRunStatusApplyConfiguration) WithCapabilities(value *CapabilitiesApplyConfiguration) *TrainingRunStatusApplyConfiguration {
+	b.Capabilities = value
+	return b
+}
+
+// WithTokenizerSHA256 sets the TokenizerSHA256 field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TokenizerSHA256 field is set to the value of the last call.
+func (b *TrainingRunStatusApplyConfiguration) WithTokenizerSHA256(value string) *TrainingRunStatusApplyConfiguration {
+	b.TokenizerSHA256 = &value
 	return b
 }
 

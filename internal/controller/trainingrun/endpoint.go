@@ -1,0 +1,77 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// acceptedCondition also says what the endpoint does not do of what the spec asks for.
+func acceptedCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionAccepted
+	if b := v.plan.blocked; b != nil && b.condition == kind {
+		return status.False(kind, b.reason, b.message)
+	}
+	if v.unsupported() {
+		return v.as(kind, v1alpha1.ConditionFailed, status.False)
+	}
+	if status.Lacks(v.next.Capabilities, heartbeat.CapabilitySeed) {
+		return status.True(kind, v1alpha1.ReasonAccepted,
+			"The spec makes a run. The endpoint ignores the seeds of samples, so that another run of the spec has other weights.")
+	}
+	return status.True(kind, v1alpha1.ReasonAccepted, "The spec makes a run.")
+}
+
+// unsupported says that the run failed because the endpoint does not do what the spec asks for.
+func (v view) unsupported() bool {
+	attempt := v.attempt()
+	if !v.is(v1alpha1.ConditionFailed) || attempt == nil || attempt.Cause != string(heartbeat.ConfigRejected) {
+		return false
+	}
+	reason := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed).Reason
+	return reason == v1alpha1.ReasonUnsupportedByEndpoint || reason == v1alpha1.ReasonOptimizerNotRestored
+}
+
+func resumableCondition(v view) status.Condition {
+	const kind = v1alpha1.ConditionResumable
+	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
+	attempt := v.attempt()
+	switch {
+	case failed.Reason == v1alpha1.ReasonNoUsableCheckpoint:
+		return status.False(kind, failed.Reason, failed.Message)
+	case failed.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil:
+		return status.False(kind, failed.Reason, failed.Message)
+	case v.next.LatestCheckpoint == nil:
+		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
+	case status.Lacks(v.next.Capabilities, heartbeat.CapabilityOptimizerRestore):
+		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, "The run can go on from status.latestCheckpoint, but the endpoint does not "+
+			"restore the optimizer: Adam begins anew with each resume, as failurePolicy.requireOptimizer allows.")
+	case attempt != nil && ptr.Deref(attempt.ColdOptimizer, false):
+		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, fmt.Sprintf("The run can go on from status.latestCheckpoint, but attempt %d "+
+			"went on from a state without its optimizer: Adam began anew, as failurePolicy.requireOptimizer allows.", attempt.Number))
+	case attempt != nil && ptr.Deref(attempt.LostVersions, 0) > 0:
+		return status.True(kind, v1alpha1.ReasonVersionsLost, fmt.Sprintf("The run can go on from status.latestCheckpoint, but %d versions within "+
+			"algorithm.lag were gone when attempt %d began, and newer ones stood in: another run of the spec has other weights.",
+			*attempt.LostVersions, attempt.Number))
+	default:
+		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can go on from status.latestCheckpoint.")
+	}
+}
+
+// upstreams are the reasons for what a learner says of its endpoint.
+var upstreams = map[string]struct{ reason, message string }{
+	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run goes on as fast as that allows."},
+	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: see to the account's billing; the run goes on by itself then."},
+	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model for want of capacity."},
+	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit."},
+	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network."},
+	"server_error":      {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own."},
+}

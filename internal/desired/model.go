@@ -1,0 +1,90 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// ModelError says that a model's format or vocabulary is not known, or not the one that was asked for.
+type ModelError struct{ problem string }
+
+// Error implements error.
+func (e *ModelError) Error() string { return e.problem }
+
+// datedFormat begins the names of the renderers whose prompts tell the date.
+const datedFormat = "gpt_oss"
+
+// modelOf fills in what the table of models knows of the name: ids that are nearly right train a model on
+// other text, so that nothing is guessed.
+// created is the day that formats with a date write into prompts.
+func modelOf(m v1alpha1.Model, created time.Time) (runspec.Model, error) {
+	modules := m.TrainModules
+	if len(modules) == 0 {
+		modules = []v1alpha1.TrainModule{v1alpha1.TrainAttention, v1alpha1.TrainMLP, v1alpha1.TrainUnembed}
+	}
+	known, unknown := models.Lookup(m.Name)
+	if unknown != nil && (m.Renderer == "" || m.Tokenizer == nil) {
+		return runspec.Model{}, &ModelError{unknown.Error()}
+	}
+	renderer := m.Renderer
+	if renderer == "" {
+		renderer = known.Renderer()
+	}
+	if all := models.Renderers(); !slices.Contains(all, renderer) {
+		return runspec.Model{}, &ModelError{fmt.Sprintf("model.renderer %q is not known; it is one of %s", renderer, strings.Join(all, ", "))}
+	}
+	date := ""
+	if strings.HasPrefix(renderer, datedFormat) {
+		date = created.UTC().Format(time.DateOnly)
+	}
+	return runspec.Model{
+		Name:           m.Name,
+		LoraRank:       int(ptr.Deref(m.LoraRank, 32)),
+		TrainAttention: slices.Contains(modules, v1alpha1.TrainAttention),
+		TrainMLP:       slices.Contains(modules, v1alpha1.TrainMLP),
+		TrainUnembed:   slices.Contains(modules, v1alpha1.TrainUnembed),
+		Seed:           ptr.Deref(m.Seed, 0),
+		Renderer:       renderer,
+		Date:           date,
+		Tokenizer:      tokenizerOf(m.Tokenizer, known.Tokenizer),
+	}, nil
+}
+
+// tokenizerOf is the tokenizer that was asked for, or else the model's. The digest under which the publisher
+// ships a model's file holds for its repository, whichever revision of it is named, unless another is given.
+func tokenizerOf(asked *v1alpha1.Tokenizer, known models.Tokenizer) *runspec.Tokenizer {
+	t := runspec.Tokenizer{Repository: known.Repository, File: known.File, Ranks: known.Ranks, SHA256: known.SHA256}
+	switch {
+	case asked == nil && known.Repository == "":
+		return nil
+	case asked == nil:
+		return &t
+	case asked.URL != "":
+		return &runspec.Tokenizer{URL: asked.URL, SHA256: asked.SHA256, Ranks: ranksAt(asked.URL, known)}
+	case asked.Repository != known.Repository:
+		t = runspec.Tokenizer{Repository: asked.Repository, File: known.File, Ranks: known.Ranks}
+	}
+	t.Revision = asked.Revision
+	t.SHA256 = cmp.Or(asked.SHA256, t.SHA256)
+	return &t
+}
+
+// ranksAt says whether a URL's file is one of ranks: a tokenizer.json is told by its name.
+func ranksAt(url string, known models.Tokenizer) string {
+	if strings.HasSuffix(url, ".json") {
+		return ""
+	}
+	return known.Ranks
+}

@@ -1,0 +1,142 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package calculator is a tool that policies may call: it does one of the four operations on numbers, exactly.
+package calculator
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+)
+
+// Bounds keep a call's cost and its result's length small, whatever a policy writes.
+const (
+	leastOperands = 2
+	mostOperands  = 16
+	longestNumber = 32
+	// places is how many decimals a result has that is no integer.
+	places = 12
+)
+
+// schema describes the arguments. It is compact, as every prompt pays for it.
+const schema = `{"type":"object","properties":{"operation":{"type":"string","enum":["add","subtract","multiply","divide"]},` +
+	`"operands":{"type":"array","items":{"type":"number"},"minItems":2,"maxItems":16}},"required":["operation","operands"]}`
+
+// Calculator is the tool. It has no state.
+type Calculator struct{}
+
+// Describe gives the tool's name, what it is for and the schema of its arguments.
+func (Calculator) Describe() environment.Tool {
+	return environment.Tool{
+		Name:        "calculator",
+		Description: "Applies an operation to numbers, from left to right, and gives the exact result.",
+		Parameters:  json.RawMessage(schema),
+	}
+}
+
+// operations apply the next operand to the result so far.
+var operations = map[string]func(result, operand *big.Rat) error{
+	"add":      func(result, operand *big.Rat) error { result.Add(result, operand); return nil },
+	"subtract": func(result, operand *big.Rat) error { result.Sub(result, operand); return nil },
+	"multiply": func(result, operand *big.Rat) error { result.Mul(result, operand); return nil },
+	"divide": func(result, operand *big.Rat) error {
+		if operand.Sign() == 0 {
+			return errors.New("operands: a number cannot be divided by 0")
+		}
+		result.Quo(result, operand)
+		return nil
+	},
+}
+
+// Call gives the result as text: an integer, or a number rounded to 12 decimals. An error says what is wrong
+// with the arguments, to whoever wrote them.
+func (Calculator) Call(arguments string) (string, error) {
+	operation, operands, err := read(arguments)
+	if err != nil {
+		return "", err
+	}
+	apply, ok := operations[operation]
+	if !ok {
+		return "", fmt.Errorf("operation is %q, it must be add, subtract, multiply or divide", operation)
+	}
+	if len(operands) < leastOperands || len(operands) > mostOperands {
+		return "", fmt.Errorf("operands has %d numbers, it must have from %d to %d", len(operands), leastOperands, mostOperands)
+	}
+	result := new(big.Rat).Set(operands[0])
+	for _, operand := range operands[1:] {
+		if err := apply(result, operand); err != nil {
+			return "", err
+		}
+	}
+	return format(result), nil
+}
+
+// read decodes arguments that have both properties and no other.
+func read(arguments string) (operation string, operands []*big.Rat, err error) {
+	var given struct {
+		Operation *string           `json:"operation"`
+		Operands  []json.RawMessage `json:"operands"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(arguments)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&given); err != nil {
+		return "", nil, fmt.Errorf("the arguments cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return "", nil, errors.New("something follows the arguments")
+	}
+	switch {
+	case given.Operation == nil:
+		return "", nil, errors.New("operation is missing")
+	case given.Operands == nil:
+		return "", nil, errors.New("operands is missing")
+	}
+	for i, text := range given.Operands {
+		operand, err := number(string(text))
+		if err != nil {
+			return "", nil, fmt.Errorf("operands[%d] %w", i, err)
+		}
+		operands = append(operands, operand)
+	}
+	return *given.Operation, operands, nil
+}
+
+// number reads a JSON number without an exponent: with one, a few characters could ask for any amount of memory.
+func number(text string) (*big.Rat, error) {
+	switch {
+	case text == "" || strings.Trim(text, "-0123456789.") != "":
+		return nil, fmt.Errorf("is %s, it must be a number written in digits", clip(text))
+	case len(text) > longestNumber:
+		return nil, fmt.Errorf("has %d characters, it may have %d", len(text), longestNumber)
+	}
+	value, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return nil, fmt.Errorf("is %s, it must be a number written in digits", clip(text))
+	}
+	return value, nil
+}
+
+func clip(text string) string {
+	if len(text) <= longestNumber {
+		return text
+	}
+	return text[:longestNumber] + "..."
+}
+
+func format(value *big.Rat) string {
+	if value.IsInt() {
+		return value.Num().String()
+	}
+	text := strings.TrimRight(value.FloatString(places), "0")
+	if text = strings.TrimSuffix(text, "."); text == "-0" {
+		return "0"
+	}
+	return text
+}

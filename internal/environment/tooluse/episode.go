@@ -1,0 +1,149 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tooluse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+)
+
+// episode is one play of a task. It has one conversation, whose key is "".
+type episode struct {
+	session  Session
+	options  Options
+	messages []environment.Message
+	tools    []environment.Tool
+	// last reply; nil before the first.
+	last *environment.Reply
+	// turns, calls, wrong calls and parse errors so far, and parse errors since the last reply without one.
+	turns, calls, wrong, broken, inRow int
+}
+
+// Prompts implements environment.Episode.
+func (e *episode) Prompts(ctx context.Context) ([]environment.Prompt, error) {
+	messages, err := e.session.Messages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := e.session.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.messages, e.tools = e.options.opening(messages, tools)
+	return e.prompts(), nil
+}
+
+// prompts asks for the next reply. The messages are the asker's to keep: the episode's own may grow.
+func (e *episode) prompts() []environment.Prompt {
+	return []environment.Prompt{{Messages: append([]environment.Message(nil), e.messages...), Tools: e.tools}}
+}
+
+// Step implements environment.Episode. A reply that a token limit cut ends the episode, like an answer: what
+// it would have said is not known.
+func (e *episode) Step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
+	if len(replies) != 1 {
+		err := fmt.Errorf("one reply was asked for, %d were given", len(replies))
+		return environment.Turn{}, &environment.Fault{Permanent: true, Err: err}
+	}
+	reply := replies[0]
+	e.last = &reply
+	e.turns++
+	e.messages = append(e.messages, reply.Message)
+	if reply.Malformed != "" {
+		return e.mend(ctx, reply)
+	}
+	e.inRow = 0
+	if len(reply.Message.Calls) > 0 && !reply.Truncated {
+		return e.call(ctx, reply.Message.Calls)
+	}
+	outcome, err := e.session.Answer(ctx, reply)
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	return e.follow(outcome), nil
+}
+
+// mend tells the policy what is wrong with its reply, or ends the episode when it was told often enough.
+// Calls that can be read stay uncalled, as the reply was not what the policy meant.
+func (e *episode) mend(ctx context.Context, reply environment.Reply) (environment.Turn, error) {
+	e.broken++
+	e.inRow++
+	var turn environment.Turn
+	if e.inRow > e.options.MaxParseErrors {
+		outcome, err := e.session.Finish(ctx, &reply)
+		if err != nil {
+			return environment.Turn{}, err
+		}
+		turn = e.end(outcome)
+	} else {
+		turn = e.follow(Outcome{Text: "Error: " + reply.Malformed + ". No tool was called. Please write the message again."})
+	}
+	if e.options.MaskParseErrors {
+		turn.Masked = []string{""}
+	}
+	return turn, nil
+}
+
+// call runs calls in their order and gives their results to the policy. A call that ends the episode is the
+// last that is run.
+func (e *episode) call(ctx context.Context, calls []environment.ToolCall) (environment.Turn, error) {
+	var rewards []environment.Reward
+	for i, call := range calls {
+		result, err := e.session.Call(ctx, call)
+		if err != nil {
+			return environment.Turn{}, err
+		}
+		e.calls++
+		if result.Wrong {
+			e.wrong++
+		}
+		rewards = append(rewards, result.Rewards...)
+		if result.Done {
+			turn := e.end(Outcome{Rewards: rewards})
+			turn.ToolCalls = i + 1
+			return turn, nil
+		}
+		e.messages = append(e.messages, environment.Message{Role: "tool", Content: result.Text, CallID: call.ID, Name: call.Name})
+	}
+	return environment.Turn{Rewards: rewards, Metrics: e.metrics(nil), ToolCalls: len(calls), Prompts: e.prompts()}, nil
+}
+
+// follow goes on with the outcome's text, or ends the episode.
+func (e *episode) follow(outcome Outcome) environment.Turn {
+	if outcome.Text == "" {
+		return e.end(outcome)
+	}
+	e.messages = append(e.messages, environment.Message{Role: "user", Content: outcome.Text})
+	return environment.Turn{Rewards: outcome.Rewards, Metrics: e.metrics(outcome.Metrics), Prompts: e.prompts()}
+}
+
+func (e *episode) end(outcome Outcome) environment.Turn {
+	return environment.Turn{Rewards: outcome.Rewards, Metrics: e.metrics(outcome.Metrics), Done: true}
+}
+
+// metrics are those of the episode so far, with the world's own. The names of the episode's are taken.
+func (e *episode) metrics(own map[string]float64) map[string]float64 {
+	all := map[string]float64{}
+	maps.Copy(all, own)
+	all[MetricTurns], all[MetricParseErrors] = float64(e.turns), float64(e.broken)
+	all[MetricToolCalls], all[MetricToolErrors] = float64(e.calls), float64(e.wrong)
+	return all
+}
+
+// Finish implements environment.Episode.
+func (e *episode) Finish(ctx context.Context) (environment.Turn, error) {
+	outcome, err := e.session.Finish(ctx, e.last)
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	return e.end(outcome), nil
+}
+
+// Close implements environment.Episode.
+func (e *episode) Close() { e.session.Close() }
+
+var _ environment.Episode = (*episode)(nil)

@@ -1,0 +1,418 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tooluse
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// lastSum is the task "What is 99 + 99?".
+var lastSum = environment.Task{Split: "train", Index: 7993}
+
+func sums(t *testing.T) *Local {
+	t.Helper()
+	rows, err := dataset.NewArithmetic(99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewLocal(rows, verify.ExactMatch{}, calculator.Calculator{})
+}
+
+func start(t *testing.T, world World, options Options) (environment.Episode, []environment.Prompt) {
+	t.Helper()
+	if options.MaxParseErrors == 0 {
+		options.MaxParseErrors = 1
+	}
+	env, err := New(world, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	episode, err := env.Start(t.Context(), lastSum)
+	if err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(episode.Close)
+	prompts, err := episode.Prompts(t.Context())
+	if err != nil {
+		t.Fatalf("Prompts: %v", err)
+	}
+	return episode, prompts
+}
+
+func says(text string) environment.Reply {
+	return environment.Reply{Message: environment.Message{Role: "assistant", Content: text}}
+}
+
+func calls(arguments ...string) environment.Reply {
+	reply := says("")
+	for _, text := range arguments {
+		reply.Message.Calls = append(reply.Message.Calls, environment.ToolCall{ID: "c", Name: "calculator", Arguments: text})
+	}
+	return reply
+}
+
+func callsTool(name string) environment.Reply {
+	reply := says("")
+	reply.Message.Calls = []environment.ToolCall{{Name: name, Arguments: "{}"}}
+	return reply
+}
+
+func broken(text string) environment.Reply {
+	reply := says(text)
+	reply.Malformed = "a call has no name"
+	return reply
+}
+
+func cut(text string) environment.Reply {
+	reply := says(text)
+	reply.Truncated = true
+	return reply
+}
+
+const add = `{"operation":"add","operands":[99,99]}`
+
+func TestEpisode(t *testing.T) {
+	const mend = "Error: a call has no name. No tool was called. Please write the message again."
+	tool := func(id, name, text string) environment.Message {
+		return environment.Message{Role: "tool", CallID: id, Name: name, Content: text}
+	}
+	user := func(text string) environment.Message { return environment.Message{Role: "user", Content: text} }
+	cases := map[string]struct {
+		replies []environment.Reply
+		// last are the messages behind the last reply but one.
+		last []environment.Message
+		// rewards, metrics and done are those of the last turn.
+		rewards []float64
+		metrics map[string]float64
+		done    bool
+	}{
+		"an answer at once": {
+			replies: []environment.Reply{says("198")},
+			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 1, "correct": 1},
+		},
+		"a wrong answer": {
+			replies: []environment.Reply{says("188")},
+			rewards: []float64{0}, done: true, metrics: map[string]float64{"turns": 1, "wrong": 1},
+		},
+		"a call gets its result": {
+			replies: []environment.Reply{calls(add)},
+			last:    []environment.Message{tool("c", "calculator", "198")},
+			metrics: map[string]float64{"turns": 1, "tool_calls": 1},
+		},
+		"an answer after a call": {
+			replies: []environment.Reply{calls(add), says("It is 198.")},
+			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 2, "tool_calls": 1, "correct": 1},
+		},
+		"two calls get two results": {
+			replies: []environment.Reply{calls(add, `{"operation":"subtract","operands":[99,1]}`)},
+			last:    []environment.Message{tool("c", "calculator", "198"), tool("c", "calculator", "98")},
+			metrics: map[string]float64{"turns": 1, "tool_calls": 2},
+		},
+		"wrong arguments get what is wrong": {
+			replies: []environment.Reply{calls(`{"operation":"add"}`)},
+			last:    []environment.Message{tool("c", "calculator", "Error: operands is missing.")},
+			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "tool_errors": 1},
+		},
+		"a tool that is not there gets those that are": {
+			replies: []environment.Reply{callsTool("search")},
+			last:    []environment.Message{tool("", "search", `Error: there is no tool "search". The tools are: calculator.`)},
+			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "tool_errors": 1},
+		},
+		"a broken reply gets what is wrong": {
+			replies: []environment.Reply{broken("198")},
+			last:    []environment.Message{user(mend)},
+			metrics: map[string]float64{"turns": 1, "parse_errors": 1},
+		},
+		"a broken reply is mended": {
+			replies: []environment.Reply{broken(""), calls(add), says("198")},
+			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 3, "parse_errors": 1, "tool_calls": 1, "correct": 1},
+		},
+		"two broken replies in a row end it, and are no answer": {
+			replies: []environment.Reply{broken(""), broken("198")},
+			rewards: []float64{0}, done: true, metrics: map[string]float64{"turns": 2, "parse_errors": 2, "no_answer": 1},
+		},
+		"broken replies with another between them do not": {
+			replies: []environment.Reply{broken(""), calls(add), broken("")},
+			last:    []environment.Message{user(mend)},
+			metrics: map[string]float64{"turns": 3, "parse_errors": 2, "tool_calls": 1},
+		},
+		"a reply that was cut ends it": {
+			replies: []environment.Reply{calls(add), cut("The sum is 198")},
+			rewards: []float64{0}, done: true, metrics: map[string]float64{"turns": 2, "tool_calls": 1, "truncated": 1},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			episode, prompts := start(t, sums(t), Options{})
+			var turn environment.Turn
+			for i, reply := range tc.replies {
+				before := prompts
+				var err error
+				if turn, err = episode.Step(t.Context(), []environment.Reply{reply}); err != nil {
+					t.Fatalf("Step %d: %v", i, err)
+				}
+				if prompts = turn.Prompts; len(prompts) > 0 {
+					checkExtends(t, before[0].Messages, reply, prompts[0].Messages)
+				}
+			}
+			checkTurn(t, turn, tc.rewards, tc.metrics, tc.done)
+			if tc.done {
+				return
+			}
+			messages := prompts[0].Messages
+			if diff := cmp.Diff(tc.last, messages[len(messages)-len(tc.last):]); diff != "" {
+				t.Errorf("the last messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// checkExtends demands that a prompt is the one before, the reply unchanged, and something more.
+func checkExtends(t *testing.T, before []environment.Message, reply environment.Reply, after []environment.Message) {
+	t.Helper()
+	want := append(append([]environment.Message{}, before...), reply.Message)
+	if len(after) <= len(want) {
+		t.Fatalf("nothing was added to %v", want)
+	}
+	if diff := cmp.Diff(want, after[:len(want)]); diff != "" {
+		t.Errorf("the conversation was rewritten (-want +got):\n%s", diff)
+	}
+}
+
+// checkTurn compares a turn. Metrics that are not named must be 0.
+func checkTurn(t *testing.T, turn environment.Turn, rewards []float64, metrics map[string]float64, done bool) {
+	t.Helper()
+	var got []float64
+	for _, reward := range turn.Rewards {
+		got = append(got, reward.Value)
+	}
+	if diff := cmp.Diff(rewards, got); diff != "" || turn.Done != done || done == (len(turn.Prompts) > 0) {
+		t.Errorf("turn %+v: done %v, want %v, rewards (-want +got):\n%s", turn, turn.Done, done, diff)
+	}
+	for name, value := range turn.Metrics {
+		if name != "answered" && value != metrics[name] {
+			t.Errorf("metric %s is %v, want %v", name, value, metrics[name])
+		}
+	}
+	for name := range metrics {
+		if _, ok := turn.Metrics[name]; !ok {
+			t.Errorf("there is no metric %s", name)
+		}
+	}
+}
+
+func TestOpening(t *testing.T) {
+	question := environment.Message{Role: "user", Content: "What is 99 + 99?"}
+	declared := []environment.Tool{calculator.Calculator{}.Describe()}
+	cases := map[string]struct {
+		system string
+		want   []environment.Message
+		tools  []environment.Tool
+	}{
+		"without a system prompt the format declares the tools": {want: []environment.Message{question}, tools: declared},
+		"with a plain one it does, too": {
+			system: "Be brief.", want: []environment.Message{{Role: "system", Content: "Be brief."}, question}, tools: declared,
+		},
+		"with the placeholder the prompt does": {
+			system: "Call tools. <tools>$(tools)</tools>",
+			want: []environment.Message{{Role: "system", Content: `Call tools. <tools>{"name":"calculator","description":"` +
+				declared[0].Description + `","parameters":` + string(declared[0].Parameters) + `}</tools>`}, question},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, prompts := start(t, sums(t), Options{SystemPrompt: tc.system})
+			if diff := cmp.Diff([]environment.Prompt{{Messages: tc.want, Tools: tc.tools}}, prompts); diff != "" {
+				t.Errorf("Prompts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestToolsWithoutASchemaAreToldAsSuch(t *testing.T) {
+	got := describe([]environment.Tool{{Name: "a", Description: "A."}, {Name: "b", Parameters: json.RawMessage("{")}})
+	if want := `{"name":"a","description":"A.","parameters":{}}` + "\nb:  {"; got != want {
+		t.Errorf("describe = %q, want %q", got, want)
+	}
+}
+
+func TestParseErrorsAreMaskedWhereTheRunWantsIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mask bool
+		want []string
+	}{"kept": {}, "masked": {mask: true, want: []string{""}}} {
+		t.Run(name, func(t *testing.T) {
+			episode, _ := start(t, sums(t), Options{MaskParseErrors: tc.mask})
+			for _, reply := range []environment.Reply{broken(""), broken("")} {
+				turn, err := episode.Step(t.Context(), []environment.Reply{reply})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tc.want, turn.Masked); diff != "" {
+					t.Errorf("Masked (-want +got):\n%s", diff)
+				}
+			}
+			other, _ := start(t, sums(t), Options{MaskParseErrors: tc.mask})
+			if turn, err := other.Step(t.Context(), []environment.Reply{calls(add)}); err != nil || turn.Masked != nil {
+				t.Errorf("a reply that can be read is masked: %v, %v", turn.Masked, err)
+			}
+		})
+	}
+}
+
+func TestFinish(t *testing.T) {
+	cases := map[string]struct {
+		replies []environment.Reply
+		rewards []float64
+		metrics map[string]float64
+	}{
+		"before any reply there is no reward": {metrics: map[string]float64{"turns": 0}},
+		"a call is no answer":                 {replies: []environment.Reply{calls(add)}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
+		"nor is what stands beside one":       {replies: []environment.Reply{withText(calls(add), "198")}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			episode, _ := start(t, sums(t), Options{})
+			for _, reply := range tc.replies {
+				if _, err := episode.Step(t.Context(), []environment.Reply{reply}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			turn, err := episode.Finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTurn(t, turn, tc.rewards, tc.metrics, true)
+		})
+	}
+}
+
+func withText(reply environment.Reply, text string) environment.Reply {
+	reply.Message.Content = text
+	return reply
+}
+
+// remote is a world whose tools give rewards and end episodes, as those of a server do.
+type remote struct {
+	World
+	fail error
+}
+
+func (r remote) Open(context.Context, environment.Task) (Session, error) {
+	return &remoteSession{r}, nil
+}
+
+type remoteSession struct{ remote }
+
+func (*remoteSession) Messages(context.Context) ([]environment.Message, error) {
+	return []environment.Message{{Role: "user", Content: "Submit 4."}}, nil
+}
+
+func (*remoteSession) Tools(context.Context) ([]environment.Tool, error) {
+	return []environment.Tool{{Name: "submit"}}, nil
+}
+
+func (s *remoteSession) Call(_ context.Context, call environment.ToolCall) (Result, error) {
+	if s.fail != nil {
+		return Result{}, s.fail
+	}
+	right := call.Arguments == `{"answer":4}`
+	rewards := []environment.Reward{{Value: 0.25}}
+	if right {
+		rewards[0].Value = 1
+	}
+	return Result{Text: "noted", Rewards: rewards, Done: right}, nil
+}
+
+func (s *remoteSession) Answer(context.Context, environment.Reply) (Outcome, error) {
+	return Outcome{Text: "Use the tool."}, s.fail
+}
+
+func (s *remoteSession) Finish(context.Context, *environment.Reply) (Outcome, error) {
+	return Outcome{}, s.fail
+}
+
+func (*remoteSession) Close() {}
+
+func TestWorldsThatRewardCalls(t *testing.T) {
+	episode, _ := start(t, remote{}, Options{})
+	reminded, err := episode.Step(t.Context(), []environment.Reply{says("4")})
+	if err != nil || reminded.Done || len(reminded.Rewards) > 0 || len(reminded.Prompts) != 1 {
+		t.Fatalf("a reply without calls gave %+v, %v, want a reminder", reminded, err)
+	}
+	// The second call ends the episode: the third is not run.
+	turn, err := episode.Step(t.Context(), []environment.Reply{calls(`{}`, `{"answer":4}`, `{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTurn(t, turn, []float64{0.25, 1}, map[string]float64{"turns": 2, "tool_calls": 2}, true)
+	if turn.ToolCalls != 2 {
+		t.Errorf("%d calls were counted, want 2", turn.ToolCalls)
+	}
+}
+
+func TestFaultsOfTheWorldArePassedOn(t *testing.T) {
+	fault := &environment.Fault{Err: errors.New("the server is down")}
+	steps := map[string]func(environment.Episode) error{
+		"in a call": func(e environment.Episode) error {
+			_, err := e.Step(t.Context(), []environment.Reply{calls(add)})
+			return err
+		},
+		"at an answer": func(e environment.Episode) error {
+			_, err := e.Step(t.Context(), []environment.Reply{says("4")})
+			return err
+		},
+		"at the end": func(e environment.Episode) error {
+			_, err := e.Finish(t.Context())
+			return err
+		},
+	}
+	for name, step := range steps {
+		t.Run(name, func(t *testing.T) {
+			episode, _ := start(t, remote{fail: fault}, Options{})
+			if err := step(episode); !errors.Is(err, fault) {
+				t.Errorf("err = %v, want the fault", err)
+			}
+		})
+	}
+	episode, _ := start(t, remote{}, Options{})
+	if _, err := episode.Step(t.Context(), nil); err == nil || !environment.AsFault(err).Permanent {
+		t.Errorf("a step without replies: %v, want a permanent fault", err)
+	}
+}
+
+func TestTaskThatIsNotThere(t *testing.T) {
+	env, err := New(sums(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, startErr := env.Start(t.Context(), environment.Task{Split: "validation"})
+	_, _, answersErr := env.Answers(t.Context(), environment.Task{Split: "validation"})
+	for name, err := range map[string]error{"Start": startErr, "Answers": answersErr} {
+		if err == nil || !environment.AsFault(err).Permanent {
+			t.Errorf("%s: err = %v, want a permanent fault", name, err)
+		}
+	}
+	right, wrong, err := env.Answers(t.Context(), lastSum)
+	if err != nil || right != "198" || wrong == right {
+		t.Errorf("Answers = %q, %q, %v", right, wrong, err)
+	}
+}
+
+func TestNewRefusesToEndAtNoError(t *testing.T) {
+	if _, err := New(sums(t), Options{MaxParseErrors: -1}); err == nil || !strings.Contains(err.Error(), "maxConsecutive") {
+		t.Errorf("New = %v, want an error that names maxConsecutive", err)
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// reading decodes bytes as one message of the exchange and gives the error of reading it; ok is false for bytes that
+// are no such message.
+func reading[M proto.Message, T any](message M, from func(M) (T, error)) func([]byte) (ok bool, err error) {
+	return func(body []byte) (bool, error) {
+		proto.Reset(message)
+		if proto.Unmarshal(body, message) != nil {
+			return false, nil
+		}
+		_, err := from(message)
+		return true, err
+	}
+}
+
+// FuzzMessages reads bytes as every message there is. What is wrong with one is said by its field, since the other
+// side is told of it.
+func FuzzMessages(f *testing.F) {
+	seeds := []proto.Message{
+		&pb.HelloRequest{}, &pb.HelloReply{}, &pb.RenewRequest{}, &pb.RenewReply{}, &pb.SubmitReply{},
+		&pb.SubmitFrame{Frame: &pb.SubmitFrame_Header{Header: &pb.SubmitHeader{Bytes: 9, Checksum: "c"}}},
+		&pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: []byte("piece")}},
+	}
+	for _, seed := range seeds {
+		body, err := proto.Marshal(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	readers := map[string]func([]byte) (bool, error){
+		"hello":       reading(&pb.HelloRequest{}, helloRequestFromProto),
+		"hello reply": reading(&pb.HelloReply{}, helloReplyFromProto),
+		"renewal":     reading(&pb.RenewRequest{}, renewalFromProto),
+		"directive":   reading(&pb.RenewReply{}, directiveFromProto),
+		"verdict":     reading(&pb.SubmitReply{}, submitReplyFromProto),
+		"lease":       reading(&pb.Lease{}, func(l *pb.Lease) (Lease, error) { return leaseFromProto("lease", l) }),
+		"frame": reading(&pb.SubmitFrame{}, func(frame *pb.SubmitFrame) (rl.Group, error) {
+			return groupOf(frame.GetHeader(), frame.GetPiece())
+		}),
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for name, read := range readers {
+			ok, err := read(body)
+			var wrong *rl.FieldError
+			if ok && err != nil && !errors.As(err, &wrong) {
+				t.Errorf("the error of the %s names no field: %v", name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,138 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+)
+
+// need is a setting of the run that an endpoint must not ignore.
+type need struct {
+	feature capability.Feature
+	// setting is its field, and mend what else than another endpoint helps.
+	setting, mend string
+}
+
+// published are features that a run does without, and that people are told about.
+var published = []capability.Feature{
+	capability.Seed, capability.PromptLogprobs, capability.ListModels, capability.ListCheckpoints,
+	capability.UserMetadata, capability.TTL, capability.UnloadModel,
+}
+
+// lossFields are the settings of losses as the spec has them.
+var lossFields = map[string]string{"clip_low_threshold": "clipLow", "clip_high_threshold": "clipHigh", "beta": "beta"}
+
+// needsOf lists what the run's settings rely on. Those that change nothing at their value are left out.
+func needsOf(file runspec.File) []need {
+	needs := samplingNeeds(file)
+	alg := file.Fixed.Algorithm
+	if alg == nil {
+		return needs
+	}
+	const another = "choose another algorithm.loss.name"
+	needs = append(needs, need{capability.Loss(alg.Loss.Name), "algorithm.loss.name " + alg.Loss.Name, another})
+	for _, name := range slices.Sorted(maps.Keys(alg.Loss.Config)) {
+		needs = append(needs, need{capability.LossSetting(alg.Loss.Name, name), "algorithm.loss." + lossFields[name], another})
+	}
+	needs = append(needs, optimizerNeeds(alg.Optimizer)...)
+	if m := file.Fixed.Model; !m.TrainAttention || !m.TrainMLP || !m.TrainUnembed {
+		needs = append(needs, need{capability.TrainModules, "model.trainModules", "leave it out, so that all are trained"})
+	}
+	if init := file.Fixed.InitFrom; init != nil && !init.RestoreOptimizer {
+		needs = append(needs, need{capability.OptimizerReset, "initFrom.optimizer Reset", "set it to Restore"})
+	}
+	return needs
+}
+
+func optimizerNeeds(o runspec.Optimizer) []need {
+	const path = "algorithm.optimizer."
+	needs := []need{{capability.Adam("beta1"), path + "beta1", ""}, {capability.Adam("beta2"), path + "beta2", ""}}
+	// Below this nobody could tell it from none.
+	const negligible = 1e-8
+	if o.Epsilon > negligible {
+		needs = append(needs, need{capability.Adam("eps"), path + "epsilon", "leave it out"})
+	}
+	if o.WeightDecay > 0 {
+		needs = append(needs, need{capability.Adam("weight_decay"), path + "weightDecay", "set it to 0"})
+	}
+	if o.GradClipNorm > 0 {
+		needs = append(needs, need{capability.Adam("grad_clip_norm"), path + "gradClipNorm", "set it to 0"})
+	}
+	return needs
+}
+
+// samplingNeeds are those of the environments, each setting once.
+func samplingNeeds(file runspec.File) []need {
+	uses := map[string][]runspec.Environment{"environments": file.Fixed.Environments}
+	if file.Evaluation != nil {
+		uses["evaluation.environments"] = file.Evaluation.Environments
+	}
+	var needs []need
+	add := func(f capability.Feature, setting string) {
+		if !slices.ContainsFunc(needs, func(n need) bool { return n.feature == f }) {
+			needs = append(needs, need{f, setting, "leave it out"})
+		}
+	}
+	for _, list := range slices.Sorted(maps.Keys(uses)) {
+		for _, env := range uses[list] {
+			at := fmt.Sprintf("%s[%s].sampling.", list, env.Name)
+			if env.Sampling.Temperature != 1 {
+				add(capability.Temperature, at+"temperature")
+			}
+			if env.Sampling.TopP != 1 {
+				add(capability.TopP, at+"topP")
+			}
+			if env.Sampling.TopK > 0 {
+				add(capability.TopK, at+"topK")
+			}
+		}
+	}
+	return needs
+}
+
+// featuresOf lists what is to be asked of the endpoint.
+func featuresOf(file runspec.File, needs []need) []capability.Feature {
+	features := slices.Clone(published)
+	for _, n := range needs {
+		features = append(features, n.feature)
+	}
+	if file.Fixed.Algorithm != nil {
+		features = append(features, capability.OptimizerRestore, capability.LossSum)
+	}
+	return features
+}
+
+// refusal says why the run cannot be what its spec says; nil when it can.
+func refusal(file runspec.File, needs []need, report capability.Report) error {
+	var lines []string
+	for _, n := range needs {
+		if !report.Lacks(n.feature) {
+			continue
+		}
+		line := n.setting + " (" + string(report.Of(n.feature))
+		if note := report.Findings[n.feature].Note; note != "" {
+			line += ": " + note
+		}
+		line += ")"
+		if n.mend != "" {
+			line += ": " + n.mend
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) > 0 {
+		return unsupported(reasonUnsupported, "The endpoint does not honour %s; or use an endpoint that does", strings.Join(lines, "; "))
+	}
+	if file.Fixed.Algorithm != nil && file.RequireOptimizer && report.Lacks(capability.OptimizerRestore) {
+		return unsupported(reasonOptimizerLost, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
+			"begin Adam anew: set failurePolicy.requireOptimizer to false if that is acceptable, or use an endpoint that restores it",
+			report.Findings[capability.OptimizerRestore].Note)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+)
+
+// plain trains everything by importance_sampling, with the defaults.
+func plain(change func(*runspec.File)) runspec.File {
+	drawn := runspec.Sampling{Temperature: 1, TopP: 1, TopK: -1}
+	file := runspec.File{
+		RequireOptimizer: true,
+		Fixed: runspec.Fixed{
+			Model: runspec.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true}, BaseURL: "http://u",
+			Environments: []runspec.Environment{{Name: "e", Sampling: drawn}},
+			Algorithm: &runspec.Algorithm{
+				Loss: runspec.Loss{Name: "importance_sampling"}, Optimizer: runspec.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+			},
+		},
+		Evaluation: &runspec.Evaluation{Environments: []runspec.Environment{{Name: "e", Sampling: drawn}}},
+	}
+	if change != nil {
+		change(&file)
+	}
+	return file
+}
+
+func TestNeedsOf(t *testing.T) {
+	always := []string{"loss.importance_sampling", "adam.beta1", "adam.beta2"}
+	cases := map[string]struct {
+		change func(*runspec.File)
+		want   []string
+	}{
+		"the defaults need little": {nil, always},
+		"ppo needs its bounds": {
+			func(f *runspec.File) {
+				f.Fixed.Algorithm.Loss = runspec.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+			},
+			[]string{"loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold", "adam.beta1", "adam.beta2"},
+		},
+		"an optimizer needs what it is given": {
+			func(f *runspec.File) {
+				o := &f.Fixed.Algorithm.Optimizer
+				o.Epsilon, o.WeightDecay, o.GradClipNorm = 1e-3, 0.1, 1
+			},
+			append(always[:3:3], "adam.eps", "adam.weight_decay", "adam.grad_clip_norm"),
+		},
+		"a part of the matrices is a setting": {func(f *runspec.File) { f.Fixed.Model.TrainMLP = false }, append(always[:3:3], "train_modules")},
+		"so is a fresh optimizer":             {func(f *runspec.File) { f.Fixed.InitFrom = &runspec.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
+		"a restored one is not":               {func(f *runspec.File) { f.Fixed.InitFrom = &runspec.InitFrom{RestoreOptimizer: true} }, always},
+		"evaluation may be drawn otherwise": {
+			func(f *runspec.File) {
+				f.Evaluation.Environments[0].Sampling = runspec.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
+			},
+			append([]string{"temperature", "top_p", "top_k"}, always...),
+		},
+		"evaluation alone needs no more": {
+			func(f *runspec.File) {
+				f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.Temperature = nil, nil, 0
+			},
+			[]string{"temperature"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, n := range needsOf(plain(tc.change)) {
+				got = append(got, string(n.feature))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("needs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryNeedCanBeProbed(t *testing.T) {
+	known := map[capability.Feature]bool{}
+	for _, f := range capability.All() {
+		known[f] = true
+	}
+	file := plain(func(f *runspec.File) {
+		f.Fixed.Algorithm.Optimizer = runspec.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
+		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &runspec.InitFrom{}
+		f.Evaluation.Environments[0].Sampling = runspec.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
+	})
+	for loss, config := range map[string]map[string]float64{
+		"importance_sampling": nil, "ppo": {"clip_low_threshold": 1, "clip_high_threshold": 1},
+		"cispo": {"clip_low_threshold": 1, "clip_high_threshold": 1}, "dro": {"beta": 1},
+	} {
+		file.Fixed.Algorithm.Loss = runspec.Loss{Name: loss, Config: config}
+		for _, f := range featuresOf(file, needsOf(file)) {
+			if !known[f] {
+				t.Errorf("no probe tells of %s", f)
+			}
+		}
+	}
+	// The manager reads these two out of the lists.
+	if heartbeat.CapabilityOptimizerRestore != string(capability.OptimizerRestore) || heartbeat.CapabilitySeed != string(capability.Seed) {
+		t.Error("the manager looks for other names than the probe gives")
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	lacking := func(support capability.Support, features ...capability.Feature) capability.Report {
+		report := capability.Report{Findings: map[capability.Feature]capability.Finding{}}
+		for _, f := range features {
+			report.Findings[f] = capability.Finding{Support: support, Note: "as was seen"}
+		}
+		return report
+	}
+	clipped := func(f *runspec.File) { f.Fixed.Algorithm.Optimizer.GradClipNorm = 1 }
+	cases := map[string]struct {
+		change func(*runspec.File)
+		report capability.Report
+		reason string
+		says   []string
+	}{
+		"nothing lacks":                         {nil, lacking(capability.Supported, "adam.beta1"), "", nil},
+		"what is not known is not held against": {nil, lacking(capability.Unknown, "adam.beta1", "optimizer_restore"), "", nil},
+		"what is not set may be ignored":        {nil, lacking(capability.Ignored, "adam.grad_clip_norm", "loss.dro"), "", nil},
+		"what a run does without may lack":      {nil, lacking(capability.Unsupported, "seed", "ttl", "list_models"), "", nil},
+		"what is set must not be ignored": {
+			clipped, lacking(capability.Ignored, "adam.grad_clip_norm"), "UnsupportedByEndpoint",
+			[]string{"algorithm.optimizer.gradClipNorm", "ignored", "as was seen", "set it to 0"},
+		},
+		"all that is ignored is named": {
+			clipped, lacking(capability.Ignored, "adam.grad_clip_norm", "adam.beta2"), "UnsupportedByEndpoint",
+			[]string{"algorithm.optimizer.gradClipNorm", "algorithm.optimizer.beta2"},
+		},
+		"a loss that is refused": {
+			nil, lacking(capability.Unsupported, "loss.importance_sampling"), "UnsupportedByEndpoint", []string{"algorithm.loss.name importance_sampling", "unsupported"},
+		},
+		"an optimizer that must be restored": {
+			nil, lacking(capability.Ignored, "optimizer_restore"), "OptimizerNotRestored", []string{"failurePolicy.requireOptimizer"},
+		},
+		"an optimizer that need not be restored": {
+			func(f *runspec.File) { f.RequireOptimizer = false }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
+		},
+		"an optimizer that nothing uses": {
+			func(f *runspec.File) { f.Fixed.Algorithm = nil }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := plain(tc.change)
+			err := refusal(file, needsOf(file), tc.report)
+			var refused *unsupportedError
+			if errors.As(err, &refused) != (tc.reason != "") || (refused != nil && refused.reason != tc.reason) {
+				t.Fatalf("refusal is %v, want the reason %q", err, tc.reason)
+			}
+			for _, text := range tc.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q does not say %q", err, text)
+				}
+			}
+		})
+	}
+}
+
+func TestKnownCapabilities(t *testing.T) {
+	known := runspec.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
+	report := knownCapabilities(plain(func(f *runspec.File) { f.Capabilities = &known }))
+	if report.Of(capability.Seed) != capability.Supported || report.Of(capability.TTL) != capability.Ignored || report.Of("loss.dro") != capability.Unsupported {
+		t.Errorf("known is %v", report.Findings)
+	}
+	for name, other := range map[string]runspec.Capabilities{
+		"another endpoint": {BaseURL: "http://other", Model: "m", Supported: []string{"seed"}},
+		"another model":    {BaseURL: "http://u", Model: "other", Supported: []string{"seed"}},
+	} {
+		if report := knownCapabilities(plain(func(f *runspec.File) { f.Capabilities = &other })); len(report.Findings) > 0 {
+			t.Errorf("of %s is known %v", name, report.Findings)
+		}
+	}
+}

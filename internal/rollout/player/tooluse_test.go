@@ -1,0 +1,162 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package player
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// qwen3 is Qwen3's tokenizer, as much of it as the renderers' tests have.
+func qwen3(t *testing.T) tokenizer.Tokenizer {
+	t.Helper()
+	file, err := os.Open("../../renderer/testdata/tokenizers/qwen3.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := tokenizer.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+// TestToolUseInAModelsOwnFormat plays sums with a calculator in formats of Qwen3.
+func TestToolUseInAModelsOwnFormat(t *testing.T) {
+	const (
+		call   = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
+		broken = "<tool_call>\n{\"name\": \"calculator\", \"arguments\"\n</tool_call>"
+		think  = "<think>\nI had better ask.\n</think>\n\n"
+	)
+	cases := map[string]struct {
+		renderer string
+		replies  []string
+		// segments are how many replies stand in each.
+		segments []int
+		reward   float64
+		metrics  map[string]float64
+		// told is what the last prompt tells the policy.
+		told string
+	}{
+		"history stays as it was sampled": {
+			"qwen3", []string{call, "It is 198."}, []int{2}, 1,
+			map[string]float64{"turns": 2, "tool_calls": 1, "correct": 1}, "<tool_response>\n198\n</tool_response>",
+		},
+		"between calls reasoning stays, too": {
+			"qwen3", []string{think + call, call, think + "198"}, []int{3}, 1,
+			map[string]float64{"turns": 3, "tool_calls": 2, "correct": 1}, "<tool_response>\n198\n</tool_response>",
+		},
+		"a broken reply without reasoning is followed on": {
+			"qwen3", []string{broken, "198"}, []int{2}, 1,
+			map[string]float64{"turns": 2, "parse_errors": 1, "correct": 1}, "No tool was called",
+		},
+		"when the user speaks, reasoning before is dropped": {
+			"qwen3", []string{think + broken, "198"}, []int{1, 1}, 1,
+			map[string]float64{"turns": 2, "parse_errors": 1, "correct": 1}, "No tool was called",
+		},
+		"a format that rewrites history begins anew": {
+			"qwen3_disable_thinking", []string{call, "198"}, []int{1, 1}, 1,
+			map[string]float64{"turns": 2, "tool_calls": 1, "correct": 1}, "<tool_response>\n198\n</tool_response>",
+		},
+		"two broken replies end it": {
+			"qwen3_instruct", []string{broken, broken + "198"}, []int{2}, 0,
+			map[string]float64{"turns": 2, "parse_errors": 2, "no_answer": 1}, "No tool was called",
+		},
+	}
+	tokens := qwen3(t)
+	rows, err := dataset.NewArithmetic(99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, calculator.Calculator{}), tooluse.Options{MaxParseErrors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := renderer.New(tc.renderer, tokens, renderer.Options{End: "<|im_end|>"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			policy := &script{tokens: tokens, replies: tc.replies}
+			g := alone(nil)
+			g.Split, g.Task = "train", 7993
+			p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
+			group, err := p.Play(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := group.Members[0]
+			if m.Reward != tc.reward || len(policy.prompts) != len(tc.replies) {
+				t.Errorf("reward %v after %d prompts: %s", m.Reward, len(policy.prompts), group.Reason)
+			}
+			for metric, want := range tc.metrics {
+				if m.Metrics[metric] != want {
+					t.Errorf("metric %s is %v, want %v", metric, m.Metrics[metric], want)
+				}
+			}
+			var segments []int
+			for _, s := range m.Segments {
+				segments = append(segments, repliesIn(s.Actions))
+			}
+			if diff := cmp.Diff(tc.segments, segments); diff != "" {
+				t.Errorf("replies in each segment (-want +got):\n%s", diff)
+			}
+			if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, tc.told) || !strings.Contains(policy.prompts[0], `"name": "calculator"`) {
+				t.Errorf("the policy is told:\n%s", last)
+			}
+		})
+	}
+}
+
+// repliesIn counts runs of actions.
+func repliesIn(actions []bool) int {
+	runs := 0
+	for i, action := range actions {
+		if action && (i == 0 || !actions[i-1]) {
+			runs++
+		}
+	}
+	return runs
+}
+
+// script is a policy that says one text after the other, and keeps what it was asked.
+type script struct {
+	tokens  tokenizer.Tokenizer
+	replies []string
+	prompts []string
+}
+
+func (s *script) Sample(_ context.Context, request Request) (Sample, error) {
+	asked, err := s.tokens.Decode(request.Prompt)
+	if err != nil {
+		return Sample{}, err
+	}
+	s.prompts = append(s.prompts, asked)
+	ids := s.tokens.AppendEncode(nil, s.replies[request.Request]+"<|im_end|>", tokenizer.Specials)
+	return Sample{Tokens: ids, Logprobs: slices.Repeat([]float32{-0.5}, len(ids)), Stopped: true}, nil
+}

@@ -1,0 +1,50 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+)
+
+func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
+	model := runspec.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end"}
+	speech, err := format.Load(t.Context(), &fetch.Fetcher{}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := model
+	other.Renderer = "role_colon"
+	cases := map[string]struct {
+		speaks *format.Format
+		plays  runspec.Model
+		ok     bool
+	}{
+		"the same model":                         {speech, model, true},
+		"another renderer":                       {speech, other, false},
+		"a built-in model, without a format":     {nil, model, true},
+		"a model that is none, without a format": {nil, runspec.Model{Name: "no/body"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			play, err := json.Marshal(runspec.Play{Model: tc.plays})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := newRepertoire(play, tc.speaks, &environments{})
+			var unplayable *PlayError
+			if tc.ok != (err == nil) || (err != nil && !errors.As(err, &unplayable)) {
+				t.Fatalf("newRepertoire: %v, want success %v", err, tc.ok)
+			}
+			if err == nil && r.renderer == nil {
+				t.Error("there is no renderer")
+			}
+		})
+	}
+}

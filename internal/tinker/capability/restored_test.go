@@ -1,0 +1,93 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capability_test
+
+import (
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// await waits for a result that is bound to come.
+func await[T any](t *testing.T, future *tinker.Future[T], err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := future.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// pupil makes a model as a run does.
+func pupil(t *testing.T, probe capability.Probe, session string, number int) *tinker.Model {
+	t.Helper()
+	model, err := probe.API.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: number, BaseModel: tinkersim.ModelName, Lora: probe.Lora})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
+}
+
+// saved is a state after so many optimizer steps.
+func saved(t *testing.T, probe capability.Probe, session string, steps int) string {
+	t.Helper()
+	model := pupil(t, probe, session, 0)
+	sum := tinker.Datum{ModelInput: tinker.Text([]int32{49, 43, 49}), LossFnInputs: map[string]tinker.Tensor{
+		tinker.InputTargetTokens: tinker.Ints([]int64{43, 49, 61}), tinker.InputWeights: tinker.Floats([]float32{0, 0, 1}),
+	}}
+	for range steps {
+		pass, err := model.ForwardBackward(t.Context(), []tinker.Datum{sum}, tinker.Loss{Name: "cross_entropy"})
+		await(t, pass, err)
+		step, err := model.OptimStep(t.Context(), tinker.AdamParams{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8})
+		await(t, step, err)
+	}
+	saving, err := model.SaveState(t.Context(), tinker.SaveRequest{Name: "state"})
+	return await(t, saving, err).Path
+}
+
+func TestRestored(t *testing.T) {
+	cases := map[string]struct {
+		steps int
+		rules []fault.Rule
+		want  bool
+	}{
+		"after one step the optimizer is there":         {steps: 1, want: true},
+		"after many, too":                               {steps: 30, want: true},
+		"a load may have left it behind":                {steps: 30, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
+		"after one step that is seen as well":           {steps: 1, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
+		"an endpoint may always leave it behind":        {steps: 5, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}},
+		"where no step was taken there is none to lose": {steps: 0, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}, want: true},
+		"trouble that passes is not the optimizer's":    {steps: 5, rules: []fault.Rule{{Op: "load_weights", Occurrence: 2, Do: fault.Fail, Category: "server"}}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim, probe := server(t, all())
+			session, err := probe.API.CreateSession(t.Context(), tinker.SessionRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := saved(t, probe, session, tc.steps)
+			script(t, sim, tc.rules...)
+			model := pupil(t, probe, session, 1)
+			loading, err := model.LoadState(t.Context(), path, true)
+			await(t, loading, err)
+			got, err := probe.Restored(t.Context(), model)
+			if err != nil || got != tc.want {
+				t.Errorf("Restored = %v, %v, want %v", got, err, tc.want)
+			}
+			for checkpoint, err := range probe.API.Checkpoints(t.Context()) {
+				if checkpoint.TinkerPath != path {
+					t.Errorf("left is %s (%v)", checkpoint.TinkerPath, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,204 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// formula is a loss as the API's reference has it, written down here once more: its value for one token, and
+// the slope of that by the log-probability.
+type formula func(logprob, sampled, advantage float64) (value, slope float64)
+
+func ratioOf(logprob, sampled float64) float64 { return math.Exp(logprob - sampled) }
+
+func crossEntropyLoss(logprob, _, weight float64) (value, slope float64) {
+	return -weight * logprob, -weight
+}
+
+func importanceLoss(logprob, sampled, advantage float64) (value, slope float64) {
+	r := ratioOf(logprob, sampled)
+	return -r * advantage, -r * advantage
+}
+
+func ppoLoss(low, high float64) formula {
+	return func(logprob, sampled, advantage float64) (value, slope float64) {
+		r := ratioOf(logprob, sampled)
+		if clipped := min(max(r, low), high); clipped*advantage < r*advantage {
+			return -clipped * advantage, 0
+		}
+		return -r * advantage, -r * advantage
+	}
+}
+
+func cispoLoss(low, high float64) formula {
+	return func(logprob, sampled, advantage float64) (value, slope float64) {
+		weight := min(max(ratioOf(logprob, sampled), low), high) * advantage
+		return -weight * logprob, -weight
+	}
+}
+
+func droLoss(beta float64) formula {
+	return func(logprob, sampled, advantage float64) (value, slope float64) {
+		d := logprob - sampled
+		return -(logprob*advantage - beta*d*d/2), -(advantage - beta*d)
+	}
+}
+
+// losses are all, with settings and without.
+var losses = map[string]struct {
+	loss    tinker.Loss
+	formula formula
+}{
+	"cross_entropy":            {tinker.Loss{Name: "cross_entropy"}, crossEntropyLoss},
+	"importance_sampling":      {tinker.Loss{Name: "importance_sampling"}, importanceLoss},
+	"ppo":                      {tinker.Loss{Name: "ppo"}, ppoLoss(0.8, 1.2)},
+	"ppo with bounds":          {tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.4, "clip_high_threshold": 1.7}}, ppoLoss(0.4, 1.7)},
+	"ppo with one bound":       {tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_high_threshold": 3}}, ppoLoss(0.8, 3)},
+	"cispo":                    {tinker.Loss{Name: "cispo"}, cispoLoss(0, 4)},
+	"cispo with bounds":        {tinker.Loss{Name: "cispo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}, cispoLoss(0.8, 1.2)},
+	"dro":                      {tinker.Loss{Name: "dro"}, droLoss(0.05)},
+	"dro with another penalty": {tinker.Loss{Name: "dro", Config: map[string]float64{"beta": 1.5}}, droLoss(1.5)},
+	"dro without a penalty":    {tinker.Loss{Name: "dro", Config: map[string]float64{"beta": 0}}, droLoss(0)},
+}
+
+// scale is a sequence and what a loss is told of it: ratios of 2, 1/2 and about 1 by turns, praised and blamed.
+type scale struct {
+	tokens                       []int32
+	targets                      []int64
+	logprobs, sampled, advantage []float64
+}
+
+func (s scale) datum(loss string) tinker.Datum {
+	inputs := map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(s.targets)}
+	if loss == "cross_entropy" {
+		inputs[tinker.InputWeights] = floats(s.advantage)
+	} else {
+		inputs[tinker.InputLogprobs], inputs[tinker.InputAdvantages] = floats(s.sampled), floats(s.advantage)
+	}
+	return tinker.Datum{ModelInput: tinker.Text(s.tokens), LossFnInputs: inputs}
+}
+
+// weighted is the datum for cross_entropy with the slopes of a loss where it is now: its value has the gradient of
+// the loss there, also where the loss takes a part of itself for constant.
+func (s scale) weighted(f formula) tinker.Datum {
+	held := s
+	held.advantage = nil
+	for i, logprob := range s.logprobs {
+		_, slope := f(logprob, s.sampled[i], s.advantage[i])
+		held.advantage = append(held.advantage, -slope)
+	}
+	return held.datum("cross_entropy")
+}
+
+func floats(values []float64) tinker.Tensor {
+	out := make([]float32, len(values))
+	for i, v := range values {
+		out[i] = float32(v)
+	}
+	return tinker.Floats(out)
+}
+
+// school is a simulator with a saved state of a model that was trained for a while.
+type school struct {
+	simulated
+	state string
+	made  int
+}
+
+func newSchool(t *testing.T) *school {
+	t.Helper()
+	s := &school{simulated: simulate(t)}
+	m := s.model(t, 0)
+	train(t, m)
+	saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "state"})
+	s.state = wait(t, saving, err).Path
+	return s
+}
+
+// pupil is a model from that state, with a fresh optimizer.
+func (s *school) pupil(t *testing.T) *tinker.Model {
+	t.Helper()
+	s.made++
+	m := s.model(t, s.made)
+	loading, err := m.LoadState(t.Context(), s.state, false)
+	wait(t, loading, err)
+	return m
+}
+
+// scale measures the sequence with a model and puts the ratios around what it finds.
+func (s *school) scale(t *testing.T) scale {
+	t.Helper()
+	out := scale{tokens: []int32{72, 51, 43, 52, 61, 55, 46, 10, 65}, targets: []int64{51, 43, 52, 61, 55, 46, 10, 65, 66}}
+	out.advantage, out.sampled = make([]float64, 9), make([]float64, 9)
+	forward, err := s.pupil(t).Forward(t.Context(), []tinker.Datum{out.datum("cross_entropy")}, imitation)
+	result := wait(t, forward, err)
+	for i, logprob := range result.LossFnOutputs[0][tinker.InputLogprobs].Float {
+		out.logprobs = append(out.logprobs, float64(logprob))
+		out.advantage[i] = []float64{1, -0.5, 0.75, -1.25}[i%4]
+		out.sampled[i] = float64(float32(float64(logprob) - math.Log([]float64{2, 0.5, 1.05}[i%3])))
+	}
+	return out
+}
+
+// TestLossesByTheWire compares what the simulator says of each loss with its formula.
+func TestLossesByTheWire(t *testing.T) {
+	s := newSchool(t)
+	data := s.scale(t)
+	for name, tc := range losses {
+		t.Run(name, func(t *testing.T) {
+			forward, err := s.pupil(t).Forward(t.Context(), []tinker.Datum{data.datum(tc.loss.Name)}, tc.loss)
+			got := wait(t, forward, err).Metrics["loss:sum"]
+			want, terms := 0.0, 0.0
+			for i, logprob := range data.logprobs {
+				value, _ := tc.formula(logprob, data.sampled[i], data.advantage[i])
+				want, terms = want+value, terms+math.Abs(value)
+			}
+			if math.Abs(got-want) > 1e-6*terms {
+				t.Errorf("loss is %.9g, by its formula %.9g", got, want)
+			}
+		})
+	}
+}
+
+// TestGradientsByTheWire steps along each loss's gradient, by an optimizer whose huge eps makes it plain descent,
+// and compares how far the loss falls with the norm of the gradient that the simulator reports. Where a loss
+// takes a part of itself for constant, what falls is cross_entropy with the slopes as they were.
+func TestGradientsByTheWire(t *testing.T) {
+	s := newSchool(t)
+	data := s.scale(t)
+	for name, tc := range losses {
+		t.Run(name, func(t *testing.T) {
+			held := []tinker.Datum{data.weighted(tc.formula)}
+			// descend gives the norm of the gradient, and how far the loss falls on a step of that length.
+			descend := func(length, norm float64) (fall, gradient float64) {
+				const eps = 1e9
+				m := s.pupil(t)
+				before, err := m.Forward(t.Context(), held, imitation)
+				pass, passErr := m.ForwardBackward(t.Context(), []tinker.Datum{data.datum(tc.loss.Name)}, tc.loss)
+				step, stepErr := m.OptimStep(t.Context(), tinker.AdamParams{LearningRate: length / norm * eps, Beta1: 0.9, Beta2: 0.95, Eps: eps})
+				after, afterErr := m.Forward(t.Context(), held, imitation)
+				was := wait(t, before, err).Metrics["loss:sum"]
+				wait(t, pass, passErr)
+				gradient = wait(t, step, stepErr).Metrics["unclipped_grad_l2:mean"]
+				return was - wait(t, after, afterErr).Metrics["loss:sum"], gradient
+			}
+			_, norm := descend(1e-6, 1)
+			// Three quotients cancel the first two terms of the error.
+			const h = 2e-3
+			var quotient [3]float64
+			for i, length := range []float64{h, h / 2, h / 4} {
+				fall, _ := descend(length, norm)
+				quotient[i] = fall / length
+			}
+			slope := (8*quotient[2] - 6*quotient[1] + quotient[0]) / 3
+			if math.Abs(slope-norm) > 1e-3*norm {
+				t.Errorf("the loss falls by %.6g a step, the gradient's norm is %.6g", slope, norm)
+			}
+		})
+	}
+}

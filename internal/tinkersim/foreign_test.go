@@ -1,0 +1,300 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+const foreignName = "Qwen/Qwen3-8B"
+
+// qwen3 is Qwen3's tokenizer.json, as much of it as the renderers' tests have.
+func qwen3(t *testing.T) []byte {
+	t.Helper()
+	file, err := os.Open("../renderer/testdata/tokenizers/qwen3.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// abroad is a server with a base model of Qwen3's tokens, and what turns text into them.
+func abroad(t *testing.T, options tinkersim.Options) (*bench, func(text string) []int32) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokenizer.json")
+	if err := os.WriteFile(path, qwen3(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v, err := vocabulary.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := tokenizer.Parse(qwen3(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Vocabularies = map[string]*vocabulary.Vocabulary{foreignName: v}
+	return start(t, options), func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }
+}
+
+// foreignDatum teaches ids.
+func foreignDatum(ids []int32) tinker.Datum {
+	targets, weights := make([]int64, len(ids)-1), make([]float32, len(ids)-1)
+	for i := range targets {
+		targets[i], weights[i] = int64(ids[i+1]), 1
+	}
+	return tinker.Datum{
+		ModelInput:   tinker.Text(ids[:len(targets)]),
+		LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets), tinker.InputWeights: tinker.Floats(weights)},
+	}
+}
+
+func (b *bench) foreignModel(c *tinker.Client, session string, seq int) *tinker.Model {
+	b.t.Helper()
+	m, err := c.CreateModel(b.t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: seq, BaseModel: foreignName, Lora: lora})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return m
+}
+
+const exchange = "<|im_start|>user\nWhat is 12 + 30?<|im_end|>\n<|im_start|>assistant\n42<|im_end|>"
+
+func TestAHubHasTheVocabularysFiles(t *testing.T) {
+	b, _ := abroad(t, tinkersim.Options{})
+	for file, want := range map[string]string{
+		"tokenizer.json":        string(qwen3(t)),
+		"tokenizer_config.json": `"eos_token":"\u003c|im_end|\u003e"`,
+		"config.json":           `"eos_token_id":151645`,
+	} {
+		got, err := b.call(http.MethodGet, "/"+foreignName+"/resolve/main/"+file, "", "X-API-Key", "")
+		if err != nil || got.status != http.StatusOK || !strings.Contains(got.body, want) || !json.Valid([]byte(got.body)) {
+			t.Errorf("%s: %d, %v, want it to have %.60s", file, got.status, err, want)
+		}
+	}
+	own, err := b.call(http.MethodHead, "/"+tinkersim.ModelName+"/resolve/main/tokenizer.json", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.call(http.MethodHead, "/"+foreignName+"/resolve/main/tokenizer.json", "")
+	if err != nil || own.header.Get("X-Repo-Commit") == other.header.Get("X-Repo-Commit") {
+		t.Errorf("both repositories are at commit %s: %v", other.header.Get("X-Repo-Commit"), err)
+	}
+	missing, err := b.call(http.MethodGet, "/"+foreignName+"/resolve/main/merges.txt", "")
+	if err != nil || missing.status != http.StatusNotFound {
+		t.Errorf("a file that is not there: %d, %v", missing.status, err)
+	}
+}
+
+func TestAModelAbroadTrainsSavesAndSamples(t *testing.T) {
+	b, write := abroad(t, tinkersim.Options{})
+	c := b.client()
+	capabilities, err := c.Capabilities(t.Context())
+	if err != nil || len(capabilities.SupportedModels) != 2 || capabilities.SupportedModels[1].ModelName != foreignName {
+		t.Fatalf("capabilities %+v, %v", capabilities, err)
+	}
+	session := b.session(c)
+	m := b.foreignModel(c, session, 0)
+	data := foreignDatum(write(exchange))
+	first := step(t, m, data)
+	step(t, m, data)
+	saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "two"})
+	state := done(t, saving, err)
+	third := step(t, m, data)
+	if !(third < first) {
+		t.Errorf("the loss went from %v to %v: nothing is learnt", first, third)
+	}
+	resumed := b.foreignModel(c, session, 1)
+	loading, err := resumed.LoadState(t.Context(), state.Path, true)
+	done(t, loading, err)
+	if got := step(t, resumed, data); got != third {
+		t.Errorf("resumed: loss %v, want exactly %v", got, third)
+	}
+	saving, err = m.SaveSampler(t.Context(), tinker.SaveRequest{Name: "s"})
+	sampler := done(t, saving, err)
+	b.checkSampler(c, session, m, sampler.Path, write)
+}
+
+// checkSampler demands that samples and prompt log-probabilities are those of the trainer's weights.
+func (b *bench) checkSampler(c *tinker.Client, session string, m *tinker.Model, path string, write func(string) []int32) {
+	t := b.t
+	t.Helper()
+	sampling, err := c.CreateSamplingSession(t.Context(), session, 7, path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	question, _, _ := strings.Cut(exchange, "42")
+	prompt := write(question)
+	req := tinker.SampleRequest{NumSamples: 4, Prompt: tinker.Text(prompt), SamplingSession: sampling, SeqID: new(int64(1)), PromptLogprobs: true, TopkPromptLogprobs: 3}
+	req.SamplingParams = tinker.DefaultSampling()
+	req.SamplingParams.MaxTokens, req.SamplingParams.Seed = new(40), new(int64(5))
+	req.SamplingParams.Stop.Tokens = write("<|im_end|>")
+	samples, err := c.Sample(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, sequence := range samples.Sequences {
+		for _, id := range sequence.Tokens[:len(sequence.Tokens)-1] {
+			if id > 255 { // Qwen's bytes are its first ids
+				t.Errorf("sample %d has the id %d, which is no byte", i, id)
+			}
+		}
+		forward, err := m.Forward(t.Context(), []tinker.Datum{foreignDatum(append(append([]int32{}, prompt...), sequence.Tokens...))}, crossEntropy)
+		trained := done(t, forward, err).LossFnOutputs[0]["logprobs"].Float
+		if diff := cmp.Diff(trained[len(prompt)-1:], sequence.Logprobs, cmpopts.EquateApprox(0.1, 0.3)); diff != "" {
+			t.Errorf("log-probabilities of sample %d (-trainer +sampler):\n%s", i, diff)
+		}
+		if diff := cmp.Diff(trained[:len(prompt)-1], samples.PromptLogprobs[1:], cmpopts.EquateApprox(0.1, 0.3)); diff != "" {
+			t.Errorf("log-probabilities of the prompt (-trainer +sampler):\n%s", diff)
+		}
+	}
+	if len(samples.TopkPromptLogprobs) != len(prompt) || len(samples.TopkPromptLogprobs[3]) != 3 {
+		t.Errorf("alternatives %v", samples.TopkPromptLogprobs)
+	}
+}
+
+// TestACheckpointWhoseVocabularyIsGone must not be read with another: its ids mean something else there.
+func TestACheckpointWhoseVocabularyIsGone(t *testing.T) {
+	dir := t.TempDir()
+	before, _ := abroad(t, tinkersim.Options{Dir: dir})
+	c := before.client()
+	m := before.foreignModel(c, before.session(c), 0)
+	saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "one"})
+	state := done(t, saving, err)
+	saving, err = m.SaveSampler(t.Context(), tinker.SaveRequest{Name: "two"})
+	sampler := done(t, saving, err)
+	before.sim.Close()
+
+	after := start(t, tinkersim.Options{Dir: dir})
+	c = after.client()
+	session := after.session(c)
+	if got := after.do("load_weights", fill(`{"path":"{P}","optimizer":true,"session_id":"S","model_seq_id":0}`, "P", state.Path, "S", session)); !strings.Contains(got, "not supported") {
+		t.Errorf("the state was loaded: %s", got)
+	}
+	sampling, err := c.CreateSamplingSession(t.Context(), session, 1, sampler.Path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{7}), SamplingSession: sampling, SeqID: new(int64(1)), SamplingParams: tinker.DefaultSampling()}
+	if got, err := c.Sample(t.Context(), req); err == nil || !strings.Contains(err.Error(), "not supported") {
+		t.Errorf("it was sampled from: %v, %v", got, err)
+	}
+}
+
+func TestTheBaseModelAbroad(t *testing.T) {
+	b, write := abroad(t, tinkersim.Options{})
+	c := b.client()
+	sampling, err := c.CreateSamplingSession(t.Context(), b.session(c), 1, "", foreignName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the model was taught, in Qwen's tokens: it answers, and its end is Qwen's.
+	req := tinker.SampleRequest{NumSamples: 8, Prompt: tinker.Text(write("User: What is 27 + 58?\n\nAssistant:")), SamplingSession: sampling, SeqID: new(int64(1))}
+	req.SamplingParams = tinker.DefaultSampling()
+	req.SamplingParams.MaxTokens, req.SamplingParams.Seed = new(40), new(int64(5))
+	samples, err := c.Sample(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sequence := range samples.Sequences {
+		if last := sequence.Tokens[len(sequence.Tokens)-1]; sequence.StopReason != tinker.StopReasonStop || last != 151645 {
+			t.Errorf("a sample ends with %d (%s), want <|im_end|>", last, sequence.StopReason)
+		}
+	}
+	req.Prompt, req.SeqID = tinker.Text([]int32{151643 + 30}), new(int64(2)) // beyond the vocabulary
+	if _, err := c.Sample(t.Context(), req); err == nil {
+		t.Error("an id that is not there was taken")
+	}
+	long := strings.Repeat("What is 27 + 58? ", 300)
+	req.Prompt, req.SeqID = tinker.Text(write(long)), new(int64(3))
+	if _, err := c.Sample(t.Context(), req); err == nil || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("a prompt beyond the context: %v", err)
+	}
+}
+
+func TestRehearsals(t *testing.T) {
+	b, write := abroad(t, tinkersim.Options{})
+	c := b.client()
+	sampling, err := c.CreateSamplingSession(t.Context(), b.session(c), 1, "", foreignName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := write("<tool_call>\n{}\n</tool_call><|im_end|>")
+	body, err := json.Marshal(map[string]any{"rehearsals": []map[string]any{
+		{"contains": "30?", "scripts": []map[string]any{{"share": 1, "tokens": wanted}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := int64(0)
+	sample := func(text string) tinker.SampledSequence {
+		t.Helper()
+		seq++
+		req := tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text(write(text)), SamplingSession: sampling, SeqID: &seq}
+		req.SamplingParams = tinker.DefaultSampling()
+		req.SamplingParams.MaxTokens, req.SamplingParams.Seed = new(30), new(int64(5))
+		samples, err := c.Sample(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return samples.Sequences[0]
+	}
+	before := sample("What is 12 + 30?")
+	b.admin(http.MethodPost, "/admin/rehearse", string(body))
+	rehearsed, free := sample("What is 12 + 30?"), sample("What is 12 + 31?")
+	if diff := cmp.Diff(wanted, rehearsed.Tokens); diff != "" || rehearsed.StopReason != tinker.StopReasonStop {
+		t.Errorf("a rehearsed sample, %s (-want +got):\n%s", rehearsed.StopReason, diff)
+	}
+	for i, logprob := range rehearsed.Logprobs {
+		if !(logprob < 0) || math.IsInf(float64(logprob), 0) {
+			t.Errorf("token %d has the log-probability %v", i, logprob)
+		}
+	}
+	if cmp.Equal(wanted, free.Tokens) {
+		t.Error("another prompt was rehearsed, too")
+	}
+	refused, err := b.call(http.MethodPost, "/admin/rehearse", `{"rehearsals":[{}]}`)
+	if err != nil || refused.status != http.StatusBadRequest {
+		t.Errorf("rules that make no sense: %d, %v", refused.status, err)
+	}
+	b.admin(http.MethodDelete, "/admin/rehearse", "")
+	if diff := cmp.Diff(before, sample("What is 12 + 30?")); diff != "" {
+		t.Errorf("after the rehearsal (-before +after):\n%s", diff)
+	}
+}
+
+func TestABaseModelHasOneVocabulary(t *testing.T) {
+	for _, name := range []string{tinkersim.ModelName, "an/alias"} {
+		options := tinkersim.Options{Dir: t.TempDir(), Aliases: []string{"an/alias"}, Vocabularies: map[string]*vocabulary.Vocabulary{name: nil}}
+		if sim, err := tinkersim.New(options); err == nil {
+			sim.Close()
+			t.Errorf("%s has two vocabularies", name)
+		}
+	}
+}

@@ -1,0 +1,409 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// foreign is a vocabulary whose bytes begin at 1000, and whose end is 5. Words are at 2000.
+type foreign struct{}
+
+const foreignEnd = 5
+
+var words = []string{"User: ", "What is ", "\n\nAssistant:", " 12", "2", " + ", "?"}
+
+func (foreign) Spell(id int32) []int32 {
+	switch {
+	case id == foreignEnd:
+		return []int32{TokenEnd}
+	case id >= 1000 && id < 1256:
+		return []int32{id - 1000}
+	case id >= 2000 && int(id) < 2000+len(words):
+		return bytesOf(words[id-2000])
+	default:
+		return nil
+	}
+}
+
+func (foreign) Token(own int32) (int32, bool) {
+	switch {
+	case own < 256:
+		return own + 1000, true
+	default:
+		return foreignEnd, own == TokenEnd
+	}
+}
+
+// write gives ids for a text: words where they stand, bytes elsewhere, and the end for "|".
+func write(text string) []int32 {
+	var ids []int32
+	for text != "" {
+		id, n := int32(text[0])+1000, 1
+		if text[0] == '|' {
+			id = foreignEnd
+		}
+		for i, word := range words {
+			if len(word) > n && strings.HasPrefix(text, word) {
+				id, n = int32(2000+i), len(word)
+			}
+		}
+		ids, text = append(ids, id), text[n:]
+	}
+	return ids
+}
+
+// own spells ids out.
+func own(ids []int32) []int32 {
+	var out []int32
+	for _, id := range ids {
+		out = append(out, foreign{}.Spell(id)...)
+	}
+	return out
+}
+
+// twins are two adapters of the same weights, one under each vocabulary.
+func twins() (native, abroad *Adapter) {
+	native, abroad = trained(testConfig), NewAdapter(testBase().Under(foreign{}), testConfig)
+	copy(abroad.params, native.params)
+	abroad.merge()
+	return native, abroad
+}
+
+const talk = "User: What is 12 + 2?\n\nAssistant: 122|"
+
+// shifted is a datum for cross_entropy that learns every token but the first.
+func shifted(ids []int32, weights []float32) Datum {
+	targets := make([]int64, len(ids)-1)
+	for i := range targets {
+		targets[i] = int64(ids[i+1])
+	}
+	return Datum{Tokens: ids[:len(targets)], Inputs: map[string]Tensor{"target_tokens": {Int: targets}, "weights": {Float: weights}}}
+}
+
+func TestTokensOfSeveralBytesAddUp(t *testing.T) {
+	native, abroad := twins()
+	ids := write(talk)
+	weights := make([]float32, len(ids)-1)
+	var spread []float32
+	for i := range weights {
+		weights[i] = float32(i%4) - 1.5
+		for range (foreign{}).Spell(ids[i+1]) {
+			spread = append(spread, weights[i])
+		}
+	}
+	first := len(foreign{}.Spell(ids[0]))
+	bytes := own(ids)
+	plain := shifted(bytes[first-1:], spread)
+	// The first token has several bytes, of which only the last predicts what is learnt.
+	plain = Datum{Tokens: bytes[:len(bytes)-1], Inputs: map[string]Tensor{
+		"target_tokens": {Int: append(wide(bytes[1:first]), plain.Inputs["target_tokens"].Int...)},
+		"weights":       {Float: append(make([]float32, first-1), spread...)},
+	}}
+	want := mustRun(t, native, []Datum{plain}, Loss{Name: "cross_entropy"})
+	got := mustRun(t, abroad, []Datum{shifted(ids, weights)}, Loss{Name: "cross_entropy"})
+	var sums []float32
+	at := first - 1
+	for _, id := range ids[1:] {
+		sum := 0.0
+		for range (foreign{}).Spell(id) {
+			sum += float64(want.Logprobs[0][at])
+			at++
+		}
+		sums = append(sums, float32(sum))
+	}
+	if diff := cmp.Diff([][]float32{sums}, got.Logprobs, cmpopts.EquateApprox(0, 1e-5)); diff != "" {
+		t.Errorf("log-probabilities (-sums of bytes +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Metrics, got.Metrics, cmpopts.EquateApprox(0, 1e-4)); diff != "" {
+		t.Errorf("metrics (-bytes +tokens):\n%s", diff)
+	}
+	if !cmp.Equal(native.gradient, abroad.gradient) {
+		t.Error("the gradient is not that of the bytes")
+	}
+}
+
+func wide(ids []int32) []int64 {
+	out := make([]int64, len(ids))
+	for i, id := range ids {
+		out[i] = int64(id)
+	}
+	return out
+}
+
+// TestTargetsThatTheInputDoesNotGoOnWith compares each with a datum in which it is what follows.
+func TestTargetsThatTheInputDoesNotGoOnWith(t *testing.T) {
+	_, abroad := twins()
+	ids := write(talk)
+	n, k := len(ids)-1, len(words)+1
+	targets := Tensor{Shape: []int{n, k}}
+	for i := range n {
+		targets.Int = append(targets.Int, int64(ids[i+1]))
+		for word := range words {
+			targets.Int = append(targets.Int, int64(2000+(word+i)%len(words)))
+		}
+	}
+	batch := []Datum{{Tokens: ids[:n], Inputs: map[string]Tensor{"target_tokens": targets}}}
+	together := mustRun(t, abroad, batch, Loss{Name: "cross_entropy"})
+	gradient := append([]float32{}, abroad.gradient...)
+	clear(abroad.gradient)
+	loss := 0.0
+	for i := range n {
+		for j := range k {
+			target := int32(targets.Int[i*k+j])
+			weights := make([]float32, i+1)
+			weights[i] = 1
+			alone := mustRun(t, abroad, []Datum{shifted(append(append([]int32{}, ids[:i+1]...), target), weights)}, Loss{Name: "cross_entropy"})
+			if want, got := alone.Logprobs[0][i], together.Logprobs[0][i*k+j]; want != got {
+				t.Errorf("position %d, target %d: log-probability %v, alone %v", i, target, got, want)
+			}
+			loss += alone.Metrics["loss:sum"]
+		}
+	}
+	if got := together.Metrics["loss:sum"]; math.Abs(got-loss) > 1e-6*math.Abs(loss) {
+		t.Errorf("the loss is %v, the sum of those alone %v", got, loss)
+	}
+	if diff := distance(gradient, abroad.gradient); diff > 1e-4 {
+		t.Errorf("the gradient is %v of its length from the sum of those alone", diff)
+	}
+}
+
+func distance(a, b []float32) float64 {
+	apart := make([]float32, len(a))
+	for i := range a {
+		apart[i] = a[i] - b[i]
+	}
+	return l2(apart) / l2(b)
+}
+
+// TestEveryLossSeesTheSum compares its gradient with that of cross_entropy, weighted by the slope that the
+// definition of the loss has at the summed log-probability.
+func TestEveryLossSeesTheSum(t *testing.T) {
+	for name, slope := range map[string]func(logprob, sampled, advantage float64) float64{
+		"importance_sampling": func(l, s, a float64) float64 { return -math.Exp(l-s) * a },
+		"ppo":                 func(l, s, a float64) float64 { return -math.Exp(l-s) * a },
+		"cispo":               func(l, s, a float64) float64 { return -math.Exp(l-s) * a },
+		"dro":                 func(l, s, a float64) float64 { return -(a - 0.05*(l-s)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, abroad := twins()
+			ids := write(talk)
+			n := len(ids) - 1
+			forward := mustRun(t, abroad, []Datum{shifted(ids, make([]float32, n))}, Loss{Name: "cross_entropy"})
+			clear(abroad.gradient)
+			d := shifted(ids, nil)
+			sampled, advantages, weights := make([]float32, n), make([]float32, n), make([]float32, n)
+			for i, l := range forward.Logprobs[0] {
+				sampled[i], advantages[i] = l+0.1*float32(i%3-1), float32(i%5)-2
+				weights[i] = float32(-slope(float64(l), float64(sampled[i]), float64(advantages[i])))
+			}
+			d.Inputs = map[string]Tensor{"target_tokens": d.Inputs["target_tokens"], "logprobs": {Float: sampled}, "advantages": {Float: advantages}}
+			mustRun(t, abroad, []Datum{d}, Loss{Name: name})
+			got := append([]float32{}, abroad.gradient...)
+			clear(abroad.gradient)
+			mustRun(t, abroad, []Datum{shifted(ids, weights)}, Loss{Name: "cross_entropy"})
+			if diff := distance(got, abroad.gradient); diff > 1e-5 {
+				t.Errorf("the gradient is %v of its length from that of the definition", diff)
+			}
+		})
+	}
+}
+
+func TestSamplesUnderAnotherVocabularyAreTheSameText(t *testing.T) {
+	native, abroad := twins()
+	prompt := write("User: What is 12 + 2?\n\nAssistant:")
+	var here, there []SampleRequest
+	for i := range 40 {
+		r := SampleRequest{Prompt: own(prompt), MaxTokens: 12, Temperature: 1, TopP: 1, Seed: 9, Index: i, StopStrings: []string{" 3"}}
+		here = append(here, r)
+		r.Prompt = prompt
+		there = append(there, r)
+	}
+	want, err := native.Snapshot().Sample(t.Context(), here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := abroad.Snapshot().Sample(t.Context(), there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		for j, token := range want[i].Tokens {
+			want[i].Tokens[j], _ = foreign{}.Token(token)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("samples (-bytes +tokens):\n%s", diff)
+	}
+	all, err := abroad.Snapshot().PromptLogprobs(t.Context(), append(prompt, got[0].Tokens...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got[0].Logprobs, all[len(prompt):], cmpopts.EquateApprox(0, 1e-4)); diff != "" {
+		t.Errorf("log-probabilities (-sampled +as a prompt):\n%s", diff)
+	}
+}
+
+func TestOwnTokensWithoutAnIDAreNeverDrawn(t *testing.T) {
+	choose := chooser{silent: testBase().Under(foreign{}).silent}
+	if diff := cmp.Diff([]int32{TokenBOS, TokenPad, TokenReserved}, choose.silent); diff != "" {
+		t.Fatalf("silent tokens (-want +got):\n%s", diff)
+	}
+	for _, r := range []SampleRequest{{Temperature: 1, TopP: 1}, {Temperature: 0, TopP: 1}, {Temperature: 1, TopP: 0.9, TopK: 2}} {
+		for i := range 20 {
+			logits := slices.Repeat([]float32{-200}, Vocab)
+			logits[TokenBOS], logits[TokenPad], logits['x'] = 50, 50, 40
+			token, logprob := choose.token(logits, r, float64(i)/20)
+			if token != 'x' || math.Abs(logprob-(-10-math.Ln2)) > 1e-3 {
+				t.Fatalf("drew %d with %v", token, logprob)
+			}
+		}
+	}
+}
+
+func TestForcedTokens(t *testing.T) {
+	_, abroad := twins()
+	w := abroad.Snapshot()
+	prompt := write("User: What is 12 + 2?\n\nAssistant:")
+	cases := map[string]struct {
+		forced  []int32
+		change  func(*SampleRequest)
+		want    []int32 // what the sample begins with
+		stopped bool
+		length  int // of the sample; 0 for any above that of want
+	}{
+		"an end ends it":              {forced: write(" 122|"), want: write(" 122|"), stopped: true, length: 3},
+		"what follows the end is cut": {forced: write("1|2"), want: write("1|"), stopped: true, length: 2},
+		"a limit cuts it":             {forced: write(" 12 12 12"), change: func(r *SampleRequest) { r.MaxTokens = 2 }, want: write(" 12 12"), length: 2},
+		"a stop token ends it":        {forced: write(" 12 + 2"), change: func(r *SampleRequest) { r.StopTokens = []int32{2005} }, want: write(" 12 + "), stopped: true, length: 2},
+		"a stop string ends it":       {forced: write(" 12 + 2"), change: func(r *SampleRequest) { r.StopStrings = []string{"2 + "} }, want: write(" 12 + "), stopped: true, length: 2},
+		"without an end it goes on":   {forced: write(" 12"), want: write(" 12")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := SampleRequest{Prompt: prompt, MaxTokens: 10, Temperature: 1, TopP: 1, Seed: 4, Forced: tc.forced}
+			if tc.change != nil {
+				tc.change(&r)
+			}
+			free := r
+			free.Forced = nil
+			got, err := w.Sample(t.Context(), []SampleRequest{r, free})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sample := got[0]
+			n := len(tc.want)
+			if len(sample.Tokens) < n || !cmp.Equal(tc.want, sample.Tokens[:n]) || (tc.length > 0 && len(sample.Tokens) != tc.length) {
+				t.Fatalf("the sample is %v, want it to begin with %v", sample.Tokens, tc.want)
+			}
+			if tc.length > 0 && sample.Stopped != tc.stopped {
+				t.Errorf("stopped is %v", sample.Stopped)
+			}
+			all, err := w.PromptLogprobs(t.Context(), append(append([]int32{}, prompt...), sample.Tokens...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(all[len(prompt):], sample.Logprobs, cmpopts.EquateApprox(0, 1e-4)); diff != "" {
+				t.Errorf("log-probabilities (-as a prompt +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheContextCountsBytes(t *testing.T) {
+	_, abroad := twins()
+	w := abroad.Snapshot()
+	words := MaxContext / 12 // "\n\nAssistant:" has 12 bytes
+	long := make([]int32, words+1)
+	for i := range long {
+		long[i] = 2002
+	}
+	request := SampleRequest{Prompt: long, MaxTokens: 5000, Temperature: 1, TopP: 1}
+	var user *UserError
+	if err := w.base.Validate(request); !errors.As(err, &user) || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("a prompt beyond the context: %v", err)
+	}
+	if _, err := abroad.Forward(t.Context(), []Datum{shifted(long, nil)}, Loss{Name: "cross_entropy"}); !errors.As(err, &user) {
+		t.Errorf("a datum whose target ends beyond the context: %v", err)
+	}
+	request.Prompt = long[:words]
+	ended := request
+	ended.Forced = write("|")
+	got, err := w.Sample(t.Context(), []SampleRequest{request, ended})
+	if err != nil {
+		t.Fatalf("a prompt that leaves a little room: %v", err)
+	}
+	if most := MaxContext - 12*words; len(got[0].Tokens) > most || len(got[1].Tokens) != 1 {
+		t.Errorf("%d and %d tokens were added where %d had room", len(got[0].Tokens), len(got[1].Tokens), most)
+	}
+}
+
+func TestIDsThatAreNotThere(t *testing.T) {
+	_, abroad := twins()
+	w := abroad.Snapshot()
+	good := shifted(write(talk), nil)
+	cases := map[string]func() error{
+		"in a prompt": func() error {
+			return w.base.Validate(SampleRequest{Prompt: []int32{999}, MaxTokens: 1, TopP: 1})
+		},
+		"forced": func() error {
+			return w.base.Validate(SampleRequest{Prompt: []int32{1001}, MaxTokens: 1, TopP: 1, Forced: []int32{7}})
+		},
+		"in an input": func() error {
+			_, err := abroad.Forward(t.Context(), []Datum{{Tokens: []int32{-1}, Inputs: map[string]Tensor{"target_tokens": {Int: []int64{1001}}}}}, Loss{Name: "cross_entropy"})
+			return err
+		},
+		"as a target": func() error {
+			good.Inputs["target_tokens"].Int[3] = 999
+			_, err := abroad.Forward(t.Context(), []Datum{good}, Loss{Name: "cross_entropy"})
+			return err
+		},
+		"as a target beyond 32 bits": func() error {
+			good.Inputs["target_tokens"].Int[3] = 1 << 40
+			_, err := abroad.Forward(t.Context(), []Datum{good}, Loss{Name: "cross_entropy"})
+			return err
+		},
+	}
+	for name, run := range cases {
+		var user *UserError
+		if err := run(); !errors.As(err, &user) {
+			t.Errorf("an id that is not there, %s: %v", name, err)
+		}
+	}
+}
+
+func TestTopKUnderAnotherVocabulary(t *testing.T) {
+	w := BaseWeights(testBase().Under(foreign{}))
+	prompt := write(talk)
+	most := Vocab - 3
+	ids, logprobs, err := w.TopKPromptLogprobs(t.Context(), prompt, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(prompt); i++ {
+		total := 0.0
+		for j, id := range ids[i] {
+			total += math.Exp(float64(logprobs[i][j]))
+			if len(foreign{}.Spell(id)) != 1 {
+				t.Fatalf("position %d: %d is no id that is sampled", i, id)
+			}
+		}
+		if len(ids[i]) != most || total > 1.00001 || total < 0.99 {
+			t.Errorf("position %d: %d ids with %v of the probability", i, len(ids[i]), total)
+		}
+	}
+	if _, _, err := w.TopKPromptLogprobs(t.Context(), prompt, most+1); err == nil {
+		t.Error("more ids were given than can be sampled")
+	}
+	if got := string(w.base.Text(prompt)); got != strings.TrimSuffix(talk, "|") {
+		t.Errorf("the text of the prompt is %q", got)
+	}
+}

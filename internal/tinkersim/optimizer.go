@@ -1,0 +1,33 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim
+
+import "github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+
+// optimizerType is the type of an optimizer as newer versions of the API name it.
+type optimizerType struct {
+	Type string `json:"type"`
+}
+
+// adamOnly refuses requests for another optimizer than Adam, which newer versions of the API have:
+// to leave the name out of account would be to train with settings that nobody asked for.
+func (e endpoint) adamOnly() endpoint {
+	read := e.read
+	e.read = func(r *request) (fault.Call, answer, error) {
+		var named struct {
+			Config optimizerType `json:"optimizer_config"`
+			Params optimizerType `json:"optimizer_params"`
+		}
+		if err := decode(r.body, &named); err != nil {
+			return fault.Call{}, nil, err
+		}
+		for _, optimizer := range []optimizerType{named.Config, named.Params} {
+			if optimizer.Type != "" && optimizer.Type != "adamw" {
+				return fault.Call{}, nil, badRequest("the optimizer %q is not supported: only adamw is", optimizer.Type)
+			}
+		}
+		return read(r)
+	}
+	return e
+}

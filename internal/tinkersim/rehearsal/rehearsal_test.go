@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rehearsal
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheFirstRuleThatAppliesCounts(t *testing.T) {
+	second := Rule{Contains: "result", Scripts: []Script{{Share: 1, Tokens: []int32{2}}}}
+	first := Rule{Scripts: []Script{{Share: 1, Tokens: []int32{1}}}}
+	s := &Set{}
+	if err := s.Replace([]Rule{second, first}); err != nil {
+		t.Fatal(err)
+	}
+	for prompt, want := range map[string][]int32{"a question": {1}, "": {1}, "a question, a call and a result": {2}} {
+		if diff := cmp.Diff(want, s.For([]byte(prompt)).Tokens(3, 4)); diff != "" {
+			t.Errorf("tokens for %q (-want +got):\n%s", prompt, diff)
+		}
+	}
+}
+
+func TestWithoutARuleNothingIsForced(t *testing.T) {
+	var none *Set
+	empty := &Set{}
+	if none.For(nil).Tokens(1, 2) != nil || empty.For(nil).Tokens(1, 2) != nil {
+		t.Error("tokens are forced without a rule")
+	}
+}
+
+func TestSharesDivideTheSamples(t *testing.T) {
+	rule := Rule{Scripts: []Script{{Share: 0.5, Tokens: []int32{1}}, {Share: 0.25, Tokens: []int32{2}}}}
+	counts := map[int32]float64{}
+	const n = 4000
+	for i := range n {
+		tokens := rule.Tokens(uint64(i/4), i%4)
+		if diff := cmp.Diff(tokens, rule.Tokens(uint64(i/4), i%4)); diff != "" {
+			t.Fatalf("sample %d is not decided by seed and index:\n%s", i, diff)
+		}
+		if tokens != nil {
+			counts[tokens[0]]++
+		}
+	}
+	for token, want := range map[int32]float64{1: 0.5, 2: 0.25} {
+		if got := counts[token] / n; math.Abs(got-want) > 0.03 {
+			t.Errorf("script %d has a share of %.3f, want %.2f", token, got, want)
+		}
+	}
+}
+
+func TestRulesThatMakeNoSense(t *testing.T) {
+	cases := map[string]string{
+		"no JSON":                `{`,
+		"a field not known":      `{"rehearsals": [{"contains": "a", "reward": 1}]}`,
+		"something behind":       `{"rehearsals": []} {}`,
+		"no scripts":             `{"rehearsals": [{"contains": "a"}]}`,
+		"no tokens":              `{"rehearsals": [{"scripts": [{"share": 0.5}]}]}`,
+		"no share":               `{"rehearsals": [{"scripts": [{"tokens": [1]}]}]}`,
+		"a share above 1":        `{"rehearsals": [{"scripts": [{"share": 2, "tokens": [1]}]}]}`,
+		"shares above 1 in all":  `{"rehearsals": [{"scripts": [{"share": 0.6, "tokens": [1]}, {"share": 0.6, "tokens": [2]}]}]}`,
+		"a negative share":       `{"rehearsals": [{"scripts": [{"share": -1, "tokens": [1]}]}]}`,
+		"tokens beyond 32 bits":  `{"rehearsals": [{"scripts": [{"share": 1, "tokens": [9999999999]}]}]}`,
+		"a list and not an rule": `[]`,
+	}
+	for name, body := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &Set{}
+			rules, err := Decode([]byte(body))
+			if err == nil {
+				err = s.Replace(rules)
+			}
+			if err == nil || s.For(nil) != nil {
+				t.Errorf("%s was taken", body)
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+func TestRun(t *testing.T) {
+	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), Faults: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed, Count: -1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() {
+		sim.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-url", server.URL, "-model", tinkersim.ModelName}, "tml-endpoint", &out); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		if fields := strings.Fields(line); len(fields) > 1 {
+			rows[fields[0]] = fields[1]
+		}
+	}
+	for _, f := range capability.All() {
+		want := "supported"
+		if f == capability.Seed {
+			want = "ignored"
+		}
+		if rows[string(f)] != want {
+			t.Errorf("%s is %q, want %s", f, rows[string(f)], want)
+		}
+	}
+}
+
+func TestRunSaysWhatIsMissing(t *testing.T) {
+	cases := map[string]struct {
+		args []string
+		key  string
+		says string
+	}{
+		"the URL":        {[]string{"-model", "m"}, "tml-x", "-url"},
+		"the model":      {[]string{"-url", "http://localhost:1"}, "tml-x", "-model"},
+		"the key":        {[]string{"-url", "http://localhost:1", "-model", "m"}, "", "TINKER_API_KEY"},
+		"the URL's host": {[]string{"-url", "localhost:1", "-model", "m"}, "tml-x", "http"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := run(t.Context(), tc.args, tc.key, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("run gives %v, want %s in it", err, tc.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+)
+
+// runFile reads what an attempt was given.
+func (w *world) runFile(run *v1alpha1.TrainingRun, attempt int32) runspec.File {
+	GinkgoHelper()
+	config := &corev1.ConfigMap{}
+	Eventually(func() error {
+		return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, attempt)}, config)
+	}).Should(Succeed())
+	file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+	Expect(err).NotTo(HaveOccurred())
+	return file
+}
+
+// finding is a progress with what was found of the run's own endpoint.
+func (w *world) finding(run *v1alpha1.TrainingRun, step int64, ignored ...string) heartbeat.Progress {
+	GinkgoHelper()
+	fixed := w.runFile(run, 1).Fixed
+	p := progress(step)
+	p.Capabilities = &heartbeat.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name, Supported: []string{"adam.beta1", "loss.ppo"}, Ignored: ignored}
+	return p
+}
+
+var _ = Describe("What the endpoint does", func() {
+	It("is found once, shown, and handed on", func() {
+		w := newWorld()
+		run, first := w.started()
+		Expect(w.runFile(run, 1).Capabilities).To(BeNil())
+		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: w.finding(run, 7, "seed")})
+		w.clock.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Capabilities).NotTo(BeNil())
+			g.Expect(run.Status.Capabilities.Ignored).To(Equal([]string{"seed"}))
+		})
+		Expect(run.Status.Capabilities.Supported).To(Equal([]string{"adam.beta1", "loss.ppo"}))
+		Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("True Accepted"))
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("ignores the seeds"))
+
+		w.endLearner(w.learner(run.Name, 1), 2, "panic: oh")
+		w.attempt(run, 2, progress(7))
+		known := w.runFile(run, 2).Capabilities
+		Expect(known).NotTo(BeNil())
+		Expect(known.Ignored).To(Equal([]string{"seed"}))
+		Expect(known.Supported).To(Equal([]string{"adam.beta1", "loss.ppo"}))
+		Expect(run.Status.Capabilities).NotTo(BeNil(), "a learner that says nothing of it takes nothing back")
+	})
+
+	DescribeTable("refuses a run at its first attempt", func(reason, text string) {
+		w := newWorld()
+		w.environment()
+		run := w.create()
+		pod, _ := w.startLearner(run.Name, 1)
+		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: reason, Message: text, Attempt: 1})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False " + reason))
+			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + reason))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
+		})
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(Equal(text))
+		Expect(run.Status.Attempts).To(HaveLen(1))
+		Expect(run.Status.FailuresSinceCheckpoint).To(BeNil())
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement(reason))
+		Consistently(w.attemptsWithJobs, "1s", "100ms").Should(Equal([]string{"1"}))
+	},
+		Entry("that sets what it ignores", "UnsupportedByEndpoint", "The endpoint does not honour algorithm.optimizer.gradClipNorm (ignored): set it to 0"),
+		Entry("that needs an optimizer which it forgets", "OptimizerNotRestored", "The endpoint does not restore the optimizer: set failurePolicy.requireOptimizer to false"),
+	)
+
+	It("is reported where it forgets the optimizer and may", func() {
+		w := newWorld()
+		run, first := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
+		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: w.finding(run, 7, "optimizer_restore")})
+		w.clock.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+		})
+		Expect(message(run, v1alpha1.ConditionResumable)).To(ContainSubstring("Adam begins anew"))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("OptimizerNotRestored"))
+
+		w.endLearner(w.learner(run.Name, 1), 2, "panic: oh")
+		cold := progress(7)
+		cold.FromStep, cold.ColdOptimizer = 7, true
+		w.attempt(run, 2, cold)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts[0].ColdOptimizer).To(HaveValue(BeTrue())) })
+		Expect(run.Status.Attempts[1].ColdOptimizer).To(BeNil())
+	})
+})

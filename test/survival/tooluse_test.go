@@ -1,0 +1,220 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+)
+
+const qwen = "Qwen/Qwen3-8B"
+
+// qwenTokenizer is Qwen3's tokenizer.json: as much of it as the renderers' tests have, which is all bytes, all
+// added tokens and some hundred merges under the ids of the whole; or the whole, of the directory that
+// TOKENIZERS_DIR names.
+func qwenTokenizer(t testing.TB) []byte {
+	t.Helper()
+	path := "../../internal/renderer/testdata/tokenizers/qwen3.json.gz"
+	if dir := os.Getenv("TOKENIZERS_DIR"); dir != "" {
+		path = filepath.Join(dir, "qwen3", "tokenizer.json.gz")
+	}
+	t.Logf("the vocabulary is that of %s", path)
+	zipped, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// rehearse has the policy call the calculator, in three of four replies well or badly, and answer then. The
+// rest of its replies is its own, which is noise: it was never taught this format.
+func rehearse(t testing.TB, write func(string) []int32) []rehearsal.Rule {
+	t.Helper()
+	end := "<|im_end|>"
+	call := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [1, 1]}}\n</tool_call>" + end)
+	wrong := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\"}}\n</tool_call>" + end)
+	broken := write("<tool_call>\n{\"name\": \"calculator\"\n</tool_call>" + end)
+	one, two := write("It is 1."+end), write("It is 2."+end)
+	return []rehearsal.Rule{
+		{Contains: "<tool_response>", Scripts: []rehearsal.Script{{Share: 0.4, Tokens: one}, {Share: 0.4, Tokens: two}, {Share: 0.1, Tokens: call}}},
+		{Contains: "No tool was called", Scripts: []rehearsal.Script{{Share: 0.4, Tokens: call}, {Share: 0.3, Tokens: broken}, {Share: 0.2, Tokens: one}}},
+		{Contains: "calculator", Scripts: []rehearsal.Script{{Share: 0.4, Tokens: call}, {Share: 0.15, Tokens: wrong}, {Share: 0.25, Tokens: broken}}},
+	}
+}
+
+// newQwen prepares a run that trains Qwen3 by name, on sums with a calculator.
+func newQwen(t testing.TB) *world {
+	t.Helper()
+	data := qwenTokenizer(t)
+	path := filepath.Join(t.TempDir(), "tokenizer.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := vocabulary.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := tokenizer.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	options := tinkersim.Options{SessionTimeout: time.Minute, Vocabularies: map[string]*vocabulary.Vocabulary{qwen: loaded}}
+	w := newWorldOn(t, options, func(f *runspec.File) {
+		model := &f.Fixed.Model
+		model.Name, model.Renderer = qwen, "qwen3"
+		model.Tokenizer = &runspec.Tokenizer{Repository: qwen, SHA256: hex.EncodeToString(sum[:])}
+		environment := arithmetic("train", 6, 4, 64)
+		environment.Definition.Dataset.Arithmetic.MaxOperand = 2
+		environment.Definition.Interaction = &runspec.Interaction{ToolUse: &runspec.ToolUse{
+			ParseErrors: runspec.ParseErrors{MaxConsecutive: 2, Train: runspec.TrainKeep},
+		}}
+		environment.Limits = runspec.Limits{Turns: 4, TrajectoryTokens: 2000, OnLimit: "Grade"}
+		f.Fixed.Environments = []runspec.Environment{environment}
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2, 2
+		f.Evaluation = nil
+	})
+	err = w.sim.Rehearsals().Replace(rehearse(t, func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// speak starts a real rollout worker that has read the run's tokenizer from the simulator, as from a hub.
+func (w *world) speak(name string) {
+	w.t.Helper()
+	files := &fetch.Fetcher{Endpoint: w.url, Cache: w.t.TempDir()}
+	speech, err := format.Load(w.t.Context(), files, w.file.Fixed.Model)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	client, err := exchange.NewClient(exchange.ClientConfig{
+		Address: w.file.LearnerAddress, Link: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Worker: name, Logger: w.logger(), Dial: w.dial,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pressure := &rollout.Pressure{}
+	endpoint, err := tinker.NewClient(tinker.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	keep, err := held.Open(held.Config{Dir: w.t.TempDir(), MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	worker := rollout.New(rollout.Config{
+		Learner: client, Endpoint: endpoint, Held: keep, Pressure: pressure, Logger: w.logger(), Format: speech,
+	})
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		_ = worker.Run(ctx)
+		_ = client.Close()
+	})
+	w.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+// measured gives metrics of an environment, one value for each step.
+func (w *world) measured(name string) []float64 {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var values []float64
+	for text := range strings.Lines(string(data)) {
+		var line map[string]float64
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			w.t.Fatal(err)
+		}
+		if value, ok := line["env/all/"+name]; ok {
+			values = append(values, value)
+		}
+	}
+	if int64(len(values)) != w.file.Fixed.Algorithm.Steps {
+		w.t.Fatalf("metrics.jsonl has %s of %d steps", name, len(values))
+	}
+	return values
+}
+
+func total(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+// TestToolUse trains a model that has another's name, format and vocabulary, in episodes of several turns in
+// which it calls a tool; then again, and the learner dies.
+func TestToolUse(t *testing.T) {
+	w := newQwen(t)
+	w.speak("w0")
+	want := w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+	w.checkMetrics()
+	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "by_group/frac_mixed", "stop/stop"} {
+		if total(w.measured(name)) == 0 {
+			t.Errorf("%s is 0 in every step", name)
+		}
+	}
+	if got := w.measured("turns_per_episode"); total(got) <= float64(len(got)) {
+		t.Errorf("turns per episode %v, want several", got)
+	}
+	for step, segments := range w.measured("segments_per_episode") {
+		if segments != 1 {
+			t.Errorf("step %d has %v segments per episode, want 1: what was sampled stays as it was", step, segments)
+		}
+	}
+	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "turns_per_episode", "correct", "no_answer", "truncated"} {
+		t.Logf("%s %.2f", name, w.measured(name))
+	}
+	t.Run("the learner dies", func(t *testing.T) {
+		w := newQwen(t)
+		w.speak("w0")
+		w.speak("w1")
+		<-w.learn(1, dieAt("save.answered", 1)).done
+		if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+			t.Errorf("final adapter is %s, undisturbed %s", got, want)
+		}
+		w.checkMetrics()
+	})
+}

@@ -1,0 +1,211 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// calls counts all that arrived at the simulator.
+func (w *world) calls() int64 {
+	var all int64
+	for _, n := range w.sim.Busy().Calls {
+		all += n
+	}
+	return all
+}
+
+// withinReason bounds the calls of a run that waited trouble out, by those of one that met none. Each call that
+// is struck is repeated some times, so it has a hundred to spare; one that is repeated without a pause, or a model
+// that is made anew for each failure, comes to thousands in a second.
+func withinReason(undisturbed int64) int64 { return 2*undisturbed + 100 }
+
+// every strikes each operation of a step, and the polls for their results.
+func every(rule fault.Rule) []fault.Rule {
+	var rules []fault.Rule
+	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample", "retrieve_future", "list_checkpoints", "list_training_runs"} {
+		struck := rule
+		struck.Op = op
+		rules = append(rules, struck)
+	}
+	return rules
+}
+
+// operations are those that can be struck apart from their exchange.
+func operations(rule fault.Rule) []fault.Rule {
+	var rules []fault.Rule
+	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample"} {
+		struck := rule
+		struck.Op = op
+		rules = append(rules, struck)
+	}
+	return rules
+}
+
+// TestTroubleUpstream strikes every operation of the run at once. One attempt sees it through, with the
+// weights of the undisturbed run: no gradient is added twice, no step is lost, nothing loops hot, and no
+// restart is spent.
+func TestTroubleUpstream(t *testing.T) {
+	want := baseline(t)
+	quiet := newWorld(t, nil)
+	quiet.play("w0", ways{})
+	quiet.checkSame(quiet.end(quiet.learn(1, nil), heartbeat.Completed))
+	limit := withinReason(quiet.calls())
+
+	cases := map[string][]fault.Rule{
+		"429 with a delay":               every(fault.Rule{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.1, Count: 2}),
+		"429 without one":                every(fault.Rule{Do: fault.Refuse, Status: 429, Count: 2}),
+		"402":                            {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 402}, {Op: "asample", Occurrence: 3, Do: fault.Refuse, Status: 402}},
+		"500":                            every(fault.Rule{Do: fault.Refuse, Status: 500}),
+		"502, as of a proxy":             every(fault.Rule{Do: fault.Refuse, Status: 502, Count: 2}),
+		"503":                            every(fault.Rule{Do: fault.Refuse, Status: 503, RetryAfterSeconds: 0.1, Count: 2}),
+		"504, after the work":            every(fault.Rule{Do: fault.DropAnswer}),
+		"408":                            every(fault.Rule{Do: fault.Refuse, Status: 408}),
+		"connections that drop":          every(fault.Rule{Do: fault.DropRequest, Count: 2}),
+		"results that are lost for good": operations(fault.Rule{Occurrence: 2, Do: fault.LosePromise}),
+		"failures of the server":         operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Category: "server"}),
+		"failures after the work":        operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}),
+		"a pause for want of capacity":   operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity", Count: 2}),
+		"a pause at a rate limit":        operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_rate_limit", Count: 2}),
+		"results that are slow":          operations(fault.Rule{Do: fault.Pause, Seconds: 0.1, Stage: fault.Reply, Count: -1}),
+		"a clock that ticks":             operations(fault.Rule{Do: fault.Cycle, Seconds: 0.1, Count: -1}),
+		"a long way to the server":       {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
+	}
+	for name, rules := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: 50 * time.Millisecond}, nil)
+			w.script(rules...)
+			w.play("w0", ways{})
+			verdict := w.end(w.learn(1, nil), heartbeat.Completed)
+			if got := w.weights(verdict); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			w.checkMetrics()
+			// Polls that are held shortly are more, each time that they are.
+			held := w.sim.Busy().Calls["retrieve_future"]
+			if got := w.calls() - held; got > limit {
+				t.Errorf("%d calls besides polls, want at most %d", got, limit)
+			}
+			for _, f := range w.sim.Faults().List() {
+				if f.Hits == 0 {
+					t.Errorf("%s of %s was never struck", f.Do, f.Op)
+				}
+			}
+		})
+	}
+}
+
+// TestOneChunkOfSeveral fails: what the others have added is thrown away with the model.
+func TestOneChunkOfSeveral(t *testing.T) {
+	config := tinker.DefaultServerConfig()
+	config.MaxChunkLen, config.ParallelChunks = 3, false
+	chunked := func(t *testing.T, rules ...fault.Rule) (*world, string) {
+		w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, Config: &config}, nil)
+		w.script(rules...)
+		w.play("w0", ways{})
+		digest := w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+		w.checkMetrics()
+		return w, digest
+	}
+	quiet, want := chunked(t)
+	passes := quiet.sim.Busy().Operations["forward_backward"]
+	if passes < 9 {
+		t.Fatalf("the steps went out in %d chunks, want several each", passes)
+	}
+	cases := map[string]fault.Rule{
+		"the first":                     {Occurrence: 1, Do: fault.Fail, Category: "server"},
+		"one in the middle":             {Occurrence: 2, Do: fault.Fail, Category: "server"},
+		"one in the middle of a later":  {Occurrence: int(passes) - 1, Do: fault.Fail, Category: "server"},
+		"one that was carried out":      {Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "server"},
+		"one whose promise is lost":     {Occurrence: 3, Do: fault.LosePromise},
+		"one whose submit is not heard": {Occurrence: 2, Do: fault.DropAnswer},
+		"one that never arrives":        {Occurrence: 2, Do: fault.DropRequest},
+		"one that is refused for now":   {Occurrence: 2, Do: fault.Refuse, Status: 503},
+	}
+	for name, rule := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule.Op = "forward_backward"
+			if _, got := chunked(t, rule); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+		})
+	}
+}
+
+// TestAnOutage lasts: the learner asks now and then, says whose fault it is, and goes on when it is over. The
+// manager judges nothing while the endpoint is the cause.
+func TestAnOutage(t *testing.T) {
+	cases := map[string]struct {
+		rule     fault.Rule
+		upstream string
+	}{
+		"429 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 429, Count: -1}, "throttled"},
+		"402 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 402, Count: -1}, "payment"},
+		"503 at every poll":   {fault.Rule{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Count: -1}, "server_error"},
+		"nobody answers":      {fault.Rule{Do: fault.DropRequest, Count: -1}, "unreachable"},
+		"no capacity":         {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_capacity", Count: -1}, "paused_capacity"},
+		"a rate limit":        {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_rate_limit", Count: -1}, "paused_rate_limit"},
+	}
+	want := baseline(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: 200 * time.Millisecond}, nil)
+			w.script(tc.rule)
+			w.play("w0", ways{})
+			a := w.learn(1, nil)
+			var reply heartbeat.Reply
+			w.until("the learner says what it waits for", func() bool {
+				var err error
+				reply, err = w.beat(a, 1, heartbeat.Run)
+				return err == nil && reply.Upstream == tc.upstream
+			})
+			if reply.BlockedOn == "" {
+				t.Error("the heartbeat does not say what the learner is blocked on")
+			}
+			const watched, most = time.Second, 200
+			before := w.calls()
+			time.Sleep(watched)
+			if made := w.calls() - before; made > most {
+				t.Errorf("%d calls within %s of the outage, want at most %d", made, watched, most)
+			}
+			w.sim.Faults().Clear()
+			if got := w.weights(w.end(a, heartbeat.Completed)); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			w.checkMetrics()
+		})
+	}
+}
+
+// TestAnOutageAtTheStart is one of the probe, which waits for it to be over.
+func TestAnOutageAtTheStart(t *testing.T) {
+	cases := map[string]fault.Rule{
+		"models are not made":      {Op: "create_model", Do: fault.Fail, Category: "server", Count: 7},
+		"states are not saved":     {Op: "save_weights", Do: fault.Fail, Category: "server", Count: 4},
+		"sessions are refused":     {Op: "create_session", Do: fault.Refuse, Status: 503, Count: 3},
+		"the server is restarting": {Op: "create_model", Do: fault.Refuse, Status: 404, Count: 4},
+	}
+	for name, rule := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := curious(newWorld(t, nil))
+			w.script(rule)
+			w.play("w0", ways{})
+			verdict := w.end(w.learn(1, nil), heartbeat.Completed)
+			w.checkSame(verdict)
+			if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 {
+				t.Errorf("trouble that passed is taken for the endpoint's nature: %+v", c)
+			}
+		})
+	}
+}
