@@ -96,7 +96,7 @@ endef
 
 .PHONY: test-unit
 test-unit: ## Unit tests, with the race detector.
-	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/...)
+	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/endpoint/...)
 
 .PHONY: test-survival
 test-survival: ## Whole runs in one process and in several, struck at every fault point.
@@ -106,6 +106,18 @@ test-survival: ## Whole runs in one process and in several, struck at every faul
 conformance: ## The official Python SDK, two versions of it, against tinkersim.
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/...,CGO_ENABLED=0)
+	@cat $(CACHE)/conformance-calls-*.txt
+
+.PHONY: conformance-cookbook
+conformance-cookbook: ## tinker-cookbook's own loops against tinkersim (its environment has 6 GB; not in `make test`).
+	@hack/need-python.sh
+	@test/conformance/cookbook
+
+.PHONY: conformance-endpoint
+conformance-endpoint: ## What a server supports: URL= KEY= MODEL= (SDK=oldest for the older SDK).
+	@hack/need-python.sh
+	@TINKER_API_KEY='$(KEY)' go run ./test/endpoint -url '$(URL)' -model '$(MODEL)'
+	@test/conformance/endpoint "$(URL)" "$(KEY)" "$(MODEL)"
 
 .PHONY: conformance-models
 conformance-models: ## Tokenizers against the reference packages (MODELS_TEXTS=2000 texts a family).

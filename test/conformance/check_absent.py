@@ -1,0 +1,83 @@
+# Copyright 2026 The tinker-operator authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What the hosted service has around training and tinkersim has not: it must say so, and at once."""
+
+import datetime
+
+import tinker
+from tinker import types
+from tinker.lib.public_interfaces.rest_client import RestClient
+
+from harness import check, require, require_equal, require_raises
+from lab import awaited, session_of
+
+DAY = datetime.datetime(2026, 8, 1, tzinfo=datetime.UTC)
+
+
+async def _require_absent(call, error: type[Exception] = tinker.NotFoundError) -> None:
+    """Check that the call, sync or async, ends with a 404, or with another error."""
+    try:
+        got = await awaited(call())
+    except error:
+        return
+    require(False, f"want a 404; the call returned {got!r:.200}")
+
+
+@check()
+async def accounts_are_absent(lab):
+    rest, session = lab.rest, session_of(lab.trainer())
+    await _require_absent(lambda: rest.get_audit_log().result())
+    error = tinker.NotFoundError if lab.traits["audit_async"] else AssertionError
+    await _require_absent(lambda: rest.get_audit_log_async(), error)
+    await _require_absent(lambda: rest.get_billing_usage(DAY, DAY + datetime.timedelta(hours=2)).result())
+    await _require_absent(lambda: rest.get_billing_usage_async(DAY, DAY + datetime.timedelta(hours=2)))
+    await _require_absent(lambda: rest.export_session_trace(session).result())
+    await _require_absent(lambda: rest.export_session_trace_async(session))
+
+
+@check(needs="storage_usage")
+async def storage_usage_is_absent(lab):
+    await _require_absent(lambda: lab.rest.get_current_checkpoint_storage_usage().result())
+    await _require_absent(lambda: lab.rest.get_current_checkpoint_storage_usage_async())
+
+
+@check(needs="search")
+async def search_is_absent(lab):
+    await _require_absent(lambda: lab.rest.search_sessions(types.SessionSearchRequest()).result())
+
+
+@check(needs="whoami")
+def identity(lab):
+    """Who somebody is, is in the token that a key was exchanged for; there is none where keys are used as they are."""
+    if not lab.service.holder.get_client_config().pjwt_auth_enabled:
+        require_raises((RuntimeError, tinker.TinkerError), lambda: lab.rest.whoami().result())
+        return
+    require_equal(lab.rest.whoami().result().user_urn, "urn:tinkersim:local", "the user")
+
+
+@check(needs="copy_weights")
+async def copies_are_absent(lab):
+    path = lab.trainer().save_state(lab.name("copy")).result().path
+    await _require_absent(lambda: lab.new_service(project_id="project-c").copy_weights(path).result())
+    await _require_absent(lambda: lab.rest.copy_weights(path, "project-c").result())
+    await _require_absent(lambda: lab.rest.copy_weights_async(path, "project-c"))
+
+
+@check(needs="external_weights")
+async def external_weights_are_absent(lab):
+    path = f"tinker://{lab.trainer().model_id}/external_weights/none"
+    await _require_absent(lambda: lab.trainer().save_weights_external("x").result())
+    await _require_absent(lambda: lab.trainer().save_weights_external_async("x"))
+    await _require_absent(lambda: lab.rest.get_external_weights_urls(path).result())
+    await _require_absent(lambda: lab.rest.get_external_weights_urls_async(path))
+
+
+@check()
+def a_client_of_listings_needs_no_session(lab):
+    """RestClient can be had without a ServiceClient in newer SDKs, and through one in all of them."""
+    before = lab.simulator.counts()["calls"]["create_session"]
+    service = lab.new_service()
+    rest = service.create_rest_client()
+    require(isinstance(rest, RestClient), f"it is a {type(rest)}")
+    rest.list_sessions(limit=1).result()
+    require(lab.simulator.counts()["calls"]["create_session"] == before, "a listing made a session")
