@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Measures. What counts are ratios of one run: a step against what the server needs for it in any case
-# (step/bound, aim: at most 1.15). Times are for orientation; these machines differ. E2E=1 also kills the
-# learner ten times on the local cluster (aim: a median of 15 s at most).
+# (step/bound, aim: at most 1.15), tokenizers against the packages that others use (aim: above 1). Times are
+# for orientation; these machines differ. BENCH_MB is how much text is encoded (4; 10 is the measurement).
+# SCALE_RUNS=200 also follows that many runs with one manager, and E2E=1 kills the learner ten times on the
+# local cluster (aim: a median of 15 s at most).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +13,15 @@ echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkers
 bench '^BenchmarkStep$' 1x ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
+echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"
+hack/need-python.sh
+go run ./test/models/bench -python "$(hack/models/python.sh)" -mb "${BENCH_MB:-4}"
+if [[ -n "${SCALE_RUNS:-}" ]]; then
+  echo "== $SCALE_RUNS runs under one manager"
+  hack/cluster/cluster binaries >/dev/null
+  CGO_ENABLED=0 KUBE_BINARIES="${KUBE_BINARIES:-$PWD/.cluster/bin}" go test -tags integration -count=1 -timeout 20m -v \
+    ./test/integration -ginkgo.focus 'Many runs' | grep 'runs trained'
+fi
 if [[ "${E2E:-}" == 1 ]]; then
   echo "== learner killed, next step trained: ten times on the local cluster"
   bench '^BenchmarkRecovery$' 1x -tags e2e -timeout 20m ./test/e2e
