@@ -10,6 +10,7 @@ helm lint --strict "$chart" --quiet
 shapes=(
   ""
   "--set tinkersim.enabled=true --set tinkersim.persistence.enabled=true"
+  "--set tinkersim.enabled=true --set tinkersim.vocabularies[0].model=a/b,tinkersim.vocabularies[0].configMap=c,tinkersim.vocabularies[0].key=d"
   "--set watchNamespaces={a,b} --set metrics.enabled=false"
   "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
 )

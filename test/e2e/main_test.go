@@ -54,7 +54,7 @@ func runAll(m *testing.M) int {
 		log.Printf("connecting: %v", err)
 		return 1
 	}
-	if err := errors.Join(clear(ctx), install(ctx)); err != nil {
+	if err := errors.Join(clear(ctx), publishVocabulary(ctx), install(ctx)); err != nil {
 		log.Printf("installing: %v", err)
 		return 1
 	}
@@ -98,6 +98,8 @@ func install(ctx context.Context) error {
 	return command(ctx, "go", "tool", "-modfile=hack/tools/go.mod", "helm", "upgrade", "--install",
 		"tinker-operator", "charts/tinker-operator", "--namespace", systemNamespace, "--create-namespace",
 		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
+		"--set", "tinkersim.vocabularies[0].model="+foreignModel,
+		"--set", "tinkersim.vocabularies[0].configMap=vocabulary,tinkersim.vocabularies[0].key=tokenizer.json",
 		"--set", "tinkersim.enabled=true", "--set", "tinkersim.persistence.enabled=true",
 		"--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
 }
