@@ -20,7 +20,7 @@ FUZZTIME ?= 10s
 help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "; print "usage: make TARGET"} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Use
 
