@@ -100,7 +100,7 @@ test-unit: ## Unit tests, with the race detector.
 
 .PHONY: test-survival
 test-survival: ## Whole runs in one process and in several, struck at every fault point.
-	$(call suite,-shuffle=on -timeout 20m ./test/survival/...,CGO_ENABLED=0)
+	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/...,CGO_ENABLED=0)
 
 .PHONY: conformance
 conformance: ## The official Python SDK, two versions of it, against tinkersim.

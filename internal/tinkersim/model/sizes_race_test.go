@@ -6,9 +6,4 @@
 package model
 
 // The race detector makes arithmetic many times slower: sizes_test.go says what these are.
-const (
-	companySize   = 20
-	learningSteps = 8
-	learningGoal  = 0.36
-	heldQuestions = 384
-)
+const companySize = 20
