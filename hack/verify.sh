@@ -23,6 +23,13 @@ if ((status)); then
   exit 1
 fi
 
+# The Unicode tables are those of the package that made models' ids, which is asked about every code point.
+hack/need-python.sh
+"$(hack/models/python.sh)" hack/models/unicode_tables.py --check || {
+  echo "verify: run hack/models/unicode_tables.py as it says, and look at what changes" >&2
+  exit 1
+}
+
 # go.mod and go.sum are tidy, in each module.
 for module in . hack/tools hack/image; do
   (cd "$module" && go mod tidy -diff) || {
