@@ -32,6 +32,12 @@ func BenchmarkRecovery(b *testing.B) {
 			before := newestRow(b, run)
 			eventually(b, 3*time.Minute, "the run has gone on", func() bool { return newestRow(b, run) > before+1 })
 			took = append(took, time.Since(began))
+			// A learner that is killed before anybody heard of its steps has made none, as far as the restart
+			// budget can tell.
+			eventually(b, time.Minute, "the manager has heard of it", func() bool {
+				world.get(b, run.Namespace, run.Name, run)
+				return run.Status.LatestCheckpoint != nil && run.Status.LatestCheckpoint.Step > int64(before)
+			})
 		}
 		if err := world.Delete(b.Context(), run); err != nil {
 			b.Fatal(err)
