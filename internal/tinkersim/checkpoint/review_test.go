@@ -1,0 +1,74 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
+)
+
+// A folder runs/ that is not tinkersim's (TensorBoard writes ./runs/<experiment>).
+func TestReviewOpenDeletesForeignRuns(t *testing.T) {
+	t.Skip("finding not repaired yet: tinker H1")
+	dir := t.TempDir()
+	foreign := filepath.Join(dir, "runs", "Nov21_experiment")
+	os.MkdirAll(foreign, 0o755)
+	file := filepath.Join(foreign, "events.out.tfevents.1")
+	os.WriteFile(file, []byte("weeks of logs"), 0o644)
+	if _, err := checkpoint.Open(dir, newClock().Now); err != nil {
+		t.Fatal(err)
+	}
+	_, err := os.Stat(file)
+	t.Logf("after Open: stat %s: %v", file, err)
+	if err != nil {
+		t.Error("DELETED")
+	}
+}
+
+// A plain file in runs/ keeps the server from starting.
+func TestReviewStrayFile(t *testing.T) {
+	t.Skip("finding not repaired yet: tinker M4")
+	dir := t.TempDir()
+	os.MkdirAll(filepath.Join(dir, "runs"), 0o755)
+	os.WriteFile(filepath.Join(dir, "runs", ".DS_Store"), []byte("x"), 0o644)
+	_, err := checkpoint.Open(dir, newClock().Now)
+	t.Logf("Open: %v", err)
+	if err != nil {
+		t.Error("REFUSES TO START")
+	}
+}
+
+// A second process on the directory removes what the first has: ephemeral weights, and data in flight.
+func TestReviewSecondOpen(t *testing.T) {
+	t.Skip("finding not repaired yet: tinker H2")
+	s, c, dir := newStore(t)
+	save(t, s, checkpoint.Save{Path: ref(checkpoint.Ephemeral, "0"), Data: []byte("weights")})
+	if _, err := checkpoint.Open(dir, c.Now); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Read(ref(checkpoint.Ephemeral, "0"))
+	t.Logf("first store reads its ephemeral weights: %v", err)
+	if err != nil {
+		t.Error("LOST")
+	}
+	_ = tinker.KindState
+}
+
+// One record that is damaged keeps all from being served.
+func TestReviewDamagedRecord(t *testing.T) {
+	t.Skip("finding not repaired yet: tinker M4")
+	s, c, dir := newStore(t)
+	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "a"), Data: []byte("a")})
+	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "b"), Data: []byte("b")})
+	os.WriteFile(filepath.Join(dir, "runs", "3f6b_train_0", "weights", "a.json"), nil, 0o644)
+	_, err := checkpoint.Open(dir, c.Now)
+	t.Logf("Open: %v", err)
+	if err != nil {
+		t.Error("REFUSES TO START")
+	}
+}

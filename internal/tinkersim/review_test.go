@@ -1,0 +1,48 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkersim_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// An optimizer step whose gradient is not finite is carried out and answered as a failure of the server.
+func TestReviewNaNStep(t *testing.T) {
+	t.Skip("finding not repaired yet: tinker M3")
+	b, _, model := prepared(t, tinkersim.Options{})
+	big := fill(`{"model_id":"M","seq_id":N,"adam_params":{"learning_rate":1e30,"eps":1e-8}}`, "M", model, "N", int64(6))
+	b.do("forward_backward", chunk(t, model, 5, "more"))
+	t.Logf("step with rate 1e30: %s", b.do("optim_step", big))
+	pass, err := tinker.DecodeOutput([]byte(b.protoResult(b.submit("forward_backward", chunk(t, model, 7, "more"))).body))
+	t.Logf("forward_backward: %v %v", pass.Metrics, err)
+	before := b.sim.Busy().Operations["optim_step"]
+	t.Errorf("the step after: %s (carried out: %d)", b.do("optim_step", optim(model, 8)), b.sim.Busy().Operations["optim_step"]-before)
+}
+
+// The context of a foreign vocabulary is counted in bytes, and announced in tokens.
+func TestReviewForeignContext(t *testing.T) {
+	t.Skip("finding not repaired yet: tinker M5")
+	b, encode := abroad(t, tinkersim.Options{})
+	c := b.client()
+	caps, _ := c.Capabilities(t.Context())
+	for _, m := range caps.SupportedModels {
+		t.Logf("%s: max_context_length %d", m.ModelName, m.MaxContextLength)
+	}
+	prompt := encode(strings.Repeat("What is the sum of these numbers? ", 130))
+	session := b.newSession()
+	ss, err := c.CreateSamplingSession(t.Context(), session, 0, "", foreignName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := tinker.DefaultSampling()
+	params.MaxTokens = new(8)
+	_, err = c.Sample(t.Context(), tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text(prompt), SamplingParams: params, SamplingSession: ss, SeqID: new(int64(1))})
+	t.Errorf("prompt of %d tokens: %v", len(prompt), err)
+	_ = http.StatusOK
+}

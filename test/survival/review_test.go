@@ -1,0 +1,260 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// T1: a short outage of load_weights (9 failed loads, then all is well).
+func TestReviewLoadOutage(t *testing.T) {
+	t.Skip("finding not repaired yet: learner A1")
+	w := newWorld(t, nil)
+	w.play("w0", ways{})
+	<-w.learn(1, dieAt("retire.before", 2)).done
+	w.script(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 9})
+	began := time.Now()
+	a := w.learn(2, nil)
+	<-a.done
+	t.Logf("verdict %s %s after %v: %s", a.verdict.Cause, a.verdict.Reason, time.Since(began), a.verdict.Message)
+}
+
+// T1b: 3 failed loads only: falls back and pays again.
+func TestReviewLoadBlip(t *testing.T) {
+	t.Skip("finding not repaired yet: learner A1")
+	w := newWorld(t, nil)
+	p := w.play("w0", ways{})
+	<-w.learn(1, dieAt("retire.before", 2)).done
+	w.script(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 3})
+	a := w.learn(2, nil)
+	<-a.done
+	t.Logf("verdict %s from step %d; bought twice by the one worker: %d", a.verdict.Cause, a.verdict.Progress.FromStep, p.twice())
+}
+
+// T2: spurious user errors.
+func TestReviewSpuriousUserErrors(t *testing.T) {
+	t.Skip("finding not repaired yet: learner A2")
+	for name, tc := range map[string][]fault.Rule{
+		"four passes over the run": {
+			{Op: "forward_backward", Occurrence: 1, Do: fault.Fail, Category: "user"},
+			{Op: "forward_backward", Occurrence: 3, Do: fault.Fail, Category: "user"},
+			{Op: "forward_backward", Occurrence: 5, Do: fault.Fail, Category: "user"},
+			{Op: "forward_backward", Occurrence: 7, Do: fault.Fail, Category: "user"},
+		},
+		"one optim_step":      {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Category: "user"}},
+		"one optim_step, 400": {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 400, Message: "bad request"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(f *runspec.File) { f.Fixed.Algorithm.Steps = 8 })
+			w.script(tc...)
+			w.play("w0", ways{})
+			a := w.learn(1, nil)
+			<-a.done
+			t.Logf("verdict %s %s at step %d of 8: %s", a.verdict.Cause, a.verdict.Reason, a.verdict.Progress.Step, a.verdict.Message)
+		})
+	}
+}
+
+// T7: sampler saves are refused for good from the second on.
+func TestReviewEndlessRetraining(t *testing.T) {
+	t.Skip("finding not repaired yet: learner A4")
+	w := newWorld(t, nil)
+	w.script(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: "quota of checkpoints reached"})
+	w.play("w0", ways{})
+	a := w.learn(1, nil)
+	most := 0.0
+	for range 60 {
+		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-a.done:
+			t.Logf("ended %s", a.verdict.Cause)
+			return
+		default:
+		}
+		if reply, err := w.beat(a, 1, heartbeat.Run); err == nil {
+			most = max(most, reply.SecondsSinceProgress)
+		}
+	}
+	reply, _ := w.beat(a, 1, heartbeat.Run)
+	t.Logf("after 6 s: no verdict; passes %d, optimizer steps %d, models %d; step %d; most seconds without progress %.2f, upstream %q, blocked on %q",
+		w.sim.Busy().Operations["forward_backward"], w.sim.Busy().Operations["optim_step"], w.models(), reply.Progress.Step, most, reply.Upstream, reply.BlockedOn)
+}
+
+// T10: a group without datums is condemned with the guilty one.
+func TestReviewBisectCondemnsTheInnocent(t *testing.T) {
+	t.Skip("finding not repaired yet: learner B10")
+	w := newWorld(t, nil)
+	w.play("w0", ways{spoil: func(g rl.Group) rl.Group {
+		if g.Key.Kind != rl.Train {
+			return g
+		}
+		switch g.Key.Slot {
+		case 5:
+			g.Members[1].Segments[0].Tokens[0] = 1 << 20
+		case 6:
+			for i := range g.Members {
+				g.Members[i].Segments = nil // every reply was masked
+			}
+		}
+		return g
+	}})
+	w.end(w.learn(1, nil), heartbeat.Completed)
+	for _, row := range w.rows() {
+		for _, s := range row.Manifest {
+			if s.Slot == 5 || s.Slot == 6 {
+				t.Logf("slot %d of step %d: %s", s.Slot, row.Step, s.Outcome)
+			}
+		}
+	}
+}
+
+// T10b: batches of one group: one bad group ends the run.
+func TestReviewOneBadGroupOfOne(t *testing.T) {
+	t.Skip("finding not repaired yet: learner A2")
+	w := newWorld(t, func(f *runspec.File) { f.Fixed.Algorithm.TasksPerStep = 1 })
+	w.play("w0", ways{spoil: func(g rl.Group) rl.Group {
+		if g.Key.Kind == rl.Train && g.Key.Slot == 1 {
+			g.Members[1].Segments[0].Tokens[0] = 1 << 20
+		}
+		return g
+	}})
+	a := w.learn(1, nil)
+	<-a.done
+	t.Logf("verdict %s %s: %s", a.verdict.Cause, a.verdict.Reason, a.verdict.Message)
+}
+
+func (w *world) rows() []store.Row {
+	files, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "rows", "*.json"))
+	var rows []store.Row
+	for _, f := range files {
+		data, _ := os.ReadFile(f)
+		var r store.Row
+		if json.Unmarshal(data, &r) == nil {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// T4: the sampler is lost once while groups are in play.
+func TestReviewPolicyGoneTwice(t *testing.T) {
+	t.Skip("finding not repaired yet: learner B6")
+	w := newWorld(t, func(f *runspec.File) { f.Evaluation = nil })
+	w.play("w0", ways{slow: func(slot int64) time.Duration { return time.Duration(slot%4) * 40 * time.Millisecond }})
+	w.script(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})
+	w.end(w.learn(1, nil), heartbeat.Completed)
+	t.Logf("models made: %d (2 would do, and 2 looks at the optimizer each)", w.models())
+}
+
+// T5: a state's save takes long; what do the metrics of time say?
+func TestReviewTimeTotal(t *testing.T) {
+	t.Skip("finding not repaired yet: learner B1")
+	w := newWorld(t, func(f *runspec.File) { f.Evaluation = nil })
+	w.script(fault.Rule{Op: "save_weights", Do: fault.Pause, Seconds: 0.7, Count: -1})
+	w.play("w0", ways{})
+	began := time.Now()
+	v := w.end(w.learn(1, nil), heartbeat.Completed)
+	total := 0.0
+	for _, r := range w.rows() {
+		total += r.Metrics["time/total"]
+	}
+	t.Logf("wall %.2f s, of which 4 saves of a state 2.8 s; sum of time/total %.2f s, training seconds %.2f", time.Since(began).Seconds(), total, v.Progress.TrainingSeconds)
+}
+
+// T9: usage over a restart with a lag.
+func TestReviewUsageOverRestart(t *testing.T) {
+	t.Skip("finding not repaired yet: learner B2")
+	w := newWorld(t, func(f *runspec.File) { lagging(1)(f); f.Evaluation = nil })
+	w.play("w0", ways{})
+	quiet := w.end(w.learn(1, nil), heartbeat.Completed).Progress.Usage
+	w = newWorld(t, func(f *runspec.File) { lagging(1)(f); f.Evaluation = nil })
+	p := w.play("w0", ways{})
+	for i, step := range []int64{1, 2, 3, 4} {
+		<-w.learn(int32(i+1), dieAt("covered.sent", step)).done
+	}
+	struck := w.end(w.learn(5, nil), heartbeat.Completed).Progress.Usage
+	t.Logf("sampled tokens: %d undisturbed, %d after four deaths of the learner alone; groups bought twice: %d, said to be: %d",
+		quiet.SampledTokens, struck.SampledTokens, p.twice(), struck.BoughtTwiceTokens)
+}
+
+// T8: the best by a training metric over a restart.
+func TestReviewBestByTrainingMetric(t *testing.T) {
+	t.Skip("finding not repaired yet: learner B3")
+	w := newWorld(t, func(f *runspec.File) {
+		f.Evaluation = nil
+		f.Checkpoints.KeepBestMetric = "env/all/reward/total"
+		f.Fixed.Algorithm.Steps = 6
+	})
+	w.play("w0", ways{})
+	first := w.learn(1, dieAt("covered.sent", 5))
+	<-first.done
+	say := func(v heartbeat.Verdict) string {
+		if v.Progress.Best == nil {
+			return "none"
+		}
+		return fmt.Sprintf("step %d, %.4f", v.Progress.Best.Step, *v.Progress.Best.Value)
+	}
+	second := w.end(w.learn(2, nil), heartbeat.Completed)
+	t.Logf("best before the restart: %s; after: %s", say(first.verdict), say(second))
+	for _, r := range w.rows() {
+		t.Logf("step %d reward %.4f", r.Step, r.Metrics["env/all/reward/total"])
+	}
+	for c, err := range w.client.Checkpoints(t.Context()) {
+		if err == nil && strings.Contains(c.TinkerPath, "/weights/") {
+			t.Logf("%s expires %v", c.TinkerPath[len(c.TinkerPath)-60:], c.ExpiresAt)
+		}
+	}
+}
+
+// T3: an evaluation whose sampler is gone and whose remaking fails once.
+func TestReviewEvaluationParked(t *testing.T) {
+	t.Skip("finding not repaired yet: learner B4")
+	w := newWorld(t, func(f *runspec.File) { f.Fixed.Algorithm.Steps = 6 })
+	worker := w.play("w0", ways{stuckEvaluation: true})
+	<-w.learn(1, dieAt("claim.looked", 2)).done
+	worker.kill()
+	w.script(fault.Rule{Op: "create_sampling_session", Name: "s000000.*a001", Do: fault.Missing, Count: -1})
+	w.script(fault.Rule{Op: "save_weights_for_sampler", Name: "s000000", Do: fault.Fail, Category: "server"})
+	w.play("w1", ways{})
+	a := w.learn(2, func(_ context.Context, _ func() error, point string, step int64) error {
+		if point == "covered.sent" {
+			found, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
+			t.Logf("at step %d: %d results of evaluations; %d sampling sessions asked for", step, len(found), w.sim.Busy().Calls["create_sampling_session"])
+			time.Sleep(300 * time.Millisecond)
+		}
+		return nil
+	})
+	w.end(a, heartbeat.Completed)
+	found, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
+	t.Logf("at the end: %d", len(found))
+}
+
+// T12: a fault point that does not exist.
+func TestReviewVacuous(t *testing.T) {
+	t.Skip("finding not repaired yet: learner section 1, tests, item 1")
+	want := baseline(t)
+	w := newWorld(t, nil)
+	w.play("w0", ways{})
+	<-w.learn(1, dieAt("no.such.point", 2)).done
+	second := w.learn(2, dieAt("no.such.point", 2))
+	<-second.done
+	if got := w.weights(second.verdict); got != want {
+		t.Errorf("differs")
+	}
+	w.checkMetrics()
+	t.Log("the body of TestDeathAtEachPoint passes with a point that is nowhere in the code")
+}
