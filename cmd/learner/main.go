@@ -37,7 +37,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.FileName, "The run file of this attempt.")
+	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.RunFileName, "The run file of this attempt.")
 	flag.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "The folder of the link Secret.")
 	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
 	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")
@@ -56,7 +56,7 @@ func run(o options, logger *slog.Logger) heartbeat.Verdict {
 	config, err := configure(o, logger)
 	if err != nil {
 		logger.Error("learner cannot start", "err", err)
-		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
+		return heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
 	}
 	ctx := context.Background()
 	var listen net.ListenConfig
@@ -64,7 +64,7 @@ func run(o options, logger *slog.Logger) heartbeat.Verdict {
 		config.Heartbeat, err = listen.Listen(ctx, "tcp", o.heartbeat)
 	}
 	if err != nil {
-		return heartbeat.Verdict{Cause: heartbeat.Crashed, Message: fmt.Sprintf("listening: %v", err), Attempt: config.File.Attempt}
+		return heartbeat.Verdict{Cause: heartbeat.CauseCrashed, Message: fmt.Sprintf("listening: %v", err), Attempt: config.File.Attempt}
 	}
 	return learner.Run(ctx, config)
 }
@@ -80,7 +80,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	if err != nil {
 		return config, fmt.Errorf("reading the run file: %w", err)
 	}
-	if config.File, err = runspec.Decode(data); err != nil {
+	if config.File, err = runspec.DecodeRunFile(data); err != nil {
 		return config, fmt.Errorf("reading the run file: %w", err)
 	}
 	if config.Link, err = readLink(o.linkDir); err != nil {
@@ -96,8 +96,8 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	return config, nil
 }
 
-func readLink(dir string) (link.Link, error) {
-	var l link.Link
+func readLink(dir string) (link.Credentials, error) {
+	var l link.Credentials
 	token, err := os.ReadFile(filepath.Join(dir, link.TokenKey))
 	if err != nil {
 		return l, fmt.Errorf("reading the link's token: %w", err)

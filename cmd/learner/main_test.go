@@ -44,7 +44,7 @@ func TestFaultFromEnvironment(t *testing.T) {
 func TestWhatCannotStartSaysSo(t *testing.T) {
 	dir := t.TempDir()
 	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), linkDir: dir}, slog.New(slog.DiscardHandler))
-	if verdict.Cause != heartbeat.ConfigRejected || verdict.Message == "" {
+	if verdict.Cause != heartbeat.CauseConfigRejected || verdict.Message == "" {
 		t.Errorf("verdict without a run file is %+v, want ConfigRejected with a message", verdict)
 	}
 	verdict.Attempt = 1

@@ -91,24 +91,24 @@ func TestProbeWithoutADefinition(t *testing.T) {
 // pod is the files of a worker's pod.
 type pod struct{ dir, runFile, linkDir string }
 
-func newPod(t *testing.T, learner string, secrets link.Link) pod {
+func newPod(t *testing.T, learner string, secrets link.Credentials) pod {
 	t.Helper()
 	p := pod{dir: t.TempDir()}
 	p.linkDir = p.dir
 	write(t, filepath.Join(p.dir, link.TokenKey), secrets.Token)
 	write(t, filepath.Join(p.dir, link.CertificateKey), string(secrets.Certificate))
-	encoded, err := runspec.Encode(runFile(t, learner))
+	encoded, err := runspec.EncodeRunFile(runFile(t, learner))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.runFile = write(t, filepath.Join(p.dir, runspec.FileName), string(encoded))
+	p.runFile = write(t, filepath.Join(p.dir, runspec.RunFileName), string(encoded))
 	return p
 }
 
-func runFile(t *testing.T, learner string) runspec.File {
+func runFile(t *testing.T, learner string) runspec.RunFile {
 	t.Helper()
-	file := runspec.File{
-		Version: runspec.FormatVersion, Run: runspec.Run{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
+	file := runspec.RunFile{
+		Version: runspec.RunFileVersion, Run: runspec.RunReference{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
 		LearnerAddress: learner,
 		Fixed: runspec.Fixed{
 			Model: runspec.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
@@ -131,7 +131,7 @@ func runFile(t *testing.T, learner string) runspec.File {
 }
 
 func TestWorkerConfiguration(t *testing.T) {
-	secrets, err := link.Derive(make([]byte, 32), "uid-1")
+	secrets, err := link.DeriveCredentials(make([]byte, 32), "uid-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func (g *greeter) Parted(string)                                     {}
 func (g *greeter) Release(string, []rl.Key, string) {}
 
 // serve starts a learner and gives its address.
-func serve(t *testing.T, g *greeter, secrets link.Link) string {
+func serve(t *testing.T, g *greeter, secrets link.Credentials) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -221,7 +221,7 @@ func TestWorkerRunsUntilItIsTold(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			secrets, err := link.Derive(make([]byte, 32), "uid-1")
+			secrets, err := link.DeriveCredentials(make([]byte, 32), "uid-1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func parseWorker(env environ) (options, error) {
 	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME")}
 	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
-	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.FileName, "`file` that says which run this is")
+	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.RunFileName, "`file` that says which run this is")
 	flags.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "`folder` with the run's token and certificate")
 	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
 	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "", "`folder` where tokenizers are kept by their digests; empty for none")
@@ -108,7 +108,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, configError(err)
 	}
-	file, err := runspec.Decode(data)
+	file, err := runspec.DecodeRunFile(data)
 	if err != nil {
 		return parts{}, configError(err)
 	}
@@ -147,7 +147,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 }
 
 // loadFormat makes the format of the run's model. A file that cannot be reached now may be later.
-func loadFormat(ctx context.Context, o options, file runspec.File) (*format.Format, error) {
+func loadFormat(ctx context.Context, o options, file runspec.RunFile) (*format.Format, error) {
 	model := file.Fixed.Model
 	if t := model.Tokenizer; t != nil {
 		pinned := *t
@@ -166,14 +166,14 @@ func loadFormat(ctx context.Context, o options, file runspec.File) (*format.Form
 }
 
 // readLink reads what a worker is given of the link: token and certificate.
-func readLink(dir string) (link.Link, error) {
+func readLink(dir string) (link.Credentials, error) {
 	token, err := os.ReadFile(filepath.Join(dir, link.TokenKey))
 	if err != nil {
-		return link.Link{}, fmt.Errorf("reading the link: %w", err)
+		return link.Credentials{}, fmt.Errorf("reading the link: %w", err)
 	}
 	certificate, err := os.ReadFile(filepath.Join(dir, link.CertificateKey))
 	if err != nil {
-		return link.Link{}, fmt.Errorf("reading the link: %w", err)
+		return link.Credentials{}, fmt.Errorf("reading the link: %w", err)
 	}
-	return link.Link{Token: strings.TrimSpace(string(token)), Certificate: certificate}, nil
+	return link.Credentials{Token: strings.TrimSpace(string(token)), Certificate: certificate}, nil
 }

@@ -101,7 +101,7 @@ func TestObjects(t *testing.T) {
 		"probe-job":    ProbeJob(env, digest, 2, settings),
 		"probe-config": ProbeConfig(env, []byte("{}"), digest, 2),
 		"service":      Service(run, 3),
-		"link-secret":  LinkSecret(run, link.Link{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, "suffix"),
+		"link-secret":  LinkSecret(run, link.Credentials{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, "suffix"),
 	} {
 		golden(t, name, object)
 	}
@@ -251,7 +251,7 @@ func TestRunFileRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoded, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+	decoded, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ import (
 const PinsKey = "pins.json"
 
 // RunFile is the ConfigMap of one attempt. It is immutable: pods of an attempt never see another's file.
-func RunFile(run *v1alpha1.TrainingRun, file runspec.File, pins Pins) (*corev1.ConfigMap, error) {
-	encoded, err := runspec.Encode(file)
+func RunFile(run *v1alpha1.TrainingRun, file runspec.RunFile, pins Pins) (*corev1.ConfigMap, error) {
+	encoded, err := runspec.EncodeRunFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +33,12 @@ func RunFile(run *v1alpha1.TrainingRun, file runspec.File, pins Pins) (*corev1.C
 	return &corev1.ConfigMap{
 		ObjectMeta: ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt)),
 		Immutable:  &immutable,
-		Data:       map[string]string{runspec.FileName: string(encoded), PinsKey: string(pinned)},
+		Data:       map[string]string{runspec.RunFileName: string(encoded), PinsKey: string(pinned)},
 	}, nil
 }
 
 // LinkSecret is the run's token and TLS key pair, as link derives them.
-func LinkSecret(run *v1alpha1.TrainingRun, secrets link.Link, suffix string) *corev1.Secret {
+func LinkSecret(run *v1alpha1.TrainingRun, secrets link.Credentials, suffix string) *corev1.Secret {
 	immutable := true
 	return &corev1.Secret{
 		ObjectMeta: ownedByRun(run, LinkName(run, suffix), RunLabels(run)),

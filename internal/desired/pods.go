@@ -57,7 +57,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			Image:   settings.Image,
 			Command: []string{"/learner"},
 			Args: []string{
-				"--run-file=" + runDir + "/" + runspec.FileName,
+				"--run-file=" + runDir + "/" + runspec.RunFileName,
 				"--link-dir=" + linkDir,
 				"--exchange-listen=:" + strconv.Itoa(ExchangePort),
 				"--heartbeat-listen=:" + strconv.Itoa(HeartbeatPort),
@@ -73,7 +73,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 		grace:    learnerGraceSeconds,
 		affinity: apart(RolloutLabels(run)),
 	}
-	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.FileName), runDir)
+	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.RunFileName), runDir)
 	p.mount(secretVolume(linkVolume, linkName, link.TokenKey, link.CertificateKey, link.PrivateKeyKey), linkDir)
 	if run.Spec.Artifacts != nil {
 		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
@@ -90,7 +90,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			Image:   settings.Image,
 			Command: []string{"/rollout"},
 			Args: []string{
-				"--run-file=" + runDir + "/" + runspec.FileName,
+				"--run-file=" + runDir + "/" + runspec.RunFileName,
 				"--link-dir=" + linkDir,
 				"--spill-dir=" + spillDir,
 				"--tokenizer-dir=" + tokenizerDir,
@@ -112,7 +112,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 		// Away from the learner of any attempt, and from one another: what one node takes with it should be little.
 		affinity: apart(with(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleLearner}), labels),
 	}
-	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.FileName), runDir)
+	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.RunFileName), runDir)
 	p.mount(secretVolume(linkVolume, linkName, link.TokenKey, link.CertificateKey), linkDir)
 	p.mount(emptyVolume(spillVolume), spillDir)
 	p.mount(emptyVolume(tokenizerVolume), tokenizerDir)

@@ -29,27 +29,27 @@ type FileInput struct {
 
 // File gives the run file of an attempt with all defaults filled in. A *SplitError says what the
 // spec asks of an environment and cannot have, a *ModelError what is not known of its model; any other error is a file that does not validate.
-func File(in FileInput) (runspec.File, error) {
+func File(in FileInput) (runspec.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
 		made, err := fixedOf(in)
 		if err != nil {
-			return runspec.File{}, err
+			return runspec.RunFile{}, err
 		}
 		fixed = &made
 	}
 	evaluation, err := evaluationOf(in.Run, in.Pins)
 	if err != nil {
-		return runspec.File{}, err
+		return runspec.RunFile{}, err
 	}
 	digest, err := runspec.SpecDigest(*fixed)
 	if err != nil {
-		return runspec.File{}, err
+		return runspec.RunFile{}, err
 	}
 	run := in.Run
-	file := runspec.File{
-		Version:          runspec.FormatVersion,
-		Run:              runspec.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
+	file := runspec.RunFile{
+		Version:          runspec.RunFileVersion,
+		Run:              runspec.RunReference{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Attempt:          in.Attempt,
 		SpecDigest:       digest,
 		Fixed:            *fixed,

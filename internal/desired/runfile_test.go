@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
-func file(t *testing.T, run *v1alpha1.TrainingRun) runspec.File {
+func file(t *testing.T, run *v1alpha1.TrainingRun) runspec.RunFile {
 	t.Helper()
 	f, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", InitFrom: "tinker://m/weights/c"})
 	if err != nil {

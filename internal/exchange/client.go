@@ -24,7 +24,7 @@ import (
 type ClientConfig struct {
 	// Address of the learner, host:port by the Service's name.
 	Address            string
-	Link               link.Link
+	Link               link.Credentials
 	RunUID, SpecDigest string
 	// Worker is a name that is stable for the life of the process, and no other worker's.
 	Worker string

@@ -21,7 +21,7 @@ import (
 // no later attempt, and that has said Hello.
 type gate struct {
 	epoch Epoch
-	link  link.Link
+	link  link.Credentials
 	// onFenced is called once.
 	onFenced func(higher int32)
 	// fenced is closed when a higher attempt was heard of.

@@ -146,9 +146,9 @@ func takeUntil[T any](t testing.TB, what string, values <-chan T, wanted func(T)
 	}
 }
 
-func runLink(t testing.TB, uid string) link.Link {
+func runLink(t testing.TB, uid string) link.Credentials {
 	t.Helper()
-	l, err := link.Derive([]byte("a manager key of at least 32 bytes"), uid)
+	l, err := link.DeriveCredentials([]byte("a manager key of at least 32 bytes"), uid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ type Handler interface {
 // ServerConfig is what a Server needs.
 type ServerConfig struct {
 	Epoch   Epoch
-	Link    link.Link
+	Link    link.Credentials
 	Handler Handler
 	// Fenced is called, once, when a worker has heard of a higher attempt. From then on the server
 	// answers nothing but FENCED. It must not block.

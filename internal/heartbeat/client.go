@@ -24,8 +24,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the learner answered %d: %s", e.Status, e.Message)
 }
 
-// Client is the manager's side of one run.
-type Client struct {
+// HeartbeatClient is the manager's side of one run.
+type HeartbeatClient struct {
 	// HTTP trusts the run's certificate.
 	HTTP *http.Client
 	// Token of the run.
@@ -34,32 +34,32 @@ type Client struct {
 
 // Post sends one heartbeat to a learner; address is host:port. A *StatusError says that somebody answered,
 // but not with a reply.
-func (c Client) Post(ctx context.Context, address string, request Request) (Reply, error) {
+func (c HeartbeatClient) Post(ctx context.Context, address string, request HeartbeatRequest) (HeartbeatReply, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return Reply{}, fmt.Errorf("encoding heartbeat: %w", err)
+		return HeartbeatReply{}, fmt.Errorf("encoding heartbeat: %w", err)
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+Path, bytes.NewReader(body))
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+HeartbeatPath, bytes.NewReader(body))
 	if err != nil {
-		return Reply{}, fmt.Errorf("building heartbeat: %w", err)
+		return HeartbeatReply{}, fmt.Errorf("building heartbeat: %w", err)
 	}
 	post.Header.Set("Authorization", "Bearer "+c.Token)
 	post.Header.Set("Content-Type", "application/json")
 	response, err := c.HTTP.Do(post)
 	if err != nil {
-		return Reply{}, fmt.Errorf("posting heartbeat: %w", err)
+		return HeartbeatReply{}, fmt.Errorf("posting heartbeat: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxReplyBytes))
 	if err != nil {
-		return Reply{}, fmt.Errorf("reading heartbeat's reply: %w", err)
+		return HeartbeatReply{}, fmt.Errorf("reading heartbeat's reply: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return Reply{}, &StatusError{Status: response.StatusCode, Message: strings.TrimSpace(cut(string(data), 256))}
+		return HeartbeatReply{}, &StatusError{Status: response.StatusCode, Message: strings.TrimSpace(cut(string(data), 256))}
 	}
-	var reply Reply
+	var reply HeartbeatReply
 	if err := json.Unmarshal(data, &reply); err != nil {
-		return Reply{}, fmt.Errorf("decoding heartbeat's reply: %w", err)
+		return HeartbeatReply{}, fmt.Errorf("decoding heartbeat's reply: %w", err)
 	}
 	return reply, nil
 }

@@ -16,19 +16,19 @@ const (
 	maxReplyBytes   = 256 << 10
 )
 
-// Handler is the learner's side of one run. authorized says whether a bearer token is the run's; beat is
+// HeartbeatHandler is the learner's side of one run. authorized says whether a bearer token is the run's; beat is
 // called for each request of this run and must not block: it notes what is desired and answers where the
 // learner is. beat also sees attempts above and below the learner's own; what to do about them is its
 // business. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
-func Handler(runUID string, authorized func(token string) bool, beat func(Request) Reply) http.Handler {
+func HeartbeatHandler(runUID string, authorized func(token string) bool, beat func(HeartbeatRequest) HeartbeatReply) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+Path, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST "+HeartbeatPath, func(w http.ResponseWriter, r *http.Request) {
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !ok || !authorized(token) {
 			http.Error(w, "the run's token is needed", http.StatusUnauthorized)
 			return
 		}
-		var request Request
+		var request HeartbeatRequest
 		if err := json.NewDecoder(io.LimitReader(r.Body, maxRequestBytes)).Decode(&request); err != nil {
 			http.Error(w, "the body is no heartbeat", http.StatusBadRequest)
 			return

@@ -17,22 +17,22 @@ import (
 )
 
 // serve starts a learner's side over TLS and gives a client that trusts it, and its address.
-func serve(t *testing.T, beat func(Request) Reply) (Client, string) {
+func serve(t *testing.T, beat func(HeartbeatRequest) HeartbeatReply) (HeartbeatClient, string) {
 	t.Helper()
-	server := httptest.NewTLSServer(Handler("uid", func(token string) bool { return token == "token" }, beat))
+	server := httptest.NewTLSServer(HeartbeatHandler("uid", func(token string) bool { return token == "token" }, beat))
 	t.Cleanup(server.Close)
-	return Client{HTTP: server.Client(), Token: "token"}, strings.TrimPrefix(server.URL, "https://")
+	return HeartbeatClient{HTTP: server.Client(), Token: "token"}, strings.TrimPrefix(server.URL, "https://")
 }
 
 func TestHeartbeat(t *testing.T) {
-	var heard Request
-	client, address := serve(t, func(r Request) Reply {
+	var heard HeartbeatRequest
+	client, address := serve(t, func(r HeartbeatRequest) HeartbeatReply {
 		heard = r
-		return Reply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
-			Phase: Training, Step: 3, Metrics: map[string]float64{"a": 1, "b": math.NaN(), "c": math.Inf(-1)},
+		return HeartbeatReply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
+			Phase: PhaseTraining, Step: 3, Metrics: map[string]float64{"a": 1, "b": math.NaN(), "c": math.Inf(-1)},
 		}}
 	})
-	sent := Request{RunUID: "uid", Attempt: 3, Desired: Drain}
+	sent := HeartbeatRequest{RunUID: "uid", Attempt: 3, Desired: DesiredDrain}
 	got, err := client.Post(t.Context(), address, sent)
 	if err != nil {
 		t.Fatalf("Post: %v", err)
@@ -40,8 +40,8 @@ func TestHeartbeat(t *testing.T) {
 	if diff := cmp.Diff(sent, heard); diff != "" {
 		t.Errorf("the request changed on its way (-sent +heard):\n%s", diff)
 	}
-	want := Reply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
-		Phase: Training, Step: 3, Metrics: map[string]float64{"a": 1}, Diverged: true,
+	want := HeartbeatReply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
+		Phase: PhaseTraining, Step: 3, Metrics: map[string]float64{"a": 1}, Diverged: true,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
@@ -49,9 +49,9 @@ func TestHeartbeat(t *testing.T) {
 }
 
 func TestHandlerRefuses(t *testing.T) {
-	client, address := serve(t, func(Request) Reply {
+	client, address := serve(t, func(HeartbeatRequest) HeartbeatReply {
 		t.Error("a request that is refused reached the learner")
-		return Reply{}
+		return HeartbeatReply{}
 	})
 	cases := map[string]struct {
 		token string
@@ -64,14 +64,14 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Client{HTTP: client.HTTP, Token: tc.token}.Post(t.Context(), address, Request{RunUID: tc.run})
+			_, err := HeartbeatClient{HTTP: client.HTTP, Token: tc.token}.Post(t.Context(), address, HeartbeatRequest{RunUID: tc.run})
 			var status *StatusError
 			if !errors.As(err, &status) || status.Status != tc.want {
 				t.Errorf("Post = %v, want status %d", err, tc.want)
 			}
 		})
 	}
-	response, err := client.HTTP.Get("https://" + address + Path)
+	response, err := client.HTTP.Get("https://" + address + HeartbeatPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestHandlerRefuses(t *testing.T) {
 	if response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET = %d, want %d", response.StatusCode, http.StatusMethodNotAllowed)
 	}
-	request, _ := http.NewRequest(http.MethodPost, "https://"+address+Path, strings.NewReader("no json"))
+	request, _ := http.NewRequest(http.MethodPost, "https://"+address+HeartbeatPath, strings.NewReader("no json"))
 	request.Header.Set("Authorization", "Bearer token")
 	response, err = client.HTTP.Do(request)
 	if err != nil {
@@ -94,11 +94,11 @@ func TestHandlerRefuses(t *testing.T) {
 func TestPostOfNoReply(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }))
 	defer server.Close()
-	client := Client{HTTP: server.Client()}
-	if _, err := client.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), Request{}); err == nil {
+	client := HeartbeatClient{HTTP: server.Client()}
+	if _, err := client.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), HeartbeatRequest{}); err == nil {
 		t.Error("something that is no reply was taken")
 	}
-	if _, err := client.Post(t.Context(), "127.0.0.1:1", Request{}); err == nil {
+	if _, err := client.Post(t.Context(), "127.0.0.1:1", HeartbeatRequest{}); err == nil {
 		t.Error("nobody answered, and there is no error")
 	}
 }
@@ -113,13 +113,13 @@ func TestVerdictFits(t *testing.T) {
 		progress.Metrics["a/metric/with/a/long/name/"+strings.Repeat("x", i)] = float64(i)
 	}
 	for range 32 {
-		progress.Environments = append(progress.Environments, Environment{Name: strings.Repeat("e", 63), Reward: new(0.5)})
+		progress.Environments = append(progress.Environments, EnvironmentMetrics{Name: strings.Repeat("e", 63), Reward: new(0.5)})
 	}
 	progress.Capabilities = &Capabilities{BaseURL: "http://tinkersim", Model: "m"}
 	for i := range 64 {
 		progress.Capabilities.Supported = append(progress.Capabilities.Supported, fmt.Sprintf("%064d", i))
 	}
-	sent := Verdict{Cause: Crashed, Reason: "R", Message: strings.Repeat("é", 3000), Attempt: 4, Progress: progress}
+	sent := Verdict{Cause: CauseCrashed, Reason: "R", Message: strings.Repeat("é", 3000), Attempt: 4, Progress: progress}
 	data, err := EncodeVerdict(sent)
 	if err != nil {
 		t.Fatalf("EncodeVerdict: %v", err)
@@ -131,14 +131,14 @@ func TestVerdictFits(t *testing.T) {
 	if err != nil {
 		t.Fatalf("DecodeVerdict: %v", err)
 	}
-	if got.Cause != Crashed || got.Attempt != 4 || got.Progress.Step != 60 || len(got.Progress.Checkpoints) == 0 || got.Progress.Checkpoints[0].State != path {
+	if got.Cause != CauseCrashed || got.Attempt != 4 || got.Progress.Step != 60 || len(got.Progress.Checkpoints) == 0 || got.Progress.Checkpoints[0].State != path {
 		t.Errorf("the verdict lost what matters: %+v", got)
 	}
 }
 
 func TestVerdictRoundTrip(t *testing.T) {
-	want := Verdict{Cause: Completed, Reason: "R", Message: "m", Attempt: 1, Progress: Progress{
-		Phase: Done, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}}, Environments: []Environment{{Name: "e", PassAt1: new(0.25)}},
+	want := Verdict{Cause: CauseCompleted, Reason: "R", Message: "m", Attempt: 1, Progress: Progress{
+		Phase: PhaseDone, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}}, Environments: []EnvironmentMetrics{{Name: "e", PassAt1: new(0.25)}},
 		Capabilities: &Capabilities{BaseURL: "u", Model: "m", Ignored: []string{CapabilitySeed}}, ColdOptimizer: true,
 	}}
 	data, err := EncodeVerdict(want)
@@ -164,7 +164,7 @@ func TestWhatIsNoVerdict(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	want := map[Cause]int{
-		Completed: 0, ConfigRejected: 64, DataRejected: 65, Drained: 75, Upstream: 75, Fenced: 77, Crashed: 1, Unknown: 1,
+		CauseCompleted: 0, CauseConfigRejected: 64, CauseDataRejected: 65, CauseDrained: 75, CauseUpstream: 75, CauseFenced: 77, CauseCrashed: 1, CauseUnknown: 1,
 	}
 	for cause, code := range want {
 		if got := cause.ExitCode(); got != code {
@@ -191,17 +191,17 @@ func FuzzHandler(f *testing.F) {
 	f.Add(`{"runUID":"uid","attempt":2,"desired":"Drain"}`, 0.5)
 	f.Add(`{"runUID":"uid","attempt":2147483648}`, math.NaN())
 	f.Fuzz(func(t *testing.T, body string, metric float64) {
-		handler := Handler("uid", func(string) bool { return true }, func(r Request) Reply {
-			return Reply{RunUID: r.RunUID, Attempt: r.Attempt, Progress: Progress{Metrics: map[string]float64{"m": metric}}}
+		handler := HeartbeatHandler("uid", func(string) bool { return true }, func(r HeartbeatRequest) HeartbeatReply {
+			return HeartbeatReply{RunUID: r.RunUID, Attempt: r.Attempt, Progress: Progress{Metrics: map[string]float64{"m": metric}}}
 		})
-		request := httptest.NewRequest(http.MethodPost, Path, strings.NewReader(body))
+		request := httptest.NewRequest(http.MethodPost, HeartbeatPath, strings.NewReader(body))
 		request.Header.Set("Authorization", "Bearer token")
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, request)
 		if recorder.Code >= http.StatusInternalServerError {
 			t.Fatalf("%q is answered %d", body, recorder.Code)
 		}
-		var reply Reply
+		var reply HeartbeatReply
 		if recorder.Code == http.StatusOK && json.Unmarshal(recorder.Body.Bytes(), &reply) != nil {
 			t.Errorf("%q is answered with %q", body, recorder.Body)
 		}

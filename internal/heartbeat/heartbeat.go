@@ -6,20 +6,20 @@
 // learner also leaves its Verdict as the container's termination message.
 package heartbeat
 
-// Path of the one endpoint.
-const Path = "/heartbeat"
+// HeartbeatPath of the one endpoint.
+const HeartbeatPath = "/heartbeat"
 
 // Desired is what the manager wants of the learner.
 type Desired string
 
 // Run trains on; Drain stops at a saved state.
 const (
-	Run   Desired = "Run"
-	Drain Desired = "Drain"
+	DesiredRun   Desired = "Run"
+	DesiredDrain Desired = "Drain"
 )
 
-// Request is the body of the POST.
-type Request struct {
+// HeartbeatRequest is the body of the POST.
+type HeartbeatRequest struct {
 	RunUID string `json:"runUID"`
 	// Attempt is the newest that the manager has started; a learner of a lower one stops, fenced.
 	Attempt int32   `json:"attempt"`
@@ -31,15 +31,15 @@ type Phase string
 
 // The phases of a learner.
 const (
-	Opening    Phase = "Opening"
-	Training   Phase = "Training"
-	Evaluating Phase = "Evaluating"
-	Draining   Phase = "Draining"
-	Done       Phase = "Done"
+	PhaseOpening    Phase = "Opening"
+	PhaseTraining   Phase = "Training"
+	PhaseEvaluating Phase = "Evaluating"
+	PhaseDraining   Phase = "Draining"
+	PhaseDone       Phase = "Done"
 )
 
-// Reply is the answer.
-type Reply struct {
+// HeartbeatReply is the answer.
+type HeartbeatReply struct {
 	RunUID  string `json:"runUID"`
 	Attempt int32  `json:"attempt"`
 	// Sequence grows by one with each change of Progress.
@@ -73,7 +73,7 @@ type Progress struct {
 	Best        *Checkpoint  `json:"best,omitempty"`
 	Usage       Usage        `json:"usage"`
 	// Environments by name.
-	Environments []Environment `json:"environments,omitempty"`
+	Environments []EnvironmentMetrics `json:"environments,omitempty"`
 	// WorkersSeen is how many workers have said Hello to this attempt and are alive.
 	WorkersSeen int `json:"workersSeen"`
 	// Capabilities of the endpoint, once they are known.
@@ -126,8 +126,8 @@ type Usage struct {
 	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
 }
 
-// Environment is what the newest step and evaluation say of one environment.
-type Environment struct {
+// EnvironmentMetrics is what the newest step and evaluation say of one environment.
+type EnvironmentMetrics struct {
 	Name       string   `json:"name"`
 	Reward     *float64 `json:"reward,omitempty"`
 	PassAt1    *float64 `json:"passAt1,omitempty"`
@@ -139,19 +139,19 @@ type Cause string
 
 // The causes.
 const (
-	Completed      Cause = "Completed"
-	Drained        Cause = "Drained"
-	Upstream       Cause = "Upstream"
-	ConfigRejected Cause = "ConfigRejected"
-	DataRejected   Cause = "DataRejected"
-	Crashed        Cause = "Crashed"
-	Fenced         Cause = "Fenced"
-	Stalled        Cause = "Stalled"
-	Disrupted      Cause = "Disrupted"
-	NodeLost       Cause = "NodeLost"
-	OOMKilled      Cause = "OOMKilled"
-	StartTimeout   Cause = "StartTimeout"
-	Unknown        Cause = "Unknown"
+	CauseCompleted      Cause = "Completed"
+	CauseDrained        Cause = "Drained"
+	CauseUpstream       Cause = "Upstream"
+	CauseConfigRejected Cause = "ConfigRejected"
+	CauseDataRejected   Cause = "DataRejected"
+	CauseCrashed        Cause = "Crashed"
+	CauseFenced         Cause = "Fenced"
+	CauseStalled        Cause = "Stalled"
+	CauseDisrupted      Cause = "Disrupted"
+	CauseNodeLost       Cause = "NodeLost"
+	CauseOOMKilled      Cause = "OOMKilled"
+	CauseStartTimeout   Cause = "StartTimeout"
+	CauseUnknown        Cause = "Unknown"
 )
 
 // Verdict is a learner's last word, at most 4,096 bytes of JSON in the termination message.
@@ -169,15 +169,15 @@ type Verdict struct {
 // ExitCode of a learner that ends with the cause.
 func (c Cause) ExitCode() int {
 	switch c {
-	case Completed:
+	case CauseCompleted:
 		return 0
-	case ConfigRejected:
+	case CauseConfigRejected:
 		return 64
-	case DataRejected:
+	case CauseDataRejected:
 		return 65
-	case Drained, Upstream:
+	case CauseDrained, CauseUpstream:
 		return 75
-	case Fenced:
+	case CauseFenced:
 		return 77
 	default:
 		return 1

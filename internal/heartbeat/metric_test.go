@@ -13,7 +13,7 @@ import (
 
 // TestVerdictKeepsWhatIsShown fills a verdict beyond its room: what the status shows survives.
 func TestVerdictKeepsWhatIsShown(t *testing.T) {
-	verdict := Verdict{Cause: Completed, Attempt: 3, Message: strings.Repeat("m", 300)}
+	verdict := Verdict{Cause: CauseCompleted, Attempt: 3, Message: strings.Repeat("m", 300)}
 	verdict.Progress = Progress{Step: 60, Metrics: map[string]float64{MetricPassAt1: 0.87, MetricReward: 0.84}}
 	for i := range 60 {
 		verdict.Progress.Metrics[fmt.Sprintf("env/all/some/metric/%d", i)] = 1.0 / 3

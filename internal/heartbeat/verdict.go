@@ -74,7 +74,7 @@ func (p Progress) Finite() Progress {
 	maps.DeleteFunc(metrics, func(_ string, v float64) bool { return !finite(v) })
 	p.Diverged = p.Diverged || len(metrics) != len(p.Metrics)
 	p.Metrics = metrics
-	environments := make([]Environment, 0, len(p.Environments))
+	environments := make([]EnvironmentMetrics, 0, len(p.Environments))
 	for _, e := range p.Environments {
 		e.Reward, e.PassAt1, e.FaultRatio = finiteOrNil(e.Reward), finiteOrNil(e.PassAt1), finiteOrNil(e.FaultRatio)
 		environments = append(environments, e)

@@ -91,7 +91,7 @@ func (l *learner) publish(report capability.Report) {
 }
 
 // knownCapabilities is what the run file says of the endpoint, if it is this one.
-func knownCapabilities(file runspec.File) capability.Report {
+func knownCapabilities(file runspec.RunFile) capability.Report {
 	report := capability.Report{
 		BaseURL: file.Fixed.BaseURL, Model: file.Fixed.Model.Name, Findings: map[capability.Feature]capability.Finding{},
 	}

@@ -20,8 +20,8 @@ import (
 
 // Config is what a learner is given.
 type Config struct {
-	File   runspec.File
-	Link   link.Link
+	File   runspec.RunFile
+	Link   link.Credentials
 	APIKey string
 	// UserAgent names the program to the endpoint.
 	UserAgent string
@@ -101,7 +101,7 @@ func orDefault(value, otherwise time.Duration) time.Duration {
 }
 
 // check refuses what would otherwise be done wrong in silence.
-func check(file runspec.File) error {
+func check(file runspec.RunFile) error {
 	if file.Fixed.Algorithm == nil {
 		if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
 			return unsupported("NothingToDo", "the run has neither algorithm nor evaluation: give one of them")

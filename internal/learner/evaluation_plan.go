@@ -26,7 +26,7 @@ type evaluationPlan struct {
 // planDigestLength is how many hex digits name a plan.
 const planDigestLength = 16
 
-func planEvaluation(file runspec.File) evaluationPlan {
+func planEvaluation(file runspec.RunFile) evaluationPlan {
 	if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
 		return evaluationPlan{}
 	}
@@ -52,7 +52,7 @@ func (p evaluationPlan) environments() map[string][]runspec.Environment {
 }
 
 // isDue says whether a version of a run is evaluated. A run that only evaluates has version 0 alone.
-func (p evaluationPlan) isDue(step int64, file runspec.File) bool {
+func (p evaluationPlan) isDue(step int64, file runspec.RunFile) bool {
 	if p.digest == "" {
 		return false
 	}

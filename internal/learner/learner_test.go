@@ -28,18 +28,18 @@ func TestVerdictOf(t *testing.T) {
 		cause  heartbeat.Cause
 		reason string
 	}{
-		"the end of the run is Completed":           {nil, heartbeat.Completed, ""},
-		"a drained learner may be resumed":          {wrap(errDrained), heartbeat.Drained, ""},
-		"a superseded learner is Fenced":            {wrap(errFenced), heartbeat.Fenced, "Superseded"},
-		"an attempt that is taken is Fenced":        {wrap(store.ErrClaimed), heartbeat.Fenced, "Superseded"},
-		"lost states are data that will not return": {wrap(weights.ErrNoUsableState), heartbeat.DataRejected, "NoUsableCheckpoint"},
-		"states without the optimizer are such":     {fmt.Errorf("%w: %w", weights.ErrNoUsableState, weights.ErrColdOptimizer), heartbeat.DataRejected, "OptimizerNotRestored"},
-		"a refused key wants a person":              {wrap(&tinker.Error{Category: tinker.CategoryUnauthorized}), heartbeat.ConfigRejected, "KeyRefused"},
-		"refused settings want a person":            {wrap(&weights.SettingsError{Err: errors.New("x")}), heartbeat.ConfigRejected, "UnsupportedByEndpoint"},
-		"data that are refused whole want a person": {wrap(&weights.RejectedError{Err: errors.New("x")}), heartbeat.ConfigRejected, "UnsupportedByEndpoint"},
-		"an unknown model wants a person":           {unsupported(reasonModelUnknown, "x"), heartbeat.ConfigRejected, "ModelUnknown"},
-		"a broken model is no end":                  {wrap(tinker.ErrModelBroken), heartbeat.Crashed, ""},
-		"a lost promise is no end":                  {wrap(&tinker.Error{Category: tinker.CategoryPromiseLost}), heartbeat.Crashed, ""},
+		"the end of the run is Completed":           {nil, heartbeat.CauseCompleted, ""},
+		"a drained learner may be resumed":          {wrap(errDrained), heartbeat.CauseDrained, ""},
+		"a superseded learner is Fenced":            {wrap(errFenced), heartbeat.CauseFenced, "Superseded"},
+		"an attempt that is taken is Fenced":        {wrap(store.ErrClaimed), heartbeat.CauseFenced, "Superseded"},
+		"lost states are data that will not return": {wrap(weights.ErrNoUsableState), heartbeat.CauseDataRejected, "NoUsableCheckpoint"},
+		"states without the optimizer are such":     {fmt.Errorf("%w: %w", weights.ErrNoUsableState, weights.ErrColdOptimizer), heartbeat.CauseDataRejected, "OptimizerNotRestored"},
+		"a refused key wants a person":              {wrap(&tinker.Error{Category: tinker.CategoryUnauthorized}), heartbeat.CauseConfigRejected, "KeyRefused"},
+		"refused settings want a person":            {wrap(&weights.SettingsError{Err: errors.New("x")}), heartbeat.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"data that are refused whole want a person": {wrap(&weights.RejectedError{Err: errors.New("x")}), heartbeat.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"an unknown model wants a person":           {unsupported(reasonModelUnknown, "x"), heartbeat.CauseConfigRejected, "ModelUnknown"},
+		"a broken model is no end":                  {wrap(tinker.ErrModelBroken), heartbeat.CauseCrashed, ""},
+		"a lost promise is no end":                  {wrap(&tinker.Error{Category: tinker.CategoryPromiseLost}), heartbeat.CauseCrashed, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestVerdictOf(t *testing.T) {
 			if got.Cause != tc.cause || got.Reason != tc.reason {
 				t.Errorf("verdict is %s (%s), want %s (%s)", got.Cause, got.Reason, tc.cause, tc.reason)
 			}
-			if ends := isTerminal(tc.err); ends != (tc.cause != heartbeat.Crashed) {
+			if ends := isTerminal(tc.err); ends != (tc.cause != heartbeat.CauseCrashed) {
 				t.Errorf("isTerminal is %v for %s", ends, tc.cause)
 			}
 		})
@@ -57,8 +57,8 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
-func evaluating(change func(*runspec.File)) runspec.File {
-	file := runspec.File{
+func evaluating(change func(*runspec.RunFile)) runspec.RunFile {
+	file := runspec.RunFile{
 		Fixed: runspec.Fixed{Algorithm: &runspec.Algorithm{Steps: 10, TasksPerStep: 1, Substeps: 1}},
 		Evaluation: &runspec.Evaluation{EverySteps: 4, Before: true, After: true, Environments: []runspec.Environment{
 			{Name: "b", GroupSize: 2, Splits: []runspec.Split{{Name: "test", Tasks: 2}}, PassAt: []int{1, 2}},
@@ -73,16 +73,16 @@ func evaluating(change func(*runspec.File)) runspec.File {
 
 func TestEvaluationIsDue(t *testing.T) {
 	cases := map[string]struct {
-		change func(*runspec.File)
+		change func(*runspec.RunFile)
 		want   []int64
 	}{
 		"before, every four steps and after": {nil, []int64{0, 4, 8, 10}},
-		"after alone":                        {func(f *runspec.File) { f.Evaluation.Before, f.Evaluation.EverySteps = false, 0 }, []int64{10}},
-		"every five steps, the last among them": {func(f *runspec.File) {
+		"after alone":                        {func(f *runspec.RunFile) { f.Evaluation.Before, f.Evaluation.EverySteps = false, 0 }, []int64{10}},
+		"every five steps, the last among them": {func(f *runspec.RunFile) {
 			f.Evaluation.Before, f.Evaluation.After, f.Evaluation.EverySteps = false, false, 5
 		}, []int64{5, 10}},
-		"never":                          {func(f *runspec.File) { f.Evaluation = nil }, nil},
-		"once, where nothing is trained": {func(f *runspec.File) { f.Fixed.Algorithm = nil }, []int64{0}},
+		"never":                          {func(f *runspec.RunFile) { f.Evaluation = nil }, nil},
+		"once, where nothing is trained": {func(f *runspec.RunFile) { f.Fixed.Algorithm = nil }, []int64{0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -115,11 +115,11 @@ func TestEvaluationLeases(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}
-	other := planEvaluation(evaluating(func(f *runspec.File) { f.Evaluation.Environments[0].Sampling.Temperature = 0.5 }))
+	other := planEvaluation(evaluating(func(f *runspec.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = 0.5 }))
 	if other.digest == plan.digest {
 		t.Error("another temperature is the same plan")
 	}
-	same := planEvaluation(evaluating(func(f *runspec.File) { f.Evaluation.EverySteps = 7 }))
+	same := planEvaluation(evaluating(func(f *runspec.RunFile) { f.Evaluation.EverySteps = 7 }))
 	if same.digest != plan.digest {
 		t.Error("another interval is another plan")
 	}
@@ -131,9 +131,9 @@ func TestStatus(t *testing.T) {
 	s.update(func(p *heartbeat.Progress) { p.Step = 4 })
 	now = now.Add(5 * time.Second)
 	got := s.snapshot("sampling: 1 of 2 groups")
-	want := heartbeat.Reply{
+	want := heartbeat.HeartbeatReply{
 		RunUID: "uid", Attempt: 3, Sequence: 1, SecondsSinceProgress: 5, BlockedOn: "sampling: 1 of 2 groups",
-		Progress: heartbeat.Progress{Phase: heartbeat.Opening, Step: 4},
+		Progress: heartbeat.Progress{Phase: heartbeat.PhaseOpening, Step: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
@@ -162,7 +162,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestExposition(t *testing.T) {
-	got := exposition(heartbeat.Reply{Attempt: 2, Progress: heartbeat.Progress{Step: 3, Metrics: map[string]float64{"test/pass@1": 0.5}}})
+	got := exposition(heartbeat.HeartbeatReply{Attempt: 2, Progress: heartbeat.Progress{Step: 3, Metrics: map[string]float64{"test/pass@1": 0.5}}})
 	for _, line := range []string{"tinker_learner_attempt 2\n", "tinker_learner_step 3\n", "tinker_learner_metric{name=\"test/pass@1\"} 0.5\n"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("exposition lacks %q:\n%s", line, got)
@@ -171,20 +171,20 @@ func TestExposition(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	train := func(change func(*runspec.Algorithm)) runspec.File {
+	train := func(change func(*runspec.Algorithm)) runspec.RunFile {
 		alg := runspec.Algorithm{TasksPerStep: 1, Steps: 1, Substeps: 1, Loss: runspec.Loss{Name: "ppo"}}
 		change(&alg)
-		return runspec.File{Fixed: runspec.Fixed{Algorithm: &alg}}
+		return runspec.RunFile{Fixed: runspec.Fixed{Algorithm: &alg}}
 	}
 	cases := map[string]struct {
-		file runspec.File
+		file runspec.RunFile
 		want string
 	}{
-		"nothing to do":           {runspec.File{}, "NothingToDo"},
+		"nothing to do":           {runspec.RunFile{}, "NothingToDo"},
 		"no steps":                {train(func(a *runspec.Algorithm) { a.Steps = 0 }), "AlgorithmRejected"},
 		"a lag that diverges":     {train(func(a *runspec.Algorithm) { a.Lag, a.Loss.Name = 1, "importance_sampling" }), "LagRejected"},
 		"a lag that is clipped":   {train(func(a *runspec.Algorithm) { a.Lag = 1 }), ""},
-		"an evaluation by itself": {evaluating(func(f *runspec.File) { f.Fixed.Algorithm = nil }), ""},
+		"an evaluation by itself": {evaluating(func(f *runspec.RunFile) { f.Fixed.Algorithm = nil }), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func (l *learner) isDraining() bool {
 
 // finish waits for the evaluations and looks once more before the verdict.
 func (l *learner) finish(ctx, soft context.Context) error {
-	l.report(func(p *heartbeat.Progress) { p.Phase = heartbeat.Evaluating })
+	l.report(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseEvaluating })
 	if err := l.evaluations.wait(soft); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (l *learner) pause(ctx context.Context, failures int) error {
 
 // step collects the next batch, trains on it and commits.
 func (l *learner) step(ctx, soft context.Context) error {
-	l.report(func(p *heartbeat.Progress) { p.Phase = heartbeat.Training })
+	l.report(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseTraining })
 	clock := newStopwatch(l.config.Now)
 	batch, err := l.train.Batch(soft)
 	if err != nil {

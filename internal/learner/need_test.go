@@ -16,9 +16,9 @@ import (
 )
 
 // plain trains everything by importance_sampling, with the defaults.
-func plain(change func(*runspec.File)) runspec.File {
+func plain(change func(*runspec.RunFile)) runspec.RunFile {
 	drawn := runspec.Sampling{Temperature: 1, TopP: 1, TopK: -1}
-	file := runspec.File{
+	file := runspec.RunFile{
 		RequireOptimizer: true,
 		Fixed: runspec.Fixed{
 			Model: runspec.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true}, BaseURL: "http://u",
@@ -38,34 +38,34 @@ func plain(change func(*runspec.File)) runspec.File {
 func TestNeedsOf(t *testing.T) {
 	always := []string{"loss.importance_sampling", "adam.beta1", "adam.beta2"}
 	cases := map[string]struct {
-		change func(*runspec.File)
+		change func(*runspec.RunFile)
 		want   []string
 	}{
 		"the defaults need little": {nil, always},
 		"ppo needs its bounds": {
-			func(f *runspec.File) {
+			func(f *runspec.RunFile) {
 				f.Fixed.Algorithm.Loss = runspec.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 			},
 			[]string{"loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold", "adam.beta1", "adam.beta2"},
 		},
 		"an optimizer needs what it is given": {
-			func(f *runspec.File) {
+			func(f *runspec.RunFile) {
 				o := &f.Fixed.Algorithm.Optimizer
 				o.Epsilon, o.WeightDecay, o.GradClipNorm = 1e-3, 0.1, 1
 			},
 			append(always[:3:3], "adam.eps", "adam.weight_decay", "adam.grad_clip_norm"),
 		},
-		"a part of the matrices is a setting": {func(f *runspec.File) { f.Fixed.Model.TrainMLP = false }, append(always[:3:3], "train_modules")},
-		"so is a fresh optimizer":             {func(f *runspec.File) { f.Fixed.InitFrom = &runspec.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
-		"a restored one is not":               {func(f *runspec.File) { f.Fixed.InitFrom = &runspec.InitFrom{RestoreOptimizer: true} }, always},
+		"a part of the matrices is a setting": {func(f *runspec.RunFile) { f.Fixed.Model.TrainMLP = false }, append(always[:3:3], "train_modules")},
+		"so is a fresh optimizer":             {func(f *runspec.RunFile) { f.Fixed.InitFrom = &runspec.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
+		"a restored one is not":               {func(f *runspec.RunFile) { f.Fixed.InitFrom = &runspec.InitFrom{RestoreOptimizer: true} }, always},
 		"evaluation may be drawn otherwise": {
-			func(f *runspec.File) {
+			func(f *runspec.RunFile) {
 				f.Evaluation.Environments[0].Sampling = runspec.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
 			},
 			append([]string{"temperature", "top_p", "top_k"}, always...),
 		},
 		"evaluation alone needs no more": {
-			func(f *runspec.File) {
+			func(f *runspec.RunFile) {
 				f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.Temperature = nil, nil, 0
 			},
 			[]string{"temperature"},
@@ -89,7 +89,7 @@ func TestEveryNeedCanBeProbed(t *testing.T) {
 	for _, f := range capability.All() {
 		known[f] = true
 	}
-	file := plain(func(f *runspec.File) {
+	file := plain(func(f *runspec.RunFile) {
 		f.Fixed.Algorithm.Optimizer = runspec.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
 		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &runspec.InitFrom{}
 		f.Evaluation.Environments[0].Sampling = runspec.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
@@ -119,9 +119,9 @@ func TestRefusal(t *testing.T) {
 		}
 		return report
 	}
-	clipped := func(f *runspec.File) { f.Fixed.Algorithm.Optimizer.GradClipNorm = 1 }
+	clipped := func(f *runspec.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = 1 }
 	cases := map[string]struct {
-		change func(*runspec.File)
+		change func(*runspec.RunFile)
 		report capability.Report
 		reason string
 		says   []string
@@ -145,10 +145,10 @@ func TestRefusal(t *testing.T) {
 			nil, lacking(capability.Ignored, "optimizer_restore"), "OptimizerNotRestored", []string{"failurePolicy.requireOptimizer"},
 		},
 		"an optimizer that need not be restored": {
-			func(f *runspec.File) { f.RequireOptimizer = false }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
+			func(f *runspec.RunFile) { f.RequireOptimizer = false }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
 		},
 		"an optimizer that nothing uses": {
-			func(f *runspec.File) { f.Fixed.Algorithm = nil }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
+			func(f *runspec.RunFile) { f.Fixed.Algorithm = nil }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
 		},
 	}
 	for name, tc := range cases {
@@ -170,7 +170,7 @@ func TestRefusal(t *testing.T) {
 
 func TestKnownCapabilities(t *testing.T) {
 	known := runspec.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
-	report := knownCapabilities(plain(func(f *runspec.File) { f.Capabilities = &known }))
+	report := knownCapabilities(plain(func(f *runspec.RunFile) { f.Capabilities = &known }))
 	if report.Of(capability.Seed) != capability.Supported || report.Of(capability.TTL) != capability.Ignored || report.Of("loss.dro") != capability.Unsupported {
 		t.Errorf("known is %v", report.Findings)
 	}
@@ -178,7 +178,7 @@ func TestKnownCapabilities(t *testing.T) {
 		"another endpoint": {BaseURL: "http://other", Model: "m", Supported: []string{"seed"}},
 		"another model":    {BaseURL: "http://u", Model: "other", Supported: []string{"seed"}},
 	} {
-		if report := knownCapabilities(plain(func(f *runspec.File) { f.Capabilities = &other })); len(report.Findings) > 0 {
+		if report := knownCapabilities(plain(func(f *runspec.RunFile) { f.Capabilities = &other })); len(report.Findings) > 0 {
 			t.Errorf("of %s is known %v", name, report.Findings)
 		}
 	}

@@ -122,7 +122,7 @@ func withEvaluation(step, before map[string]float64) map[string]float64 {
 }
 
 // environmentsOf picks the metrics of each environment.
-func environmentsOf(file runspec.File, metrics map[string]float64) []heartbeat.Environment {
+func environmentsOf(file runspec.RunFile, metrics map[string]float64) []heartbeat.EnvironmentMetrics {
 	const most = 32
 	names := map[string]bool{}
 	for _, env := range file.Fixed.Environments {
@@ -139,9 +139,9 @@ func environmentsOf(file runspec.File, metrics map[string]float64) []heartbeat.E
 		}
 		return nil
 	}
-	var list []heartbeat.Environment
+	var list []heartbeat.EnvironmentMetrics
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		list = append(list, heartbeat.Environment{
+		list = append(list, heartbeat.EnvironmentMetrics{
 			Name: name, Reward: pick("env/" + name + "/reward/total"),
 			PassAt1: pick("test/" + name + "/pass@1"), FaultRatio: pick("env/" + name + "/fault_ratio"),
 		})

@@ -28,7 +28,7 @@ import (
 // for the ledger and best, which mu guards.
 type learner struct {
 	config Config
-	file   runspec.File
+	file   runspec.RunFile
 	client *tinker.Client
 	store  *store.Store // nil without artifacts
 	board  *schedule.Board
@@ -100,7 +100,7 @@ func (l *learner) run(ctx context.Context) error {
 		case <-soft.Done():
 			return
 		}
-		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.Draining })
+		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseDraining })
 		drain(errDrained)
 	})
 	err := l.loop(ctx, soft)
@@ -109,7 +109,7 @@ func (l *learner) run(ctx context.Context) error {
 		return cause
 	}
 	if err == nil {
-		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.Done })
+		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseDone })
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (l *learner) prepareBoard() error {
 }
 
 // trainConfig says what the run's batches are made of.
-func trainConfig(file runspec.File) (schedule.TrainConfig, error) {
+func trainConfig(file runspec.RunFile) (schedule.TrainConfig, error) {
 	alg := file.Fixed.Algorithm
 	config := schedule.TrainConfig{
 		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},

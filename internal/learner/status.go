@@ -19,7 +19,7 @@ type status struct {
 	now func() time.Time
 
 	mu         sync.Mutex
-	reply      heartbeat.Reply
+	reply      heartbeat.HeartbeatReply
 	progressed time.Time
 	// trouble is when each kind of upstream trouble was last seen.
 	trouble map[string]time.Time
@@ -30,7 +30,7 @@ type status struct {
 func newStatus(uid string, attempt int32, now func() time.Time) *status {
 	return &status{
 		now: now, progressed: now(), trouble: map[string]time.Time{},
-		reply: heartbeat.Reply{RunUID: uid, Attempt: attempt, Progress: heartbeat.Progress{Phase: heartbeat.Opening}},
+		reply: heartbeat.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: heartbeat.Progress{Phase: heartbeat.PhaseOpening}},
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *status) progress() heartbeat.Progress {
 }
 
 // snapshot answers a heartbeat; waiting says what the loop waits for.
-func (s *status) snapshot(waiting string) heartbeat.Reply {
+func (s *status) snapshot(waiting string) heartbeat.HeartbeatReply {
 	progress := s.progress()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,30 +30,30 @@ func verdictOf(err error) heartbeat.Verdict {
 	var rejected *weights.RejectedError
 	switch {
 	case err == nil:
-		return heartbeat.Verdict{Cause: heartbeat.Completed}
+		return heartbeat.Verdict{Cause: heartbeat.CauseCompleted}
 	case errors.Is(err, errDrained):
-		return heartbeat.Verdict{Cause: heartbeat.Drained, Message: "Stopped at a saved state, as asked"}
+		return heartbeat.Verdict{Cause: heartbeat.CauseDrained, Message: "Stopped at a saved state, as asked"}
 	case errors.Is(err, errFenced), errors.Is(err, store.ErrClaimed):
-		return heartbeat.Verdict{Cause: heartbeat.Fenced, Reason: reasonSuperseded, Message: err.Error()}
+		return heartbeat.Verdict{Cause: heartbeat.CauseFenced, Reason: reasonSuperseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
-		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: unsupported.reason, Message: unsupported.message}
+		return heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: unsupported.reason, Message: unsupported.message}
 	case errors.As(err, &settings):
-		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: reasonUnsupported,
+		return heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: reasonUnsupported,
 			Message: err.Error() + ": change the setting, or use an endpoint that supports it"}
 	case errors.As(err, &rejected):
-		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: reasonUnsupported,
+		return heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: reasonUnsupported,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
 	case errors.Is(err, weights.ErrColdOptimizer):
-		return heartbeat.Verdict{Cause: heartbeat.DataRejected, Reason: reasonOptimizerLost,
+		return heartbeat.Verdict{Cause: heartbeat.CauseDataRejected, Reason: reasonOptimizerLost,
 			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
 	case errors.Is(err, weights.ErrNoUsableState):
-		return heartbeat.Verdict{Cause: heartbeat.DataRejected, Reason: reasonNoUsableCheckpoint,
+		return heartbeat.Verdict{Cause: heartbeat.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
 	case tinker.CategoryFrom(err) == tinker.CategoryUnauthorized:
-		return heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: reasonKeyRefused,
+		return heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: reasonKeyRefused,
 			Message: "The endpoint refuses the API key: put a valid one into the Secret and resume the run"}
 	default:
-		return heartbeat.Verdict{Cause: heartbeat.Crashed, Message: err.Error()}
+		return heartbeat.Verdict{Cause: heartbeat.CauseCrashed, Message: err.Error()}
 	}
 }
 
@@ -62,5 +62,5 @@ func isTerminal(err error) bool {
 	if errors.Is(err, ErrKilled) {
 		return true
 	}
-	return verdictOf(err).Cause != heartbeat.Crashed
+	return verdictOf(err).Cause != heartbeat.CauseCrashed
 }

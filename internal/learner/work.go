@@ -56,7 +56,7 @@ func learningRate(alg runspec.Algorithm, step int64) float64 {
 	}.LearningRate(step)
 }
 
-func lossOf(file runspec.File) tinker.Loss {
+func lossOf(file runspec.RunFile) tinker.Loss {
 	return tinker.Loss{Name: file.Fixed.Algorithm.Loss.Name, Config: file.Fixed.Algorithm.Loss.Config}
 }
 

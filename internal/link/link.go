@@ -31,40 +31,40 @@ const (
 	PrivateKeyKey  = "tls.key"
 )
 
-// ServerName that the certificate is made out to.
-const ServerName = "learner.tinker-operator"
+// LearnerServerName that the certificate is made out to.
+const LearnerServerName = "learner.tinker-operator"
 
-// Link is the secrets of one run.
-type Link struct {
+// Credentials is the secrets of one run.
+type Credentials struct {
 	// Token authorises workers and the manager, 64 hex digits.
 	Token string
 	// Certificate and PrivateKey of the learner, PEM. Workers are given the certificate alone.
 	Certificate, PrivateKey []byte
 }
 
-// Derive gives the link of a run. managerKey has at least 32 bytes.
-func Derive(managerKey []byte, runUID string) (Link, error) {
+// DeriveCredentials gives the link of a run. managerKey has at least 32 bytes.
+func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 	if len(managerKey) < 32 {
-		return Link{}, fmt.Errorf("deriving link: the manager key has %d bytes, 32 are needed", len(managerKey))
+		return Credentials{}, fmt.Errorf("deriving link: the manager key has %d bytes, 32 are needed", len(managerKey))
 	}
 	token, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator token "+runUID, 32)
 	if err != nil {
-		return Link{}, fmt.Errorf("deriving token: %w", err)
+		return Credentials{}, fmt.Errorf("deriving token: %w", err)
 	}
 	seed, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator tls "+runUID, ed25519.SeedSize)
 	if err != nil {
-		return Link{}, fmt.Errorf("deriving TLS key: %w", err)
+		return Credentials{}, fmt.Errorf("deriving TLS key: %w", err)
 	}
 	certificate, key, err := certify(ed25519.NewKeyFromSeed(seed))
 	if err != nil {
-		return Link{}, err
+		return Credentials{}, err
 	}
-	return Link{Token: hex.EncodeToString(token), Certificate: certificate, PrivateKey: key}, nil
+	return Credentials{Token: hex.EncodeToString(token), Certificate: certificate, PrivateKey: key}, nil
 }
 
-// Suffix tells the links of a run under different manager keys apart, 8 hex digits: a Secret is named
+// SecretSuffix tells the links of a run under different manager keys apart, 8 hex digits: a Secret is named
 // with it, since it can only be created, never read or changed.
-func Suffix(managerKey []byte, runUID string) string {
+func SecretSuffix(managerKey []byte, runUID string) string {
 	mac := hmac.New(sha256.New, managerKey)
 	mac.Write([]byte("tinker-operator name " + runUID))
 	return hex.EncodeToString(mac.Sum(nil))[:8]
@@ -75,8 +75,8 @@ func Suffix(managerKey []byte, runUID string) string {
 func certify(key ed25519.PrivateKey) (certificate, private []byte, err error) {
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: ServerName},
-		DNSNames:              []string{ServerName},
+		Subject:               pkix.Name{CommonName: LearnerServerName},
+		DNSNames:              []string{LearnerServerName},
 		NotBefore:             time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:              time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -98,7 +98,7 @@ func certify(key ed25519.PrivateKey) (certificate, private []byte, err error) {
 }
 
 // ServerTLS is the learner's side.
-func (l Link) ServerTLS() (*tls.Config, error) {
+func (l Credentials) ServerTLS() (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(l.Certificate, l.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("reading the link's key pair: %w", err)
@@ -107,15 +107,15 @@ func (l Link) ServerTLS() (*tls.Config, error) {
 }
 
 // ClientTLS trusts this run's certificate and no other, whatever address it is reached by.
-func (l Link) ClientTLS() (*tls.Config, error) {
+func (l Credentials) ClientTLS() (*tls.Config, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(bytes.TrimSpace(l.Certificate)) {
 		return nil, errors.New("reading the link's certificate: no PEM block in " + CertificateKey)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: ServerName}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: LearnerServerName}, nil
 }
 
 // Authorizes says whether a token that was shown is this link's, in constant time.
-func (l Link) Authorizes(token string) bool {
+func (l Credentials) Authorizes(token string) bool {
 	return l.Token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(token)) == 1
 }

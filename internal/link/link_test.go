@@ -15,9 +15,9 @@ import (
 
 var managerKey = bytes.Repeat([]byte{7}, 32)
 
-func derive(t *testing.T, key []byte, uid string) Link {
+func derive(t *testing.T, key []byte, uid string) Credentials {
 	t.Helper()
-	l, err := Derive(key, uid)
+	l, err := DeriveCredentials(key, uid)
 	if err != nil {
 		t.Fatalf("Derive: %v", err)
 	}
@@ -29,7 +29,7 @@ func TestDerive(t *testing.T) {
 	if diff := cmp.Diff(first, derive(t, managerKey, "uid-1")); diff != "" {
 		t.Errorf("the same key and uid gave another link (-first +second):\n%s", diff)
 	}
-	for name, other := range map[string]Link{
+	for name, other := range map[string]Credentials{
 		"another run has its own token": derive(t, managerKey, "uid-2"),
 		"another key gives another one": derive(t, bytes.Repeat([]byte{8}, 32), "uid-1"),
 	} {
@@ -37,13 +37,13 @@ func TestDerive(t *testing.T) {
 			t.Errorf("%s: secrets are shared", name)
 		}
 	}
-	if !first.Authorizes(first.Token) || first.Authorizes("") || (Link{}).Authorizes("") {
+	if !first.Authorizes(first.Token) || first.Authorizes("") || (Credentials{}).Authorizes("") {
 		t.Error("Authorizes takes the wrong tokens")
 	}
-	if _, err := Derive(managerKey[:31], "uid-1"); err == nil {
+	if _, err := DeriveCredentials(managerKey[:31], "uid-1"); err == nil {
 		t.Error("a short manager key was taken")
 	}
-	if Suffix(managerKey, "uid-1") == Suffix(bytes.Repeat([]byte{8}, 32), "uid-1") {
+	if SecretSuffix(managerKey, "uid-1") == SecretSuffix(bytes.Repeat([]byte{8}, 32), "uid-1") {
 		t.Error("Suffix does not depend on the key")
 	}
 }
@@ -51,10 +51,10 @@ func TestDerive(t *testing.T) {
 func TestClientTLS(t *testing.T) {
 	server := derive(t, managerKey, "uid-1")
 	cases := map[string]struct {
-		client Link
+		client Credentials
 		ok     bool
 	}{
-		"the run's own certificate is trusted": {client: Link{Certificate: server.Certificate}, ok: true},
+		"the run's own certificate is trusted": {client: Credentials{Certificate: server.Certificate}, ok: true},
 		"another run's certificate is not":     {client: derive(t, managerKey, "uid-2"), ok: false},
 	}
 	for name, tc := range cases {

@@ -325,7 +325,7 @@ func (e *endpoint) posts() map[int64]int {
 // site is where the learner's Service points: learners come and go at it.
 type site struct {
 	t       *testing.T
-	link    link.Link
+	link    link.Credentials
 	address atomic.Value
 	// fenced counts learners that were shown a higher attempt than theirs.
 	fenced atomic.Int32
@@ -333,7 +333,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	l, err := link.Derive(make([]byte, 32), runUID)
+	l, err := link.DeriveCredentials(make([]byte, 32), runUID)
 	if err != nil {
 		t.Fatal(err)
 	}

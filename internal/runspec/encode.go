@@ -13,32 +13,32 @@ import (
 	"io"
 )
 
-// FormatVersion is the version of the run file that this build writes and reads.
-const FormatVersion = 1
+// RunFileVersion is the version of the run file that this build writes and reads.
+const RunFileVersion = 1
 
-// Encode gives the run file's JSON. A file that is not valid is an error: what no reader accepts is
+// EncodeRunFile gives the run file's JSON. A file that is not valid is an error: what no reader accepts is
 // never written.
-func Encode(f File) ([]byte, error) {
+func EncodeRunFile(f RunFile) ([]byte, error) {
 	if err := f.Validate(); err != nil {
 		return nil, fmt.Errorf("encoding run file: %w", err)
 	}
 	return marshal(f)
 }
 
-// Decode reads a run file and validates it. A field that this build does not know is an error: it
+// DecodeRunFile reads a run file and validates it. A field that this build does not know is an error: it
 // would be a setting without effect.
-func Decode(data []byte) (File, error) {
+func DecodeRunFile(data []byte) (RunFile, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	var f File
+	var f RunFile
 	if err := decoder.Decode(&f); err != nil {
-		return File{}, fmt.Errorf("decoding run file: %w", err)
+		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return File{}, errors.New("decoding run file: something follows the JSON object")
+		return RunFile{}, errors.New("decoding run file: something follows the JSON object")
 	}
 	if err := f.Validate(); err != nil {
-		return File{}, fmt.Errorf("decoding run file: %w", err)
+		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
 	return f, nil
 }

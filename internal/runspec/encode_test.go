@@ -13,7 +13,7 @@ import (
 )
 
 // testFile is a valid file, changed; its digest is that of what it then says.
-func testFile(t *testing.T, changes ...func(*File)) File {
+func testFile(t *testing.T, changes ...func(*RunFile)) RunFile {
 	t.Helper()
 	environment := Environment{
 		Name: "arithmetic", Digest: strings.Repeat("d", 64),
@@ -25,8 +25,8 @@ func testFile(t *testing.T, changes ...func(*File)) File {
 	}
 	evaluated := environment
 	evaluated.GroupSize, evaluated.MinMembers, evaluated.PassAt = 1, 1, []int{1}
-	f := File{
-		Version: FormatVersion, Run: Run{Namespace: "n", Name: "r", UID: "u"}, Attempt: 1,
+	f := RunFile{
+		Version: RunFileVersion, Run: RunReference{Namespace: "n", Name: "r", UID: "u"}, Attempt: 1,
 		Fixed: Fixed{
 			Model: Model{Name: "m", LoraRank: 8, TrainMLP: true, Renderer: "qwen3",
 				Tokenizer: &Tokenizer{Repository: "o/m", Revision: "r", File: "tokenizer.json", SHA256: strings.Repeat("e", 64)}},
@@ -56,11 +56,11 @@ func testFile(t *testing.T, changes ...func(*File)) File {
 
 func TestRoundTrip(t *testing.T) {
 	f := testFile(t)
-	data, err := Encode(f)
+	data, err := EncodeRunFile(f)
 	if err != nil {
 		t.Fatalf("Encode: %v", err)
 	}
-	got, err := Decode(data)
+	got, err := DecodeRunFile(data)
 	if err != nil {
 		t.Fatalf("Decode: %v", err)
 	}
@@ -70,7 +70,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	data, err := Encode(testFile(t))
+	data, err := EncodeRunFile(testFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Decode([]byte(text)); err == nil {
+			if _, err := DecodeRunFile([]byte(text)); err == nil {
 				t.Error("Decode took it")
 			}
 		})
@@ -92,62 +92,62 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	nan := math.NaN()
-	cases := map[string]func(*File){
-		"run needs":                                  func(f *File) { f.Run.UID = "" },
-		"attempt counts":                             func(f *File) { f.Attempt = 0 },
-		"fixed.model.name":                           func(f *File) { f.Fixed.Model.Name = "" },
-		"fixed.model.loraRank":                       func(f *File) { f.Fixed.Model.LoraRank = 0 },
-		"fixed.model must train":                     func(f *File) { f.Fixed.Model.TrainMLP = false },
-		"fixed.baseURL":                              func(f *File) { f.Fixed.BaseURL = "tinkersim" },
-		"fixed.environments go with":                 func(f *File) { f.Fixed.Environments = nil },
-		"fixed.environments[0].groupSize":            func(f *File) { f.Fixed.Environments[0].GroupSize, f.Fixed.Environments[0].MinMembers = 1, 1 },
-		"fixed.environments[0].minMembers":           func(f *File) { f.Fixed.Environments[0].MinMembers = 9 },
-		"fixed.environments[0].digest":               func(f *File) { f.Fixed.Environments[0].Digest = "" },
-		"fixed.environments[0].retries":              func(f *File) { f.Fixed.Environments[0].Retries = -1 },
-		"fixed.environments[0].splits":               func(f *File) { f.Fixed.Environments[0].Splits = []Split{{Name: "train"}} },
-		"fixed.environments[0].weight":               func(f *File) { f.Fixed.Environments[0].Weight = -1 },
-		"fixed.environments[0].sampling.maxTokens":   func(f *File) { f.Fixed.Environments[0].Sampling.MaxTokens = 0 },
-		"fixed.environments[0].sampling.temperature": func(f *File) { f.Fixed.Environments[0].Sampling.Temperature = -1 },
-		"fixed.environments[0].sampling.topP":        func(f *File) { f.Fixed.Environments[0].Sampling.TopP = 0 },
-		"fixed.environments[0].sampling.topK":        func(f *File) { f.Fixed.Environments[0].Sampling.TopK = 0 },
-		"fixed.environments[0].limits must":          func(f *File) { f.Fixed.Environments[0].Limits.Turns = -1 },
-		"fixed.environments[0].limits.onLimit":       func(f *File) { f.Fixed.Environments[0].Limits.OnLimit = "Ignore" },
-		"fixed.environments[0].reward.reduction":     func(f *File) { f.Fixed.Environments[0].Reward.Reduction = "Median" },
-		"fixed.environments[0].reward has":           func(f *File) { f.Fixed.Environments[0].Reward.Min = &nan },
-		"fixed.environments[0].reward needs min": func(f *File) {
+	cases := map[string]func(*RunFile){
+		"run needs":                                  func(f *RunFile) { f.Run.UID = "" },
+		"attempt counts":                             func(f *RunFile) { f.Attempt = 0 },
+		"fixed.model.name":                           func(f *RunFile) { f.Fixed.Model.Name = "" },
+		"fixed.model.loraRank":                       func(f *RunFile) { f.Fixed.Model.LoraRank = 0 },
+		"fixed.model must train":                     func(f *RunFile) { f.Fixed.Model.TrainMLP = false },
+		"fixed.baseURL":                              func(f *RunFile) { f.Fixed.BaseURL = "tinkersim" },
+		"fixed.environments go with":                 func(f *RunFile) { f.Fixed.Environments = nil },
+		"fixed.environments[0].groupSize":            func(f *RunFile) { f.Fixed.Environments[0].GroupSize, f.Fixed.Environments[0].MinMembers = 1, 1 },
+		"fixed.environments[0].minMembers":           func(f *RunFile) { f.Fixed.Environments[0].MinMembers = 9 },
+		"fixed.environments[0].digest":               func(f *RunFile) { f.Fixed.Environments[0].Digest = "" },
+		"fixed.environments[0].retries":              func(f *RunFile) { f.Fixed.Environments[0].Retries = -1 },
+		"fixed.environments[0].splits":               func(f *RunFile) { f.Fixed.Environments[0].Splits = []Split{{Name: "train"}} },
+		"fixed.environments[0].weight":               func(f *RunFile) { f.Fixed.Environments[0].Weight = -1 },
+		"fixed.environments[0].sampling.maxTokens":   func(f *RunFile) { f.Fixed.Environments[0].Sampling.MaxTokens = 0 },
+		"fixed.environments[0].sampling.temperature": func(f *RunFile) { f.Fixed.Environments[0].Sampling.Temperature = -1 },
+		"fixed.environments[0].sampling.topP":        func(f *RunFile) { f.Fixed.Environments[0].Sampling.TopP = 0 },
+		"fixed.environments[0].sampling.topK":        func(f *RunFile) { f.Fixed.Environments[0].Sampling.TopK = 0 },
+		"fixed.environments[0].limits must":          func(f *RunFile) { f.Fixed.Environments[0].Limits.Turns = -1 },
+		"fixed.environments[0].limits.onLimit":       func(f *RunFile) { f.Fixed.Environments[0].Limits.OnLimit = "Ignore" },
+		"fixed.environments[0].reward.reduction":     func(f *RunFile) { f.Fixed.Environments[0].Reward.Reduction = "Median" },
+		"fixed.environments[0].reward has":           func(f *RunFile) { f.Fixed.Environments[0].Reward.Min = &nan },
+		"fixed.environments[0].reward needs min": func(f *RunFile) {
 			f.Fixed.Environments[0].Reward.Min, f.Fixed.Environments[0].Reward.Max = new(1.0), new(1.0)
 		},
-		"fixed.environments[0].definition.dataset": func(f *File) { f.Fixed.Environments[0].Definition.Dataset = nil },
-		"fixed.environments[0].definition.reward":  func(f *File) { f.Fixed.Environments[0].Definition.Reward = nil },
-		"fixed.environments[1].name":               func(f *File) { f.Fixed.Environments = append(f.Fixed.Environments, f.Fixed.Environments[0]) },
-		"fixed.initFrom.checkpoint":                func(f *File) { f.Fixed.InitFrom = &InitFrom{} },
-		"fixed.algorithm.tasksPerStep":             func(f *File) { f.Fixed.Algorithm.TasksPerStep = 0 },
-		"fixed.algorithm.steps":                    func(f *File) { f.Fixed.Algorithm.Steps = 0 },
-		"fixed.algorithm.substeps":                 func(f *File) { f.Fixed.Algorithm.Substeps = 0 },
-		"fixed.algorithm.lag above 0":              func(f *File) { f.Fixed.Algorithm.Lag = 1 },
-		"fixed.algorithm.lag must":                 func(f *File) { f.Fixed.Algorithm.Lag = -1 },
-		"fixed.algorithm.loss.name":                func(f *File) { f.Fixed.Algorithm.Loss.Name = "grpo" },
-		"fixed.algorithm.loss.config": func(f *File) {
+		"fixed.environments[0].definition.dataset": func(f *RunFile) { f.Fixed.Environments[0].Definition.Dataset = nil },
+		"fixed.environments[0].definition.reward":  func(f *RunFile) { f.Fixed.Environments[0].Definition.Reward = nil },
+		"fixed.environments[1].name":               func(f *RunFile) { f.Fixed.Environments = append(f.Fixed.Environments, f.Fixed.Environments[0]) },
+		"fixed.initFrom.checkpoint":                func(f *RunFile) { f.Fixed.InitFrom = &InitFrom{} },
+		"fixed.algorithm.tasksPerStep":             func(f *RunFile) { f.Fixed.Algorithm.TasksPerStep = 0 },
+		"fixed.algorithm.steps":                    func(f *RunFile) { f.Fixed.Algorithm.Steps = 0 },
+		"fixed.algorithm.substeps":                 func(f *RunFile) { f.Fixed.Algorithm.Substeps = 0 },
+		"fixed.algorithm.lag above 0":              func(f *RunFile) { f.Fixed.Algorithm.Lag = 1 },
+		"fixed.algorithm.lag must":                 func(f *RunFile) { f.Fixed.Algorithm.Lag = -1 },
+		"fixed.algorithm.loss.name":                func(f *RunFile) { f.Fixed.Algorithm.Loss.Name = "grpo" },
+		"fixed.algorithm.loss.config": func(f *RunFile) {
 			f.Fixed.Algorithm.Loss = Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 1}}
 		},
-		"fixed.algorithm.advantage.baseline":     func(f *File) { f.Fixed.Algorithm.Advantage.Baseline = "" },
-		"fixed.algorithm.advantage.scale":        func(f *File) { f.Fixed.Algorithm.Advantage.Scale = "" },
-		"fixed.algorithm.advantage.ddof":         func(f *File) { f.Fixed.Algorithm.Advantage.DDoF = 2 },
-		"fixed.algorithm.optimizer.learningRate": func(f *File) { f.Fixed.Algorithm.Optimizer.LearningRate = 0 },
-		"fixed.algorithm.optimizer.schedule":     func(f *File) { f.Fixed.Algorithm.Optimizer.Schedule = "" },
-		"fixed.algorithm.optimizer.warmupSteps":  func(f *File) { f.Fixed.Algorithm.Optimizer.WarmupSteps = -1 },
-		"fixed.algorithm.optimizer needs":        func(f *File) { f.Fixed.Algorithm.Optimizer.Beta1 = 1 },
-		"fixed.algorithm.optimizer.epsilon":      func(f *File) { f.Fixed.Algorithm.Optimizer.Epsilon = 0 },
-		"fixed.algorithm.optimizer.weightDecay":  func(f *File) { f.Fixed.Algorithm.Optimizer.WeightDecay = -1 },
-		"fixed.algorithm.optimizer.gradClipNorm": func(f *File) { f.Fixed.Algorithm.Optimizer.GradClipNorm = math.Inf(1) },
-		"checkpoints.keepLast":                   func(f *File) { f.Checkpoints.KeepLast = -1 },
-		"checkpoints save nothing":               func(f *File) { f.Checkpoints.EverySteps, f.Checkpoints.RollingEverySteps = 0, 0 },
-		"evaluation is needed":                   func(f *File) { f.Evaluation, f.Fixed.Algorithm, f.Fixed.Environments = nil, nil, nil },
-		"evaluation.everySteps":                  func(f *File) { f.Evaluation.EverySteps = -1 },
-		"evaluation.environments must":           func(f *File) { f.Evaluation.Environments = nil },
-		"evaluation.environments[0].passAt":      func(f *File) { f.Evaluation.Environments[0].PassAt = []int{2} },
-		"concurrency":                            func(f *File) { f.Concurrency = 0 },
-		"learnerAddress":                         func(f *File) { f.LearnerAddress = "" },
+		"fixed.algorithm.advantage.baseline":     func(f *RunFile) { f.Fixed.Algorithm.Advantage.Baseline = "" },
+		"fixed.algorithm.advantage.scale":        func(f *RunFile) { f.Fixed.Algorithm.Advantage.Scale = "" },
+		"fixed.algorithm.advantage.ddof":         func(f *RunFile) { f.Fixed.Algorithm.Advantage.DDoF = 2 },
+		"fixed.algorithm.optimizer.learningRate": func(f *RunFile) { f.Fixed.Algorithm.Optimizer.LearningRate = 0 },
+		"fixed.algorithm.optimizer.schedule":     func(f *RunFile) { f.Fixed.Algorithm.Optimizer.Schedule = "" },
+		"fixed.algorithm.optimizer.warmupSteps":  func(f *RunFile) { f.Fixed.Algorithm.Optimizer.WarmupSteps = -1 },
+		"fixed.algorithm.optimizer needs":        func(f *RunFile) { f.Fixed.Algorithm.Optimizer.Beta1 = 1 },
+		"fixed.algorithm.optimizer.epsilon":      func(f *RunFile) { f.Fixed.Algorithm.Optimizer.Epsilon = 0 },
+		"fixed.algorithm.optimizer.weightDecay":  func(f *RunFile) { f.Fixed.Algorithm.Optimizer.WeightDecay = -1 },
+		"fixed.algorithm.optimizer.gradClipNorm": func(f *RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = math.Inf(1) },
+		"checkpoints.keepLast":                   func(f *RunFile) { f.Checkpoints.KeepLast = -1 },
+		"checkpoints save nothing":               func(f *RunFile) { f.Checkpoints.EverySteps, f.Checkpoints.RollingEverySteps = 0, 0 },
+		"evaluation is needed":                   func(f *RunFile) { f.Evaluation, f.Fixed.Algorithm, f.Fixed.Environments = nil, nil, nil },
+		"evaluation.everySteps":                  func(f *RunFile) { f.Evaluation.EverySteps = -1 },
+		"evaluation.environments must":           func(f *RunFile) { f.Evaluation.Environments = nil },
+		"evaluation.environments[0].passAt":      func(f *RunFile) { f.Evaluation.Environments[0].PassAt = []int{2} },
+		"concurrency":                            func(f *RunFile) { f.Concurrency = 0 },
+		"learnerAddress":                         func(f *RunFile) { f.LearnerAddress = "" },
 	}
 	for field, change := range cases {
 		t.Run(field, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestValidateNamesTheField(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), field) {
 				t.Errorf("Validate = %v, want it to name %q", err, field)
 			}
-			if _, err := Encode(testFile(t, change)); err == nil {
+			if _, err := EncodeRunFile(testFile(t, change)); err == nil {
 				t.Error("Encode wrote it")
 			}
 		})
@@ -165,22 +165,22 @@ func TestValidateNamesTheField(t *testing.T) {
 // The digest knows what decides the weights, and neither the run nor what may change.
 func TestSpecDigest(t *testing.T) {
 	digest := testFile(t).SpecDigest
-	same := map[string]func(*File){
-		"another run":         func(f *File) { f.Run.UID, f.Run.Name = "x", "y" },
-		"another attempt":     func(f *File) { f.Attempt = 7 },
-		"other checkpoints":   func(f *File) { f.Checkpoints.EverySteps = 1 },
-		"other evaluation":    func(f *File) { f.Evaluation.EverySteps = 1 },
-		"another concurrency": func(f *File) { f.Concurrency = 1 },
+	same := map[string]func(*RunFile){
+		"another run":         func(f *RunFile) { f.Run.UID, f.Run.Name = "x", "y" },
+		"another attempt":     func(f *RunFile) { f.Attempt = 7 },
+		"other checkpoints":   func(f *RunFile) { f.Checkpoints.EverySteps = 1 },
+		"other evaluation":    func(f *RunFile) { f.Evaluation.EverySteps = 1 },
+		"another concurrency": func(f *RunFile) { f.Concurrency = 1 },
 	}
 	for name, change := range same {
 		if got := testFile(t, change).SpecDigest; got != digest {
 			t.Errorf("%s changes the digest", name)
 		}
 	}
-	other := map[string]func(*File){
-		"another seed":     func(f *File) { f.Fixed.Algorithm.Seed = 1 },
-		"another endpoint": func(f *File) { f.Fixed.BaseURL = "http://other" },
-		"other tasks":      func(f *File) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },
+	other := map[string]func(*RunFile){
+		"another seed":     func(f *RunFile) { f.Fixed.Algorithm.Seed = 1 },
+		"another endpoint": func(f *RunFile) { f.Fixed.BaseURL = "http://other" },
+		"other tasks":      func(f *RunFile) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },
 	}
 	for name, change := range other {
 		if got := testFile(t, change).SpecDigest; got == digest {
@@ -250,15 +250,15 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"version":1,"fixed":{"model":{"name":"m"}}}`))
 	f.Add([]byte(`{"version":1} {}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Decode(data)
+		file, err := DecodeRunFile(data)
 		if err != nil {
 			return
 		}
-		again, err := Encode(file)
+		again, err := EncodeRunFile(file)
 		if err != nil {
 			t.Fatalf("what was decoded cannot be encoded: %v", err)
 		}
-		back, err := Decode(again)
+		back, err := DecodeRunFile(again)
 		if err != nil {
 			t.Fatalf("what was encoded cannot be decoded: %v", err)
 		}

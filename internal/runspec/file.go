@@ -8,15 +8,15 @@
 // A File belongs to one attempt and never changes. All defaults are filled in: a reader decides nothing.
 package runspec
 
-// FileName is the key of the ConfigMap, and the file's name within a pod.
-const FileName = "run.json"
+// RunFileName is the key of the ConfigMap, and the file's name within a pod.
+const RunFileName = "run.json"
 
-// File is the run file of one attempt.
-type File struct {
+// RunFile is the run file of one attempt.
+type RunFile struct {
 	// Version of this format.
 	Version int `json:"version"`
 	// Run says whose file this is.
-	Run Run `json:"run"`
+	Run RunReference `json:"run"`
 	// Attempt that reads this file as its learner; counts from 1.
 	Attempt int32 `json:"attempt"`
 	// SpecDigest digests what decides the weights (Fixed); 64 hex digits.
@@ -57,8 +57,8 @@ type Capabilities struct {
 	Unsupported []string `json:"unsupported,omitempty"`
 }
 
-// Run names the TrainingRun.
-type Run struct {
+// RunReference names the TrainingRun.
+type RunReference struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`

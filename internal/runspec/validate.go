@@ -12,9 +12,9 @@ import (
 )
 
 // Validate says what is wrong with the file, every fault with its field's path.
-func (f File) Validate() error {
+func (f RunFile) Validate() error {
 	var p problems
-	p.require(f.Version == FormatVersion, "version", "is %d, this build reads %d", f.Version, FormatVersion)
+	p.require(f.Version == RunFileVersion, "version", "is %d, this build reads %d", f.Version, RunFileVersion)
 	p.require(f.Run.Namespace != "" && f.Run.Name != "" && f.Run.UID != "", "run", "needs namespace, name and uid")
 	p.require(f.Attempt >= 1, "attempt", "counts from 1")
 	digest, err := SpecDigest(f.Fixed)

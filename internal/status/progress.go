@@ -29,7 +29,7 @@ const (
 // one odd string of a learner must not keep the status from being written.
 func Report(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Time) {
 	p = p.Finite()
-	if p.Phase != "" && (p.Phase != heartbeat.Opening || p.Lineage != "") {
+	if p.Phase != "" && (p.Phase != heartbeat.PhaseOpening || p.Lineage != "") {
 		next.Step, next.Cursor = ptr.To(p.Step), ptr.To(p.Cursor)
 	}
 	if p.Steps > 0 {
@@ -146,7 +146,7 @@ func timeOf(text string) *metav1.Time {
 }
 
 // reportEnvironments fills in what is known of the environments that the run has pinned.
-func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []heartbeat.Environment) {
+func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []heartbeat.EnvironmentMetrics) {
 	for _, e := range environments {
 		for i := range next.Environments {
 			if next.Environments[i].Name != e.Name {

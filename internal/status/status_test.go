@@ -65,11 +65,11 @@ func TestReport(t *testing.T) {
 		Metrics:      &v1alpha1.Metrics{PassAt1: new(0.5)},
 	}
 	Report(&next, heartbeat.Progress{
-		Phase: heartbeat.Training, Step: 20, Steps: 60, Cursor: 640, Lineage: strings.Repeat("ab", 32),
+		Phase: heartbeat.PhaseTraining, Step: 20, Steps: 60, Cursor: 640, Lineage: strings.Repeat("ab", 32),
 		Metrics:         map[string]float64{"env/all/reward/total": 0.712549, "optim/entropy": math.NaN(), "other": 1},
 		TrainingSeconds: 80,
 		Usage:           heartbeat.Usage{SampledTokens: 5},
-		Environments:    []heartbeat.Environment{{Name: "a", Reward: new(0.123456)}, {Name: "unknown", Reward: new(1.0)}},
+		Environments:    []heartbeat.EnvironmentMetrics{{Name: "a", Reward: new(0.123456)}, {Name: "unknown", Reward: new(1.0)}},
 		Best:            &heartbeat.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(0.99999)},
 		Checkpoints: []heartbeat.Checkpoint{
 			{Step: 20, State: "s20", Sampler: "p20", Lineage: strings.Repeat("ab", 32), Attempt: 2, SaveTime: "2026-11-21T11:59:00.5+00:00"},
@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 
 func TestReportOfALearnerThatOpens(t *testing.T) {
 	next := v1alpha1.TrainingRunStatus{Step: new(int64(30)), Steps: new(int64(60)), Progress: "30/60"}
-	Report(&next, heartbeat.Progress{Phase: heartbeat.Opening, Steps: 60}, now)
+	Report(&next, heartbeat.Progress{Phase: heartbeat.PhaseOpening, Steps: 60}, now)
 	if *next.Step != 30 || next.Progress != "30/60" {
 		t.Errorf("a learner that has loaded nothing yet set the step to %s", next.Progress)
 	}

@@ -19,13 +19,13 @@ import (
 )
 
 // runFile reads what an attempt was given.
-func (w *world) runFile(run *v1alpha1.TrainingRun, attempt int32) runspec.File {
+func (w *world) runFile(run *v1alpha1.TrainingRun, attempt int32) runspec.RunFile {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{}
 	Eventually(func() error {
 		return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, attempt)}, config)
 	}).Should(Succeed())
-	file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+	file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
 	Expect(err).NotTo(HaveOccurred())
 	return file
 }
@@ -44,7 +44,7 @@ var _ = Describe("What the endpoint does", func() {
 		w := newWorld()
 		run, first := w.started()
 		Expect(w.runFile(run, 1).Capabilities).To(BeNil())
-		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: w.finding(run, 7, "seed")})
+		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "seed")})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Capabilities).NotTo(BeNil())
@@ -68,7 +68,7 @@ var _ = Describe("What the endpoint does", func() {
 		w.environment()
 		run := w.create()
 		pod, _ := w.startLearner(run.Name, 1)
-		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.ConfigRejected, Reason: reason, Message: text, Attempt: 1})
+		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: reason, Message: text, Attempt: 1})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False " + reason))
 			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + reason))
@@ -87,7 +87,7 @@ var _ = Describe("What the endpoint does", func() {
 	It("is reported where it forgets the optimizer and may", func() {
 		w := newWorld()
 		run, first := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
-		w.learners.answer(first.ip, heartbeat.Reply{Attempt: 1, Progress: w.finding(run, 7, "optimizer_restore")})
+		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "optimizer_restore")})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))

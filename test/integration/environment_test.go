@@ -87,7 +87,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		Expect(run.Status.Environments[0].Digest).To(Equal(pinned))
 		config := &corev1.ConfigMap{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 2)}, config)).To(Succeed())
-		file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+		file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(file.Fixed.Environments[0].Definition.Dataset.Arithmetic.MaxOperand).To(Equal(99))
 	})
@@ -151,7 +151,7 @@ var _ = Describe("initFrom.run", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.StartTime).NotTo(BeNil()) })
 		config := &corev1.ConfigMap{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
-		file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+		file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(*file.Fixed.InitFrom).To(Equal(runspec.InitFrom{Checkpoint: "tinker://model/weights/s000020", RestoreOptimizer: true}))
 	})

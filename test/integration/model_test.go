@@ -42,7 +42,7 @@ var _ = Describe("The model of a run", func() {
 		var files corev1.ConfigMapList
 		Expect(kube.List(context.Background(), &files, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 		Expect(files.Items).To(HaveLen(1))
-		file, err := runspec.Decode([]byte(files.Items[0].Data[runspec.FileName]))
+		file, err := runspec.DecodeRunFile([]byte(files.Items[0].Data[runspec.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		model := file.Fixed.Model
 		Expect(model.Renderer).To(Equal("qwen3"))

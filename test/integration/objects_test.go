@@ -105,7 +105,7 @@ type learnerPod struct {
 func (w *world) attempt(run *v1alpha1.TrainingRun, number int32, p heartbeat.Progress) learnerPod {
 	GinkgoHelper()
 	pod, ip := w.startLearner(run.Name, number)
-	w.learners.answer(ip, heartbeat.Reply{Attempt: number, Progress: p})
+	w.learners.answer(ip, heartbeat.HeartbeatReply{Attempt: number, Progress: p})
 	w.eventually(run, func(g Gomega) {
 		g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("True Running"))
 		g.Expect(run.Status.Attempts[0].Number).To(Equal(number))
@@ -117,11 +117,11 @@ func (w *world) attempt(run *v1alpha1.TrainingRun, number int32, p heartbeat.Pro
 func progress(step int64) heartbeat.Progress {
 	reward := 0.5
 	return heartbeat.Progress{
-		Phase: heartbeat.Training, Step: step, Steps: 60, Cursor: step * 32, Lineage: strings.Repeat("ab", 32),
+		Phase: heartbeat.PhaseTraining, Step: step, Steps: 60, Cursor: step * 32, Lineage: strings.Repeat("ab", 32),
 		Metrics:     map[string]float64{"env/all/reward/total": 0.712549, "test/pass@1": 0.78125},
 		WorkersSeen: 2, TrainingSeconds: float64(step),
 		Checkpoints:  []heartbeat.Checkpoint{{Step: step, State: fmt.Sprintf("tinker://model/weights/s%06d", step), Attempt: 1}},
-		Environments: []heartbeat.Environment{{Name: "arithmetic", Reward: &reward}},
+		Environments: []heartbeat.EnvironmentMetrics{{Name: "arithmetic", Reward: &reward}},
 		Usage:        heartbeat.Usage{SampledTokens: 100 * step},
 	}
 }

@@ -127,18 +127,18 @@ func (f *fleet) runLearners(g Gomega) {
 // serve answers the heartbeats of one run until the spec ends.
 func (f *fleet) serve(uid, ip string, began time.Time) {
 	GinkgoHelper()
-	secrets, err := link.Derive(f.key, uid)
+	secrets, err := link.DeriveCredentials(f.key, uid)
 	Expect(err).NotTo(HaveOccurred())
 	tls, err := secrets.ServerTLS()
 	Expect(err).NotTo(HaveOccurred())
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(desired.HeartbeatPort)))
 	Expect(err).NotTo(HaveOccurred())
-	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: heartbeat.Handler(uid, secrets.Authorizes,
-		func(heartbeat.Request) heartbeat.Reply {
+	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: heartbeat.HeartbeatHandler(uid, secrets.Authorizes,
+		func(heartbeat.HeartbeatRequest) heartbeat.HeartbeatReply {
 			step := int64(time.Since(began).Seconds())
 			at := progress(step)
 			at.Steps = manySteps
-			return heartbeat.Reply{RunUID: uid, Attempt: 1, Sequence: step, Progress: at}
+			return heartbeat.HeartbeatReply{RunUID: uid, Attempt: 1, Sequence: step, Progress: at}
 		})}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	DeferCleanup(server.Close)

@@ -61,7 +61,7 @@ func emptyWorld() *world {
 	w := &world{
 		namespace: namespace.Name,
 		clock:     &clock{},
-		learners:  &learners{replies: map[string]func() heartbeat.Reply{}},
+		learners:  &learners{replies: map[string]func() heartbeat.HeartbeatReply{}},
 		writes:    &writes{},
 		stop:      func() {},
 	}
@@ -152,23 +152,23 @@ func (c *clock) advance(by time.Duration) {
 // learners answer heartbeats, by the address that the spec gave the pod.
 type learners struct {
 	mu       sync.Mutex
-	replies  map[string]func() heartbeat.Reply
+	replies  map[string]func() heartbeat.HeartbeatReply
 	requests []asked
 	sequence int64
 }
 
 type asked struct {
 	address string
-	request heartbeat.Request
+	request heartbeat.HeartbeatRequest
 }
 
-func (l *learners) post(_ context.Context, target pulse.Target) (heartbeat.Reply, error) {
+func (l *learners) post(_ context.Context, target pulse.Target) (heartbeat.HeartbeatReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = append(l.requests, asked{target.Address, target.Request})
 	reply, ok := l.replies[target.Address]
 	if !ok {
-		return heartbeat.Reply{}, errors.New("connection refused")
+		return heartbeat.HeartbeatReply{}, errors.New("connection refused")
 	}
 	answer := reply()
 	answer.RunUID = target.Request.RunUID
@@ -179,10 +179,10 @@ func (l *learners) post(_ context.Context, target pulse.Target) (heartbeat.Reply
 }
 
 // answer has the learner at an address answer with this progress from now on.
-func (l *learners) answer(ip string, reply heartbeat.Reply) {
+func (l *learners) answer(ip string, reply heartbeat.HeartbeatReply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.replies[ip+":7444"] = func() heartbeat.Reply { return reply }
+	l.replies[ip+":7444"] = func() heartbeat.HeartbeatReply { return reply }
 }
 
 // silence has nobody answer at an address, and waits until that has been noticed.
@@ -211,10 +211,10 @@ func (l *learners) awaitReply() {
 }
 
 // told are the requests to an address.
-func (l *learners) told(ip string) []heartbeat.Request {
+func (l *learners) told(ip string) []heartbeat.HeartbeatRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []heartbeat.Request
+	var all []heartbeat.HeartbeatRequest
 	for _, a := range l.requests {
 		if a.address == ip+":7444" {
 			all = append(all, a.request)

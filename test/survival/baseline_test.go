@@ -23,7 +23,7 @@ func baseline(t testing.TB) string {
 	undisturbed.once.Do(func() {
 		w := newWorld(t, nil)
 		w.play("w0", ways{})
-		undisturbed.digest = w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+		undisturbed.digest = w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
 		w.checkMetrics()
 	})
 	if undisturbed.digest == "" {
@@ -49,7 +49,7 @@ func TestTheNumberOfWorkersDoesNotMatter(t *testing.T) {
 			for i := range workers {
 				w.play(fmt.Sprintf("w%d", i), ways{})
 			}
-			w.checkSame(w.end(w.learn(1, nil), heartbeat.Completed))
+			w.checkSame(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
 		})
 	}
 }

@@ -25,7 +25,7 @@ type mark struct {
 func BenchmarkStep(b *testing.B) {
 	const steps, first, last = 40, 5, 35
 	for b.Loop() {
-		w := newWorld(b, func(f *runspec.File) {
+		w := newWorld(b, func(f *runspec.RunFile) {
 			f.Fixed.Environments = []runspec.Environment{arithmetic("train", 4000, 8, 16)}
 			f.Fixed.Model.LoraRank = 8
 			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, steps
@@ -40,7 +40,7 @@ func BenchmarkStep(b *testing.B) {
 				marks[step] = mark{at: time.Now(), busy: w.sim.Busy()}
 			}
 			return nil
-		}), heartbeat.Completed)
+		}), heartbeat.CauseCompleted)
 		begin, end := marks[first], marks[last]
 		if begin.at.IsZero() || end.at.IsZero() {
 			b.Fatal("the run passed no marks")

@@ -60,7 +60,7 @@ func TestTheProbeLeavesTheRunAsItIs(t *testing.T) {
 		t.Fatalf("%d models were made: nothing was probed", probed)
 	}
 	w.handOn(first.verdict.Progress.Capabilities)
-	verdict := w.end(w.learn(2, nil), heartbeat.Completed)
+	verdict := w.end(w.learn(2, nil), heartbeat.CauseCompleted)
 	w.checkSame(verdict)
 	// The run's own, and two shadows that look for the optimizer.
 	if further := w.models() - probed; further != 3 {
@@ -82,7 +82,7 @@ func TestDeathWhileProbing(t *testing.T) {
 	<-first.done
 	w.sim.Faults().Clear()
 	<-w.learn(2, dieAt("open.probed", -1)).done
-	w.checkSame(w.end(w.learn(3, nil), heartbeat.Completed))
+	w.checkSame(w.end(w.learn(3, nil), heartbeat.CauseCompleted))
 }
 
 // TestAnEndpointThatForgetsTheOptimizer is found out before anything is bought, and used if that is allowed.
@@ -93,7 +93,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 		w := curious(newWorld(t, nil))
 		w.script(forgetful)
 		w.play("w0", ways{})
-		verdict := w.end(w.learn(1, nil), heartbeat.ConfigRejected)
+		verdict := w.end(w.learn(1, nil), heartbeat.CauseConfigRejected)
 		if verdict.Reason != "OptimizerNotRestored" || !strings.Contains(verdict.Message, "failurePolicy.requireOptimizer") {
 			t.Errorf("verdict is %s: %s", verdict.Reason, verdict.Message)
 		}
@@ -106,7 +106,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 	})
 	t.Run("which is not required", func(t *testing.T) {
 		t.Parallel()
-		w := curious(newWorld(t, func(f *runspec.File) { f.RequireOptimizer = false }))
+		w := curious(newWorld(t, func(f *runspec.RunFile) { f.RequireOptimizer = false }))
 		w.script(forgetful)
 		w.play("w0", ways{})
 		first := w.learn(1, dieAt("covered.sent", 2))
@@ -115,7 +115,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 			t.Error("the first attempt is said to have lost its optimizer")
 		}
 		w.handOn(first.verdict.Progress.Capabilities)
-		verdict := w.end(w.learn(2, nil), heartbeat.Completed)
+		verdict := w.end(w.learn(2, nil), heartbeat.CauseCompleted)
 		if !verdict.Progress.ColdOptimizer {
 			t.Error("the resumed attempt does not say that Adam began anew")
 		}
@@ -135,17 +135,17 @@ func TestAStateThatLoadsCold(t *testing.T) {
 		cause    heartbeat.Cause
 		cold     bool
 	}{
-		"once, and it is loaded again":               {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, true, heartbeat.Completed, false},
-		"once, where that is not required":           {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false, heartbeat.Completed, false},
-		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam, Count: 2}, true, heartbeat.Completed, false},
-		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam, Count: -1}, true, heartbeat.Completed, false},
-		"all of them, and the run is given up":       {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, heartbeat.DataRejected, false},
-		"all of them, and the run goes on and says":  {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, heartbeat.Completed, true},
+		"once, and it is loaded again":               {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, true, heartbeat.CauseCompleted, false},
+		"once, where that is not required":           {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false, heartbeat.CauseCompleted, false},
+		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam, Count: 2}, true, heartbeat.CauseCompleted, false},
+		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam, Count: -1}, true, heartbeat.CauseCompleted, false},
+		"all of them, and the run is given up":       {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, heartbeat.CauseDataRejected, false},
+		"all of them, and the run goes on and says":  {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, heartbeat.CauseCompleted, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(f *runspec.File) { f.RequireOptimizer = tc.required })
+			w := newWorld(t, func(f *runspec.RunFile) { f.RequireOptimizer = tc.required })
 			w.play("w0", ways{})
 			<-w.learn(1, dieAt("retire.before", 2)).done
 			w.script(tc.rule)
@@ -153,7 +153,7 @@ func TestAStateThatLoadsCold(t *testing.T) {
 			if verdict.Progress.ColdOptimizer != tc.cold {
 				t.Errorf("the optimizer is said to be cold: %v, want %v", verdict.Progress.ColdOptimizer, tc.cold)
 			}
-			if tc.cause != heartbeat.Completed {
+			if tc.cause != heartbeat.CauseCompleted {
 				if verdict.Reason != "OptimizerNotRestored" {
 					t.Errorf("reason is %s: %s", verdict.Reason, verdict.Message)
 				}
@@ -196,17 +196,17 @@ func TestASettingThatIsIgnored(t *testing.T) {
 		clip float64
 		want heartbeat.Cause
 	}{
-		"a gradient that is to be clipped":  {1, heartbeat.ConfigRejected},
-		"a gradient that may be what it is": {0, heartbeat.Completed},
+		"a gradient that is to be clipped":  {1, heartbeat.CauseConfigRejected},
+		"a gradient that may be what it is": {0, heartbeat.CauseCompleted},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := curious(newWorld(t, func(f *runspec.File) { f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip }))
+			w := curious(newWorld(t, func(f *runspec.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip }))
 			w.http = &http.Client{Transport: rewrite(func(adam map[string]any) { adam["grad_clip_norm"] = 0 })}
 			w.play("w0", ways{})
 			verdict := w.end(w.learn(1, nil), tc.want)
-			if tc.want == heartbeat.Completed {
+			if tc.want == heartbeat.CauseCompleted {
 				w.checkSame(verdict)
 				return
 			}
@@ -225,7 +225,7 @@ func TestSeedsThatAreIgnored(t *testing.T) {
 	w := curious(newWorld(t, nil))
 	w.script(fault.Rule{Op: "asample", Do: fault.IgnoreSeed, Count: -1})
 	w.play("w0", ways{})
-	verdict := w.end(w.learn(1, nil), heartbeat.Completed)
+	verdict := w.end(w.learn(1, nil), heartbeat.CauseCompleted)
 	if diff := cmp.Diff([]string{"seed"}, verdict.Progress.Capabilities.Ignored); diff != "" {
 		t.Errorf("ignored (-want +got):\n%s", diff)
 	}

@@ -72,10 +72,10 @@ func (c *chaos) live() heartbeat.Verdict {
 		}
 		a := c.learn(c.attempt, c.strike())
 		<-a.done
-		if a.verdict.Cause == heartbeat.Completed {
+		if a.verdict.Cause == heartbeat.CauseCompleted {
 			return a.verdict
 		}
-		if a.verdict.Cause != heartbeat.Crashed {
+		if a.verdict.Cause != heartbeat.CauseCrashed {
 			c.t.Fatalf("attempt %d ended with %s (%s: %s)", c.attempt, a.verdict.Cause, a.verdict.Reason, a.verdict.Message)
 		}
 		c.deaths++
@@ -100,8 +100,8 @@ func (c *chaos) bury() {
 		close(f.thaw)
 	}
 	for _, zombie := range c.zombies {
-		_, _ = c.beat(zombie, c.attempt+1, heartbeat.Run)
-		c.end(zombie, heartbeat.Fenced)
+		_, _ = c.beat(zombie, c.attempt+1, heartbeat.DesiredRun)
+		c.end(zombie, heartbeat.CauseFenced)
 	}
 }
 

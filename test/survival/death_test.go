@@ -41,8 +41,8 @@ func TestDeathAtEachPoint(t *testing.T) {
 				second := w.learn(2, dieAt(point, step))
 				<-second.done
 				verdict := second.verdict
-				if verdict.Cause != heartbeat.Completed {
-					verdict = w.end(w.learn(3, nil), heartbeat.Completed)
+				if verdict.Cause != heartbeat.CauseCompleted {
+					verdict = w.end(w.learn(3, nil), heartbeat.CauseCompleted)
 				}
 				if got := w.weights(verdict); got != want {
 					t.Errorf("final adapter is %s, undisturbed %s", got, want)

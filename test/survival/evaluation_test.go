@@ -14,7 +14,7 @@ import (
 func TestEvaluationAlone(t *testing.T) {
 	source := newWorld(t, nil)
 	source.roll("s0")
-	newest := source.end(source.learn(1, nil), heartbeat.Completed).Progress.Checkpoints[0]
+	newest := source.end(source.learn(1, nil), heartbeat.CauseCompleted).Progress.Checkpoints[0]
 	found := map[string]float64{}
 	for i, tc := range []struct{ name, path string }{
 		{"the base model", ""}, {"a state", newest.State}, {"sampler weights", newest.Sampler},
@@ -36,7 +36,7 @@ func TestEvaluationAlone(t *testing.T) {
 			}
 			kill := w.roll("e0")
 			<-w.learn(1, dieAt("open.loaded", -1)).done
-			verdict := w.end(w.learn(2, nil), heartbeat.Completed)
+			verdict := w.end(w.learn(2, nil), heartbeat.CauseCompleted)
 			kill()
 			got, ok := verdict.Progress.Metrics["test/pass@1"]
 			if line := w.result(0); !ok || line != got {

@@ -174,7 +174,7 @@ func (v *town) runFile(attempt int32) string {
 	v.t.Helper()
 	file := v.file
 	file.Attempt = attempt
-	encoded, err := runspec.Encode(file)
+	encoded, err := runspec.EncodeRunFile(file)
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func (v *town) digest() string {
 func TestProcesses(t *testing.T) {
 	w := newWorld(t, nil)
 	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
 	cases := map[string]func(t *testing.T, v *town){
 		"nothing happens": func(_ *testing.T, v *town) {
 			v.worker("w0")
@@ -259,29 +259,29 @@ func TestProcesses(t *testing.T) {
 				v.t.Errorf("the learner took %d KiB of memory, more than 64 MiB", most)
 			}
 			p.strike(syscall.SIGCONT)
-			v.ends(p, 1, heartbeat.Completed)
+			v.ends(p, 1, heartbeat.CauseCompleted)
 		},
 		"learners are killed": func(_ *testing.T, v *town) {
 			v.worker("w0")
 			for i, fault := range []string{"open.saved=kill", "row.written@1=kill", "save.submitted@2=kill", "covered.sent@3=kill"} {
 				<-v.learner(int32(i+1), fault).done
 			}
-			v.ends(v.learner(5, ""), 5, heartbeat.Completed)
+			v.ends(v.learner(5, ""), 5, heartbeat.CauseCompleted)
 		},
 		"a worker and the learner are killed": func(_ *testing.T, v *town) {
 			worker := v.worker("w0")
 			<-v.learner(1, "sampler.announced@2=kill").done
 			worker.strike(syscall.SIGKILL)
 			v.worker("w1")
-			v.ends(v.learner(2, ""), 2, heartbeat.Completed)
+			v.ends(v.learner(2, ""), 2, heartbeat.CauseCompleted)
 		},
 		"a learner is stopped and goes on": func(t *testing.T, v *town) {
 			v.worker("w0")
 			zombie := v.learner(1, "save.answered@2=stop")
 			v.until("the first learner is stopped", func() bool { return isStopped(zombie.Process.Pid) })
-			v.ends(v.learner(2, ""), 2, heartbeat.Completed)
+			v.ends(v.learner(2, ""), 2, heartbeat.CauseCompleted)
 			zombie.strike(syscall.SIGCONT)
-			v.ends(zombie, 1, heartbeat.Fenced)
+			v.ends(zombie, 1, heartbeat.CauseFenced)
 		},
 		"a learner is told to end": func(_ *testing.T, v *town) {
 			worker := v.worker("w0")
@@ -289,10 +289,10 @@ func TestProcesses(t *testing.T) {
 			v.until("the learner is stopped", func() bool { return isStopped(first.Process.Pid) })
 			first.strike(syscall.SIGTERM)
 			first.strike(syscall.SIGCONT)
-			v.ends(first, 1, heartbeat.Drained)
+			v.ends(first, 1, heartbeat.CauseDrained)
 			worker.strike(syscall.SIGKILL)
 			v.worker("w1")
-			v.ends(v.learner(2, ""), 2, heartbeat.Completed)
+			v.ends(v.learner(2, ""), 2, heartbeat.CauseCompleted)
 		},
 	}
 	for name, run := range cases {

@@ -17,7 +17,7 @@ import (
 
 func TestReviewTwoEnvironments(t *testing.T) {
 	t.Skip("finding not repaired yet: learner section 1, tests, item 4")
-	change := func(f *runspec.File) {
+	change := func(f *runspec.RunFile) {
 		a, b := arithmetic("train", 50, 4, 8), arithmetic("train", 500, 2, 12)
 		a.Name, b.Name, a.Weight, b.Weight = "a", "b", 3, 1
 		b.Definition.Dataset = &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 60}}
@@ -28,13 +28,13 @@ func TestReviewTwoEnvironments(t *testing.T) {
 	}
 	w := newWorld(t, change)
 	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
 	w.checkMetrics()
 	w2 := newWorld(t, change)
 	w2.roll("w0")
 	w2.roll("w1")
 	<-w2.learn(1, dieAt("save.answered", 2)).done
-	if got := w2.weights(w2.end(w2.learn(2, nil), heartbeat.Completed)); got != want {
+	if got := w2.weights(w2.end(w2.learn(2, nil), heartbeat.CauseCompleted)); got != want {
 		t.Errorf("differs")
 	}
 	data, _ := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))

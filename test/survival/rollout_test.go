@@ -56,7 +56,7 @@ func (w *world) roll(name string) (kill func()) {
 func TestRealWorkers(t *testing.T) {
 	w := newWorld(t, nil)
 	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
 	w.checkMetrics()
 	for _, workers := range []int{2, 4} {
 		t.Run(fmt.Sprintf("%d workers, nothing happens", workers), func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRealWorkers(t *testing.T) {
 			for i := range workers {
 				w.roll(fmt.Sprintf("w%d", i))
 			}
-			if got := w.weights(w.end(w.learn(1, nil), heartbeat.Completed)); got != want {
+			if got := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 		})
@@ -86,7 +86,7 @@ func TestRealWorkers(t *testing.T) {
 					kill()
 					w.roll("w2")
 				}
-				if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+				if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
 					t.Errorf("final adapter is %s, undisturbed %s", got, want)
 				}
 				w.checkMetrics()
@@ -97,7 +97,7 @@ func TestRealWorkers(t *testing.T) {
 
 // TestTraining trains for real until the policy has visibly become better on tasks that it never saw.
 func TestTraining(t *testing.T) {
-	w := newWorld(t, func(f *runspec.File) {
+	w := newWorld(t, func(f *runspec.RunFile) {
 		f.Fixed.Environments = []runspec.Environment{arithmetic("train", 4000, 8, 16)}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16
 		f.Fixed.Algorithm.Optimizer.LearningRate = 1e-3
@@ -108,7 +108,7 @@ func TestTraining(t *testing.T) {
 	})
 	w.roll("w0")
 	w.roll("w1")
-	verdict := w.end(w.learn(1, nil), heartbeat.Completed)
+	verdict := w.end(w.learn(1, nil), heartbeat.CauseCompleted)
 	w.checkMetrics()
 	before, after := w.result(0), w.result(w.file.Fixed.Algorithm.Steps)
 	t.Logf("pass@1 on held-out tasks: %.2f before, %.2f after", before, after)

@@ -29,7 +29,7 @@ func TestTheNewestStateIsLost(t *testing.T) {
 			w.play("w0", ways{})
 			<-w.learn(1, dieAt("retire.before", 2)).done
 			w.script(rule)
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -43,7 +43,7 @@ func TestEveryStateIsLost(t *testing.T) {
 	w.play("w0", ways{})
 	<-w.learn(1, dieAt("retire.before", 2)).done
 	w.script(fault.Rule{Op: "load_weights", Do: fault.Missing, Count: -1})
-	if v := w.end(w.learn(2, nil), heartbeat.DataRejected); v.Reason != "NoUsableCheckpoint" {
+	if v := w.end(w.learn(2, nil), heartbeat.CauseDataRejected); v.Reason != "NoUsableCheckpoint" {
 		t.Errorf("reason is %s, want NoUsableCheckpoint", v.Reason)
 	}
 }
@@ -52,7 +52,7 @@ func TestEveryStateIsLost(t *testing.T) {
 func TestInitFromVanishes(t *testing.T) {
 	source := newWorld(t, nil)
 	source.play("w0", ways{})
-	path := source.end(source.learn(1, nil), heartbeat.Completed).Progress.Checkpoints[0].State
+	path := source.end(source.learn(1, nil), heartbeat.CauseCompleted).Progress.Checkpoints[0].State
 
 	fork := func() *world {
 		w := *source
@@ -70,7 +70,7 @@ func TestInitFromVanishes(t *testing.T) {
 	}
 	first := fork()
 	first.play("f0", ways{})
-	want := first.weights(first.end(first.learn(1, nil), heartbeat.Completed))
+	want := first.weights(first.end(first.learn(1, nil), heartbeat.CauseCompleted))
 	first.checkMetrics()
 
 	second := fork()
@@ -80,7 +80,7 @@ func TestInitFromVanishes(t *testing.T) {
 	if err := second.client.DeleteCheckpoint(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if got := second.weights(second.end(second.learn(2, nil), heartbeat.Completed)); got != want {
+	if got := second.weights(second.end(second.learn(2, nil), heartbeat.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, want %s as of the fork whose source stayed", got, want)
 	}
 	second.checkMetrics()
@@ -99,8 +99,8 @@ func TestTwoRunsOfOneSeed(t *testing.T) {
 	<-a.learn(1, dieAt("save.answered", 2)).done
 	<-b.learn(1, dieAt("save.answered", 1)).done
 	second := a.learn(2, nil)
-	a.checkSame(a.end(second, heartbeat.Completed))
-	b.checkSame(b.end(b.learn(2, nil), heartbeat.Completed))
+	a.checkSame(a.end(second, heartbeat.CauseCompleted))
+	b.checkSame(b.end(b.learn(2, nil), heartbeat.CauseCompleted))
 }
 
 // TestAnEvaluationIsOutstanding at a death, and its sampler expires.
@@ -118,7 +118,7 @@ func TestAnEvaluationIsOutstanding(t *testing.T) {
 			worker.kill()
 			w.script(rules...)
 			w.play("w1", ways{})
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -145,7 +145,7 @@ func TestTheStoreIsDown(t *testing.T) {
 		}
 		return nil
 	})
-	w.checkSame(w.end(a, heartbeat.Completed))
+	w.checkSame(w.end(a, heartbeat.CauseCompleted))
 }
 
 // TestWithoutArtifacts survives by the checkpoints alone.
@@ -154,14 +154,14 @@ func TestWithoutArtifacts(t *testing.T) {
 	for _, point := range []string{"open.saved", "replies.clean", "save.answered", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(f *runspec.File) { f.ArtifactsDir = "" })
+			w := newWorld(t, func(f *runspec.RunFile) { f.ArtifactsDir = "" })
 			w.play("w0", ways{})
 			step := int64(2)
 			if point == "open.saved" {
 				step = -1
 			}
 			<-w.learn(1, dieAt(point, step)).done
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 		})
@@ -185,5 +185,5 @@ func TestTheStoreIsDownAtTheLook(t *testing.T) {
 		}
 		return nil
 	})
-	w.checkSame(w.end(a, heartbeat.Completed))
+	w.checkSame(w.end(a, heartbeat.CauseCompleted))
 }

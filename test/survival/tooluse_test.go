@@ -93,7 +93,7 @@ func newQwen(t testing.TB) *world {
 	}
 	sum := sha256.Sum256(data)
 	options := tinkersim.Options{SessionTimeout: time.Minute, Vocabularies: map[string]*vocabulary.Vocabulary{qwen: loaded}}
-	w := newWorldOn(t, options, func(f *runspec.File) {
+	w := newWorldOn(t, options, func(f *runspec.RunFile) {
 		model := &f.Fixed.Model
 		model.Name, model.Renderer = qwen, "qwen3"
 		model.Tokenizer = &runspec.Tokenizer{Repository: qwen, SHA256: hex.EncodeToString(sum[:])}
@@ -189,7 +189,7 @@ func total(values []float64) float64 {
 func TestToolUse(t *testing.T) {
 	w := newQwen(t)
 	w.speak("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.Completed))
+	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
 	w.checkMetrics()
 	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "by_group/frac_mixed", "stop/stop"} {
 		if total(w.measured(name)) == 0 {
@@ -212,7 +212,7 @@ func TestToolUse(t *testing.T) {
 		w.speak("w0")
 		w.speak("w1")
 		<-w.learn(1, dieAt("save.answered", 1)).done
-		if got := w.weights(w.end(w.learn(2, nil), heartbeat.Completed)); got != want {
+		if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
 			t.Errorf("final adapter is %s, undisturbed %s", got, want)
 		}
 		w.checkMetrics()

@@ -44,8 +44,8 @@ type world struct {
 	sim       *tinkersim.Server
 	url       string
 	artifacts string
-	link      link.Link
-	file      runspec.File
+	link      link.Credentials
+	file      runspec.RunFile
 	client    *tinker.Client
 	players   []*player
 	// http calls the simulator for learners; nil is their own.
@@ -103,13 +103,13 @@ func evaluation() *runspec.Evaluation {
 }
 
 // newWorld prepares the small run; change may alter its file.
-func newWorld(t testing.TB, change func(*runspec.File)) *world {
+func newWorld(t testing.TB, change func(*runspec.RunFile)) *world {
 	t.Helper()
 	return newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute}, change)
 }
 
 // newWorldOn prepares it on another simulator.
-func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.File)) *world {
+func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.RunFile)) *world {
 	t.Helper()
 	w := &world{t: t, artifacts: t.TempDir(), street: &street{}}
 	options.Dir, options.APIKey, options.Clock = t.TempDir(), apiKey, w.now
@@ -126,11 +126,11 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.Fi
 	})
 	w.url = server.URL
 	uid := "1f3a9c2b-0000-4000-8000-000000000001"
-	if w.link, err = link.Derive(bytes.Repeat([]byte{1}, 32), uid); err != nil {
+	if w.link, err = link.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
 		t.Fatal(err)
 	}
-	w.file = runspec.File{
-		Version: runspec.FormatVersion, Run: runspec.Run{Namespace: "default", Name: "survival", UID: uid},
+	w.file = runspec.RunFile{
+		Version: runspec.RunFileVersion, Run: runspec.RunReference{Namespace: "default", Name: "survival", UID: uid},
 		Fixed: small(), Evaluation: evaluation(), Concurrency: 64, RequireOptimizer: true,
 		Checkpoints: runspec.Checkpoints{
 			EverySteps: 20, TTLSeconds: 604800, RollingEverySteps: 1, RollingTTLSeconds: 86400,

@@ -17,11 +17,11 @@ import (
 // NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
 // between heartbeats and closed when it has not been asked for a while.
 func NewPoster(managerKey []byte) Poster {
-	clients := &clients{managerKey: managerKey, byRun: map[string]heartbeat.Client{}}
-	return func(ctx context.Context, target Target) (heartbeat.Reply, error) {
+	clients := &clients{managerKey: managerKey, byRun: map[string]heartbeat.HeartbeatClient{}}
+	return func(ctx context.Context, target Target) (heartbeat.HeartbeatReply, error) {
 		client, err := clients.of(target.Request.RunUID)
 		if err != nil {
-			return heartbeat.Reply{}, err
+			return heartbeat.HeartbeatReply{}, err
 		}
 		return client.Post(ctx, target.Address, target.Request)
 	}
@@ -34,27 +34,27 @@ type clients struct {
 	managerKey []byte
 
 	mu    sync.Mutex
-	byRun map[string]heartbeat.Client
+	byRun map[string]heartbeat.HeartbeatClient
 }
 
-func (c *clients) of(runUID string) (heartbeat.Client, error) {
+func (c *clients) of(runUID string) (heartbeat.HeartbeatClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if client, ok := c.byRun[runUID]; ok {
 		return client, nil
 	}
-	secrets, err := link.Derive(c.managerKey, runUID)
+	secrets, err := link.DeriveCredentials(c.managerKey, runUID)
 	if err != nil {
-		return heartbeat.Client{}, err
+		return heartbeat.HeartbeatClient{}, err
 	}
 	trust, err := secrets.ClientTLS()
 	if err != nil {
-		return heartbeat.Client{}, err
+		return heartbeat.HeartbeatClient{}, err
 	}
 	if len(c.byRun) >= maxClients {
 		clear(c.byRun)
 	}
-	client := heartbeat.Client{Token: secrets.Token, HTTP: &http.Client{Transport: &http.Transport{
+	client := heartbeat.HeartbeatClient{Token: secrets.Token, HTTP: &http.Client{Transport: &http.Transport{
 		TLSClientConfig:     trust,
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 2 * time.Second,

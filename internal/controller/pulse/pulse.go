@@ -24,13 +24,13 @@ type Target struct {
 	Pod types.UID
 	// Address is host:port.
 	Address string
-	Request heartbeat.Request
+	Request heartbeat.HeartbeatRequest
 }
 
 // Result is what is known of a learner from its own words.
 type Result struct {
 	// Reply is the newest; nil before the first.
-	Reply *heartbeat.Reply
+	Reply *heartbeat.HeartbeatReply
 	// At is when Reply came.
 	At time.Time
 	// Err is why the newest heartbeat had no reply; nil when it had one.
@@ -46,7 +46,7 @@ func (r Result) Fresh(now time.Time) bool {
 const FreshFor = 15 * time.Second
 
 // Poster sends one heartbeat.
-type Poster func(ctx context.Context, target Target) (heartbeat.Reply, error)
+type Poster func(ctx context.Context, target Target) (heartbeat.HeartbeatReply, error)
 
 // Config of a Pulse.
 type Config struct {
@@ -176,7 +176,7 @@ func (p *Pulse) ask(ctx context.Context, run types.NamespacedName, target Target
 
 // note keeps a result and says whether it is news. A reply of another run or attempt than the pod's is the
 // business of whoever reads it.
-func (p *Pulse) note(run types.NamespacedName, target Target, reply heartbeat.Reply, err error) bool {
+func (p *Pulse) note(run types.NamespacedName, target Target, reply heartbeat.HeartbeatReply, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.asking, target.Pod)

@@ -84,7 +84,7 @@ func (r *Reconciler) keepWorkers(ctx context.Context, run *v1alpha1.TrainingRun,
 	job := seen.rollout
 	switch {
 	case job == nil:
-		suffix := link.Suffix(r.ManagerKey, string(run.UID))
+		suffix := link.SecretSuffix(r.ManagerKey, string(run.UID))
 		made := desired.RolloutJob(run, newestAttempt(run), desired.LinkName(run, suffix), r.Settings)
 		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, made)); err != nil {
 			return fmt.Errorf("creating rollout job: %w", err)
@@ -158,7 +158,7 @@ func targets(run *v1alpha1.TrainingRun, seen observed, want heartbeat.Desired) [
 		all = append(all, pulse.Target{
 			Pod:     pod.UID,
 			Address: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(desired.HeartbeatPort)),
-			Request: heartbeat.Request{RunUID: string(run.UID), Attempt: newest, Desired: want},
+			Request: heartbeat.HeartbeatRequest{RunUID: string(run.UID), Attempt: newest, Desired: want},
 		})
 	}
 	return all

@@ -29,7 +29,7 @@ const (
 // endpoint or a person did to the learner does not.
 func spends(cause string) bool {
 	switch heartbeat.Cause(cause) {
-	case heartbeat.Crashed, heartbeat.OOMKilled, heartbeat.Unknown:
+	case heartbeat.CauseCrashed, heartbeat.CauseOOMKilled, heartbeat.CauseUnknown:
 		return true
 	default:
 		return false
@@ -48,11 +48,11 @@ type final struct {
 // it.
 func finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end ending) *final {
 	switch end.cause {
-	case heartbeat.Completed:
+	case heartbeat.CauseCompleted:
 		return &final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "The last step is committed and evaluated."}
-	case heartbeat.ConfigRejected:
+	case heartbeat.CauseConfigRejected:
 		return &final{v1alpha1.ConditionFailed, rejection(end.reason, v1alpha1.ReasonConfigRejected), cmp.Or(end.message, "The learner refused its configuration.")}
-	case heartbeat.DataRejected:
+	case heartbeat.CauseDataRejected:
 		return &final{v1alpha1.ConditionFailed, rejection(end.reason, v1alpha1.ReasonDataRejected), cmp.Or(end.message, "The learner refused its data.")}
 	}
 	if !spends(string(end.cause)) {
@@ -111,7 +111,7 @@ func backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if barren >= 2 {
 		wait = min(firstBackoff<<min(barren-2, 10), maxBackoff)
 	}
-	if attempts[0].Cause == string(heartbeat.Upstream) {
+	if attempts[0].Cause == string(heartbeat.CauseUpstream) {
 		wait = max(wait, firstBackoff)
 	}
 	return wait

@@ -62,7 +62,7 @@ func (v view) attempt() *v1alpha1.Attempt {
 }
 
 // reply is what the newest attempt's learner says, if that is fresh.
-func (v view) reply() *heartbeat.Reply {
+func (v view) reply() *heartbeat.HeartbeatReply {
 	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.beat.Fresh(v.now) {
 		return nil
 	}
@@ -186,7 +186,7 @@ func progressingCondition(v view) status.Condition {
 	if up, known := upstreams[reply.Upstream]; known {
 		return status.False(kind, up.reason, up.message)
 	}
-	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != heartbeat.Opening {
+	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != heartbeat.PhaseOpening {
 		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, "The learner waits for workers.")
 	}
 	return status.True(kind, phaseReason(reply.Progress.Phase), "The run is getting on.")
@@ -201,9 +201,9 @@ func progressWithoutLearner(kind, reason, message string) status.Condition {
 
 func phaseReason(phase heartbeat.Phase) string {
 	switch phase {
-	case heartbeat.Opening:
+	case heartbeat.PhaseOpening:
 		return v1alpha1.ReasonOpening
-	case heartbeat.Evaluating:
+	case heartbeat.PhaseEvaluating:
 		return v1alpha1.ReasonEvaluating
 	default:
 		return v1alpha1.ReasonTraining
@@ -292,11 +292,11 @@ func learnerState(v view) string {
 		return startingState(v)
 	}
 	switch reply.Progress.Phase {
-	case heartbeat.Opening:
+	case heartbeat.PhaseOpening:
 		return startingState(v)
-	case heartbeat.Evaluating:
+	case heartbeat.PhaseEvaluating:
 		return v1alpha1.StateEvaluating
-	case heartbeat.Draining:
+	case heartbeat.PhaseDraining:
 		return v1alpha1.StateDraining
 	default:
 		return v1alpha1.StateTraining
@@ -309,7 +309,7 @@ func startingState(v view) string {
 		if a.CompletionTime == nil {
 			continue
 		}
-		if a.Cause != string(heartbeat.Drained) {
+		if a.Cause != string(heartbeat.CauseDrained) {
 			return v1alpha1.StateRecovering
 		}
 		break

@@ -33,7 +33,7 @@ func acceptedCondition(v view) status.Condition {
 // unsupported says that the run failed because the endpoint does not do what the spec asks for.
 func (v view) unsupported() bool {
 	attempt := v.attempt()
-	if !v.is(v1alpha1.ConditionFailed) || attempt == nil || attempt.Cause != string(heartbeat.ConfigRejected) {
+	if !v.is(v1alpha1.ConditionFailed) || attempt == nil || attempt.Cause != string(heartbeat.CauseConfigRejected) {
 		return false
 	}
 	reason := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed).Reason

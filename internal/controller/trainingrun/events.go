@@ -88,7 +88,7 @@ func attemptEnded(a v1alpha1.Attempt) happening {
 	if a.Message != "" {
 		note += " " + a.Message
 	}
-	if a.Cause == string(heartbeat.Completed) || a.Cause == string(heartbeat.Drained) {
+	if a.Cause == string(heartbeat.CauseCompleted) || a.Cause == string(heartbeat.CauseDrained) {
 		return normal(eventAttemptEnded, "End", note)
 	}
 	return warning(eventAttemptEnded, "End", note)

@@ -32,7 +32,7 @@ type plan struct {
 	// start is the number of the attempt to record and make; 0 for none.
 	start int32
 	// file and pins are what it starts with; prepare fills them in.
-	file *runspec.File
+	file *runspec.RunFile
 	pins desired.Pins
 	// blocked is why an attempt that is due cannot start.
 	blocked *problem
@@ -63,12 +63,12 @@ const lookAgain = 5 * time.Minute
 // ended; its ending ends the run; a suspended run rests; otherwise the next attempt starts, after its
 // back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
-	p := plan{desired: heartbeat.Run, deletes: earlierJobs(run, seen)}
+	p := plan{desired: heartbeat.DesiredRun, deletes: earlierJobs(run, seen)}
 	if finished(run) {
 		return p.tidy(run, seen, now)
 	}
 	if suspended(run) {
-		p.desired = heartbeat.Drain
+		p.desired = heartbeat.DesiredDrain
 	}
 	if !ended(run) {
 		p.ending = endingOf(run, seen, now)
@@ -121,7 +121,7 @@ func neverStarted(l learner) *ending {
 	if l.pod != nil && l.pod.Spec.NodeName != "" && l.pod.Status.Phase == corev1.PodRunning {
 		return nil
 	}
-	return &ending{cause: heartbeat.Drained, message: "Suspended before the learner ran."}
+	return &ending{cause: heartbeat.CauseDrained, message: "Suspended before the learner ran."}
 }
 
 // overdue ends an attempt whose learner did not start, or does not get on, in time. Only fresh words of the
@@ -131,7 +131,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 	if _, running := learnerRunning(l.pod); !running {
 		deadline := startDeadline(policy)
 		if newest.StartTime != nil && now.Sub(newest.StartTime.Time) > deadline {
-			return &ending{cause: heartbeat.StartTimeout,
+			return &ending{cause: heartbeat.CauseStartTimeout,
 				message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
 		}
 		return nil
@@ -141,7 +141,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 	}
 	deadline := seconds(ptr.Deref(policy.ProgressDeadlineSeconds, 3600))
 	if idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
-		return &ending{cause: heartbeat.Stalled,
+		return &ending{cause: heartbeat.CauseStalled,
 			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
 	return nil

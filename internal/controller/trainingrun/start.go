@@ -67,7 +67,7 @@ func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun)
 		if config == nil {
 			continue
 		}
-		file, err := runspec.Decode([]byte(config.Data[runspec.FileName]))
+		file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -86,11 +86,11 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	if err := r.fault(FaultAttemptWritten); err != nil {
 		return err
 	}
-	secrets, err := link.Derive(r.ManagerKey, string(run.UID))
+	secrets, err := link.DeriveCredentials(r.ManagerKey, string(run.UID))
 	if err != nil {
 		return err
 	}
-	suffix := link.Suffix(r.ManagerKey, string(run.UID))
+	suffix := link.SecretSuffix(r.ManagerKey, string(run.UID))
 	file, err := desired.RunFile(run, *p.file, p.pins)
 	if err != nil {
 		return err

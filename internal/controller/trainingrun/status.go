@@ -69,7 +69,7 @@ func begin(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
 }
 
 // pinnedStatus lists the environments of a run file and keeps what is known of each.
-func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *runspec.File) []v1alpha1.EnvironmentStatus {
+func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *runspec.RunFile) []v1alpha1.EnvironmentStatus {
 	known := map[string]v1alpha1.EnvironmentStatus{}
 	for _, e := range before {
 		known[e.Name] = e
@@ -127,7 +127,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.T
 }
 
 // ownReply is the newest learner's reply, if it is about this run and an attempt that is under way.
-func ownReply(run *v1alpha1.TrainingRun, seen observed) *heartbeat.Reply {
+func ownReply(run *v1alpha1.TrainingRun, seen observed) *heartbeat.HeartbeatReply {
 	reply := seen.beat.Reply
 	if reply == nil || ended(run) || reply.RunUID != string(run.UID) || reply.Attempt != newestAttempt(run) {
 		return nil
@@ -143,7 +143,7 @@ func take(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Time)
 	if latestStep(next) > before {
 		next.FailuresSinceCheckpoint = ptr.To[int32](0)
 	}
-	if p.Phase == heartbeat.Opening && p.Lineage == "" {
+	if p.Phase == heartbeat.PhaseOpening && p.Lineage == "" {
 		return
 	}
 	newest := &next.Attempts[0]

@@ -36,10 +36,10 @@ func judge(attempt int32, l learner, now time.Time) *ending {
 		return judgePod(attempt, l.pod, now)
 	}
 	if l.job == nil {
-		return &ending{cause: heartbeat.Disrupted, message: "The attempt's Job is gone, or was never made."}
+		return &ending{cause: heartbeat.CauseDisrupted, message: "The attempt's Job is gone, or was never made."}
 	}
 	if jobOver(l.job) {
-		return &ending{cause: heartbeat.Disrupted, message: "The learner's pod is gone and left no verdict."}
+		return &ending{cause: heartbeat.CauseDisrupted, message: "The learner's pod is gone and left no verdict."}
 	}
 	return nil
 }
@@ -63,13 +63,13 @@ func judgePod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")
-		return &ending{cause: disruption(pod, heartbeat.Disrupted), message: "The learner's pod ended: " + message}
+		return &ending{cause: disruption(pod, heartbeat.CauseDisrupted), message: "The learner's pod ended: " + message}
 	}
 	if pod.DeletionTimestamp == nil {
 		return nil
 	}
 	if podstate.NodeSilent(pod) || now.After(pod.DeletionTimestamp.Add(overdueAfter)) {
-		return &ending{cause: heartbeat.NodeLost, message: fmt.Sprintf("Node %q does not answer.", pod.Spec.NodeName)}
+		return &ending{cause: heartbeat.CauseNodeLost, message: fmt.Sprintf("Node %q does not answer.", pod.Spec.NodeName)}
 	}
 	return nil
 }
@@ -81,21 +81,21 @@ func judgeTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTe
 		return &ending{cause: verdict.Cause, reason: verdict.Reason, message: verdict.Message, progress: &verdict.Progress}
 	}
 	if t.Reason == "OOMKilled" {
-		return &ending{cause: heartbeat.OOMKilled, message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
+		return &ending{cause: heartbeat.CauseOOMKilled, message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
 	}
 	if t.Reason == "ContainerStatusUnknown" {
-		return &ending{cause: heartbeat.Disrupted, message: "The node lost track of the learner's container."}
+		return &ending{cause: heartbeat.CauseDisrupted, message: "The node lost track of the learner's container."}
 	}
 	causes := map[int32]heartbeat.Cause{
-		0:  heartbeat.Unknown,
-		64: heartbeat.ConfigRejected,
-		65: heartbeat.DataRejected,
-		75: heartbeat.Drained,
-		77: heartbeat.Fenced,
+		0:  heartbeat.CauseUnknown,
+		64: heartbeat.CauseConfigRejected,
+		65: heartbeat.CauseDataRejected,
+		75: heartbeat.CauseDrained,
+		77: heartbeat.CauseFenced,
 	}
 	cause, known := causes[t.ExitCode]
 	if !known {
-		cause = disruption(pod, heartbeat.Crashed)
+		cause = disruption(pod, heartbeat.CauseCrashed)
 	}
 	return &ending{cause: cause, message: fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)}
 }
@@ -104,9 +104,9 @@ func judgeTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTe
 func disruption(pod *corev1.Pod, otherwise heartbeat.Cause) heartbeat.Cause {
 	switch podstate.DisruptionOf(pod) {
 	case podstate.NodeLost:
-		return heartbeat.NodeLost
+		return heartbeat.CauseNodeLost
 	case podstate.Disrupted:
-		return heartbeat.Disrupted
+		return heartbeat.CauseDisrupted
 	default:
 		return otherwise
 	}

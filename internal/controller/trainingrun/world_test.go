@@ -147,14 +147,14 @@ func seeing(attempt int32, l learner, changes ...func(*observed)) observed {
 }
 
 // saying has the learner answer, a moment ago.
-func saying(reply heartbeat.Reply) func(*observed) {
+func saying(reply heartbeat.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
 		reply.RunUID = "0123456789"
 		seen.beat = pulse.Result{Reply: &reply, At: now.Add(-time.Second)}
 	}
 }
 
-func saidLongAgo(reply heartbeat.Reply) func(*observed) {
+func saidLongAgo(reply heartbeat.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
 		saying(reply)(seen)
 		seen.beat.At = now.Add(-time.Hour)
