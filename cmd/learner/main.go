@@ -22,10 +22,8 @@ import (
 
 	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates, since the image has none
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -37,7 +35,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.RunFileName, "The run file of this attempt.")
+	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "The run file of this attempt.")
 	flag.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "The folder of the link Secret.")
 	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
 	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")
@@ -52,11 +50,11 @@ func main() {
 }
 
 // run makes a learner of what the pod was given, and runs it to its end.
-func run(o options, logger *slog.Logger) heartbeat.Verdict {
+func run(o options, logger *slog.Logger) contract.Verdict {
 	config, err := configure(o, logger)
 	if err != nil {
 		logger.Error("learner cannot start", "err", err)
-		return heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
 	}
 	ctx := context.Background()
 	var listen net.ListenConfig
@@ -64,7 +62,7 @@ func run(o options, logger *slog.Logger) heartbeat.Verdict {
 		config.Heartbeat, err = listen.Listen(ctx, "tcp", o.heartbeat)
 	}
 	if err != nil {
-		return heartbeat.Verdict{Cause: heartbeat.CauseCrashed, Message: fmt.Sprintf("listening: %v", err), Attempt: config.File.Attempt}
+		return contract.Verdict{Cause: contract.CauseCrashed, Message: fmt.Sprintf("listening: %v", err), Attempt: config.File.Attempt}
 	}
 	return learner.Run(ctx, config)
 }
@@ -80,7 +78,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	if err != nil {
 		return config, fmt.Errorf("reading the run file: %w", err)
 	}
-	if config.File, err = runspec.DecodeRunFile(data); err != nil {
+	if config.File, err = contract.DecodeRunFile(data); err != nil {
 		return config, fmt.Errorf("reading the run file: %w", err)
 	}
 	if config.Link, err = readLink(o.linkDir); err != nil {
@@ -96,17 +94,17 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	return config, nil
 }
 
-func readLink(dir string) (link.Credentials, error) {
-	var l link.Credentials
-	token, err := os.ReadFile(filepath.Join(dir, link.TokenKey))
+func readLink(dir string) (contract.Credentials, error) {
+	var l contract.Credentials
+	token, err := os.ReadFile(filepath.Join(dir, contract.TokenKey))
 	if err != nil {
 		return l, fmt.Errorf("reading the link's token: %w", err)
 	}
 	l.Token = string(token)
-	if l.Certificate, err = os.ReadFile(filepath.Join(dir, link.CertificateKey)); err != nil {
+	if l.Certificate, err = os.ReadFile(filepath.Join(dir, contract.CertificateKey)); err != nil {
 		return l, fmt.Errorf("reading the link's certificate: %w", err)
 	}
-	if l.PrivateKey, err = os.ReadFile(filepath.Join(dir, link.PrivateKeyKey)); err != nil {
+	if l.PrivateKey, err = os.ReadFile(filepath.Join(dir, contract.PrivateKeyKey)); err != nil {
 		return l, fmt.Errorf("reading the link's key: %w", err)
 	}
 	return l, nil
@@ -127,8 +125,8 @@ func drainOnSignal() <-chan struct{} {
 }
 
 // leave writes the verdict to the termination log.
-func leave(path string, verdict heartbeat.Verdict) error {
-	encoded, err := heartbeat.EncodeVerdict(verdict)
+func leave(path string, verdict contract.Verdict) error {
+	encoded, err := contract.EncodeVerdict(verdict)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 func TestFaultFromEnvironment(t *testing.T) {
@@ -44,7 +43,7 @@ func TestFaultFromEnvironment(t *testing.T) {
 func TestWhatCannotStartSaysSo(t *testing.T) {
 	dir := t.TempDir()
 	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), linkDir: dir}, slog.New(slog.DiscardHandler))
-	if verdict.Cause != heartbeat.CauseConfigRejected || verdict.Message == "" {
+	if verdict.Cause != contract.CauseConfigRejected || verdict.Message == "" {
 		t.Errorf("verdict without a run file is %+v, want ConfigRejected with a message", verdict)
 	}
 	verdict.Attempt = 1
@@ -56,14 +55,14 @@ func TestWhatCannotStartSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := heartbeat.DecodeVerdict(string(data)); err != nil || got.Cause != verdict.Cause {
+	if got, err := contract.DecodeVerdict(string(data)); err != nil || got.Cause != verdict.Cause {
 		t.Errorf("the verdict came back as %+v (%v)", got, err)
 	}
 }
 
 func TestReadLink(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{link.TokenKey: "token", link.CertificateKey: "certificate"} {
+	for name, content := range map[string]string{contract.TokenKey: "token", contract.CertificateKey: "certificate"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +70,7 @@ func TestReadLink(t *testing.T) {
 	if _, err := readLink(dir); err == nil {
 		t.Error("a link without its key was taken")
 	}
-	if err := os.WriteFile(filepath.Join(dir, link.PrivateKeyKey), []byte("key"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, contract.PrivateKeyKey), []byte("key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := readLink(dir)

@@ -19,10 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // call runs the program with arguments and gives its exit code and output.
@@ -46,17 +45,17 @@ func TestProbe(t *testing.T) {
 	cases := map[string]struct {
 		definition string
 		code       int
-		want       runspec.ProbeResult
+		want       contract.ProbeResult
 	}{
 		"an environment that is well": {
 			definition: `{"dataset":{"arithmetic":{"maxOperand":99}},"reward":{"exactMatch":{}}}`,
-			want: runspec.ProbeResult{OK: true, CanaryReward: new(1.0),
-				Splits: []runspec.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}},
+			want: contract.ProbeResult{OK: true, CanaryReward: new(1.0),
+				Splits: []contract.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}},
 		},
-		"one that cannot be built":       {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
-		"a definition that is not whole": {definition: `{"dataset":{"arithmetic":{"maxOperand":9}}}`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
-		"a setting that nobody knows":    {definition: `{"dataset":{"arithmetic":{"maxOperand":9,"minOperand":1}},"reward":{"exactMatch":{}}}`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
-		"a definition that is no JSON":   {definition: `dataset: arithmetic`, code: 64, want: runspec.ProbeResult{Reason: "Invalid"}},
+		"one that cannot be built":       {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
+		"a definition that is not whole": {definition: `{"dataset":{"arithmetic":{"maxOperand":9}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
+		"a setting that nobody knows":    {definition: `{"dataset":{"arithmetic":{"maxOperand":9,"minOperand":1}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
+		"a definition that is no JSON":   {definition: `dataset: arithmetic`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +66,7 @@ func TestProbe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := runspec.DecodeProbeResult(string(message))
+			got, err := contract.DecodeProbeResult(string(message))
 			if err != nil {
 				t.Fatalf("the termination log: %v", err)
 			}
@@ -91,38 +90,38 @@ func TestProbeWithoutADefinition(t *testing.T) {
 // pod is the files of a worker's pod.
 type pod struct{ dir, runFile, linkDir string }
 
-func newPod(t *testing.T, learner string, secrets link.Credentials) pod {
+func newPod(t *testing.T, learner string, secrets contract.Credentials) pod {
 	t.Helper()
 	p := pod{dir: t.TempDir()}
 	p.linkDir = p.dir
-	write(t, filepath.Join(p.dir, link.TokenKey), secrets.Token)
-	write(t, filepath.Join(p.dir, link.CertificateKey), string(secrets.Certificate))
-	encoded, err := runspec.EncodeRunFile(runFile(t, learner))
+	write(t, filepath.Join(p.dir, contract.TokenKey), secrets.Token)
+	write(t, filepath.Join(p.dir, contract.CertificateKey), string(secrets.Certificate))
+	encoded, err := contract.EncodeRunFile(runFile(t, learner))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.runFile = write(t, filepath.Join(p.dir, runspec.RunFileName), string(encoded))
+	p.runFile = write(t, filepath.Join(p.dir, contract.RunFileName), string(encoded))
 	return p
 }
 
-func runFile(t *testing.T, learner string) runspec.RunFile {
+func runFile(t *testing.T, learner string) contract.RunFile {
 	t.Helper()
-	file := runspec.RunFile{
-		Version: runspec.RunFileVersion, Run: runspec.RunReference{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
+	file := contract.RunFile{
+		Version: contract.RunFileVersion, Run: contract.RunReference{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
 		LearnerAddress: learner,
-		Fixed: runspec.Fixed{
-			Model: runspec.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
-			InitFrom: &runspec.InitFrom{Checkpoint: "tinker://run/sampler_weights/a"},
+		Fixed: contract.Fixed{
+			Model: contract.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
+			InitFrom: &contract.InitFrom{Checkpoint: "tinker://run/sampler_weights/a"},
 		},
-		Evaluation: &runspec.Evaluation{After: true, Environments: []runspec.Environment{{
+		Evaluation: &contract.Evaluation{After: true, Environments: []contract.Environment{{
 			Name: "arithmetic", Digest: strings.Repeat("0", 64), GroupSize: 1, MinMembers: 1, PassAt: []int{1},
-			Definition: runspec.Definition{Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 9}}, Reward: &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}}},
-			Splits:     []runspec.Split{{Name: "test", Tasks: 1}},
-			Sampling:   runspec.Sampling{MaxTokens: 1, Temperature: 1, TopP: 1, TopK: -1},
-			Reward:     runspec.Reward{Reduction: "Sum"},
+			Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}, Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
+			Splits:     []contract.Split{{Name: "test", Tasks: 1}},
+			Sampling:   contract.Sampling{MaxTokens: 1, Temperature: 1, TopP: 1, TopK: -1},
+			Reward:     contract.Reward{Reduction: "Sum"},
 		}}},
 	}
-	digest, err := runspec.SpecDigest(file.Fixed)
+	digest, err := contract.SpecDigest(file.Fixed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func runFile(t *testing.T, learner string) runspec.RunFile {
 }
 
 func TestWorkerConfiguration(t *testing.T) {
-	secrets, err := link.DeriveCredentials(make([]byte, 32), "uid-1")
+	secrets, err := contract.DeriveCredentials(make([]byte, 32), "uid-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +159,7 @@ func TestWorkerConfiguration(t *testing.T) {
 
 // greeter is a learner that has nothing to be played.
 type greeter struct {
-	play    runspec.Play
+	play    contract.Play
 	greeted chan string
 }
 
@@ -186,7 +185,7 @@ func (g *greeter) Parted(string)                                     {}
 func (g *greeter) Release(string, []rl.Key, string) {}
 
 // serve starts a learner and gives its address.
-func serve(t *testing.T, g *greeter, secrets link.Credentials) string {
+func serve(t *testing.T, g *greeter, secrets contract.Credentials) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -221,11 +220,11 @@ func TestWorkerRunsUntilItIsTold(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			secrets, err := link.DeriveCredentials(make([]byte, 32), "uid-1")
+			secrets, err := contract.DeriveCredentials(make([]byte, 32), "uid-1")
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := &greeter{play: runspec.Play{Model: runspec.Model{Name: tc.model}}, greeted: make(chan string, 1)}
+			g := &greeter{play: contract.Play{Model: contract.Model{Name: tc.model}}, greeted: make(chan string, 1)}
 			p := newPod(t, serve(t, g, secrets), secrets)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/probe"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // runProbe checks the environment of a definition and leaves the result in the termination log, and on
@@ -19,13 +19,13 @@ import (
 // not answer as it should and may do so later.
 func runProbe(ctx context.Context, env environ) error {
 	flags := flag.NewFlagSet("rollout probe", flag.ContinueOnError)
-	definition := flags.String("definition", "/etc/tinker-operator/definition/"+runspec.DefinitionName, "`file` with the environment's definition")
+	definition := flags.String("definition", "/etc/tinker-operator/definition/"+contract.DefinitionName, "`file` with the environment's definition")
 	terminationLog := flags.String("termination-log", "", "`file` that the result is written to, besides standard output")
 	if err := parse(flags, env); err != nil {
 		return err
 	}
 	result, final := probeFile(ctx, *definition)
-	encoded, err := runspec.EncodeProbeResult(result)
+	encoded, err := contract.EncodeProbeResult(result)
 	if err != nil {
 		return err
 	}
@@ -49,14 +49,14 @@ func runProbe(ctx context.Context, env environ) error {
 }
 
 // probeFile reads a definition and checks its environment.
-func probeFile(ctx context.Context, name string) (result runspec.ProbeResult, final bool) {
+func probeFile(ctx context.Context, name string) (result contract.ProbeResult, final bool) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return runspec.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
+		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
 	}
-	definition, err := runspec.DecodeDefinition(data)
+	definition, err := contract.DecodeDefinition(data)
 	if err != nil {
-		return runspec.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
+		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
 	}
 	return probe.Probe(ctx, definition)
 }

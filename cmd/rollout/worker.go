@@ -15,12 +15,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -42,7 +41,7 @@ func parseWorker(env environ) (options, error) {
 	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME")}
 	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
-	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+runspec.RunFileName, "`file` that says which run this is")
+	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "`file` that says which run this is")
 	flags.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "`folder` with the run's token and certificate")
 	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
 	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "", "`folder` where tokenizers are kept by their digests; empty for none")
@@ -108,7 +107,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, configError(err)
 	}
-	file, err := runspec.DecodeRunFile(data)
+	file, err := contract.DecodeRunFile(data)
 	if err != nil {
 		return parts{}, configError(err)
 	}
@@ -147,7 +146,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 }
 
 // loadFormat makes the format of the run's model. A file that cannot be reached now may be later.
-func loadFormat(ctx context.Context, o options, file runspec.RunFile) (*format.Format, error) {
+func loadFormat(ctx context.Context, o options, file contract.RunFile) (*format.Format, error) {
 	model := file.Fixed.Model
 	if t := model.Tokenizer; t != nil {
 		pinned := *t
@@ -166,14 +165,14 @@ func loadFormat(ctx context.Context, o options, file runspec.RunFile) (*format.F
 }
 
 // readLink reads what a worker is given of the link: token and certificate.
-func readLink(dir string) (link.Credentials, error) {
-	token, err := os.ReadFile(filepath.Join(dir, link.TokenKey))
+func readLink(dir string) (contract.Credentials, error) {
+	token, err := os.ReadFile(filepath.Join(dir, contract.TokenKey))
 	if err != nil {
-		return link.Credentials{}, fmt.Errorf("reading the link: %w", err)
+		return contract.Credentials{}, fmt.Errorf("reading the link: %w", err)
 	}
-	certificate, err := os.ReadFile(filepath.Join(dir, link.CertificateKey))
+	certificate, err := os.ReadFile(filepath.Join(dir, contract.CertificateKey))
 	if err != nil {
-		return link.Credentials{}, fmt.Errorf("reading the link: %w", err)
+		return contract.Credentials{}, fmt.Errorf("reading the link: %w", err)
 	}
-	return link.Credentials{Token: strings.TrimSpace(string(token)), Certificate: certificate}, nil
+	return contract.Credentials{Token: strings.TrimSpace(string(token)), Certificate: certificate}, nil
 }

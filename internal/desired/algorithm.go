@@ -9,21 +9,21 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // algorithmOf fills the algorithm in; epochs become steps by the tasks of the environments.
-func algorithmOf(a *v1alpha1.Algorithm, environments []runspec.Environment) runspec.Algorithm {
+func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) contract.Algorithm {
 	steps := ptr.Deref(a.Steps, 0)
 	if a.Epochs != nil {
 		tasks := tasksOf(environments)
 		steps = max(1, *a.Epochs*tasks/int64(a.TasksPerStep))
 	}
-	return runspec.Algorithm{
+	return contract.Algorithm{
 		TasksPerStep: int(a.TasksPerStep),
 		Steps:        steps,
 		Seed:         ptr.Deref(a.Seed, 0),
-		Advantage: runspec.Advantage{
+		Advantage: contract.Advantage{
 			Baseline: string(cmp.Or(a.Advantage.Baseline, v1alpha1.BaselineGroupMean)),
 			Scale:    string(cmp.Or(a.Advantage.Scale, v1alpha1.ScaleNone)),
 			DDoF:     int(ptr.Deref(a.Advantage.DDoF, 0)),
@@ -37,7 +37,7 @@ func algorithmOf(a *v1alpha1.Algorithm, environments []runspec.Environment) runs
 	}
 }
 
-func tasksOf(environments []runspec.Environment) int64 {
+func tasksOf(environments []contract.Environment) int64 {
 	var tasks int64
 	for _, environment := range environments {
 		for _, split := range environment.Splits {
@@ -48,7 +48,7 @@ func tasksOf(environments []runspec.Environment) int64 {
 }
 
 // lossOf spells the settings as the Tinker API does, all of them, since servers differ in their defaults.
-func lossOf(l v1alpha1.Loss) runspec.Loss {
+func lossOf(l v1alpha1.Loss) contract.Loss {
 	name := cmp.Or(l.Name, v1alpha1.LossImportanceSampling)
 	clip := func(low, high float64) map[string]float64 {
 		return map[string]float64{
@@ -56,7 +56,7 @@ func lossOf(l v1alpha1.Loss) runspec.Loss {
 			"clip_high_threshold": ptr.Deref(l.ClipHigh, high),
 		}
 	}
-	loss := runspec.Loss{Name: string(name)}
+	loss := contract.Loss{Name: string(name)}
 	switch name {
 	case v1alpha1.LossPPO:
 		loss.Config = clip(0.8, 1.2)
@@ -68,8 +68,8 @@ func lossOf(l v1alpha1.Loss) runspec.Loss {
 	return loss
 }
 
-func optimizerOf(o v1alpha1.Optimizer) runspec.Optimizer {
-	return runspec.Optimizer{
+func optimizerOf(o v1alpha1.Optimizer) contract.Optimizer {
+	return contract.Optimizer{
 		LearningRate: o.LearningRate,
 		Schedule:     string(cmp.Or(o.Schedule, v1alpha1.ScheduleConstant)),
 		WarmupSteps:  ptr.Deref(o.WarmupSteps, 0),

@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -101,7 +100,7 @@ func TestObjects(t *testing.T) {
 		"probe-job":    ProbeJob(env, digest, 2, settings),
 		"probe-config": ProbeConfig(env, []byte("{}"), digest, 2),
 		"service":      Service(run, 3),
-		"link-secret":  LinkSecret(run, link.Credentials{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, "suffix"),
+		"link-secret":  LinkSecret(run, contract.Credentials{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, "suffix"),
 	} {
 		golden(t, name, object)
 	}
@@ -251,7 +250,7 @@ func TestRunFileRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoded, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
+	decoded, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,14 +282,14 @@ func TestDefinition(t *testing.T) {
 	spec := testEnvironment().Spec
 	spec.Interaction = &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}
 	want := Definition(testEnvironment().Spec)
-	want.Interaction = &runspec.Interaction{ToolUse: &runspec.ToolUse{ParseErrors: runspec.ParseErrors{MaxConsecutive: 2, Train: "Keep"}}}
+	want.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: "Keep"}}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	spec.Interaction.ToolUse = &v1alpha1.ToolUse{
 		SystemPrompt: "$(tools)", ParseErrors: v1alpha1.ParseErrors{MaxConsecutive: new(int32(0)), Train: v1alpha1.MaskParseErrors},
 	}
-	want.Interaction.ToolUse = &runspec.ToolUse{SystemPrompt: "$(tools)", ParseErrors: runspec.ParseErrors{Train: "Mask"}}
+	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", ParseErrors: contract.ParseErrors{Train: "Mask"}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("all given (-want +got):\n%s", diff)
 	}

@@ -13,14 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
 type Pin struct {
 	// Digest that the probe gave.
-	Digest     string             `json:"digest"`
-	Definition runspec.Definition `json:"definition"`
+	Digest     string              `json:"digest"`
+	Definition contract.Definition `json:"definition"`
 	// Splits with the number of tasks in each.
 	Splits map[string]int64 `json:"splits"`
 }
@@ -42,26 +42,26 @@ func (e *SplitError) Error() string {
 }
 
 // Definition is what a RewardEnvironment says, as programs are told.
-func Definition(spec v1alpha1.RewardEnvironmentSpec) runspec.Definition {
-	var definition runspec.Definition
+func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
+	var definition contract.Definition
 	if spec.Dataset != nil && spec.Dataset.Arithmetic != nil {
-		definition.Dataset = &runspec.Dataset{
-			Arithmetic: &runspec.Arithmetic{MaxOperand: int(ptr.Deref(spec.Dataset.Arithmetic.MaxOperand, 99))},
+		definition.Dataset = &contract.Dataset{
+			Arithmetic: &contract.Arithmetic{MaxOperand: int(ptr.Deref(spec.Dataset.Arithmetic.MaxOperand, 99))},
 		}
 	}
 	if spec.Reward != nil && spec.Reward.ExactMatch != nil {
-		definition.Reward = &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}}
+		definition.Reward = &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}
 	}
 	if spec.Interaction != nil && spec.Interaction.ToolUse != nil {
-		definition.Interaction = &runspec.Interaction{ToolUse: toolUseOf(*spec.Interaction.ToolUse)}
+		definition.Interaction = &contract.Interaction{ToolUse: toolUseOf(*spec.Interaction.ToolUse)}
 	}
 	return definition
 }
 
-func toolUseOf(use v1alpha1.ToolUse) *runspec.ToolUse {
-	return &runspec.ToolUse{
+func toolUseOf(use v1alpha1.ToolUse) *contract.ToolUse {
+	return &contract.ToolUse{
 		SystemPrompt: use.SystemPrompt,
-		ParseErrors: runspec.ParseErrors{
+		ParseErrors: contract.ParseErrors{
 			MaxConsecutive: int(ptr.Deref(use.ParseErrors.MaxConsecutive, 2)),
 			Train:          string(cmp.Or(use.ParseErrors.Train, v1alpha1.KeepParseErrors)),
 		},
@@ -132,7 +132,7 @@ func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
 	return use
 }
 
-func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (runspec.Environment, error) {
+func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (contract.Environment, error) {
 	environment := environmentOf(use.EnvironmentUse, pins)
 	environment.Weight = ptr.Deref(use.Weight, 0)
 	environment.GroupSize = int(use.GroupSize)
@@ -144,7 +144,7 @@ func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (runspec.E
 	for _, split := range wanted {
 		taken, err := take(use.EnvironmentUse, pins, split.Name, split.Take)
 		if err != nil {
-			return runspec.Environment{}, err
+			return contract.Environment{}, err
 		}
 		taken.Shuffle = ptr.Deref(split.Shuffle, true)
 		environment.Splits = append(environment.Splits, taken)
@@ -153,7 +153,7 @@ func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (runspec.E
 	return environment, nil
 }
 
-func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (runspec.Environment, error) {
+func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (contract.Environment, error) {
 	environment := environmentOf(use.EnvironmentUse, pins)
 	environment.GroupSize = int(ptr.Deref(use.SamplesPerTask, 1))
 	environment.MinMembers = 1
@@ -171,7 +171,7 @@ func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (runsp
 	for _, split := range wanted {
 		taken, err := take(use.EnvironmentUse, pins, split.Name, split.Take)
 		if err != nil {
-			return runspec.Environment{}, err
+			return contract.Environment{}, err
 		}
 		environment.Splits = append(environment.Splits, taken)
 	}
@@ -179,23 +179,23 @@ func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (runsp
 	return environment, nil
 }
 
-func take(use v1alpha1.EnvironmentUse, pins Pins, name string, limit *int64) (runspec.Split, error) {
+func take(use v1alpha1.EnvironmentUse, pins Pins, name string, limit *int64) (contract.Split, error) {
 	known := pins[RefName(use)].Splits
 	tasks := known[name]
 	if tasks < 1 {
-		return runspec.Split{}, &SplitError{Environment: use.Name, Split: name, Known: slices.Sorted(maps.Keys(known))}
+		return contract.Split{}, &SplitError{Environment: use.Name, Split: name, Known: slices.Sorted(maps.Keys(known))}
 	}
-	return runspec.Split{Name: name, Tasks: min(tasks, ptr.Deref(limit, tasks))}, nil
+	return contract.Split{Name: name, Tasks: min(tasks, ptr.Deref(limit, tasks))}, nil
 }
 
-func sortSplits(splits []runspec.Split) {
-	slices.SortFunc(splits, func(a, b runspec.Split) int { return cmp.Compare(a.Name, b.Name) })
+func sortSplits(splits []contract.Split) {
+	slices.SortFunc(splits, func(a, b contract.Split) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // environmentOf is what training and evaluation share.
 // turnsOf is the limit where none is given: an episode that nobody ends would go on until the model's context
 // is full. 0 is none.
-func turnsOf(definition runspec.Definition) int32 {
+func turnsOf(definition contract.Definition) int32 {
 	const manyTurns = 50
 	if definition.Interaction == nil {
 		return 0
@@ -203,21 +203,21 @@ func turnsOf(definition runspec.Definition) int32 {
 	return manyTurns
 }
 
-func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) runspec.Environment {
+func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) contract.Environment {
 	pin := pins[RefName(use)]
-	return runspec.Environment{
+	return contract.Environment{
 		Name:       use.Name,
 		Digest:     pin.Digest,
 		Definition: pin.Definition,
 		Retries:    int(ptr.Deref(use.Retries, 3)),
-		Sampling: runspec.Sampling{
+		Sampling: contract.Sampling{
 			MaxTokens:   int(ptr.Deref(use.Sampling.MaxTokens, 0)),
 			Temperature: ptr.Deref(use.Sampling.Temperature, 1),
 			TopP:        ptr.Deref(use.Sampling.TopP, 1),
 			TopK:        int(ptr.Deref(use.Sampling.TopK, -1)),
 			Stop:        use.Sampling.Stop,
 		},
-		Limits: runspec.Limits{
+		Limits: contract.Limits{
 			Turns:            int(ptr.Deref(use.Limits.Turns, turnsOf(pin.Definition))),
 			ToolCalls:        int(ptr.Deref(use.Limits.ToolCalls, 0)),
 			PromptTokens:     int(ptr.Deref(use.Limits.PromptTokens, 0)),
@@ -225,7 +225,7 @@ func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) runspec.Environment {
 			EpisodeSeconds:   int(ptr.Deref(use.Limits.EpisodeSeconds, 0)),
 			OnLimit:          string(cmp.Or(use.Limits.OnLimit, v1alpha1.LimitGrade)),
 		},
-		Reward: runspec.Reward{
+		Reward: contract.Reward{
 			Reduction:   string(cmp.Or(use.Reward.Reduction, v1alpha1.ReductionSum)),
 			Nonterminal: use.Reward.Nonterminal,
 			Min:         use.Reward.Min,

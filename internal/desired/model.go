@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/models"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // ModelError says that a model's format or vocabulary is not known, or not the one that was asked for.
@@ -29,27 +29,27 @@ const datedFormat = "gpt_oss"
 // modelOf fills in what the table of models knows of the name: ids that are nearly right train a model on
 // other text, so that nothing is guessed.
 // created is the day that formats with a date write into prompts.
-func modelOf(m v1alpha1.Model, created time.Time) (runspec.Model, error) {
+func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
 	modules := m.TrainModules
 	if len(modules) == 0 {
 		modules = []v1alpha1.TrainModule{v1alpha1.TrainAttention, v1alpha1.TrainMLP, v1alpha1.TrainUnembed}
 	}
 	known, unknown := models.Lookup(m.Name)
 	if unknown != nil && (m.Renderer == "" || m.Tokenizer == nil) {
-		return runspec.Model{}, &ModelError{unknown.Error()}
+		return contract.Model{}, &ModelError{unknown.Error()}
 	}
 	renderer := m.Renderer
 	if renderer == "" {
 		renderer = known.Renderer()
 	}
 	if all := models.Renderers(); !slices.Contains(all, renderer) {
-		return runspec.Model{}, &ModelError{fmt.Sprintf("model.renderer %q is not known; it is one of %s", renderer, strings.Join(all, ", "))}
+		return contract.Model{}, &ModelError{fmt.Sprintf("model.renderer %q is not known; it is one of %s", renderer, strings.Join(all, ", "))}
 	}
 	date := ""
 	if strings.HasPrefix(renderer, datedFormat) {
 		date = created.UTC().Format(time.DateOnly)
 	}
-	return runspec.Model{
+	return contract.Model{
 		Name:           m.Name,
 		LoraRank:       int(ptr.Deref(m.LoraRank, 32)),
 		TrainAttention: slices.Contains(modules, v1alpha1.TrainAttention),
@@ -64,17 +64,17 @@ func modelOf(m v1alpha1.Model, created time.Time) (runspec.Model, error) {
 
 // tokenizerOf is the tokenizer that was asked for, or else the model's. The digest under which the publisher
 // ships a model's file holds for its repository, whichever revision of it is named, unless another is given.
-func tokenizerOf(asked *v1alpha1.Tokenizer, known models.Tokenizer) *runspec.Tokenizer {
-	t := runspec.Tokenizer{Repository: known.Repository, File: known.File, Ranks: known.Ranks, SHA256: known.SHA256}
+func tokenizerOf(asked *v1alpha1.Tokenizer, known models.Tokenizer) *contract.Tokenizer {
+	t := contract.Tokenizer{Repository: known.Repository, File: known.File, Ranks: known.Ranks, SHA256: known.SHA256}
 	switch {
 	case asked == nil && known.Repository == "":
 		return nil
 	case asked == nil:
 		return &t
 	case asked.URL != "":
-		return &runspec.Tokenizer{URL: asked.URL, SHA256: asked.SHA256, Ranks: ranksAt(asked.URL, known)}
+		return &contract.Tokenizer{URL: asked.URL, SHA256: asked.SHA256, Ranks: ranksAt(asked.URL, known)}
 	case asked.Repository != known.Repository:
-		t = runspec.Tokenizer{Repository: asked.Repository, File: known.File, Ranks: known.Ranks}
+		t = contract.Tokenizer{Repository: asked.Repository, File: known.File, Ranks: known.Ranks}
 	}
 	t.Revision = asked.Revision
 	t.SHA256 = cmp.Or(asked.SHA256, t.SHA256)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 var created = time.Date(2026, 11, 21, 23, 30, 0, 0, time.FixedZone("west", -3600))
@@ -27,31 +27,31 @@ func TestModelOf(t *testing.T) {
 	cases := map[string]struct {
 		model     v1alpha1.Model
 		renderer  string
-		tokenizer *runspec.Tokenizer
+		tokenizer *contract.Tokenizer
 	}{
 		"the simulator's tokenizer is built in": {v1alpha1.Model{Name: "tinkersim/byte-136k"}, "role_colon_end", nil},
 		"a known model needs no more": {v1alpha1.Model{Name: "Qwen/Qwen3-8B"}, "qwen3",
-			&runspec.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
+			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"another renderer leaves the tokenizer alone": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen3_disable_thinking"}, "qwen3_disable_thinking",
-			&runspec.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
+			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"a revision of the same repository has the same file": {
 			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2"}}, "qwen3",
-			&runspec.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2", File: "tokenizer.json", SHA256: qwen3Digest}},
+			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"unless its digest is given": {
 			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", SHA256: other}}, "qwen3",
-			&runspec.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: other}},
+			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: other}},
 		"of another repository nothing is known": {
 			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "me/mirror"}}, "qwen3",
-			&runspec.Tokenizer{Repository: "me/mirror", File: "tokenizer.json"}},
+			&contract.Tokenizer{Repository: "me/mirror", File: "tokenizer.json"}},
 		"a mirror of ranks has ranks": {
 			v1alpha1.Model{Name: kimi, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tiktoken.model", SHA256: kimiDigest}}, "kimi_k25",
-			&runspec.Tokenizer{URL: "https://host/tiktoken.model", Ranks: "kimi_k2", SHA256: kimiDigest}},
+			&contract.Tokenizer{URL: "https://host/tiktoken.model", Ranks: "kimi_k2", SHA256: kimiDigest}},
 		"and a tokenizer.json none": {
 			v1alpha1.Model{Name: kimi, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}}, "kimi_k25",
-			&runspec.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}},
+			&contract.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}},
 		"an unknown model says both itself": {
 			v1alpha1.Model{Name: "me/mine", Renderer: "qwen3", Tokenizer: &v1alpha1.Tokenizer{Repository: "me/mine"}}, "qwen3",
-			&runspec.Tokenizer{Repository: "me/mine"}},
+			&contract.Tokenizer{Repository: "me/mine"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

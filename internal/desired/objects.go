@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // PinsKey is the key of the run file's ConfigMap that the manager alone reads: the environments as the
@@ -20,8 +19,8 @@ import (
 const PinsKey = "pins.json"
 
 // RunFile is the ConfigMap of one attempt. It is immutable: pods of an attempt never see another's file.
-func RunFile(run *v1alpha1.TrainingRun, file runspec.RunFile, pins Pins) (*corev1.ConfigMap, error) {
-	encoded, err := runspec.EncodeRunFile(file)
+func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*corev1.ConfigMap, error) {
+	encoded, err := contract.EncodeRunFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -33,21 +32,21 @@ func RunFile(run *v1alpha1.TrainingRun, file runspec.RunFile, pins Pins) (*corev
 	return &corev1.ConfigMap{
 		ObjectMeta: ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt)),
 		Immutable:  &immutable,
-		Data:       map[string]string{runspec.RunFileName: string(encoded), PinsKey: string(pinned)},
+		Data:       map[string]string{contract.RunFileName: string(encoded), PinsKey: string(pinned)},
 	}, nil
 }
 
 // LinkSecret is the run's token and TLS key pair, as link derives them.
-func LinkSecret(run *v1alpha1.TrainingRun, secrets link.Credentials, suffix string) *corev1.Secret {
+func LinkSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, suffix string) *corev1.Secret {
 	immutable := true
 	return &corev1.Secret{
 		ObjectMeta: ownedByRun(run, LinkName(run, suffix), RunLabels(run)),
 		Immutable:  &immutable,
 		Type:       corev1.SecretTypeOpaque,
 		Data: map[string][]byte{
-			link.TokenKey:       []byte(secrets.Token),
-			link.CertificateKey: secrets.Certificate,
-			link.PrivateKeyKey:  secrets.PrivateKey,
+			contract.TokenKey:       []byte(secrets.Token),
+			contract.CertificateKey: secrets.Certificate,
+			contract.PrivateKeyKey:  secrets.PrivateKey,
 		},
 	}
 }

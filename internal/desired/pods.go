@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // ArtifactsDir is where the artifacts claim is mounted in the learner.
@@ -36,7 +35,7 @@ const (
 
 	healthPort = 8081
 
-	definitionFile = runspec.DefinitionName
+	definitionFile = contract.DefinitionName
 	terminationLog = corev1.TerminationMessagePathDefault
 )
 
@@ -57,7 +56,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			Image:   settings.Image,
 			Command: []string{"/learner"},
 			Args: []string{
-				"--run-file=" + runDir + "/" + runspec.RunFileName,
+				"--run-file=" + runDir + "/" + contract.RunFileName,
 				"--link-dir=" + linkDir,
 				"--exchange-listen=:" + strconv.Itoa(ExchangePort),
 				"--heartbeat-listen=:" + strconv.Itoa(HeartbeatPort),
@@ -73,8 +72,8 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 		grace:    learnerGraceSeconds,
 		affinity: apart(RolloutLabels(run)),
 	}
-	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.RunFileName), runDir)
-	p.mount(secretVolume(linkVolume, linkName, link.TokenKey, link.CertificateKey, link.PrivateKeyKey), linkDir)
+	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
+	p.mount(secretVolume(linkVolume, linkName, contract.TokenKey, contract.CertificateKey, contract.PrivateKeyKey), linkDir)
 	if run.Spec.Artifacts != nil {
 		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
 	}
@@ -90,7 +89,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			Image:   settings.Image,
 			Command: []string{"/rollout"},
 			Args: []string{
-				"--run-file=" + runDir + "/" + runspec.RunFileName,
+				"--run-file=" + runDir + "/" + contract.RunFileName,
 				"--link-dir=" + linkDir,
 				"--spill-dir=" + spillDir,
 				"--tokenizer-dir=" + tokenizerDir,
@@ -112,8 +111,8 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 		// Away from the learner of any attempt, and from one another: what one node takes with it should be little.
 		affinity: apart(with(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleLearner}), labels),
 	}
-	p.mount(configVolume(runVolume, RunFileName(run, attempt), runspec.RunFileName), runDir)
-	p.mount(secretVolume(linkVolume, linkName, link.TokenKey, link.CertificateKey), linkDir)
+	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
+	p.mount(secretVolume(linkVolume, linkName, contract.TokenKey, contract.CertificateKey), linkDir)
 	p.mount(emptyVolume(spillVolume), spillDir)
 	p.mount(emptyVolume(tokenizerVolume), tokenizerDir)
 	return p.template(labels, run.Spec.Rollouts.Pod)

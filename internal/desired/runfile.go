@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // FileInput is what an attempt's run file is made from.
@@ -24,32 +24,32 @@ type FileInput struct {
 	// InitFrom is the checkpoint that initFrom comes to; empty without.
 	InitFrom string
 	// Fixed of an earlier attempt, which is kept as it is; nil for the first.
-	Fixed *runspec.Fixed
+	Fixed *contract.Fixed
 }
 
 // File gives the run file of an attempt with all defaults filled in. A *SplitError says what the
 // spec asks of an environment and cannot have, a *ModelError what is not known of its model; any other error is a file that does not validate.
-func File(in FileInput) (runspec.RunFile, error) {
+func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
 		made, err := fixedOf(in)
 		if err != nil {
-			return runspec.RunFile{}, err
+			return contract.RunFile{}, err
 		}
 		fixed = &made
 	}
 	evaluation, err := evaluationOf(in.Run, in.Pins)
 	if err != nil {
-		return runspec.RunFile{}, err
+		return contract.RunFile{}, err
 	}
-	digest, err := runspec.SpecDigest(*fixed)
+	digest, err := contract.SpecDigest(*fixed)
 	if err != nil {
-		return runspec.RunFile{}, err
+		return contract.RunFile{}, err
 	}
 	run := in.Run
-	file := runspec.RunFile{
-		Version:          runspec.RunFileVersion,
-		Run:              runspec.RunReference{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
+	file := contract.RunFile{
+		Version:          contract.RunFileVersion,
+		Run:              contract.RunReference{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Attempt:          in.Attempt,
 		SpecDigest:       digest,
 		Fixed:            *fixed,
@@ -68,20 +68,20 @@ func File(in FileInput) (runspec.RunFile, error) {
 	return file, file.Validate()
 }
 
-func fixedOf(in FileInput) (runspec.Fixed, error) {
+func fixedOf(in FileInput) (contract.Fixed, error) {
 	spec := in.Run.Spec
 	model, err := modelOf(spec.Model, in.Run.CreationTimestamp.Time)
 	if err != nil {
-		return runspec.Fixed{}, err
+		return contract.Fixed{}, err
 	}
-	fixed := runspec.Fixed{
+	fixed := contract.Fixed{
 		Model:   model,
 		BaseURL: cmp.Or(spec.Tinker.BaseURL, in.DefaultBaseURL),
 	}
 	for _, use := range spec.Environments {
 		environment, err := trainingEnvironment(use, in.Pins)
 		if err != nil {
-			return runspec.Fixed{}, err
+			return contract.Fixed{}, err
 		}
 		fixed.Environments = append(fixed.Environments, environment)
 	}
@@ -91,7 +91,7 @@ func fixedOf(in FileInput) (runspec.Fixed, error) {
 		fixed.Algorithm = &algorithm
 	}
 	if spec.InitFrom != nil {
-		fixed.InitFrom = &runspec.InitFrom{
+		fixed.InitFrom = &contract.InitFrom{
 			Checkpoint:       in.InitFrom,
 			RestoreOptimizer: spec.InitFrom.Optimizer == v1alpha1.OptimizerRestore,
 		}
@@ -99,8 +99,8 @@ func fixedOf(in FileInput) (runspec.Fixed, error) {
 	return fixed, nil
 }
 
-func checkpointsOf(c v1alpha1.Checkpoints) runspec.Checkpoints {
-	return runspec.Checkpoints{
+func checkpointsOf(c v1alpha1.Checkpoints) contract.Checkpoints {
+	return contract.Checkpoints{
 		EverySteps:        ptr.Deref(c.EverySteps, 20),
 		TTLSeconds:        ptr.Deref(c.TTLSeconds, 604800),
 		RollingEverySteps: ptr.Deref(c.Rolling.EverySteps, 1),
@@ -111,12 +111,12 @@ func checkpointsOf(c v1alpha1.Checkpoints) runspec.Checkpoints {
 	}
 }
 
-func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*runspec.Evaluation, error) {
+func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*contract.Evaluation, error) {
 	spec := run.Spec.Evaluation
 	if spec == nil {
 		return nil, nil
 	}
-	evaluation := &runspec.Evaluation{
+	evaluation := &contract.Evaluation{
 		EverySteps: ptr.Deref(spec.EverySteps, 20),
 		Before:     ptr.Deref(spec.Before, true),
 		After:      ptr.Deref(spec.After, true),
@@ -133,11 +133,11 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*runspec.Evaluation, er
 }
 
 // capabilitiesOf hands on what was found of the very endpoint and model that the run is fixed to.
-func capabilitiesOf(found *v1alpha1.Capabilities, fixed runspec.Fixed) *runspec.Capabilities {
+func capabilitiesOf(found *v1alpha1.Capabilities, fixed contract.Fixed) *contract.Capabilities {
 	if found == nil || found.BaseURL != fixed.BaseURL || found.Model != fixed.Model.Name {
 		return nil
 	}
-	return &runspec.Capabilities{
+	return &contract.Capabilities{
 		BaseURL: found.BaseURL, Model: found.Model,
 		Supported: found.Supported, Ignored: found.Ignored, Unsupported: found.Unsupported,
 	}
@@ -153,6 +153,6 @@ func knownCheckpoints(checkpoints []v1alpha1.Checkpoint) []string {
 	return known
 }
 
-func sortByName(environments []runspec.Environment) {
-	slices.SortFunc(environments, func(a, b runspec.Environment) int { return cmp.Compare(a.Name, b.Name) })
+func sortByName(environments []contract.Environment) {
+	slices.SortFunc(environments, func(a, b contract.Environment) int { return cmp.Compare(a.Name, b.Name) })
 }

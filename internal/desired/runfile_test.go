@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-func file(t *testing.T, run *v1alpha1.TrainingRun) runspec.RunFile {
+func file(t *testing.T, run *v1alpha1.TrainingRun) contract.RunFile {
 	t.Helper()
 	f, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", InitFrom: "tinker://m/weights/c"})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -24,7 +24,7 @@ import (
 type ClientConfig struct {
 	// Address of the learner, host:port by the Service's name.
 	Address            string
-	Link               link.Credentials
+	Link               contract.Credentials
 	RunUID, SpecDigest string
 	// Worker is a name that is stable for the life of the process, and no other worker's.
 	Worker string

@@ -13,15 +13,15 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 )
 
 // gate lets through what is addressed to this learner: of a worker that has the run's token, that knows of
 // no later attempt, and that has said Hello.
 type gate struct {
 	epoch Epoch
-	link  link.Credentials
+	link  contract.Credentials
 	// onFenced is called once.
 	onFenced func(higher int32)
 	// fenced is closed when a higher attempt was heard of.

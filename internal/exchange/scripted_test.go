@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -146,9 +146,9 @@ func takeUntil[T any](t testing.TB, what string, values <-chan T, wanted func(T)
 	}
 }
 
-func runLink(t testing.TB, uid string) link.Credentials {
+func runLink(t testing.TB, uid string) contract.Credentials {
 	t.Helper()
-	l, err := link.DeriveCredentials([]byte("a manager key of at least 32 bytes"), uid)
+	l, err := contract.DeriveCredentials([]byte("a manager key of at least 32 bytes"), uid)
 	if err != nil {
 		t.Fatal(err)
 	}

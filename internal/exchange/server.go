@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -48,7 +48,7 @@ type Handler interface {
 // ServerConfig is what a Server needs.
 type ServerConfig struct {
 	Epoch   Epoch
-	Link    link.Credentials
+	Link    contract.Credentials
 	Handler Handler
 	// Fenced is called, once, when a worker has heard of a higher attempt. From then on the server
 	// answers nothing but FENCED. It must not block.

@@ -7,10 +7,9 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -82,8 +81,8 @@ func (l *learner) publish(report capability.Report) {
 	if len(report.Findings) == 0 {
 		return
 	}
-	l.status.update(func(p *heartbeat.Progress) {
-		p.Capabilities = &heartbeat.Capabilities{
+	l.status.update(func(p *contract.Progress) {
+		p.Capabilities = &contract.Capabilities{
 			BaseURL: report.BaseURL, Model: report.Model, Supported: report.List(capability.Supported),
 			Ignored: report.List(capability.Ignored), Unsupported: report.List(capability.Unsupported),
 		}
@@ -91,7 +90,7 @@ func (l *learner) publish(report capability.Report) {
 }
 
 // knownCapabilities is what the run file says of the endpoint, if it is this one.
-func knownCapabilities(file runspec.RunFile) capability.Report {
+func knownCapabilities(file contract.RunFile) capability.Report {
 	report := capability.Report{
 		BaseURL: file.Fixed.BaseURL, Model: file.Fixed.Model.Name, Findings: map[capability.Feature]capability.Finding{},
 	}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
@@ -21,7 +21,7 @@ func (l *learner) commit(ctx context.Context, batch schedule.Batch, metrics map[
 	finite, diverged := rl.Finite(metrics)
 	l.rows = append(l.rows, l.row(batch, finite))
 	l.logStep(finite)
-	l.report(func(p *heartbeat.Progress) {
+	l.report(func(p *contract.Progress) {
 		p.Metrics = withEvaluation(finite, p.Metrics)
 		p.Diverged = p.Diverged || diverged
 	})
@@ -155,7 +155,7 @@ func (l *learner) cover(ctx context.Context) error {
 		return err
 	}
 	l.retire(ctx)
-	l.report(func(*heartbeat.Progress) {})
+	l.report(func(*contract.Progress) {})
 	return nil
 }
 

@@ -13,15 +13,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
 // Config is what a learner is given.
 type Config struct {
-	File   runspec.RunFile
-	Link   link.Credentials
+	File   contract.RunFile
+	Link   contract.Credentials
 	APIKey string
 	// UserAgent names the program to the endpoint.
 	UserAgent string
@@ -101,7 +100,7 @@ func orDefault(value, otherwise time.Duration) time.Duration {
 }
 
 // check refuses what would otherwise be done wrong in silence.
-func check(file runspec.RunFile) error {
+func check(file contract.RunFile) error {
 	if file.Fixed.Algorithm == nil {
 		if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
 			return unsupported("NothingToDo", "the run has neither algorithm nor evaluation: give one of them")

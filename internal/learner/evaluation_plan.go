@@ -9,24 +9,24 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // evaluationPlan is what is evaluated and how. Changing it makes another plan, and evaluations of its own.
 type evaluationPlan struct {
 	// digest is empty when nothing is evaluated.
 	digest string
-	spec   runspec.Evaluation
+	spec   contract.Evaluation
 	passAt map[string][]int
 }
 
 // planDigestLength is how many hex digits name a plan.
 const planDigestLength = 16
 
-func planEvaluation(file runspec.RunFile) evaluationPlan {
+func planEvaluation(file contract.RunFile) evaluationPlan {
 	if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
 		return evaluationPlan{}
 	}
@@ -44,15 +44,15 @@ func planEvaluation(file runspec.RunFile) evaluationPlan {
 }
 
 // environments by plan, as workers are told.
-func (p evaluationPlan) environments() map[string][]runspec.Environment {
+func (p evaluationPlan) environments() map[string][]contract.Environment {
 	if p.digest == "" {
 		return nil
 	}
-	return map[string][]runspec.Environment{p.digest: p.spec.Environments}
+	return map[string][]contract.Environment{p.digest: p.spec.Environments}
 }
 
 // isDue says whether a version of a run is evaluated. A run that only evaluates has version 0 alone.
-func (p evaluationPlan) isDue(step int64, file runspec.RunFile) bool {
+func (p evaluationPlan) isDue(step int64, file contract.RunFile) bool {
 	if p.digest == "" {
 		return false
 	}

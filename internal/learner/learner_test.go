@@ -12,12 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -25,21 +24,21 @@ func TestVerdictOf(t *testing.T) {
 	wrap := func(err error) error { return fmt.Errorf("doing something: %w", err) }
 	cases := map[string]struct {
 		err    error
-		cause  heartbeat.Cause
+		cause  contract.Cause
 		reason string
 	}{
-		"the end of the run is Completed":           {nil, heartbeat.CauseCompleted, ""},
-		"a drained learner may be resumed":          {wrap(errDrained), heartbeat.CauseDrained, ""},
-		"a superseded learner is Fenced":            {wrap(errFenced), heartbeat.CauseFenced, "Superseded"},
-		"an attempt that is taken is Fenced":        {wrap(store.ErrClaimed), heartbeat.CauseFenced, "Superseded"},
-		"lost states are data that will not return": {wrap(weights.ErrNoUsableState), heartbeat.CauseDataRejected, "NoUsableCheckpoint"},
-		"states without the optimizer are such":     {fmt.Errorf("%w: %w", weights.ErrNoUsableState, weights.ErrColdOptimizer), heartbeat.CauseDataRejected, "OptimizerNotRestored"},
-		"a refused key wants a person":              {wrap(&tinker.Error{Category: tinker.CategoryUnauthorized}), heartbeat.CauseConfigRejected, "KeyRefused"},
-		"refused settings want a person":            {wrap(&weights.SettingsError{Err: errors.New("x")}), heartbeat.CauseConfigRejected, "UnsupportedByEndpoint"},
-		"data that are refused whole want a person": {wrap(&weights.RejectedError{Err: errors.New("x")}), heartbeat.CauseConfigRejected, "UnsupportedByEndpoint"},
-		"an unknown model wants a person":           {unsupported(reasonModelUnknown, "x"), heartbeat.CauseConfigRejected, "ModelUnknown"},
-		"a broken model is no end":                  {wrap(tinker.ErrModelBroken), heartbeat.CauseCrashed, ""},
-		"a lost promise is no end":                  {wrap(&tinker.Error{Category: tinker.CategoryPromiseLost}), heartbeat.CauseCrashed, ""},
+		"the end of the run is Completed":           {nil, contract.CauseCompleted, ""},
+		"a drained learner may be resumed":          {wrap(errDrained), contract.CauseDrained, ""},
+		"a superseded learner is Fenced":            {wrap(errFenced), contract.CauseFenced, "Superseded"},
+		"an attempt that is taken is Fenced":        {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
+		"lost states are data that will not return": {wrap(weights.ErrNoUsableState), contract.CauseDataRejected, "NoUsableCheckpoint"},
+		"states without the optimizer are such":     {fmt.Errorf("%w: %w", weights.ErrNoUsableState, weights.ErrColdOptimizer), contract.CauseDataRejected, "OptimizerNotRestored"},
+		"a refused key wants a person":              {wrap(&tinker.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
+		"refused settings want a person":            {wrap(&weights.SettingsError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"data that are refused whole want a person": {wrap(&weights.RejectedError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"an unknown model wants a person":           {unsupported(reasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
+		"a broken model is no end":                  {wrap(tinker.ErrModelBroken), contract.CauseCrashed, ""},
+		"a lost promise is no end":                  {wrap(&tinker.Error{Category: tinker.CategoryPromiseLost}), contract.CauseCrashed, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestVerdictOf(t *testing.T) {
 			if got.Cause != tc.cause || got.Reason != tc.reason {
 				t.Errorf("verdict is %s (%s), want %s (%s)", got.Cause, got.Reason, tc.cause, tc.reason)
 			}
-			if ends := isTerminal(tc.err); ends != (tc.cause != heartbeat.CauseCrashed) {
+			if ends := isTerminal(tc.err); ends != (tc.cause != contract.CauseCrashed) {
 				t.Errorf("isTerminal is %v for %s", ends, tc.cause)
 			}
 		})
@@ -57,12 +56,12 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
-func evaluating(change func(*runspec.RunFile)) runspec.RunFile {
-	file := runspec.RunFile{
-		Fixed: runspec.Fixed{Algorithm: &runspec.Algorithm{Steps: 10, TasksPerStep: 1, Substeps: 1}},
-		Evaluation: &runspec.Evaluation{EverySteps: 4, Before: true, After: true, Environments: []runspec.Environment{
-			{Name: "b", GroupSize: 2, Splits: []runspec.Split{{Name: "test", Tasks: 2}}, PassAt: []int{1, 2}},
-			{Name: "a", GroupSize: 1, Splits: []runspec.Split{{Name: "x", Tasks: 1}, {Name: "y", Tasks: 1}}},
+func evaluating(change func(*contract.RunFile)) contract.RunFile {
+	file := contract.RunFile{
+		Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 10, TasksPerStep: 1, Substeps: 1}},
+		Evaluation: &contract.Evaluation{EverySteps: 4, Before: true, After: true, Environments: []contract.Environment{
+			{Name: "b", GroupSize: 2, Splits: []contract.Split{{Name: "test", Tasks: 2}}, PassAt: []int{1, 2}},
+			{Name: "a", GroupSize: 1, Splits: []contract.Split{{Name: "x", Tasks: 1}, {Name: "y", Tasks: 1}}},
 		}},
 	}
 	if change != nil {
@@ -73,16 +72,16 @@ func evaluating(change func(*runspec.RunFile)) runspec.RunFile {
 
 func TestEvaluationIsDue(t *testing.T) {
 	cases := map[string]struct {
-		change func(*runspec.RunFile)
+		change func(*contract.RunFile)
 		want   []int64
 	}{
 		"before, every four steps and after": {nil, []int64{0, 4, 8, 10}},
-		"after alone":                        {func(f *runspec.RunFile) { f.Evaluation.Before, f.Evaluation.EverySteps = false, 0 }, []int64{10}},
-		"every five steps, the last among them": {func(f *runspec.RunFile) {
+		"after alone":                        {func(f *contract.RunFile) { f.Evaluation.Before, f.Evaluation.EverySteps = false, 0 }, []int64{10}},
+		"every five steps, the last among them": {func(f *contract.RunFile) {
 			f.Evaluation.Before, f.Evaluation.After, f.Evaluation.EverySteps = false, false, 5
 		}, []int64{5, 10}},
-		"never":                          {func(f *runspec.RunFile) { f.Evaluation = nil }, nil},
-		"once, where nothing is trained": {func(f *runspec.RunFile) { f.Fixed.Algorithm = nil }, []int64{0}},
+		"never":                          {func(f *contract.RunFile) { f.Evaluation = nil }, nil},
+		"once, where nothing is trained": {func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, []int64{0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -115,11 +114,11 @@ func TestEvaluationLeases(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}
-	other := planEvaluation(evaluating(func(f *runspec.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = 0.5 }))
+	other := planEvaluation(evaluating(func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = 0.5 }))
 	if other.digest == plan.digest {
 		t.Error("another temperature is the same plan")
 	}
-	same := planEvaluation(evaluating(func(f *runspec.RunFile) { f.Evaluation.EverySteps = 7 }))
+	same := planEvaluation(evaluating(func(f *contract.RunFile) { f.Evaluation.EverySteps = 7 }))
 	if same.digest != plan.digest {
 		t.Error("another interval is another plan")
 	}
@@ -128,12 +127,12 @@ func TestEvaluationLeases(t *testing.T) {
 func TestStatus(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := newStatus("uid", 3, func() time.Time { return now })
-	s.update(func(p *heartbeat.Progress) { p.Step = 4 })
+	s.update(func(p *contract.Progress) { p.Step = 4 })
 	now = now.Add(5 * time.Second)
 	got := s.snapshot("sampling: 1 of 2 groups")
-	want := heartbeat.HeartbeatReply{
+	want := contract.HeartbeatReply{
 		RunUID: "uid", Attempt: 3, Sequence: 1, SecondsSinceProgress: 5, BlockedOn: "sampling: 1 of 2 groups",
-		Progress: heartbeat.Progress{Phase: heartbeat.PhaseOpening, Step: 4},
+		Progress: contract.Progress{Phase: contract.PhaseOpening, Step: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
@@ -162,7 +161,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestExposition(t *testing.T) {
-	got := exposition(heartbeat.HeartbeatReply{Attempt: 2, Progress: heartbeat.Progress{Step: 3, Metrics: map[string]float64{"test/pass@1": 0.5}}})
+	got := exposition(contract.HeartbeatReply{Attempt: 2, Progress: contract.Progress{Step: 3, Metrics: map[string]float64{"test/pass@1": 0.5}}})
 	for _, line := range []string{"tinker_learner_attempt 2\n", "tinker_learner_step 3\n", "tinker_learner_metric{name=\"test/pass@1\"} 0.5\n"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("exposition lacks %q:\n%s", line, got)
@@ -171,20 +170,20 @@ func TestExposition(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	train := func(change func(*runspec.Algorithm)) runspec.RunFile {
-		alg := runspec.Algorithm{TasksPerStep: 1, Steps: 1, Substeps: 1, Loss: runspec.Loss{Name: "ppo"}}
+	train := func(change func(*contract.Algorithm)) contract.RunFile {
+		alg := contract.Algorithm{TasksPerStep: 1, Steps: 1, Substeps: 1, Loss: contract.Loss{Name: "ppo"}}
 		change(&alg)
-		return runspec.RunFile{Fixed: runspec.Fixed{Algorithm: &alg}}
+		return contract.RunFile{Fixed: contract.Fixed{Algorithm: &alg}}
 	}
 	cases := map[string]struct {
-		file runspec.RunFile
+		file contract.RunFile
 		want string
 	}{
-		"nothing to do":           {runspec.RunFile{}, "NothingToDo"},
-		"no steps":                {train(func(a *runspec.Algorithm) { a.Steps = 0 }), "AlgorithmRejected"},
-		"a lag that diverges":     {train(func(a *runspec.Algorithm) { a.Lag, a.Loss.Name = 1, "importance_sampling" }), "LagRejected"},
-		"a lag that is clipped":   {train(func(a *runspec.Algorithm) { a.Lag = 1 }), ""},
-		"an evaluation by itself": {evaluating(func(f *runspec.RunFile) { f.Fixed.Algorithm = nil }), ""},
+		"nothing to do":           {contract.RunFile{}, "NothingToDo"},
+		"no steps":                {train(func(a *contract.Algorithm) { a.Steps = 0 }), "AlgorithmRejected"},
+		"a lag that diverges":     {train(func(a *contract.Algorithm) { a.Lag, a.Loss.Name = 1, "importance_sampling" }), "LagRejected"},
+		"a lag that is clipped":   {train(func(a *contract.Algorithm) { a.Lag = 1 }), ""},
+		"an evaluation by itself": {evaluating(func(f *contract.RunFile) { f.Fixed.Algorithm = nil }), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -74,7 +74,7 @@ func (l *learner) isDraining() bool {
 
 // finish waits for the evaluations and looks once more before the verdict.
 func (l *learner) finish(ctx, soft context.Context) error {
-	l.report(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseEvaluating })
+	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseEvaluating })
 	if err := l.evaluations.wait(soft); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (l *learner) finish(ctx, soft context.Context) error {
 		return err
 	}
 	l.retireRest(ctx)
-	l.report(func(*heartbeat.Progress) {})
+	l.report(func(*contract.Progress) {})
 	if l.store == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (l *learner) pause(ctx context.Context, failures int) error {
 
 // step collects the next batch, trains on it and commits.
 func (l *learner) step(ctx, soft context.Context) error {
-	l.report(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseTraining })
+	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
 	clock := newStopwatch(l.config.Now)
 	batch, err := l.train.Batch(soft)
 	if err != nil {

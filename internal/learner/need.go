@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
@@ -30,7 +30,7 @@ var published = []capability.Feature{
 var lossFields = map[string]string{"clip_low_threshold": "clipLow", "clip_high_threshold": "clipHigh", "beta": "beta"}
 
 // needsOf lists what the run's settings rely on. Those that change nothing at their value are left out.
-func needsOf(file runspec.RunFile) []need {
+func needsOf(file contract.RunFile) []need {
 	needs := samplingNeeds(file)
 	alg := file.Fixed.Algorithm
 	if alg == nil {
@@ -51,7 +51,7 @@ func needsOf(file runspec.RunFile) []need {
 	return needs
 }
 
-func optimizerNeeds(o runspec.Optimizer) []need {
+func optimizerNeeds(o contract.Optimizer) []need {
 	const path = "algorithm.optimizer."
 	needs := []need{{capability.Adam("beta1"), path + "beta1", ""}, {capability.Adam("beta2"), path + "beta2", ""}}
 	// Below this nobody could tell it from none.
@@ -69,8 +69,8 @@ func optimizerNeeds(o runspec.Optimizer) []need {
 }
 
 // samplingNeeds are those of the environments, each setting once.
-func samplingNeeds(file runspec.RunFile) []need {
-	uses := map[string][]runspec.Environment{"environments": file.Fixed.Environments}
+func samplingNeeds(file contract.RunFile) []need {
+	uses := map[string][]contract.Environment{"environments": file.Fixed.Environments}
 	if file.Evaluation != nil {
 		uses["evaluation.environments"] = file.Evaluation.Environments
 	}
@@ -98,7 +98,7 @@ func samplingNeeds(file runspec.RunFile) []need {
 }
 
 // featuresOf lists what is to be asked of the endpoint.
-func featuresOf(file runspec.RunFile, needs []need) []capability.Feature {
+func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 	features := slices.Clone(published)
 	for _, n := range needs {
 		features = append(features, n.feature)
@@ -110,7 +110,7 @@ func featuresOf(file runspec.RunFile, needs []need) []capability.Feature {
 }
 
 // refusal says why the run cannot be what its spec says; nil when it can.
-func refusal(file runspec.RunFile, needs []need, report capability.Report) error {
+func refusal(file contract.RunFile, needs []need, report capability.Report) error {
 	var lines []string
 	for _, n := range needs {
 		if !report.Lacks(n.feature) {

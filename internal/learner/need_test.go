@@ -10,24 +10,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
 // plain trains everything by importance_sampling, with the defaults.
-func plain(change func(*runspec.RunFile)) runspec.RunFile {
-	drawn := runspec.Sampling{Temperature: 1, TopP: 1, TopK: -1}
-	file := runspec.RunFile{
+func plain(change func(*contract.RunFile)) contract.RunFile {
+	drawn := contract.Sampling{Temperature: 1, TopP: 1, TopK: -1}
+	file := contract.RunFile{
 		RequireOptimizer: true,
-		Fixed: runspec.Fixed{
-			Model: runspec.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true}, BaseURL: "http://u",
-			Environments: []runspec.Environment{{Name: "e", Sampling: drawn}},
-			Algorithm: &runspec.Algorithm{
-				Loss: runspec.Loss{Name: "importance_sampling"}, Optimizer: runspec.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+		Fixed: contract.Fixed{
+			Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true}, BaseURL: "http://u",
+			Environments: []contract.Environment{{Name: "e", Sampling: drawn}},
+			Algorithm: &contract.Algorithm{
+				Loss: contract.Loss{Name: "importance_sampling"}, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
 			},
 		},
-		Evaluation: &runspec.Evaluation{Environments: []runspec.Environment{{Name: "e", Sampling: drawn}}},
+		Evaluation: &contract.Evaluation{Environments: []contract.Environment{{Name: "e", Sampling: drawn}}},
 	}
 	if change != nil {
 		change(&file)
@@ -38,34 +37,34 @@ func plain(change func(*runspec.RunFile)) runspec.RunFile {
 func TestNeedsOf(t *testing.T) {
 	always := []string{"loss.importance_sampling", "adam.beta1", "adam.beta2"}
 	cases := map[string]struct {
-		change func(*runspec.RunFile)
+		change func(*contract.RunFile)
 		want   []string
 	}{
 		"the defaults need little": {nil, always},
 		"ppo needs its bounds": {
-			func(f *runspec.RunFile) {
-				f.Fixed.Algorithm.Loss = runspec.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+			func(f *contract.RunFile) {
+				f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 			},
 			[]string{"loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold", "adam.beta1", "adam.beta2"},
 		},
 		"an optimizer needs what it is given": {
-			func(f *runspec.RunFile) {
+			func(f *contract.RunFile) {
 				o := &f.Fixed.Algorithm.Optimizer
 				o.Epsilon, o.WeightDecay, o.GradClipNorm = 1e-3, 0.1, 1
 			},
 			append(always[:3:3], "adam.eps", "adam.weight_decay", "adam.grad_clip_norm"),
 		},
-		"a part of the matrices is a setting": {func(f *runspec.RunFile) { f.Fixed.Model.TrainMLP = false }, append(always[:3:3], "train_modules")},
-		"so is a fresh optimizer":             {func(f *runspec.RunFile) { f.Fixed.InitFrom = &runspec.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
-		"a restored one is not":               {func(f *runspec.RunFile) { f.Fixed.InitFrom = &runspec.InitFrom{RestoreOptimizer: true} }, always},
+		"a part of the matrices is a setting": {func(f *contract.RunFile) { f.Fixed.Model.TrainMLP = false }, append(always[:3:3], "train_modules")},
+		"so is a fresh optimizer":             {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
+		"a restored one is not":               {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{RestoreOptimizer: true} }, always},
 		"evaluation may be drawn otherwise": {
-			func(f *runspec.RunFile) {
-				f.Evaluation.Environments[0].Sampling = runspec.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
+			func(f *contract.RunFile) {
+				f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
 			},
 			append([]string{"temperature", "top_p", "top_k"}, always...),
 		},
 		"evaluation alone needs no more": {
-			func(f *runspec.RunFile) {
+			func(f *contract.RunFile) {
 				f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.Temperature = nil, nil, 0
 			},
 			[]string{"temperature"},
@@ -89,16 +88,16 @@ func TestEveryNeedCanBeProbed(t *testing.T) {
 	for _, f := range capability.All() {
 		known[f] = true
 	}
-	file := plain(func(f *runspec.RunFile) {
-		f.Fixed.Algorithm.Optimizer = runspec.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
-		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &runspec.InitFrom{}
-		f.Evaluation.Environments[0].Sampling = runspec.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
+	file := plain(func(f *contract.RunFile) {
+		f.Fixed.Algorithm.Optimizer = contract.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
+		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &contract.InitFrom{}
+		f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
 	})
 	for loss, config := range map[string]map[string]float64{
 		"importance_sampling": nil, "ppo": {"clip_low_threshold": 1, "clip_high_threshold": 1},
 		"cispo": {"clip_low_threshold": 1, "clip_high_threshold": 1}, "dro": {"beta": 1},
 	} {
-		file.Fixed.Algorithm.Loss = runspec.Loss{Name: loss, Config: config}
+		file.Fixed.Algorithm.Loss = contract.Loss{Name: loss, Config: config}
 		for _, f := range featuresOf(file, needsOf(file)) {
 			if !known[f] {
 				t.Errorf("no probe tells of %s", f)
@@ -106,7 +105,7 @@ func TestEveryNeedCanBeProbed(t *testing.T) {
 		}
 	}
 	// The manager reads these two out of the lists.
-	if heartbeat.CapabilityOptimizerRestore != string(capability.OptimizerRestore) || heartbeat.CapabilitySeed != string(capability.Seed) {
+	if contract.CapabilityOptimizerRestore != string(capability.OptimizerRestore) || contract.CapabilitySeed != string(capability.Seed) {
 		t.Error("the manager looks for other names than the probe gives")
 	}
 }
@@ -119,9 +118,9 @@ func TestRefusal(t *testing.T) {
 		}
 		return report
 	}
-	clipped := func(f *runspec.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = 1 }
+	clipped := func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = 1 }
 	cases := map[string]struct {
-		change func(*runspec.RunFile)
+		change func(*contract.RunFile)
 		report capability.Report
 		reason string
 		says   []string
@@ -145,10 +144,10 @@ func TestRefusal(t *testing.T) {
 			nil, lacking(capability.Ignored, "optimizer_restore"), "OptimizerNotRestored", []string{"failurePolicy.requireOptimizer"},
 		},
 		"an optimizer that need not be restored": {
-			func(f *runspec.RunFile) { f.RequireOptimizer = false }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
+			func(f *contract.RunFile) { f.RequireOptimizer = false }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
 		},
 		"an optimizer that nothing uses": {
-			func(f *runspec.RunFile) { f.Fixed.Algorithm = nil }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
+			func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
 		},
 	}
 	for name, tc := range cases {
@@ -169,16 +168,16 @@ func TestRefusal(t *testing.T) {
 }
 
 func TestKnownCapabilities(t *testing.T) {
-	known := runspec.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
-	report := knownCapabilities(plain(func(f *runspec.RunFile) { f.Capabilities = &known }))
+	known := contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
+	report := knownCapabilities(plain(func(f *contract.RunFile) { f.Capabilities = &known }))
 	if report.Of(capability.Seed) != capability.Supported || report.Of(capability.TTL) != capability.Ignored || report.Of("loss.dro") != capability.Unsupported {
 		t.Errorf("known is %v", report.Findings)
 	}
-	for name, other := range map[string]runspec.Capabilities{
+	for name, other := range map[string]contract.Capabilities{
 		"another endpoint": {BaseURL: "http://other", Model: "m", Supported: []string{"seed"}},
 		"another model":    {BaseURL: "http://u", Model: "other", Supported: []string{"seed"}},
 	} {
-		if report := knownCapabilities(plain(func(f *runspec.RunFile) { f.Capabilities = &other })); len(report.Findings) > 0 {
+		if report := knownCapabilities(plain(func(f *contract.RunFile) { f.Capabilities = &other })); len(report.Findings) > 0 {
 			t.Errorf("of %s is known %v", name, report.Findings)
 		}
 	}

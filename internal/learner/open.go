@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -284,7 +284,7 @@ func (l *learner) resume() {
 			l.config.Logger.Warn("metrics are not rebuilt", "err", err)
 		}
 	}
-	l.report(func(p *heartbeat.Progress) {
+	l.report(func(p *contract.Progress) {
 		p.ColdOptimizer = l.cold
 		if !l.begun {
 			p.FromStep, l.begun = l.at.step, true

@@ -7,10 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // usage is what the run has paid for: what rows told at the start, and what came since.
@@ -46,15 +45,15 @@ func (l *learner) restoreUsage() {
 }
 
 // report changes what the heartbeat says, and brings the rest of it up to date.
-func (l *learner) report(change func(*heartbeat.Progress)) {
+func (l *learner) report(change func(*contract.Progress)) {
 	used := l.usageNow()
 	checkpoints, best := l.checkpoints()
-	l.status.update(func(p *heartbeat.Progress) {
+	l.status.update(func(p *contract.Progress) {
 		p.Step, p.Cursor, p.Lineage = l.saved.step, l.saved.cursor, l.saved.lineage.String()
 		if l.file.Fixed.Algorithm != nil {
 			p.Steps = l.file.Fixed.Algorithm.Steps
 		}
-		p.Usage = heartbeat.Usage(used)
+		p.Usage = contract.Usage(used)
 		p.TrainingSeconds = l.usage.seconds
 		p.Checkpoints, p.Best = checkpoints, best
 		p.WorkersSeen = l.board.Alive()
@@ -64,7 +63,7 @@ func (l *learner) report(change func(*heartbeat.Progress)) {
 }
 
 // checkpoints lists the newest states of the chain with their samplers, and the best.
-func (l *learner) checkpoints() ([]heartbeat.Checkpoint, *heartbeat.Checkpoint) {
+func (l *learner) checkpoints() ([]contract.Checkpoint, *contract.Checkpoint) {
 	const most = 16
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,13 +73,13 @@ func (l *learner) checkpoints() ([]heartbeat.Checkpoint, *heartbeat.Checkpoint) 
 			samplers[e.VersionOf()] = e.Path
 		}
 	}
-	var list []heartbeat.Checkpoint
-	var best *heartbeat.Checkpoint
+	var list []contract.Checkpoint
+	var best *contract.Checkpoint
 	for _, e := range l.ledger.States() {
 		if e.Name.Step > l.saved.step || l.chain[e.Name.Step] != e.Name.Lineage || !e.Listed {
 			continue
 		}
-		c := heartbeat.Checkpoint{
+		c := contract.Checkpoint{
 			Step: e.Name.Step, State: e.Path, Sampler: samplers[e.VersionOf()], Lineage: e.Name.Lineage,
 			Attempt: e.Name.Attempt, SaveTime: e.SaveTime, ExpirationTime: e.ExpirationTime,
 		}
@@ -98,7 +97,7 @@ func (l *learner) checkpoints() ([]heartbeat.Checkpoint, *heartbeat.Checkpoint) 
 
 // measureEvaluation puts the metrics of an evaluation beside those of the newest step.
 func (l *learner) measureEvaluation(metrics map[string]float64) {
-	l.status.update(func(p *heartbeat.Progress) {
+	l.status.update(func(p *contract.Progress) {
 		merged := maps.Clone(p.Metrics)
 		if merged == nil {
 			merged = map[string]float64{}
@@ -122,7 +121,7 @@ func withEvaluation(step, before map[string]float64) map[string]float64 {
 }
 
 // environmentsOf picks the metrics of each environment.
-func environmentsOf(file runspec.RunFile, metrics map[string]float64) []heartbeat.EnvironmentMetrics {
+func environmentsOf(file contract.RunFile, metrics map[string]float64) []contract.EnvironmentMetrics {
 	const most = 32
 	names := map[string]bool{}
 	for _, env := range file.Fixed.Environments {
@@ -139,9 +138,9 @@ func environmentsOf(file runspec.RunFile, metrics map[string]float64) []heartbea
 		}
 		return nil
 	}
-	var list []heartbeat.EnvironmentMetrics
+	var list []contract.EnvironmentMetrics
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		list = append(list, heartbeat.EnvironmentMetrics{
+		list = append(list, contract.EnvironmentMetrics{
 			Name: name, Reward: pick("env/" + name + "/reward/total"),
 			PassAt1: pick("test/" + name + "/pass@1"), FaultRatio: pick("env/" + name + "/fault_ratio"),
 		})

@@ -12,14 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -28,7 +27,7 @@ import (
 // for the ledger and best, which mu guards.
 type learner struct {
 	config Config
-	file   runspec.RunFile
+	file   contract.RunFile
 	client *tinker.Client
 	store  *store.Store // nil without artifacts
 	board  *schedule.Board
@@ -70,7 +69,7 @@ type learner struct {
 
 // Run trains until the run is done, or until something ends the attempt, and says which. When ctx ends the
 // learner stops on the spot, as if killed.
-func Run(ctx context.Context, config Config) heartbeat.Verdict {
+func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
 	l := &learner{config: config, file: config.File, ledger: ledger.Ledger{}, drain: make(chan struct{}), retiring: make(chan struct{}, 1)}
 	l.status = newStatus(l.file.Run.UID, l.file.Attempt, config.Now)
@@ -100,7 +99,7 @@ func (l *learner) run(ctx context.Context) error {
 		case <-soft.Done():
 			return
 		}
-		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseDraining })
+		l.status.update(func(p *contract.Progress) { p.Phase = contract.PhaseDraining })
 		drain(errDrained)
 	})
 	err := l.loop(ctx, soft)
@@ -109,7 +108,7 @@ func (l *learner) run(ctx context.Context) error {
 		return cause
 	}
 	if err == nil {
-		l.status.update(func(p *heartbeat.Progress) { p.Phase = heartbeat.PhaseDone })
+		l.status.update(func(p *contract.Progress) { p.Phase = contract.PhaseDone })
 	}
 	return err
 }
@@ -144,7 +143,7 @@ func (l *learner) prepare() error {
 
 // encodePlay says what workers must know; digest is that of the tokenizer's file, empty while it is not known.
 func (l *learner) encodePlay(digest string) ([]byte, error) {
-	play := runspec.Play{
+	play := contract.Play{
 		Model: l.file.Fixed.Model, BaseURL: l.file.Fixed.BaseURL, Environments: l.file.Fixed.Environments,
 		Concurrency: l.file.Concurrency, Evaluations: l.plan.environments(),
 	}
@@ -188,7 +187,7 @@ func (l *learner) prepareBoard() error {
 }
 
 // trainConfig says what the run's batches are made of.
-func trainConfig(file runspec.RunFile) (schedule.TrainConfig, error) {
+func trainConfig(file contract.RunFile) (schedule.TrainConfig, error) {
 	alg := file.Fixed.Algorithm
 	config := schedule.TrainConfig{
 		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},

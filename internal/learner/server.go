@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // serveHeartbeat answers the manager, probes and scrapers until ctx ends.
@@ -37,7 +37,7 @@ func (l *learner) serveHeartbeat(ctx context.Context) {
 
 func (l *learner) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(heartbeat.HeartbeatPath, heartbeat.HeartbeatHandler(l.file.Run.UID, l.config.Link.Authorizes, l.beat))
+	mux.Handle(contract.HeartbeatPath, contract.HeartbeatHandler(l.file.Run.UID, l.config.Link.Authorizes, l.beat))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
@@ -48,12 +48,12 @@ func (l *learner) routes() http.Handler {
 }
 
 // beat answers a heartbeat, and does what it asks for.
-func (l *learner) beat(request heartbeat.HeartbeatRequest) heartbeat.HeartbeatReply {
+func (l *learner) beat(request contract.HeartbeatRequest) contract.HeartbeatReply {
 	if request.Attempt > l.file.Attempt {
 		l.server.Fence()
 		l.fence(request.Attempt)
 	}
-	if request.Desired == heartbeat.DesiredDrain && request.Attempt <= l.file.Attempt {
+	if request.Desired == contract.DesiredDrain && request.Attempt <= l.file.Attempt {
 		l.drainOnce.Do(func() { close(l.drain) })
 	}
 	reply := l.status.snapshot(l.waiting())
@@ -62,7 +62,7 @@ func (l *learner) beat(request heartbeat.HeartbeatRequest) heartbeat.HeartbeatRe
 }
 
 // exposition gives the status in the text format of Prometheus.
-func exposition(reply heartbeat.HeartbeatReply) string {
+func exposition(reply contract.HeartbeatReply) string {
 	values := map[string]float64{
 		"step": float64(reply.Progress.Step), "steps": float64(reply.Progress.Steps),
 		"cursor": float64(reply.Progress.Cursor), "attempt": float64(reply.Attempt),

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -19,7 +19,7 @@ type status struct {
 	now func() time.Time
 
 	mu         sync.Mutex
-	reply      heartbeat.HeartbeatReply
+	reply      contract.HeartbeatReply
 	progressed time.Time
 	// trouble is when each kind of upstream trouble was last seen.
 	trouble map[string]time.Time
@@ -30,12 +30,12 @@ type status struct {
 func newStatus(uid string, attempt int32, now func() time.Time) *status {
 	return &status{
 		now: now, progressed: now(), trouble: map[string]time.Time{},
-		reply: heartbeat.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: heartbeat.Progress{Phase: heartbeat.PhaseOpening}},
+		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening}},
 	}
 }
 
 // update changes the progress, which counts as progress.
-func (s *status) update(change func(*heartbeat.Progress)) {
+func (s *status) update(change func(*contract.Progress)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.reply.Progress)
@@ -65,7 +65,7 @@ func (s *status) blockOnHub(problem string) {
 }
 
 // progress gives a copy.
-func (s *status) progress() heartbeat.Progress {
+func (s *status) progress() contract.Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	progress := s.reply.Progress
@@ -76,7 +76,7 @@ func (s *status) progress() heartbeat.Progress {
 }
 
 // snapshot answers a heartbeat; waiting says what the loop waits for.
-func (s *status) snapshot(waiting string) heartbeat.HeartbeatReply {
+func (s *status) snapshot(waiting string) contract.HeartbeatReply {
 	progress := s.progress()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
@@ -32,7 +31,7 @@ func (l *learner) pinTokenizer(ctx context.Context) error {
 		return err
 	}
 	l.board.SetPlay(play)
-	l.status.update(func(p *heartbeat.Progress) { p.TokenizerSHA256 = digest })
+	l.status.update(func(p *contract.Progress) { p.TokenizerSHA256 = digest })
 	return nil
 }
 
@@ -56,7 +55,7 @@ func (l *learner) readTokenizer(ctx context.Context, source fetch.Source) (strin
 	}
 }
 
-func sourceOf(t runspec.Tokenizer) fetch.Source {
+func sourceOf(t contract.Tokenizer) fetch.Source {
 	return fetch.Source{
 		Repository: t.Repository, Revision: t.Revision, File: t.File, URL: t.URL, Ranks: t.Ranks, SHA256: t.SHA256,
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
@@ -28,7 +28,7 @@ func (l *learner) window(ctx context.Context, sampler string) ([]schedule.Versio
 		version, err := l.revive(ctx, step)
 		if errors.Is(err, errVersionLost) {
 			lost := int32(step - oldest + 1)
-			l.status.update(func(p *heartbeat.Progress) { p.LostVersions += lost })
+			l.status.update(func(p *contract.Progress) { p.LostVersions += lost })
 			l.config.Logger.Warn("version of the lag's window is gone: the run is no longer reproducible", "step", step, "err", err)
 			break
 		}

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -49,14 +49,14 @@ func (l *learner) prepareStep(batch schedule.Batch) (stepWork, error) {
 	}, nil
 }
 
-func learningRate(alg runspec.Algorithm, step int64) float64 {
+func learningRate(alg contract.Algorithm, step int64) float64 {
 	return rl.Schedule{
 		Peak: alg.Optimizer.LearningRate, Shape: rl.Shape(alg.Optimizer.Schedule),
 		WarmupSteps: alg.Optimizer.WarmupSteps, Steps: alg.Steps,
 	}.LearningRate(step)
 }
 
-func lossOf(file runspec.RunFile) tinker.Loss {
+func lossOf(file contract.RunFile) tinker.Loss {
 	return tinker.Loss{Name: file.Fixed.Algorithm.Loss.Name, Config: file.Fixed.Algorithm.Loss.Config}
 }
 

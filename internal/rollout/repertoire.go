@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
@@ -17,14 +18,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // repertoire is what a worker can play, as a learner told it.
 type repertoire struct {
 	// encoded is what the learner said, and play what it means.
 	encoded  []byte
-	play     runspec.Play
+	play     contract.Play
 	renderer renderer.Renderer
 	built    *environments
 }
@@ -38,7 +38,7 @@ func (e *PlayError) Error() string { return "reading what is to be played: " + e
 // Unwrap gives the cause.
 func (e *PlayError) Unwrap() error { return e.Err }
 
-// newRepertoire reads the JSON of runspec.Play. A field that is not known would be a setting without
+// newRepertoire reads the JSON of contract.Play. A field that is not known would be a setting without
 // effect, and a model of another format than the worker's would train on other text: both are a *PlayError.
 func newRepertoire(data []byte, speaks *format.Format, built *environments) (*repertoire, error) {
 	r := &repertoire{encoded: data, built: built}
@@ -81,7 +81,7 @@ func (r *repertoire) prepare(lease exchange.Lease) (player.Game, *player.Player,
 	if lease.Key.Kind == rl.Evaluate {
 		list = r.play.Evaluations[lease.Key.Plan]
 	}
-	at := slices.IndexFunc(list, func(e runspec.Environment) bool { return e.Name == lease.Environment })
+	at := slices.IndexFunc(list, func(e contract.Environment) bool { return e.Name == lease.Environment })
 	if at < 0 {
 		return player.Game{}, nil, fmt.Errorf("no environment %q is known for kind %s and plan %q", lease.Environment, lease.Key.Kind, lease.Key.Plan)
 	}
@@ -103,8 +103,8 @@ type environments struct {
 	built map[string]environment.Environment
 }
 
-func (e *environments) get(definition runspec.Definition) (environment.Environment, error) {
-	digest, err := runspec.DefinitionDigest(definition)
+func (e *environments) get(definition contract.Definition) (environment.Environment, error) {
+	digest, err := contract.DefinitionDigest(definition)
 	if err != nil {
 		return nil, err
 	}

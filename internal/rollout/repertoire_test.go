@@ -8,13 +8,13 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
 func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
-	model := runspec.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end"}
+	model := contract.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end"}
 	speech, err := format.Load(t.Context(), &fetch.Fetcher{}, model)
 	if err != nil {
 		t.Fatal(err)
@@ -23,17 +23,17 @@ func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
 	other.Renderer = "role_colon"
 	cases := map[string]struct {
 		speaks *format.Format
-		plays  runspec.Model
+		plays  contract.Model
 		ok     bool
 	}{
 		"the same model":                         {speech, model, true},
 		"another renderer":                       {speech, other, false},
 		"a built-in model, without a format":     {nil, model, true},
-		"a model that is none, without a format": {nil, runspec.Model{Name: "no/body"}, false},
+		"a model that is none, without a format": {nil, contract.Model{Name: "no/body"}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			play, err := json.Marshal(runspec.Play{Model: tc.plays})
+			play, err := json.Marshal(contract.Play{Model: tc.plays})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -30,7 +30,7 @@ func newPolicy(api Endpoint) *policy {
 func request() player.Request {
 	return player.Request{
 		Member: 2, Request: 1, Try: 3, Prompt: []int32{'h', 'i'},
-		Sampling: runspec.Sampling{MaxTokens: 9, Temperature: 0.5, TopP: 0.75, TopK: 12},
+		Sampling: contract.Sampling{MaxTokens: 9, Temperature: 0.5, TopP: 0.75, TopK: 12},
 		Stop:     renderer.Stop{Tokens: []int32{256}},
 	}
 }

@@ -16,11 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -39,19 +38,19 @@ var (
 func trainKey(slot int64) rl.Key { return rl.Key{Slot: slot, Lineage: version0} }
 
 // play is what the scripted learner has played: groups of four sums.
-func play() runspec.Play {
-	env := runspec.Environment{
+func play() contract.Play {
+	env := contract.Environment{
 		Name:       "arithmetic",
-		Definition: runspec.Definition{Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 99}}, Reward: &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}}},
+		Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}}, Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
 		GroupSize:  4, MinMembers: 2,
-		Sampling: runspec.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
-		Reward:   runspec.Reward{Reduction: "Sum"},
+		Sampling: contract.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
+		Reward:   contract.Reward{Reduction: "Sum"},
 	}
 	held := env
 	held.GroupSize, held.MinMembers = 2, 1
-	return runspec.Play{
-		Model: runspec.Model{Name: model}, Environments: []runspec.Environment{env},
-		Evaluations: map[string][]runspec.Environment{"plan": {held}}, Concurrency: 64,
+	return contract.Play{
+		Model: contract.Model{Name: model}, Environments: []contract.Environment{env},
+		Evaluations: map[string][]contract.Environment{"plan": {held}}, Concurrency: 64,
 	}
 }
 
@@ -72,7 +71,7 @@ type board struct {
 	changed signal
 
 	mu         sync.Mutex
-	play       runspec.Play
+	play       contract.Play
 	directive  exchange.Directive
 	open       []exchange.Lease
 	leased     map[rl.Key]exchange.Lease
@@ -325,7 +324,7 @@ func (e *endpoint) posts() map[int64]int {
 // site is where the learner's Service points: learners come and go at it.
 type site struct {
 	t       *testing.T
-	link    link.Credentials
+	link    contract.Credentials
 	address atomic.Value
 	// fenced counts learners that were shown a higher attempt than theirs.
 	fenced atomic.Int32
@@ -333,7 +332,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	l, err := link.DeriveCredentials(make([]byte, 32), runUID)
+	l, err := contract.DeriveCredentials(make([]byte, 32), runUID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -375,8 +375,8 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 }
 
 func TestWhatThisProgramCannotPlayEndsIt(t *testing.T) {
-	cases := map[string]func(*runspec.Play){
-		"a model without a tokenizer": func(p *runspec.Play) { p.Model.Name = "nobody/nothing" },
+	cases := map[string]func(*contract.Play){
+		"a model without a tokenizer": func(p *contract.Play) { p.Model.Name = "nobody/nothing" },
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Bounds of the lists, as the CRD has them.
@@ -27,9 +27,9 @@ const (
 
 // Report writes a learner's progress into the status of its run. What the CRD would refuse is left out:
 // one odd string of a learner must not keep the status from being written.
-func Report(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Time) {
+func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
 	p = p.Finite()
-	if p.Phase != "" && (p.Phase != heartbeat.PhaseOpening || p.Lineage != "") {
+	if p.Phase != "" && (p.Phase != contract.PhaseOpening || p.Lineage != "") {
 		next.Step, next.Cursor = ptr.To(p.Step), ptr.To(p.Cursor)
 	}
 	if p.Steps > 0 {
@@ -66,13 +66,13 @@ func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64)
 		field **float64
 		name  string
 	}{
-		{&m.Reward, heartbeat.MetricReward},
-		{&m.PassAt1, heartbeat.MetricPassAt1},
-		{&m.Loss, heartbeat.MetricLoss},
-		{&m.KLSampleTrain, heartbeat.MetricKLSampleTrain},
-		{&m.Entropy, heartbeat.MetricEntropy},
-		{&m.StepSeconds, heartbeat.MetricStepSeconds},
-		{&m.SampledTokensPerSecond, heartbeat.MetricSampledTokensPerSecond},
+		{&m.Reward, contract.MetricReward},
+		{&m.PassAt1, contract.MetricPassAt1},
+		{&m.Loss, contract.MetricLoss},
+		{&m.KLSampleTrain, contract.MetricKLSampleTrain},
+		{&m.Entropy, contract.MetricEntropy},
+		{&m.StepSeconds, contract.MetricStepSeconds},
+		{&m.SampledTokensPerSecond, contract.MetricSampledTokensPerSecond},
 	} {
 		if value, ok := metrics[entry.name]; ok {
 			*entry.field = ptr.To(Round(value))
@@ -80,7 +80,7 @@ func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64)
 	}
 }
 
-func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress) {
+func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	var listed []v1alpha1.Checkpoint
 	for _, c := range p.Checkpoints {
 		if len(listed) == maxCheckpoints || !representable(c) {
@@ -114,11 +114,11 @@ func KeepOlder(next *v1alpha1.TrainingRunStatus, former []v1alpha1.Checkpoint) {
 	}
 }
 
-func representable(c heartbeat.Checkpoint) bool {
+func representable(c contract.Checkpoint) bool {
 	return c.State != "" && len(c.State) <= maxPath && len(c.Sampler) <= maxPath
 }
 
-func checkpointOf(c heartbeat.Checkpoint) v1alpha1.Checkpoint {
+func checkpointOf(c contract.Checkpoint) v1alpha1.Checkpoint {
 	checkpoint := v1alpha1.Checkpoint{
 		Step:           c.Step,
 		State:          c.State,
@@ -146,7 +146,7 @@ func timeOf(text string) *metav1.Time {
 }
 
 // reportEnvironments fills in what is known of the environments that the run has pinned.
-func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []heartbeat.EnvironmentMetrics) {
+func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []contract.EnvironmentMetrics) {
 	for _, e := range environments {
 		for i := range next.Environments {
 			if next.Environments[i].Name != e.Name {
@@ -171,7 +171,7 @@ const (
 	maxCapability   = 64
 )
 
-func reportCapabilities(next *v1alpha1.TrainingRunStatus, found *heartbeat.Capabilities) {
+func reportCapabilities(next *v1alpha1.TrainingRunStatus, found *contract.Capabilities) {
 	if found == nil {
 		return
 	}
@@ -194,8 +194,8 @@ func Lacks(found *v1alpha1.Capabilities, name string) bool {
 	return found != nil && (slices.Contains(found.Ignored, name) || slices.Contains(found.Unsupported, name))
 }
 
-func reportUsage(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress) {
-	if p.Usage == (heartbeat.Usage{}) {
+func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
+	if p.Usage == (contract.Usage{}) {
 		return
 	}
 	next.Usage = &v1alpha1.Usage{

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -64,14 +64,14 @@ func TestReport(t *testing.T) {
 		Environments: []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d"}},
 		Metrics:      &v1alpha1.Metrics{PassAt1: new(0.5)},
 	}
-	Report(&next, heartbeat.Progress{
-		Phase: heartbeat.PhaseTraining, Step: 20, Steps: 60, Cursor: 640, Lineage: strings.Repeat("ab", 32),
+	Report(&next, contract.Progress{
+		Phase: contract.PhaseTraining, Step: 20, Steps: 60, Cursor: 640, Lineage: strings.Repeat("ab", 32),
 		Metrics:         map[string]float64{"env/all/reward/total": 0.712549, "optim/entropy": math.NaN(), "other": 1},
 		TrainingSeconds: 80,
-		Usage:           heartbeat.Usage{SampledTokens: 5},
-		Environments:    []heartbeat.EnvironmentMetrics{{Name: "a", Reward: new(0.123456)}, {Name: "unknown", Reward: new(1.0)}},
-		Best:            &heartbeat.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(0.99999)},
-		Checkpoints: []heartbeat.Checkpoint{
+		Usage:           contract.Usage{SampledTokens: 5},
+		Environments:    []contract.EnvironmentMetrics{{Name: "a", Reward: new(0.123456)}, {Name: "unknown", Reward: new(1.0)}},
+		Best:            &contract.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(0.99999)},
+		Checkpoints: []contract.Checkpoint{
 			{Step: 20, State: "s20", Sampler: "p20", Lineage: strings.Repeat("ab", 32), Attempt: 2, SaveTime: "2026-11-21T11:59:00.5+00:00"},
 			{Step: 19, State: strings.Repeat("x", 2000)},
 			{Step: 18, State: "s18", ExpirationTime: "soon"},
@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 
 func TestReportOfALearnerThatOpens(t *testing.T) {
 	next := v1alpha1.TrainingRunStatus{Step: new(int64(30)), Steps: new(int64(60)), Progress: "30/60"}
-	Report(&next, heartbeat.Progress{Phase: heartbeat.PhaseOpening, Steps: 60}, now)
+	Report(&next, contract.Progress{Phase: contract.PhaseOpening, Steps: 60}, now)
 	if *next.Step != 30 || next.Progress != "30/60" {
 		t.Errorf("a learner that has loaded nothing yet set the step to %s", next.Progress)
 	}
@@ -118,11 +118,11 @@ func TestReportOfCapabilities(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var next v1alpha1.TrainingRunStatus
-			Report(&next, heartbeat.Progress{Capabilities: &heartbeat.Capabilities{BaseURL: "u", Model: "m", Ignored: tc.told}}, now)
+			Report(&next, contract.Progress{Capabilities: &contract.Capabilities{BaseURL: "u", Model: "m", Ignored: tc.told}}, now)
 			if diff := cmp.Diff(tc.want, next.Capabilities.Ignored, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("ignored (-want +got):\n%s", diff)
 			}
-			Report(&next, heartbeat.Progress{}, now)
+			Report(&next, contract.Progress{}, now)
 			if next.Capabilities == nil || next.Capabilities.Model != "m" {
 				t.Error("a report that says nothing of capabilities dropped them")
 			}

@@ -13,29 +13,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // runFile reads what an attempt was given.
-func (w *world) runFile(run *v1alpha1.TrainingRun, attempt int32) runspec.RunFile {
+func (w *world) runFile(run *v1alpha1.TrainingRun, attempt int32) contract.RunFile {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{}
 	Eventually(func() error {
 		return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, attempt)}, config)
 	}).Should(Succeed())
-	file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
+	file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 	Expect(err).NotTo(HaveOccurred())
 	return file
 }
 
 // finding is a progress with what was found of the run's own endpoint.
-func (w *world) finding(run *v1alpha1.TrainingRun, step int64, ignored ...string) heartbeat.Progress {
+func (w *world) finding(run *v1alpha1.TrainingRun, step int64, ignored ...string) contract.Progress {
 	GinkgoHelper()
 	fixed := w.runFile(run, 1).Fixed
 	p := progress(step)
-	p.Capabilities = &heartbeat.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name, Supported: []string{"adam.beta1", "loss.ppo"}, Ignored: ignored}
+	p.Capabilities = &contract.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name, Supported: []string{"adam.beta1", "loss.ppo"}, Ignored: ignored}
 	return p
 }
 
@@ -44,7 +43,7 @@ var _ = Describe("What the endpoint does", func() {
 		w := newWorld()
 		run, first := w.started()
 		Expect(w.runFile(run, 1).Capabilities).To(BeNil())
-		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "seed")})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "seed")})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Capabilities).NotTo(BeNil())
@@ -68,7 +67,7 @@ var _ = Describe("What the endpoint does", func() {
 		w.environment()
 		run := w.create()
 		pod, _ := w.startLearner(run.Name, 1)
-		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: reason, Message: text, Attempt: 1})
+		w.verdict(pod, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reason, Message: text, Attempt: 1})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False " + reason))
 			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + reason))
@@ -87,7 +86,7 @@ var _ = Describe("What the endpoint does", func() {
 	It("is reported where it forgets the optimizer and may", func() {
 		w := newWorld()
 		run, first := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
-		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "optimizer_restore")})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "optimizer_restore")})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))

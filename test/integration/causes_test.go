@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 )
 
 // evict marks a pod as the Kubernetes controllers do before they delete it, and deletes it.
@@ -35,11 +35,11 @@ func (w *world) evict(pod *corev1.Pod, reason string, ready corev1.ConditionStat
 
 var _ = Describe("The end of an attempt", func() {
 	// ends runs an attempt to step 7, ends it, and checks its cause, what it costs, and that the next begins.
-	ends := func(cause heartbeat.Cause, failures int32, end func(w *world, pod *corev1.Pod)) {
+	ends := func(cause contract.Cause, failures int32, end func(w *world, pod *corev1.Pod)) {
 		GinkgoHelper()
 		w := newWorld()
 		run, first := w.started()
-		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(7)})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(7)})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("7/60")) })
 		end(w, w.learner(run.Name, 1))
@@ -63,13 +63,13 @@ var _ = Describe("The end of an attempt", func() {
 	}
 
 	It("is Crashed for an exit without a verdict, and counts", func() {
-		ends(heartbeat.CauseCrashed, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 2, "panic: oh") })
+		ends(contract.CauseCrashed, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 2, "panic: oh") })
 	})
 	It("is Unknown for exit 0 without a verdict: a complete Job completes no run", func() {
-		ends(heartbeat.CauseUnknown, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 0, "") })
+		ends(contract.CauseUnknown, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 0, "") })
 	})
 	It("is OOMKilled when the kernel says so, and counts", func() {
-		ends(heartbeat.CauseOOMKilled, 1, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseOOMKilled, 1, func(w *world, pod *corev1.Pod) {
 			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 			pod.Status.Phase = corev1.PodFailed
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "learner", State: corev1.ContainerState{
@@ -79,13 +79,13 @@ var _ = Describe("The end of an attempt", func() {
 		})
 	})
 	It("is Disrupted when the pod is deleted, and costs nothing", func() {
-		ends(heartbeat.CauseDisrupted, 0, func(_ *world, pod *corev1.Pod) { Expect(kube.Delete(context.Background(), pod)).To(Succeed()) })
+		ends(contract.CauseDisrupted, 0, func(_ *world, pod *corev1.Pod) { Expect(kube.Delete(context.Background(), pod)).To(Succeed()) })
 	})
 	It("is Disrupted when the pod is preempted, and costs nothing", func() {
-		ends(heartbeat.CauseDisrupted, 0, func(w *world, pod *corev1.Pod) { w.evict(pod, "PreemptionByScheduler", corev1.ConditionTrue) })
+		ends(contract.CauseDisrupted, 0, func(w *world, pod *corev1.Pod) { w.evict(pod, "PreemptionByScheduler", corev1.ConditionTrue) })
 	})
 	It("is NodeLost when the node is silent, while the pod still is there", func() {
-		ends(heartbeat.CauseNodeLost, 0, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseNodeLost, 0, func(w *world, pod *corev1.Pod) {
 			w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
 			w.evict(pod, "DeletionByTaintManager", corev1.ConditionFalse)
 			Eventually(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod) }).Should(Succeed())
@@ -93,24 +93,24 @@ var _ = Describe("The end of an attempt", func() {
 		})
 	})
 	It("is Drained when the learner was told to end, and costs nothing", func() {
-		ends(heartbeat.CauseDrained, 0, func(w *world, pod *corev1.Pod) {
-			w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.CauseDrained, Attempt: 1, Progress: progress(7)})
+		ends(contract.CauseDrained, 0, func(w *world, pod *corev1.Pod) {
+			w.verdict(pod, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(7)})
 		})
 	})
 	It("is Disrupted when somebody deletes the Job", func() {
-		ends(heartbeat.CauseDisrupted, 0, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseDisrupted, 0, func(w *world, pod *corev1.Pod) {
 			job := w.jobs(v1alpha1.RoleLearner)[0]
 			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		})
 	})
 	It("is Fenced when the learner saw a higher attempt", func() {
-		ends(heartbeat.CauseFenced, 0, func(w *world, pod *corev1.Pod) {
-			w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.CauseFenced, Attempt: 1, Progress: progress(7)})
+		ends(contract.CauseFenced, 0, func(w *world, pod *corev1.Pod) {
+			w.verdict(pod, contract.Verdict{Cause: contract.CauseFenced, Attempt: 1, Progress: progress(7)})
 		})
 	})
 	It("is Stalled by the learner's own fresh words, and costs nothing", func() {
-		ends(heartbeat.CauseStalled, 0, func(w *world, pod *corev1.Pod) {
-			w.learners.answer(w.learner("arithmetic", 1).Status.PodIP, heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(7), SecondsSinceProgress: 3601})
+		ends(contract.CauseStalled, 0, func(w *world, pod *corev1.Pod) {
+			w.learners.answer(w.learner("arithmetic", 1).Status.PodIP, contract.HeartbeatReply{Attempt: 1, Progress: progress(7), SecondsSinceProgress: 3601})
 		})
 	})
 
@@ -137,7 +137,7 @@ var _ = Describe("The end of an attempt", func() {
 		Expect(kube.Delete(context.Background(), pod)).To(Succeed())
 		Consistently(func() []string { return w.attemptsWithJobs() }, "1s", "100ms").Should(Equal([]string{"1"}))
 		w.learners.silence(first.ip)
-		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.CauseDrained, Attempt: 1, Progress: progress(3)})
+		w.verdict(pod, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(3)})
 		w.kubelet.set(func(k *kubelet) { k.holdDeleted = false })
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Attempts).To(HaveLen(2))
@@ -166,7 +166,7 @@ var _ = Describe("The end of an attempt", func() {
 			"throttled": "Throttled", "payment": "PaymentRequired", "paused_capacity": "PausedCapacity",
 			"paused_rate_limit": "PausedRateLimit", "unreachable": "EndpointUnreachable", "server_error": "EndpointFailing",
 		} {
-			w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream, SecondsSinceProgress: 99999})
+			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream, SecondsSinceProgress: 99999})
 			w.clock.advance(11 * time.Second)
 			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + reason)) })
 			Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("endpoint"))
@@ -183,8 +183,8 @@ var _ = Describe("What ends a run", func() {
 		} {
 			w := newWorld()
 			run, _ := w.started()
-			w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{
-				Cause: heartbeat.CauseConfigRejected, Reason: reason, Message: "Do this about it.", Attempt: 1, Progress: progress(2),
+			w.verdict(w.learner(run.Name, 1), contract.Verdict{
+				Cause: contract.CauseConfigRejected, Reason: reason, Message: "Do this about it.", Attempt: 1, Progress: progress(2),
 			})
 			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + want)) })
 			Expect(message(run, v1alpha1.ConditionFailed)).To(Equal("Do this about it."))
@@ -215,17 +215,17 @@ var _ = Describe("What ends a run", func() {
 			run.Spec.FailurePolicy.MaxRestarts = new(int32(1))
 			run.Spec.Checkpoints.Rolling.EverySteps = new(int64(10))
 		})
-		at := func(step, checkpoint int64) heartbeat.Progress {
+		at := func(step, checkpoint int64) contract.Progress {
 			p := progress(step)
-			p.Checkpoints[0] = heartbeat.Checkpoint{Step: checkpoint, State: "tinker://model/weights/c", Attempt: 1}
+			p.Checkpoints[0] = contract.Checkpoint{Step: checkpoint, State: "tinker://model/weights/c", Attempt: 1}
 			return p
 		}
 		// crash has an attempt get to a step, with a checkpoint, and crash there.
-		crash := func(attempt int32, p heartbeat.Progress) {
+		crash := func(attempt int32, p contract.Progress) {
 			if attempt > 1 {
 				w.attempt(run, attempt, p)
 			}
-			w.learners.answer(w.learner(run.Name, attempt).Status.PodIP, heartbeat.HeartbeatReply{Attempt: attempt, Progress: p})
+			w.learners.answer(w.learner(run.Name, attempt).Status.PodIP, contract.HeartbeatReply{Attempt: attempt, Progress: p})
 			w.eventually(run, func(g Gomega) { g.Expect(*run.Status.Step).To(Equal(p.Step)) })
 			w.endLearner(w.learner(run.Name, attempt), 1, "")
 			w.eventually(run, func(g Gomega) {

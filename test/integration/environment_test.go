@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // probed waits for the environment's condition Ready.
@@ -47,7 +47,7 @@ var _ = Describe("A RewardEnvironment", func() {
 	It("that is down is probed again after a while, and says so meanwhile", func() {
 		w := newWorld()
 		w.kubelet.set(func(k *kubelet) {
-			k.probe = runspec.ProbeResult{Reason: "EnvironmentFault", Message: "the server answers 503"}
+			k.probe = contract.ProbeResult{Reason: "EnvironmentFault", Message: "the server answers 503"}
 		})
 		env := w.environment()
 		probed(env, "False Unavailable")
@@ -63,7 +63,7 @@ var _ = Describe("A RewardEnvironment", func() {
 	It("that cannot work is not probed again", func() {
 		w := newWorld()
 		w.kubelet.set(func(k *kubelet) {
-			k.probe = runspec.ProbeResult{Reason: "Invalid", Message: "the verifier grades nonsense as right"}
+			k.probe = contract.ProbeResult{Reason: "Invalid", Message: "the verifier grades nonsense as right"}
 		})
 		env := w.environment()
 		probed(env, "False Invalid")
@@ -87,7 +87,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		Expect(run.Status.Environments[0].Digest).To(Equal(pinned))
 		config := &corev1.ConfigMap{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 2)}, config)).To(Succeed())
-		file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
+		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(file.Fixed.Environments[0].Definition.Dataset.Arithmetic.MaxOperand).To(Equal(99))
 	})
@@ -151,9 +151,9 @@ var _ = Describe("initFrom.run", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.StartTime).NotTo(BeNil()) })
 		config := &corev1.ConfigMap{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
-		file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
+		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(*file.Fixed.InitFrom).To(Equal(runspec.InitFrom{Checkpoint: "tinker://model/weights/s000020", RestoreOptimizer: true}))
+		Expect(*file.Fixed.InitFrom).To(Equal(contract.InitFrom{Checkpoint: "tinker://model/weights/s000020", RestoreOptimizer: true}))
 	})
 
 	It("of a run that does not exist is told of", func() {

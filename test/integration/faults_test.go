@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 )
 
 var errDead = errors.New("the manager is dead")
@@ -174,7 +174,7 @@ var _ = Describe("A verdict that is lost", func() {
 		run, _ := w.started()
 		w.stop()
 		// The learner completes and its Job is deleted while no manager looks.
-		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.CauseCompleted, Attempt: 1, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
 		job := w.jobs(v1alpha1.RoleLearner)[0]
 		Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy("Background"))).To(Succeed())
 		Eventually(w.attemptsWithJobs).Should(BeEmpty())
@@ -185,7 +185,7 @@ var _ = Describe("A verdict that is lost", func() {
 		w.startManager(nil)
 		w.attempt(run, 2, progress(60))
 		Expect(run.Status.Attempts[1].Cause).To(Equal("Disrupted"))
-		w.verdict(w.learner(run.Name, 2), heartbeat.Verdict{Cause: heartbeat.CauseCompleted, Attempt: 2, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2, Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
 	})
 })

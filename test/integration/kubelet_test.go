@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // kubelet stands for all nodes of a namespace. By itself it runs workers, answers probes with a good result,
@@ -28,7 +27,7 @@ type kubelet struct {
 
 	mu sync.Mutex
 	// probe is what probes find.
-	probe runspec.ProbeResult
+	probe contract.ProbeResult
 	// holdWorkers leaves workers pending, holdProbes leaves probes pending.
 	holdWorkers, holdProbes bool
 	// holdDeleted leaves deleted pods alone, as a silent node does.
@@ -37,9 +36,9 @@ type kubelet struct {
 }
 
 // goodProbe is what the built-in environment gives.
-func goodProbe() runspec.ProbeResult {
+func goodProbe() contract.ProbeResult {
 	reward := 1.0
-	return runspec.ProbeResult{OK: true, CanaryReward: &reward, Splits: []runspec.ProbeSplit{{Name: "test", Tasks: 100}, {Name: "train", Tasks: 900}}}
+	return contract.ProbeResult{OK: true, CanaryReward: &reward, Splits: []contract.ProbeSplit{{Name: "test", Tasks: 100}, {Name: "train", Tasks: 900}}}
 }
 
 func startKubelet(namespace string) *kubelet {
@@ -82,7 +81,7 @@ func (k *kubelet) round(ctx context.Context) {
 		case role == v1alpha1.RoleRollout && !k.holdWorkers:
 			_ = run(ctx, pod, desired.RolloutContainer, "10.1.0.1", time.Now())
 		case role == v1alpha1.RoleProbe && !k.holdProbes:
-			message, err := runspec.EncodeProbeResult(k.probe)
+			message, err := contract.EncodeProbeResult(k.probe)
 			if err == nil {
 				_ = terminate(ctx, pod, desired.ProbeContainer, 0, string(message), time.Now())
 			}
@@ -169,9 +168,9 @@ func (w *world) endLearner(pod *corev1.Pod, code int32, message string) {
 }
 
 // verdict ends a learner with a verdict and the exit code that goes with it.
-func (w *world) verdict(pod *corev1.Pod, v heartbeat.Verdict) {
+func (w *world) verdict(pod *corev1.Pod, v contract.Verdict) {
 	GinkgoHelper()
-	message, err := heartbeat.EncodeVerdict(v)
+	message, err := contract.EncodeVerdict(v)
 	Expect(err).NotTo(HaveOccurred())
 	w.endLearner(pod, int32(v.Cause.ExitCode()), string(message))
 }

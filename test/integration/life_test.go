@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 var _ = Describe("The life of a run", func() {
@@ -32,13 +31,13 @@ var _ = Describe("The life of a run", func() {
 		Expect(*env.Status.CanaryReward).To(Equal(1.0))
 
 		run := w.create()
-		first := w.attempt(run, 1, heartbeat.Progress{Phase: heartbeat.PhaseOpening})
+		first := w.attempt(run, 1, contract.Progress{Phase: contract.PhaseOpening})
 		Expect(run.Status.State).To(Equal(v1alpha1.StatePreparing))
 		Expect(run.Status.StartTime).NotTo(BeNil())
 		Expect(run.Status.WorkerSelector).To(Equal("rl.tinker-operator.dev/run=arithmetic,rl.tinker-operator.dev/role=rollout"))
 		Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("False NoCheckpoint"))
 
-		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(20)})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(20)})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Progress).To(Equal("20/60"))
@@ -58,7 +57,7 @@ var _ = Describe("The life of a run", func() {
 		Expect(run.Status.Policy.Lineage).To(Equal("ababababab"))
 
 		pod := w.learner(run.Name, 1)
-		w.verdict(pod, heartbeat.Verdict{Cause: heartbeat.CauseCompleted, Attempt: 1, Progress: progress(60)})
+		w.verdict(pod, contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed"))
 		})
@@ -82,12 +81,12 @@ var _ = Describe("The life of a run", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(1)) })
 		config := &corev1.ConfigMap{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
-		file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
+		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(file.Attempt).To(BeEquivalentTo(1))
 		Expect(file.Run.UID).To(BeEquivalentTo(run.UID))
-		Expect(file.Fixed.Environments[0].Splits).To(Equal([]runspec.Split{{Name: "train", Shuffle: true, Tasks: 900}}))
-		Expect(file.Evaluation.Environments[0].Splits).To(Equal([]runspec.Split{{Name: "test", Tasks: 100}}))
+		Expect(file.Fixed.Environments[0].Splits).To(Equal([]contract.Split{{Name: "train", Shuffle: true, Tasks: 900}}))
+		Expect(file.Evaluation.Environments[0].Splits).To(Equal([]contract.Split{{Name: "test", Tasks: 100}}))
 		Expect(file.ArtifactsDir).To(Equal("/artifacts"))
 		Expect(*config.Immutable).To(BeTrue())
 		Expect(*pod.Spec.AutomountServiceAccountToken).To(BeFalse())

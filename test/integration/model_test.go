@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 var _ = Describe("The model of a run", func() {
@@ -42,7 +42,7 @@ var _ = Describe("The model of a run", func() {
 		var files corev1.ConfigMapList
 		Expect(kube.List(context.Background(), &files, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 		Expect(files.Items).To(HaveLen(1))
-		file, err := runspec.DecodeRunFile([]byte(files.Items[0].Data[runspec.RunFileName]))
+		file, err := contract.DecodeRunFile([]byte(files.Items[0].Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		model := file.Fixed.Model
 		Expect(model.Renderer).To(Equal("qwen3"))

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 const smallestRun = `
@@ -102,10 +102,10 @@ type learnerPod struct {
 }
 
 // attempt runs the learner of an attempt, which answers with a progress.
-func (w *world) attempt(run *v1alpha1.TrainingRun, number int32, p heartbeat.Progress) learnerPod {
+func (w *world) attempt(run *v1alpha1.TrainingRun, number int32, p contract.Progress) learnerPod {
 	GinkgoHelper()
 	pod, ip := w.startLearner(run.Name, number)
-	w.learners.answer(ip, heartbeat.HeartbeatReply{Attempt: number, Progress: p})
+	w.learners.answer(ip, contract.HeartbeatReply{Attempt: number, Progress: p})
 	w.eventually(run, func(g Gomega) {
 		g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("True Running"))
 		g.Expect(run.Status.Attempts[0].Number).To(Equal(number))
@@ -114,15 +114,15 @@ func (w *world) attempt(run *v1alpha1.TrainingRun, number int32, p heartbeat.Pro
 }
 
 // progress is that of a learner after a step whose state is saved.
-func progress(step int64) heartbeat.Progress {
+func progress(step int64) contract.Progress {
 	reward := 0.5
-	return heartbeat.Progress{
-		Phase: heartbeat.PhaseTraining, Step: step, Steps: 60, Cursor: step * 32, Lineage: strings.Repeat("ab", 32),
+	return contract.Progress{
+		Phase: contract.PhaseTraining, Step: step, Steps: 60, Cursor: step * 32, Lineage: strings.Repeat("ab", 32),
 		Metrics:     map[string]float64{"env/all/reward/total": 0.712549, "test/pass@1": 0.78125},
 		WorkersSeen: 2, TrainingSeconds: float64(step),
-		Checkpoints:  []heartbeat.Checkpoint{{Step: step, State: fmt.Sprintf("tinker://model/weights/s%06d", step), Attempt: 1}},
-		Environments: []heartbeat.EnvironmentMetrics{{Name: "arithmetic", Reward: &reward}},
-		Usage:        heartbeat.Usage{SampledTokens: 100 * step},
+		Checkpoints:  []contract.Checkpoint{{Step: step, State: fmt.Sprintf("tinker://model/weights/s%06d", step), Attempt: 1}},
+		Environments: []contract.EnvironmentMetrics{{Name: "arithmetic", Reward: &reward}},
+		Usage:        contract.Usage{SampledTokens: 100 * step},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // generatedRole is what the markers of the controllers come to.
@@ -69,7 +69,7 @@ var _ = Describe("The manager's role", func() {
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(3)) })
 		Eventually(func() int32 { return *w.jobs(v1alpha1.RoleRollout)[0].Spec.Parallelism }).Should(BeEquivalentTo(3))
-		w.verdict(w.learner(run.Name, 4), heartbeat.Verdict{Cause: heartbeat.CauseCompleted, Attempt: 4, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 4), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 4, Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "AttemptEnded", "Completed"))
 		w.clock.advance(2 * time.Minute)

@@ -25,9 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 )
 
 // manySteps are more than are trained here.
@@ -127,18 +126,18 @@ func (f *fleet) runLearners(g Gomega) {
 // serve answers the heartbeats of one run until the spec ends.
 func (f *fleet) serve(uid, ip string, began time.Time) {
 	GinkgoHelper()
-	secrets, err := link.DeriveCredentials(f.key, uid)
+	secrets, err := contract.DeriveCredentials(f.key, uid)
 	Expect(err).NotTo(HaveOccurred())
 	tls, err := secrets.ServerTLS()
 	Expect(err).NotTo(HaveOccurred())
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(desired.HeartbeatPort)))
 	Expect(err).NotTo(HaveOccurred())
-	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: heartbeat.HeartbeatHandler(uid, secrets.Authorizes,
-		func(heartbeat.HeartbeatRequest) heartbeat.HeartbeatReply {
+	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: contract.HeartbeatHandler(uid, secrets.Authorizes,
+		func(contract.HeartbeatRequest) contract.HeartbeatReply {
 			step := int64(time.Since(began).Seconds())
 			at := progress(step)
 			at.Steps = manySteps
-			return heartbeat.HeartbeatReply{RunUID: uid, Attempt: 1, Sequence: step, Progress: at}
+			return contract.HeartbeatReply{RunUID: uid, Attempt: 1, Sequence: step, Progress: at}
 		})}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	DeferCleanup(server.Close)

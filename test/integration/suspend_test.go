@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 func suspend(run *v1alpha1.TrainingRun) { run.Spec.Suspend = new(true) }
@@ -23,7 +23,7 @@ var _ = Describe("Suspend", func() {
 	It("drains by heartbeat, rests without pods, and goes on with the next attempt", func() {
 		w := newWorld()
 		run, first := w.started()
-		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(30)})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(30)})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("30/60")) })
 		w.change(run, suspend)
@@ -31,14 +31,14 @@ var _ = Describe("Suspend", func() {
 			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateDraining))
 		})
-		Eventually(func() heartbeat.Desired {
+		Eventually(func() contract.Desired {
 			requests := w.learners.told(first.ip)
 			return requests[len(requests)-1].Desired
-		}).Should(Equal(heartbeat.DesiredDrain))
+		}).Should(Equal(contract.DesiredDrain))
 		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}), "nothing is deleted before the state is saved")
 		Expect(w.jobs(v1alpha1.RoleRollout)).To(HaveLen(1))
 
-		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.CauseDrained, Attempt: 1, Progress: progress(31)})
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(31)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
 		Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Suspended"))
 		Expect(run.Status.State).To(Equal(v1alpha1.StateSuspended))
@@ -154,7 +154,7 @@ var _ = Describe("The end of the object", func() {
 	It("comes ttlSecondsAfterFinished after the run's end, and not before", func() {
 		w := newWorld()
 		run, _ := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(600)) })
-		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.CauseCompleted, Attempt: 1, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
 		w.clock.advance(590 * time.Second)
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })

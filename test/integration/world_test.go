@@ -23,10 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 )
 
 // world is a namespace with a manager of its own, and what the specs say of time, pods and learners.
@@ -61,7 +61,7 @@ func emptyWorld() *world {
 	w := &world{
 		namespace: namespace.Name,
 		clock:     &clock{},
-		learners:  &learners{replies: map[string]func() heartbeat.HeartbeatReply{}},
+		learners:  &learners{replies: map[string]func() contract.HeartbeatReply{}},
 		writes:    &writes{},
 		stop:      func() {},
 	}
@@ -152,23 +152,23 @@ func (c *clock) advance(by time.Duration) {
 // learners answer heartbeats, by the address that the spec gave the pod.
 type learners struct {
 	mu       sync.Mutex
-	replies  map[string]func() heartbeat.HeartbeatReply
+	replies  map[string]func() contract.HeartbeatReply
 	requests []asked
 	sequence int64
 }
 
 type asked struct {
 	address string
-	request heartbeat.HeartbeatRequest
+	request contract.HeartbeatRequest
 }
 
-func (l *learners) post(_ context.Context, target pulse.Target) (heartbeat.HeartbeatReply, error) {
+func (l *learners) post(_ context.Context, target pulse.Target) (contract.HeartbeatReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = append(l.requests, asked{target.Address, target.Request})
 	reply, ok := l.replies[target.Address]
 	if !ok {
-		return heartbeat.HeartbeatReply{}, errors.New("connection refused")
+		return contract.HeartbeatReply{}, errors.New("connection refused")
 	}
 	answer := reply()
 	answer.RunUID = target.Request.RunUID
@@ -179,10 +179,10 @@ func (l *learners) post(_ context.Context, target pulse.Target) (heartbeat.Heart
 }
 
 // answer has the learner at an address answer with this progress from now on.
-func (l *learners) answer(ip string, reply heartbeat.HeartbeatReply) {
+func (l *learners) answer(ip string, reply contract.HeartbeatReply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.replies[ip+":7444"] = func() heartbeat.HeartbeatReply { return reply }
+	l.replies[ip+":7444"] = func() contract.HeartbeatReply { return reply }
 }
 
 // silence has nobody answer at an address, and waits until that has been noticed.
@@ -211,10 +211,10 @@ func (l *learners) awaitReply() {
 }
 
 // told are the requests to an address.
-func (l *learners) told(ip string) []heartbeat.HeartbeatRequest {
+func (l *learners) told(ip string) []contract.HeartbeatRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []heartbeat.HeartbeatRequest
+	var all []contract.HeartbeatRequest
 	for _, a := range l.requests {
 		if a.address == ip+":7444" {
 			all = append(all, a.request)

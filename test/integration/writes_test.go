@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // heartbeatAt is the reply of the first attempt's learner after a step.
-func heartbeatAt(step int64) heartbeat.HeartbeatReply {
-	return heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(step)}
+func heartbeatAt(step int64) contract.HeartbeatReply {
+	return contract.HeartbeatReply{Attempt: 1, Progress: progress(step)}
 }
 
 // mostWrites is how often a status may be written in a minute as minute measures it: every 5 s, and what the
@@ -139,7 +139,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("are none while the endpoint cannot be reached", func() {
 		w := newWorld()
 		run, first := w.started()
-		w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(3), Upstream: "unreachable"})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(3), Upstream: "unreachable"})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EndpointUnreachable"))
 		})
@@ -168,7 +168,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("are none after the end, refused key or not", func() {
 		w := newWorld()
 		run, _ := w.started()
-		w.verdict(w.learner(run.Name, 1), heartbeat.Verdict{Cause: heartbeat.CauseConfigRejected, Reason: "KeyRefused", Message: "m", Attempt: 1})
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "m", Attempt: 1})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True KeyRefused")) })
 		none(w, run)
 	})
@@ -181,7 +181,7 @@ var _ = Describe("API writes in a minute", func() {
 			if second%2 == 0 {
 				upstream = "throttled"
 			}
-			w.learners.answer(first.ip, heartbeat.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream})
+			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream})
 		}))
 		Expect(len(statuses)).To(BeNumerically("<=", mostWrites))
 		Expect(others).To(BeEmpty())

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // undisturbed is the digest of the small run's final adapter, when nothing happens.
@@ -23,7 +23,7 @@ func baseline(t testing.TB) string {
 	undisturbed.once.Do(func() {
 		w := newWorld(t, nil)
 		w.play("w0", ways{})
-		undisturbed.digest = w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+		undisturbed.digest = w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 		w.checkMetrics()
 	})
 	if undisturbed.digest == "" {
@@ -33,7 +33,7 @@ func baseline(t testing.TB) string {
 }
 
 // checkSame demands the undisturbed run's weights, and each step once.
-func (w *world) checkSame(verdict heartbeat.Verdict) {
+func (w *world) checkSame(verdict contract.Verdict) {
 	w.t.Helper()
 	if got, want := w.weights(verdict), baseline(w.t); got != want {
 		w.t.Errorf("final adapter is %s, undisturbed %s", got, want)
@@ -49,7 +49,7 @@ func TestTheNumberOfWorkersDoesNotMatter(t *testing.T) {
 			for i := range workers {
 				w.play(fmt.Sprintf("w%d", i), ways{})
 			}
-			w.checkSame(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+			w.checkSame(w.end(w.learn(1, nil), contract.CauseCompleted))
 		})
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
@@ -25,8 +24,8 @@ type mark struct {
 func BenchmarkStep(b *testing.B) {
 	const steps, first, last = 40, 5, 35
 	for b.Loop() {
-		w := newWorld(b, func(f *runspec.RunFile) {
-			f.Fixed.Environments = []runspec.Environment{arithmetic("train", 4000, 8, 16)}
+		w := newWorld(b, func(f *contract.RunFile) {
+			f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
 			f.Fixed.Model.LoraRank = 8
 			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, steps
 			f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
@@ -40,7 +39,7 @@ func BenchmarkStep(b *testing.B) {
 				marks[step] = mark{at: time.Now(), busy: w.sim.Busy()}
 			}
 			return nil
-		}), heartbeat.CauseCompleted)
+		}), contract.CauseCompleted)
 		begin, end := marks[first], marks[last]
 		if begin.at.IsZero() || end.at.IsZero() {
 			b.Fatal("the run passed no marks")

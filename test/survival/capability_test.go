@@ -15,8 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -27,12 +26,12 @@ func curious(w *world) *world {
 }
 
 // handOn gives the next attempt what a learner found, as the manager does.
-func (w *world) handOn(found *heartbeat.Capabilities) {
+func (w *world) handOn(found *contract.Capabilities) {
 	w.t.Helper()
 	if found == nil {
 		w.t.Fatal("the learner says nothing of the endpoint")
 	}
-	known := runspec.Capabilities(*found)
+	known := contract.Capabilities(*found)
 	w.file.Capabilities = &known
 }
 
@@ -60,7 +59,7 @@ func TestTheProbeLeavesTheRunAsItIs(t *testing.T) {
 		t.Fatalf("%d models were made: nothing was probed", probed)
 	}
 	w.handOn(first.verdict.Progress.Capabilities)
-	verdict := w.end(w.learn(2, nil), heartbeat.CauseCompleted)
+	verdict := w.end(w.learn(2, nil), contract.CauseCompleted)
 	w.checkSame(verdict)
 	// The run's own, and two shadows that look for the optimizer.
 	if further := w.models() - probed; further != 3 {
@@ -82,7 +81,7 @@ func TestDeathWhileProbing(t *testing.T) {
 	<-first.done
 	w.sim.Faults().Clear()
 	<-w.learn(2, dieAt("open.probed", -1)).done
-	w.checkSame(w.end(w.learn(3, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(w.learn(3, nil), contract.CauseCompleted))
 }
 
 // TestAnEndpointThatForgetsTheOptimizer is found out before anything is bought, and used if that is allowed.
@@ -93,7 +92,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 		w := curious(newWorld(t, nil))
 		w.script(forgetful)
 		w.play("w0", ways{})
-		verdict := w.end(w.learn(1, nil), heartbeat.CauseConfigRejected)
+		verdict := w.end(w.learn(1, nil), contract.CauseConfigRejected)
 		if verdict.Reason != "OptimizerNotRestored" || !strings.Contains(verdict.Message, "failurePolicy.requireOptimizer") {
 			t.Errorf("verdict is %s: %s", verdict.Reason, verdict.Message)
 		}
@@ -106,7 +105,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 	})
 	t.Run("which is not required", func(t *testing.T) {
 		t.Parallel()
-		w := curious(newWorld(t, func(f *runspec.RunFile) { f.RequireOptimizer = false }))
+		w := curious(newWorld(t, func(f *contract.RunFile) { f.RequireOptimizer = false }))
 		w.script(forgetful)
 		w.play("w0", ways{})
 		first := w.learn(1, dieAt("covered.sent", 2))
@@ -115,7 +114,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 			t.Error("the first attempt is said to have lost its optimizer")
 		}
 		w.handOn(first.verdict.Progress.Capabilities)
-		verdict := w.end(w.learn(2, nil), heartbeat.CauseCompleted)
+		verdict := w.end(w.learn(2, nil), contract.CauseCompleted)
 		if !verdict.Progress.ColdOptimizer {
 			t.Error("the resumed attempt does not say that Adam began anew")
 		}
@@ -132,20 +131,20 @@ func TestAStateThatLoadsCold(t *testing.T) {
 	cases := map[string]struct {
 		rule     fault.Rule
 		required bool
-		cause    heartbeat.Cause
+		cause    contract.Cause
 		cold     bool
 	}{
-		"once, and it is loaded again":               {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, true, heartbeat.CauseCompleted, false},
-		"once, where that is not required":           {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false, heartbeat.CauseCompleted, false},
-		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam, Count: 2}, true, heartbeat.CauseCompleted, false},
-		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam, Count: -1}, true, heartbeat.CauseCompleted, false},
-		"all of them, and the run is given up":       {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, heartbeat.CauseDataRejected, false},
-		"all of them, and the run goes on and says":  {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, heartbeat.CauseCompleted, true},
+		"once, and it is loaded again":               {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, true, contract.CauseCompleted, false},
+		"once, where that is not required":           {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false, contract.CauseCompleted, false},
+		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam, Count: 2}, true, contract.CauseCompleted, false},
+		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam, Count: -1}, true, contract.CauseCompleted, false},
+		"all of them, and the run is given up":       {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, contract.CauseDataRejected, false},
+		"all of them, and the run goes on and says":  {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, contract.CauseCompleted, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(f *runspec.RunFile) { f.RequireOptimizer = tc.required })
+			w := newWorld(t, func(f *contract.RunFile) { f.RequireOptimizer = tc.required })
 			w.play("w0", ways{})
 			<-w.learn(1, dieAt("retire.before", 2)).done
 			w.script(tc.rule)
@@ -153,7 +152,7 @@ func TestAStateThatLoadsCold(t *testing.T) {
 			if verdict.Progress.ColdOptimizer != tc.cold {
 				t.Errorf("the optimizer is said to be cold: %v, want %v", verdict.Progress.ColdOptimizer, tc.cold)
 			}
-			if tc.cause != heartbeat.CauseCompleted {
+			if tc.cause != contract.CauseCompleted {
 				if verdict.Reason != "OptimizerNotRestored" {
 					t.Errorf("reason is %s: %s", verdict.Reason, verdict.Message)
 				}
@@ -194,19 +193,19 @@ func (f rewrite) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestASettingThatIsIgnored(t *testing.T) {
 	cases := map[string]struct {
 		clip float64
-		want heartbeat.Cause
+		want contract.Cause
 	}{
-		"a gradient that is to be clipped":  {1, heartbeat.CauseConfigRejected},
-		"a gradient that may be what it is": {0, heartbeat.CauseCompleted},
+		"a gradient that is to be clipped":  {1, contract.CauseConfigRejected},
+		"a gradient that may be what it is": {0, contract.CauseCompleted},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := curious(newWorld(t, func(f *runspec.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip }))
+			w := curious(newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip }))
 			w.http = &http.Client{Transport: rewrite(func(adam map[string]any) { adam["grad_clip_norm"] = 0 })}
 			w.play("w0", ways{})
 			verdict := w.end(w.learn(1, nil), tc.want)
-			if tc.want == heartbeat.CauseCompleted {
+			if tc.want == contract.CauseCompleted {
 				w.checkSame(verdict)
 				return
 			}
@@ -225,7 +224,7 @@ func TestSeedsThatAreIgnored(t *testing.T) {
 	w := curious(newWorld(t, nil))
 	w.script(fault.Rule{Op: "asample", Do: fault.IgnoreSeed, Count: -1})
 	w.play("w0", ways{})
-	verdict := w.end(w.learn(1, nil), heartbeat.CauseCompleted)
+	verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
 	if diff := cmp.Diff([]string{"seed"}, verdict.Progress.Capabilities.Ignored); diff != "" {
 		t.Errorf("ignored (-want +got):\n%s", diff)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // chaos is a run whose learners die again and again at points drawn from a seed.
@@ -63,7 +63,7 @@ func (c *chaos) trouble() {
 }
 
 // live runs attempts until one completes; most die, some are stopped and go on later.
-func (c *chaos) live() heartbeat.Verdict {
+func (c *chaos) live() contract.Verdict {
 	for {
 		c.attempt++
 		if c.random.IntN(8) == 0 && c.attempt > 1 {
@@ -72,10 +72,10 @@ func (c *chaos) live() heartbeat.Verdict {
 		}
 		a := c.learn(c.attempt, c.strike())
 		<-a.done
-		if a.verdict.Cause == heartbeat.CauseCompleted {
+		if a.verdict.Cause == contract.CauseCompleted {
 			return a.verdict
 		}
-		if a.verdict.Cause != heartbeat.CauseCrashed {
+		if a.verdict.Cause != contract.CauseCrashed {
 			c.t.Fatalf("attempt %d ended with %s (%s: %s)", c.attempt, a.verdict.Cause, a.verdict.Reason, a.verdict.Message)
 		}
 		c.deaths++
@@ -100,8 +100,8 @@ func (c *chaos) bury() {
 		close(f.thaw)
 	}
 	for _, zombie := range c.zombies {
-		_, _ = c.beat(zombie, c.attempt+1, heartbeat.DesiredRun)
-		c.end(zombie, heartbeat.CauseFenced)
+		_, _ = c.beat(zombie, c.attempt+1, contract.DesiredRun)
+		c.end(zombie, contract.CauseFenced)
 	}
 }
 

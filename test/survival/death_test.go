@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // points are all at which a learner can be struck.
@@ -41,8 +41,8 @@ func TestDeathAtEachPoint(t *testing.T) {
 				second := w.learn(2, dieAt(point, step))
 				<-second.done
 				verdict := second.verdict
-				if verdict.Cause != heartbeat.CauseCompleted {
-					verdict = w.end(w.learn(3, nil), heartbeat.CauseCompleted)
+				if verdict.Cause != contract.CauseCompleted {
+					verdict = w.end(w.learn(3, nil), contract.CauseCompleted)
 				}
 				if got := w.weights(verdict); got != want {
 					t.Errorf("final adapter is %s, undisturbed %s", got, want)

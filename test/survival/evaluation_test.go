@@ -6,15 +6,14 @@ package survival
 import (
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // TestEvaluationAlone scores a base model, a state and sampler weights, without training.
 func TestEvaluationAlone(t *testing.T) {
 	source := newWorld(t, nil)
 	source.roll("s0")
-	newest := source.end(source.learn(1, nil), heartbeat.CauseCompleted).Progress.Checkpoints[0]
+	newest := source.end(source.learn(1, nil), contract.CauseCompleted).Progress.Checkpoints[0]
 	found := map[string]float64{}
 	for i, tc := range []struct{ name, path string }{
 		{"the base model", ""}, {"a state", newest.State}, {"sampler weights", newest.Sampler},
@@ -28,15 +27,15 @@ func TestEvaluationAlone(t *testing.T) {
 			w.file.Run.UID = "e" + digit + "3a9c2b-0000-4000-8000-000000000002"
 			w.file.Fixed.Algorithm, w.file.Fixed.Environments = nil, nil
 			if tc.path != "" {
-				w.file.Fixed.InitFrom = &runspec.InitFrom{Checkpoint: tc.path}
+				w.file.Fixed.InitFrom = &contract.InitFrom{Checkpoint: tc.path}
 			}
 			var err error
-			if w.file.SpecDigest, err = runspec.SpecDigest(w.file.Fixed); err != nil {
+			if w.file.SpecDigest, err = contract.SpecDigest(w.file.Fixed); err != nil {
 				t.Fatal(err)
 			}
 			kill := w.roll("e0")
 			<-w.learn(1, dieAt("open.loaded", -1)).done
-			verdict := w.end(w.learn(2, nil), heartbeat.CauseCompleted)
+			verdict := w.end(w.learn(2, nil), contract.CauseCompleted)
 			kill()
 			got, ok := verdict.Progress.Metrics["test/pass@1"]
 			if line := w.result(0); !ok || line != got {

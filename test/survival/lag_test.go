@@ -10,17 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
 // lagging is the small run off-policy, two steps longer.
-func lagging(lag int) func(*runspec.RunFile) {
-	return func(f *runspec.RunFile) {
+func lagging(lag int) func(*contract.RunFile) {
+	return func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Lag, f.Fixed.Algorithm.Steps = lag, 5
-		f.Fixed.Algorithm.Loss = runspec.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 	}
 }
 
@@ -28,7 +27,7 @@ func lagBaseline(t *testing.T, lag int, ways ways) string {
 	t.Helper()
 	w := newWorld(t, lagging(lag))
 	w.play("w0", ways)
-	digest := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+	digest := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
 	return digest
 }
@@ -51,7 +50,7 @@ func TestLagSurvivesDeaths(t *testing.T) {
 						worker.kill()
 						w.play("w1", ways{})
 					}
-					if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+					if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 						t.Errorf("final adapter is %s, undisturbed %s", got, want)
 					}
 					w.checkMetrics()
@@ -80,7 +79,7 @@ func TestLagWithAFilteredGroup(t *testing.T) {
 	w.play("w0", ways{flaw: dropped, slow: late})
 	w.play("w1", ways{flaw: dropped})
 	w.play("w2", ways{flaw: dropped, slow: late})
-	if got := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted)); got != want {
+	if got := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, undisturbed %s", got, want)
 	}
 }
@@ -109,7 +108,7 @@ func TestLagWithAnExpiredSampler(t *testing.T) {
 	<-first.done
 	worker.kill()
 	w.play("w1", ways{})
-	if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+	if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, undisturbed %s", got, want)
 	}
 	w.checkMetrics()
@@ -132,7 +131,7 @@ func TestLagWithAVersionLostForGood(t *testing.T) {
 		}
 	}
 	w.play("w1", ways{})
-	if verdict := w.end(w.learn(2, nil), heartbeat.CauseCompleted); verdict.Progress.LostVersions != 1 {
+	if verdict := w.end(w.learn(2, nil), contract.CauseCompleted); verdict.Progress.LostVersions != 1 {
 		t.Errorf("%d versions are said to be lost, want 1", verdict.Progress.LostVersions)
 	}
 	w.checkMetrics()
@@ -140,8 +139,8 @@ func TestLagWithAVersionLostForGood(t *testing.T) {
 
 // TestLagIsRefusedOnPolicy refuses a lag with a loss that cannot stand it.
 func TestLagIsRefusedOnPolicy(t *testing.T) {
-	w := newWorld(t, func(f *runspec.RunFile) { f.Fixed.Algorithm.Lag = 1 })
-	v := w.end(w.learn(1, nil), heartbeat.CauseConfigRejected)
+	w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Lag = 1 })
+	v := w.end(w.learn(1, nil), contract.CauseConfigRejected)
 	if !strings.Contains(v.Message, "algorithm.lag") {
 		t.Errorf("the message does not name algorithm.lag: %s", v.Message)
 	}
@@ -158,7 +157,7 @@ func TestLagWithPoisonedModels(t *testing.T) {
 	)
 	w.play("w0", ways{})
 	w.play("w1", ways{})
-	if got := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted)); got != want {
+	if got := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, undisturbed %s", got, want)
 	}
 	w.checkMetrics()

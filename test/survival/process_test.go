@@ -19,9 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -69,14 +67,14 @@ func newTown(t *testing.T) *town {
 	go v.forward()
 	v.file.Fixed.BaseURL, v.file.LearnerAddress = v.url, v.door.Addr().String()
 	var err error
-	if v.file.SpecDigest, err = runspec.SpecDigest(v.file.Fixed); err != nil {
+	if v.file.SpecDigest, err = contract.SpecDigest(v.file.Fixed); err != nil {
 		t.Fatal(err)
 	}
 	if v.client, err = tinker.NewClient(tinker.Config{BaseURL: v.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{
-		link.TokenKey: []byte(v.link.Token), link.CertificateKey: v.link.Certificate, link.PrivateKeyKey: v.link.PrivateKey,
+		contract.TokenKey: []byte(v.link.Token), contract.CertificateKey: v.link.Certificate, contract.PrivateKeyKey: v.link.PrivateKey,
 	} {
 		v.write(filepath.Join(v.dir, name), content)
 	}
@@ -174,7 +172,7 @@ func (v *town) runFile(attempt int32) string {
 	v.t.Helper()
 	file := v.file
 	file.Attempt = attempt
-	encoded, err := runspec.EncodeRunFile(file)
+	encoded, err := contract.EncodeRunFile(file)
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -207,7 +205,7 @@ func (v *town) worker(name string) *process {
 }
 
 // ends waits for a learner and checks exit code and verdict.
-func (v *town) ends(p *process, attempt int32, want heartbeat.Cause) heartbeat.Verdict {
+func (v *town) ends(p *process, attempt int32, want contract.Cause) contract.Verdict {
 	v.t.Helper()
 	select {
 	case <-p.done:
@@ -218,7 +216,7 @@ func (v *town) ends(p *process, attempt int32, want heartbeat.Cause) heartbeat.V
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	verdict, err := heartbeat.DecodeVerdict(string(data))
+	verdict, err := contract.DecodeVerdict(string(data))
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -249,7 +247,7 @@ func (v *town) digest() string {
 func TestProcesses(t *testing.T) {
 	w := newWorld(t, nil)
 	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 	cases := map[string]func(t *testing.T, v *town){
 		"nothing happens": func(_ *testing.T, v *town) {
 			v.worker("w0")
@@ -259,29 +257,29 @@ func TestProcesses(t *testing.T) {
 				v.t.Errorf("the learner took %d KiB of memory, more than 64 MiB", most)
 			}
 			p.strike(syscall.SIGCONT)
-			v.ends(p, 1, heartbeat.CauseCompleted)
+			v.ends(p, 1, contract.CauseCompleted)
 		},
 		"learners are killed": func(_ *testing.T, v *town) {
 			v.worker("w0")
 			for i, fault := range []string{"open.saved=kill", "row.written@1=kill", "save.submitted@2=kill", "covered.sent@3=kill"} {
 				<-v.learner(int32(i+1), fault).done
 			}
-			v.ends(v.learner(5, ""), 5, heartbeat.CauseCompleted)
+			v.ends(v.learner(5, ""), 5, contract.CauseCompleted)
 		},
 		"a worker and the learner are killed": func(_ *testing.T, v *town) {
 			worker := v.worker("w0")
 			<-v.learner(1, "sampler.announced@2=kill").done
 			worker.strike(syscall.SIGKILL)
 			v.worker("w1")
-			v.ends(v.learner(2, ""), 2, heartbeat.CauseCompleted)
+			v.ends(v.learner(2, ""), 2, contract.CauseCompleted)
 		},
 		"a learner is stopped and goes on": func(t *testing.T, v *town) {
 			v.worker("w0")
 			zombie := v.learner(1, "save.answered@2=stop")
 			v.until("the first learner is stopped", func() bool { return isStopped(zombie.Process.Pid) })
-			v.ends(v.learner(2, ""), 2, heartbeat.CauseCompleted)
+			v.ends(v.learner(2, ""), 2, contract.CauseCompleted)
 			zombie.strike(syscall.SIGCONT)
-			v.ends(zombie, 1, heartbeat.CauseFenced)
+			v.ends(zombie, 1, contract.CauseFenced)
 		},
 		"a learner is told to end": func(_ *testing.T, v *town) {
 			worker := v.worker("w0")
@@ -289,10 +287,10 @@ func TestProcesses(t *testing.T) {
 			v.until("the learner is stopped", func() bool { return isStopped(first.Process.Pid) })
 			first.strike(syscall.SIGTERM)
 			first.strike(syscall.SIGCONT)
-			v.ends(first, 1, heartbeat.CauseDrained)
+			v.ends(first, 1, contract.CauseDrained)
 			worker.strike(syscall.SIGKILL)
 			v.worker("w1")
-			v.ends(v.learner(2, ""), 2, heartbeat.CauseCompleted)
+			v.ends(v.learner(2, ""), 2, contract.CauseCompleted)
 		},
 	}
 	for name, run := range cases {

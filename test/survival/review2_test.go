@@ -7,15 +7,15 @@ import (
 	"context"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
 // T2: one spurious refusal every third step of twelve; each is overcome.
 func TestReviewFourSpuriousRefusals(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A2")
-	w := newWorld(t, func(f *runspec.RunFile) { f.Fixed.Algorithm.Steps = 14; f.Evaluation = nil })
+	w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 14; f.Evaluation = nil })
 	w.play("w0", ways{})
 	a := w.learn(1, func(_ context.Context, _ func() error, point string, step int64) error {
 		if point == "covered.sent" && step%3 == 0 {
@@ -31,7 +31,7 @@ func TestReviewFourSpuriousRefusals(t *testing.T) {
 func TestReviewBisectCondemnsTheInnocent2(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B10")
 	for _, empty := range []int64{4, 6, 7} {
-		w := newWorld(t, func(f *runspec.RunFile) { f.Evaluation = nil })
+		w := newWorld(t, func(f *contract.RunFile) { f.Evaluation = nil })
 		w.play("w0", ways{spoil: func(g rl.Group) rl.Group {
 			switch g.Key.Slot {
 			case 5:
@@ -57,12 +57,12 @@ func TestReviewBisectCondemnsTheInnocent2(t *testing.T) {
 
 func TestReviewPolicyGoneBaseline(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B6")
-	w := newWorld(t, func(f *runspec.RunFile) { f.Evaluation = nil })
+	w := newWorld(t, func(f *contract.RunFile) { f.Evaluation = nil })
 	w.play("w0", ways{slow: nil})
 	<-w.learn(1, nil).done
 	t.Logf("models made by an undisturbed run: %d", w.models())
 	for _, n := range []int{1, 2} {
-		w := newWorld(t, func(f *runspec.RunFile) { f.Evaluation = nil })
+		w := newWorld(t, func(f *contract.RunFile) { f.Evaluation = nil })
 		w.play("w0", ways{})
 		for i := range n {
 			w.script(fault.Rule{Op: "forward_backward", Occurrence: 2 + i, Do: fault.Fail, Category: "server"})

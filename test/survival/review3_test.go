@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 func TestReviewStatesFarApart(t *testing.T) {
 	t.Skip("finding not repaired yet: learner section 1, tests, item 4")
 	for _, lag := range []int{0, 1, 2} {
-		change := func(f *runspec.RunFile) {
+		change := func(f *contract.RunFile) {
 			lagging(lag)(f)
 			f.Fixed.Algorithm.Steps = 7
 			f.Checkpoints.RollingEverySteps, f.Checkpoints.EverySteps = 3, 0
@@ -22,7 +21,7 @@ func TestReviewStatesFarApart(t *testing.T) {
 		run := func() *world { return newWorld(t, change) }
 		w := run()
 		w.play("w0", ways{})
-		want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+		want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 		w.checkMetrics()
 		for _, workerDies := range []bool{false, true} {
 			for _, at := range []struct {
@@ -39,7 +38,7 @@ func TestReviewStatesFarApart(t *testing.T) {
 				a := w.learn(2, nil)
 				<-a.done
 				name := fmt.Sprintf("lag %d %s@%d workerDies %v", lag, at.point, at.step, workerDies)
-				if a.verdict.Cause != heartbeat.CauseCompleted {
+				if a.verdict.Cause != contract.CauseCompleted {
 					t.Errorf("%s: %s %s", name, a.verdict.Cause, a.verdict.Message)
 					continue
 				}

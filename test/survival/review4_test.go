@@ -11,30 +11,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 func TestReviewTwoEnvironments(t *testing.T) {
 	t.Skip("finding not repaired yet: learner section 1, tests, item 4")
-	change := func(f *runspec.RunFile) {
+	change := func(f *contract.RunFile) {
 		a, b := arithmetic("train", 50, 4, 8), arithmetic("train", 500, 2, 12)
 		a.Name, b.Name, a.Weight, b.Weight = "a", "b", 3, 1
-		b.Definition.Dataset = &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 60}}
-		f.Fixed.Environments = []runspec.Environment{a, b}
+		b.Definition.Dataset = &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 60}}
+		f.Fixed.Environments = []contract.Environment{a, b}
 		ea, eb := arithmetic("test", 5, 4, 8), arithmetic("test", 7, 2, 8)
 		ea.Name, eb.Name, ea.PassAt, eb.PassAt = "a", "b", []int{1, 4}, []int{1, 2}
-		f.Evaluation.Environments = []runspec.Environment{ea, eb}
+		f.Evaluation.Environments = []contract.Environment{ea, eb}
 	}
 	w := newWorld(t, change)
 	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
 	w2 := newWorld(t, change)
 	w2.roll("w0")
 	w2.roll("w1")
 	<-w2.learn(1, dieAt("save.answered", 2)).done
-	if got := w2.weights(w2.end(w2.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+	if got := w2.weights(w2.end(w2.learn(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("differs")
 	}
 	data, _ := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))

@@ -9,11 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -56,7 +55,7 @@ func (w *world) roll(name string) (kill func()) {
 func TestRealWorkers(t *testing.T) {
 	w := newWorld(t, nil)
 	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
 	for _, workers := range []int{2, 4} {
 		t.Run(fmt.Sprintf("%d workers, nothing happens", workers), func(t *testing.T) {
@@ -65,7 +64,7 @@ func TestRealWorkers(t *testing.T) {
 			for i := range workers {
 				w.roll(fmt.Sprintf("w%d", i))
 			}
-			if got := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 		})
@@ -86,7 +85,7 @@ func TestRealWorkers(t *testing.T) {
 					kill()
 					w.roll("w2")
 				}
-				if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+				if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 					t.Errorf("final adapter is %s, undisturbed %s", got, want)
 				}
 				w.checkMetrics()
@@ -97,18 +96,18 @@ func TestRealWorkers(t *testing.T) {
 
 // TestTraining trains for real until the policy has visibly become better on tasks that it never saw.
 func TestTraining(t *testing.T) {
-	w := newWorld(t, func(f *runspec.RunFile) {
-		f.Fixed.Environments = []runspec.Environment{arithmetic("train", 4000, 8, 16)}
+	w := newWorld(t, func(f *contract.RunFile) {
+		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16
 		f.Fixed.Algorithm.Optimizer.LearningRate = 1e-3
 		f.Fixed.Model.LoraRank = 8
-		f.Evaluation.Environments = []runspec.Environment{arithmetic("test", 200, 1, 16)}
+		f.Evaluation.Environments = []contract.Environment{arithmetic("test", 200, 1, 16)}
 		f.Evaluation.EverySteps = 8
 		f.Concurrency = 256
 	})
 	w.roll("w0")
 	w.roll("w1")
-	verdict := w.end(w.learn(1, nil), heartbeat.CauseCompleted)
+	verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
 	w.checkMetrics()
 	before, after := w.result(0), w.result(w.file.Fixed.Algorithm.Steps)
 	t.Logf("pass@1 on held-out tasks: %.2f before, %.2f after", before, after)

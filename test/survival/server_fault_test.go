@@ -7,7 +7,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -43,7 +43,7 @@ func TestTheServerMisbehaves(t *testing.T) {
 			w := newWorld(t, nil)
 			w.script(rules...)
 			w.play("w0", ways{})
-			verdict := w.end(w.learn(1, nil), heartbeat.CauseCompleted)
+			verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
 			if got := w.weights(verdict); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
@@ -62,7 +62,7 @@ func TestAFailedChunkThatIsNeverSeen(t *testing.T) {
 			w.script(fault.Rule{Op: op, Occurrence: 2, Do: fault.Fail, Category: "server"})
 			w.play("w0", ways{})
 			<-w.learn(1, dieAt("step.submitted", 2)).done
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -81,7 +81,7 @@ func TestALateSave(t *testing.T) {
 	if err := w.sim.Faults().Release("late"); err != nil {
 		t.Fatal(err)
 	}
-	w.checkSame(w.end(w.learn(3, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(w.learn(3, nil), contract.CauseCompleted))
 }
 
 // TestASaveReplyIsLostAndTheStepIsRedone has the save of one model land after another model of the same
@@ -101,7 +101,7 @@ func TestASaveReplyIsLostAndTheStepIsRedone(t *testing.T) {
 	})
 	<-first.done
 	_ = w.sim.Faults().Release("late")
-	w.checkSame(w.end(w.learn(2, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(w.learn(2, nil), contract.CauseCompleted))
 }
 
 // TestTheServerRestarts forgets models, sessions and promises at several points.
@@ -119,7 +119,7 @@ func TestTheServerRestarts(t *testing.T) {
 				}
 				restarted = true
 				return w.sim.Restart()
-			}), heartbeat.CauseCompleted)
+			}), contract.CauseCompleted)
 			if got := w.weights(verdict); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}

@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -29,7 +28,7 @@ func TestTheNewestStateIsLost(t *testing.T) {
 			w.play("w0", ways{})
 			<-w.learn(1, dieAt("retire.before", 2)).done
 			w.script(rule)
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -43,7 +42,7 @@ func TestEveryStateIsLost(t *testing.T) {
 	w.play("w0", ways{})
 	<-w.learn(1, dieAt("retire.before", 2)).done
 	w.script(fault.Rule{Op: "load_weights", Do: fault.Missing, Count: -1})
-	if v := w.end(w.learn(2, nil), heartbeat.CauseDataRejected); v.Reason != "NoUsableCheckpoint" {
+	if v := w.end(w.learn(2, nil), contract.CauseDataRejected); v.Reason != "NoUsableCheckpoint" {
 		t.Errorf("reason is %s, want NoUsableCheckpoint", v.Reason)
 	}
 }
@@ -52,7 +51,7 @@ func TestEveryStateIsLost(t *testing.T) {
 func TestInitFromVanishes(t *testing.T) {
 	source := newWorld(t, nil)
 	source.play("w0", ways{})
-	path := source.end(source.learn(1, nil), heartbeat.CauseCompleted).Progress.Checkpoints[0].State
+	path := source.end(source.learn(1, nil), contract.CauseCompleted).Progress.Checkpoints[0].State
 
 	fork := func() *world {
 		w := *source
@@ -60,9 +59,9 @@ func TestInitFromVanishes(t *testing.T) {
 		w.artifacts = t.TempDir()
 		w.file.ArtifactsDir = w.artifacts
 		w.file.Run.UID = "2b3a9c2b-0000-4000-8000-000000000002"
-		w.file.Fixed.InitFrom = &runspec.InitFrom{Checkpoint: path, RestoreOptimizer: true}
+		w.file.Fixed.InitFrom = &contract.InitFrom{Checkpoint: path, RestoreOptimizer: true}
 		var err error
-		if w.file.SpecDigest, err = runspec.SpecDigest(w.file.Fixed); err != nil {
+		if w.file.SpecDigest, err = contract.SpecDigest(w.file.Fixed); err != nil {
 			t.Fatal(err)
 		}
 		w.link = source.link
@@ -70,7 +69,7 @@ func TestInitFromVanishes(t *testing.T) {
 	}
 	first := fork()
 	first.play("f0", ways{})
-	want := first.weights(first.end(first.learn(1, nil), heartbeat.CauseCompleted))
+	want := first.weights(first.end(first.learn(1, nil), contract.CauseCompleted))
 	first.checkMetrics()
 
 	second := fork()
@@ -80,7 +79,7 @@ func TestInitFromVanishes(t *testing.T) {
 	if err := second.client.DeleteCheckpoint(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if got := second.weights(second.end(second.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+	if got := second.weights(second.end(second.learn(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, want %s as of the fork whose source stayed", got, want)
 	}
 	second.checkMetrics()
@@ -99,8 +98,8 @@ func TestTwoRunsOfOneSeed(t *testing.T) {
 	<-a.learn(1, dieAt("save.answered", 2)).done
 	<-b.learn(1, dieAt("save.answered", 1)).done
 	second := a.learn(2, nil)
-	a.checkSame(a.end(second, heartbeat.CauseCompleted))
-	b.checkSame(b.end(b.learn(2, nil), heartbeat.CauseCompleted))
+	a.checkSame(a.end(second, contract.CauseCompleted))
+	b.checkSame(b.end(b.learn(2, nil), contract.CauseCompleted))
 }
 
 // TestAnEvaluationIsOutstanding at a death, and its sampler expires.
@@ -118,7 +117,7 @@ func TestAnEvaluationIsOutstanding(t *testing.T) {
 			worker.kill()
 			w.script(rules...)
 			w.play("w1", ways{})
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -145,7 +144,7 @@ func TestTheStoreIsDown(t *testing.T) {
 		}
 		return nil
 	})
-	w.checkSame(w.end(a, heartbeat.CauseCompleted))
+	w.checkSame(w.end(a, contract.CauseCompleted))
 }
 
 // TestWithoutArtifacts survives by the checkpoints alone.
@@ -154,14 +153,14 @@ func TestWithoutArtifacts(t *testing.T) {
 	for _, point := range []string{"open.saved", "replies.clean", "save.answered", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(f *runspec.RunFile) { f.ArtifactsDir = "" })
+			w := newWorld(t, func(f *contract.RunFile) { f.ArtifactsDir = "" })
 			w.play("w0", ways{})
 			step := int64(2)
 			if point == "open.saved" {
 				step = -1
 			}
 			<-w.learn(1, dieAt(point, step)).done
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 		})
@@ -185,5 +184,5 @@ func TestTheStoreIsDownAtTheLook(t *testing.T) {
 		}
 		return nil
 	})
-	w.checkSame(w.end(a, heartbeat.CauseCompleted))
+	w.checkSame(w.end(a, contract.CauseCompleted))
 }

@@ -7,8 +7,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // TestSuspendAtEachPoint asks a learner to drain, takes its workers away, and resumes with others.
@@ -29,7 +28,7 @@ func TestSuspendAtEachPoint(t *testing.T) {
 				return nil
 			})
 			close(ready)
-			verdict := w.end(first, heartbeat.CauseDrained)
+			verdict := w.end(first, contract.CauseDrained)
 			worker.kill()
 			for _, c := range verdict.Progress.Checkpoints {
 				if c.Step == verdict.Progress.Step && c.ExpirationTime != "" {
@@ -37,7 +36,7 @@ func TestSuspendAtEachPoint(t *testing.T) {
 				}
 			}
 			w.play("w1", ways{})
-			if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -47,7 +46,7 @@ func TestSuspendAtEachPoint(t *testing.T) {
 
 // TestSuspendBetweenStates saves what was trained since the last state, and resumes from there.
 func TestSuspendBetweenStates(t *testing.T) {
-	w := newWorld(t, func(f *runspec.RunFile) { f.Checkpoints.RollingEverySteps = 10 })
+	w := newWorld(t, func(f *contract.RunFile) { f.Checkpoints.RollingEverySteps = 10 })
 	worker := w.play("w0", ways{})
 	var first *attempt
 	ready := make(chan struct{})
@@ -59,29 +58,29 @@ func TestSuspendBetweenStates(t *testing.T) {
 		return nil
 	})
 	close(ready)
-	if verdict := w.end(first, heartbeat.CauseDrained); verdict.Progress.Step != 2 {
+	if verdict := w.end(first, contract.CauseDrained); verdict.Progress.Step != 2 {
 		t.Errorf("drained at step %d, want 2", verdict.Progress.Step)
 	}
 	worker.kill()
 	w.play("w1", ways{})
-	w.checkSame(w.end(w.learn(2, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(w.learn(2, nil), contract.CauseCompleted))
 }
 
 // TestTheManagerDrains does it by heartbeat, with no worker there.
 func TestTheManagerDrains(t *testing.T) {
 	w := newWorld(t, nil)
 	a := w.learn(1, nil)
-	reply, err := w.beat(a, 1, heartbeat.DesiredRun)
+	reply, err := w.beat(a, 1, contract.DesiredRun)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if reply.Attempt != 1 || reply.RunUID != w.file.Run.UID {
 		t.Errorf("heartbeat is answered by %s, attempt %d", reply.RunUID, reply.Attempt)
 	}
-	if _, err := w.beat(a, 1, heartbeat.DesiredDrain); err != nil {
+	if _, err := w.beat(a, 1, contract.DesiredDrain); err != nil {
 		t.Fatal(err)
 	}
-	w.end(a, heartbeat.CauseDrained)
+	w.end(a, contract.CauseDrained)
 	w.play("w0", ways{})
-	w.checkSame(w.end(w.learn(2, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(w.learn(2, nil), contract.CauseCompleted))
 }

@@ -18,12 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
@@ -93,17 +92,17 @@ func newQwen(t testing.TB) *world {
 	}
 	sum := sha256.Sum256(data)
 	options := tinkersim.Options{SessionTimeout: time.Minute, Vocabularies: map[string]*vocabulary.Vocabulary{qwen: loaded}}
-	w := newWorldOn(t, options, func(f *runspec.RunFile) {
+	w := newWorldOn(t, options, func(f *contract.RunFile) {
 		model := &f.Fixed.Model
 		model.Name, model.Renderer = qwen, "qwen3"
-		model.Tokenizer = &runspec.Tokenizer{Repository: qwen, SHA256: hex.EncodeToString(sum[:])}
+		model.Tokenizer = &contract.Tokenizer{Repository: qwen, SHA256: hex.EncodeToString(sum[:])}
 		environment := arithmetic("train", 6, 4, 64)
 		environment.Definition.Dataset.Arithmetic.MaxOperand = 2
-		environment.Definition.Interaction = &runspec.Interaction{ToolUse: &runspec.ToolUse{
-			ParseErrors: runspec.ParseErrors{MaxConsecutive: 2, Train: runspec.TrainKeep},
+		environment.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
+			ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: contract.TrainKeep},
 		}}
-		environment.Limits = runspec.Limits{Turns: 4, TrajectoryTokens: 2000, OnLimit: "Grade"}
-		f.Fixed.Environments = []runspec.Environment{environment}
+		environment.Limits = contract.Limits{Turns: 4, TrajectoryTokens: 2000, OnLimit: "Grade"}
+		f.Fixed.Environments = []contract.Environment{environment}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2, 2
 		f.Evaluation = nil
 	})
@@ -189,7 +188,7 @@ func total(values []float64) float64 {
 func TestToolUse(t *testing.T) {
 	w := newQwen(t)
 	w.speak("w0")
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
 	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "by_group/frac_mixed", "stop/stop"} {
 		if total(w.measured(name)) == 0 {
@@ -212,7 +211,7 @@ func TestToolUse(t *testing.T) {
 		w.speak("w0")
 		w.speak("w1")
 		<-w.learn(1, dieAt("save.answered", 1)).done
-		if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+		if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 			t.Errorf("final adapter is %s, undisturbed %s", got, want)
 		}
 		w.checkMetrics()

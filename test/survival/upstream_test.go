@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
@@ -56,7 +56,7 @@ func TestTroubleUpstream(t *testing.T) {
 	want := baseline(t)
 	quiet := newWorld(t, nil)
 	quiet.play("w0", ways{})
-	quiet.checkSame(quiet.end(quiet.learn(1, nil), heartbeat.CauseCompleted))
+	quiet.checkSame(quiet.end(quiet.learn(1, nil), contract.CauseCompleted))
 	limit := withinReason(quiet.calls())
 
 	cases := map[string][]fault.Rule{
@@ -84,7 +84,7 @@ func TestTroubleUpstream(t *testing.T) {
 			w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: 50 * time.Millisecond}, nil)
 			w.script(rules...)
 			w.play("w0", ways{})
-			verdict := w.end(w.learn(1, nil), heartbeat.CauseCompleted)
+			verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
 			if got := w.weights(verdict); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
@@ -111,7 +111,7 @@ func TestOneChunkOfSeveral(t *testing.T) {
 		w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, Config: &config}, nil)
 		w.script(rules...)
 		w.play("w0", ways{})
-		digest := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+		digest := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 		w.checkMetrics()
 		return w, digest
 	}
@@ -163,10 +163,10 @@ func TestAnOutage(t *testing.T) {
 			w.script(tc.rule)
 			w.play("w0", ways{})
 			a := w.learn(1, nil)
-			var reply heartbeat.HeartbeatReply
+			var reply contract.HeartbeatReply
 			w.until("the learner says what it waits for", func() bool {
 				var err error
-				reply, err = w.beat(a, 1, heartbeat.DesiredRun)
+				reply, err = w.beat(a, 1, contract.DesiredRun)
 				return err == nil && reply.Upstream == tc.upstream
 			})
 			if reply.BlockedOn == "" {
@@ -179,7 +179,7 @@ func TestAnOutage(t *testing.T) {
 				t.Errorf("%d calls within %s of the outage, want at most %d", made, watched, most)
 			}
 			w.sim.Faults().Clear()
-			if got := w.weights(w.end(a, heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(a, contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -201,7 +201,7 @@ func TestAnOutageAtTheStart(t *testing.T) {
 			w := curious(newWorld(t, nil))
 			w.script(rule)
 			w.play("w0", ways{})
-			verdict := w.end(w.learn(1, nil), heartbeat.CauseCompleted)
+			verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
 			w.checkSame(verdict)
 			if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 {
 				t.Errorf("trouble that passed is taken for the endpoint's nature: %+v", c)

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -29,7 +28,7 @@ func TestAWorkerDies(t *testing.T) {
 	<-started
 	victim.kill()
 	w.play("w1", ways{})
-	w.checkSame(w.end(a, heartbeat.CauseCompleted))
+	w.checkSame(w.end(a, contract.CauseCompleted))
 }
 
 // TestOneWorkerIsLate has the learner restart while one worker is in the middle of a slot and another says
@@ -48,7 +47,7 @@ func TestOneWorkerIsLate(t *testing.T) {
 	<-first.done
 	second := w.learn(2, nil)
 	time.AfterFunc(150*time.Millisecond, func() { close(release) })
-	w.checkSame(w.end(second, heartbeat.CauseCompleted))
+	w.checkSame(w.end(second, contract.CauseCompleted))
 }
 
 // TestNoWorkersForLongerThanTheSession lets the rollout session die at the server.
@@ -61,7 +60,7 @@ func TestNoWorkersForLongerThanTheSession(t *testing.T) {
 	zombie.cancel()
 	w.advance(2 * time.Minute)
 	w.play("w1", ways{})
-	w.checkSame(w.end(w.learn(2, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(w.learn(2, nil), contract.CauseCompleted))
 }
 
 // flaky plays every third slot to a tombstone.
@@ -78,10 +77,10 @@ func TestTombstones(t *testing.T) {
 	for name, refill := range map[string]bool{"refill": true, "shrink": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			change := func(f *runspec.RunFile) { f.Fixed.Algorithm.Refill = refill }
+			change := func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = refill }
 			w := newWorld(t, change)
 			w.play("w0", ways{flaw: flaky})
-			want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+			want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 			w.checkMetrics()
 
 			w = newWorld(t, change)
@@ -91,7 +90,7 @@ func TestTombstones(t *testing.T) {
 			w.play("w1", ways{flaw: flaky})
 			w.play("w2", ways{flaw: flaky})
 			<-w.learn(2, dieAt("sampler.announced", 3)).done
-			if got := w.weights(w.end(w.learn(3, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(3, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -101,7 +100,7 @@ func TestTombstones(t *testing.T) {
 
 // TestNothingUsable commits steps without training.
 func TestNothingUsable(t *testing.T) {
-	w := newWorld(t, func(f *runspec.RunFile) { f.Fixed.Algorithm.Refill = false })
+	w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = false })
 	w.play("w0", ways{flaw: func(slot int64) rl.Outcome {
 		if slot >= 4 && slot < 8 {
 			return rl.BelowFloor
@@ -109,7 +108,7 @@ func TestNothingUsable(t *testing.T) {
 		return rl.Usable
 	}})
 	<-w.learn(1, dieAt("save.submitted", 2)).done
-	w.end(w.learn(2, nil), heartbeat.CauseCompleted)
+	w.end(w.learn(2, nil), contract.CauseCompleted)
 	w.checkMetrics()
 }
 
@@ -124,7 +123,7 @@ func TestRefusedTokens(t *testing.T) {
 	}
 	w := newWorld(t, nil)
 	w.play("w0", ways{flaw: condemned})
-	want := w.weights(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
 
 	w = newWorld(t, nil)
 	w.play("w0", ways{spoil: func(g rl.Group) rl.Group {
@@ -134,7 +133,7 @@ func TestRefusedTokens(t *testing.T) {
 		return g
 	}})
 	<-w.learn(1, dieAt("sampler.announced", 2)).done
-	if got := w.weights(w.end(w.learn(2, nil), heartbeat.CauseCompleted)); got != want {
+	if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, that of the run with tombstones %s", got, want)
 	}
 	w.checkMetrics()
@@ -146,16 +145,16 @@ func TestEveryGroupIsRefused(t *testing.T) {
 	w.script(fault.Rule{Op: "forward_backward", Count: -1, Do: fault.Fail, Category: "user"},
 		fault.Rule{Op: "forward", Count: -1, Do: fault.Fail, Category: "user"})
 	w.play("w0", ways{})
-	if v := w.end(w.learn(1, nil), heartbeat.CauseConfigRejected); v.Reason != "UnsupportedByEndpoint" {
+	if v := w.end(w.learn(1, nil), contract.CauseConfigRejected); v.Reason != "UnsupportedByEndpoint" {
 		t.Errorf("reason is %s", v.Reason)
 	}
 }
 
 // TestARoomForOneGroup plays group after group.
 func TestARoomForOneGroup(t *testing.T) {
-	w := newWorld(t, func(f *runspec.RunFile) { f.Concurrency = 2 })
+	w := newWorld(t, func(f *contract.RunFile) { f.Concurrency = 2 })
 	w.play("w0", ways{room: 4})
-	w.checkSame(w.end(w.learn(1, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(w.learn(1, nil), contract.CauseCompleted))
 }
 
 // TestASilentWorker is cut off without a word, with leases in hand.
@@ -174,5 +173,5 @@ func TestASilentWorker(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	w.named("w0").kill()
-	w.checkSame(w.end(a, heartbeat.CauseCompleted))
+	w.checkSame(w.end(a, contract.CauseCompleted))
 }

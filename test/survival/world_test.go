@@ -25,10 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -44,8 +42,8 @@ type world struct {
 	sim       *tinkersim.Server
 	url       string
 	artifacts string
-	link      link.Credentials
-	file      runspec.RunFile
+	link      contract.Credentials
+	file      contract.RunFile
 	client    *tinker.Client
 	players   []*player
 	// http calls the simulator for learners; nil is their own.
@@ -68,48 +66,48 @@ func (w *world) advance(by time.Duration) {
 }
 
 // small is a run of a second: 3 steps of 4 groups of 4, evaluated before and after.
-func small() runspec.Fixed {
-	return runspec.Fixed{
-		Model:        runspec.Model{Name: tinkersim.ModelName, Renderer: "role_colon_end", LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
-		Environments: []runspec.Environment{arithmetic("train", 400, 4, 8)},
-		Algorithm: &runspec.Algorithm{
+func small() contract.Fixed {
+	return contract.Fixed{
+		Model:        contract.Model{Name: tinkersim.ModelName, Renderer: "role_colon_end", LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
+		Environments: []contract.Environment{arithmetic("train", 400, 4, 8)},
+		Algorithm: &contract.Algorithm{
 			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, Refill: true,
-			Advantage: runspec.Advantage{Baseline: "GroupMean", Scale: "None"},
-			Loss:      runspec.Loss{Name: "importance_sampling"},
-			Optimizer: runspec.Optimizer{LearningRate: 1e-3, Schedule: "Constant", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+			Advantage: contract.Advantage{Baseline: "GroupMean", Scale: "None"},
+			Loss:      contract.Loss{Name: "importance_sampling"},
+			Optimizer: contract.Optimizer{LearningRate: 1e-3, Schedule: "Constant", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
 		},
 	}
 }
 
-func arithmetic(split string, tasks int64, groupSize, maxTokens int) runspec.Environment {
-	return runspec.Environment{
+func arithmetic(split string, tasks int64, groupSize, maxTokens int) contract.Environment {
+	return contract.Environment{
 		Name: "arithmetic", Digest: strings.Repeat("d", 64),
-		Definition: runspec.Definition{
-			Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 99}},
-			Reward:  &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}},
+		Definition: contract.Definition{
+			Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
+			Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
 		},
-		Splits:    []runspec.Split{{Name: split, Shuffle: split == "train", Tasks: tasks}},
+		Splits:    []contract.Split{{Name: split, Shuffle: split == "train", Tasks: tasks}},
 		GroupSize: groupSize, MinMembers: 1, Retries: 1,
-		Sampling: runspec.Sampling{MaxTokens: maxTokens, Temperature: 1, TopP: 1, TopK: -1},
-		Limits:   runspec.Limits{Turns: 1, OnLimit: "Grade"},
-		Reward:   runspec.Reward{Reduction: "Sum"},
+		Sampling: contract.Sampling{MaxTokens: maxTokens, Temperature: 1, TopP: 1, TopK: -1},
+		Limits:   contract.Limits{Turns: 1, OnLimit: "Grade"},
+		Reward:   contract.Reward{Reduction: "Sum"},
 	}
 }
 
-func evaluation() *runspec.Evaluation {
+func evaluation() *contract.Evaluation {
 	env := arithmetic("test", 6, 1, 8)
 	env.PassAt = []int{1}
-	return &runspec.Evaluation{Before: true, After: true, Environments: []runspec.Environment{env}}
+	return &contract.Evaluation{Before: true, After: true, Environments: []contract.Environment{env}}
 }
 
 // newWorld prepares the small run; change may alter its file.
-func newWorld(t testing.TB, change func(*runspec.RunFile)) *world {
+func newWorld(t testing.TB, change func(*contract.RunFile)) *world {
 	t.Helper()
 	return newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute}, change)
 }
 
 // newWorldOn prepares it on another simulator.
-func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.RunFile)) *world {
+func newWorldOn(t testing.TB, options tinkersim.Options, change func(*contract.RunFile)) *world {
 	t.Helper()
 	w := &world{t: t, artifacts: t.TempDir(), street: &street{}}
 	options.Dir, options.APIKey, options.Clock = t.TempDir(), apiKey, w.now
@@ -126,13 +124,13 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.Ru
 	})
 	w.url = server.URL
 	uid := "1f3a9c2b-0000-4000-8000-000000000001"
-	if w.link, err = link.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
+	if w.link, err = contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
 		t.Fatal(err)
 	}
-	w.file = runspec.RunFile{
-		Version: runspec.RunFileVersion, Run: runspec.RunReference{Namespace: "default", Name: "survival", UID: uid},
+	w.file = contract.RunFile{
+		Version: contract.RunFileVersion, Run: contract.RunReference{Namespace: "default", Name: "survival", UID: uid},
 		Fixed: small(), Evaluation: evaluation(), Concurrency: 64, RequireOptimizer: true,
-		Checkpoints: runspec.Checkpoints{
+		Checkpoints: contract.Checkpoints{
 			EverySteps: 20, TTLSeconds: 604800, RollingEverySteps: 1, RollingTTLSeconds: 86400,
 			KeepBestCount: 1, KeepBestMetric: "test/pass@1",
 		},
@@ -141,7 +139,7 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.Ru
 	if change != nil {
 		change(&w.file)
 	}
-	digest, err := runspec.SpecDigest(w.file.Fixed)
+	digest, err := contract.SpecDigest(w.file.Fixed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,8 +154,8 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*runspec.Ru
 
 // everything is what a first attempt finds at the simulator. Handed on, it keeps learners from probing, so
 // that scripted faults count the operations of the run alone.
-func everything(fixed runspec.Fixed) *runspec.Capabilities {
-	known := &runspec.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name}
+func everything(fixed contract.Fixed) *contract.Capabilities {
+	known := &contract.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name}
 	for _, feature := range capability.All() {
 		known.Supported = append(known.Supported, string(feature))
 	}
@@ -197,7 +195,7 @@ type attempt struct {
 	cancel    context.CancelFunc
 	drain     func()
 	done      chan struct{}
-	verdict   heartbeat.Verdict
+	verdict   contract.Verdict
 }
 
 // hook is what happens at a fault point; it gets the learner's own context and a way to kill it.
@@ -270,7 +268,7 @@ func (w *world) logger() *slog.Logger {
 }
 
 // end waits for a learner and checks the cause.
-func (w *world) end(a *attempt, want heartbeat.Cause) heartbeat.Verdict {
+func (w *world) end(a *attempt, want contract.Cause) contract.Verdict {
 	w.t.Helper()
 	select {
 	case <-a.done:
@@ -284,7 +282,7 @@ func (w *world) end(a *attempt, want heartbeat.Cause) heartbeat.Verdict {
 }
 
 // weights is the digest of the adapter in the newest state that the verdict names.
-func (w *world) weights(verdict heartbeat.Verdict) string {
+func (w *world) weights(verdict contract.Verdict) string {
 	w.t.Helper()
 	if len(verdict.Progress.Checkpoints) == 0 {
 		w.t.Fatal("the verdict names no state")

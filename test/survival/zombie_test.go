@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -95,7 +95,7 @@ func (w *world) freeze(number int32, f *freezer) *attempt {
 }
 
 // beat posts a heartbeat of the newest attempt to a learner, as the manager does to every pod there is.
-func (w *world) beat(a *attempt, newest int32, desired heartbeat.Desired) (heartbeat.HeartbeatReply, error) {
+func (w *world) beat(a *attempt, newest int32, desired contract.Desired) (contract.HeartbeatReply, error) {
 	w.t.Helper()
 	config, err := w.link.ClientTLS()
 	if err != nil {
@@ -103,8 +103,8 @@ func (w *world) beat(a *attempt, newest int32, desired heartbeat.Desired) (heart
 	}
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
-	client := heartbeat.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.link.Token}
-	return client.Post(w.t.Context(), a.heartbeat, heartbeat.HeartbeatRequest{RunUID: w.file.Run.UID, Attempt: newest, Desired: desired})
+	client := contract.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.link.Token}
+	return client.Post(w.t.Context(), a.heartbeat, contract.HeartbeatRequest{RunUID: w.file.Run.UID, Attempt: newest, Desired: desired})
 }
 
 // TestAStoppedLearnerGoesOn stops a learner, lets the next attempt finish the run, and lets the first go on:
@@ -125,17 +125,17 @@ func TestAStoppedLearnerGoesOn(t *testing.T) {
 			}
 			f := freezeAt(point, step)
 			zombie := w.freeze(1, f)
-			second := w.end(w.learn(2, nil), heartbeat.CauseCompleted)
+			second := w.end(w.learn(2, nil), contract.CauseCompleted)
 			close(f.thaw)
 			// One that had looked before it was stopped waits for workers, until the manager tells it.
-			_, _ = w.beat(zombie, 2, heartbeat.DesiredRun)
-			w.end(zombie, heartbeat.CauseFenced)
+			_, _ = w.beat(zombie, 2, contract.DesiredRun)
+			w.end(zombie, contract.CauseFenced)
 			if got := w.weights(second); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
 			// Whatever the zombie left behind, another attempt finds the run as it was.
-			if got := w.weights(w.end(w.learn(3, nil), heartbeat.CauseCompleted)); got != want {
+			if got := w.weights(w.end(w.learn(3, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("after the zombie the final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -159,16 +159,16 @@ func TestTwoZombiesAndAFailedChunk(t *testing.T) {
 		}
 		return nil
 	})
-	w.checkSame(w.end(third, heartbeat.CauseCompleted))
-	w.end(a, heartbeat.CauseFenced)
-	w.end(b, heartbeat.CauseFenced)
-	w.checkSame(w.end(w.learn(4, nil), heartbeat.CauseCompleted))
+	w.checkSame(w.end(third, contract.CauseCompleted))
+	w.end(a, contract.CauseFenced)
+	w.end(b, contract.CauseFenced)
+	w.checkSame(w.end(w.learn(4, nil), contract.CauseCompleted))
 }
 
 // TestAnAttemptIsClaimedOnce refuses a second process of one attempt.
 func TestAnAttemptIsClaimedOnce(t *testing.T) {
 	w := newWorld(t, nil)
 	w.play("w0", ways{})
-	w.end(w.learn(1, nil), heartbeat.CauseCompleted)
-	w.end(w.learn(1, nil), heartbeat.CauseFenced)
+	w.end(w.learn(1, nil), contract.CauseCompleted)
+	w.end(w.learn(1, nil), contract.CauseFenced)
 }

@@ -10,18 +10,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
 // between heartbeats and closed when it has not been asked for a while.
 func NewPoster(managerKey []byte) Poster {
-	clients := &clients{managerKey: managerKey, byRun: map[string]heartbeat.HeartbeatClient{}}
-	return func(ctx context.Context, target Target) (heartbeat.HeartbeatReply, error) {
+	clients := &clients{managerKey: managerKey, byRun: map[string]contract.HeartbeatClient{}}
+	return func(ctx context.Context, target Target) (contract.HeartbeatReply, error) {
 		client, err := clients.of(target.Request.RunUID)
 		if err != nil {
-			return heartbeat.HeartbeatReply{}, err
+			return contract.HeartbeatReply{}, err
 		}
 		return client.Post(ctx, target.Address, target.Request)
 	}
@@ -34,27 +33,27 @@ type clients struct {
 	managerKey []byte
 
 	mu    sync.Mutex
-	byRun map[string]heartbeat.HeartbeatClient
+	byRun map[string]contract.HeartbeatClient
 }
 
-func (c *clients) of(runUID string) (heartbeat.HeartbeatClient, error) {
+func (c *clients) of(runUID string) (contract.HeartbeatClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if client, ok := c.byRun[runUID]; ok {
 		return client, nil
 	}
-	secrets, err := link.DeriveCredentials(c.managerKey, runUID)
+	secrets, err := contract.DeriveCredentials(c.managerKey, runUID)
 	if err != nil {
-		return heartbeat.HeartbeatClient{}, err
+		return contract.HeartbeatClient{}, err
 	}
 	trust, err := secrets.ClientTLS()
 	if err != nil {
-		return heartbeat.HeartbeatClient{}, err
+		return contract.HeartbeatClient{}, err
 	}
 	if len(c.byRun) >= maxClients {
 		clear(c.byRun)
 	}
-	client := heartbeat.HeartbeatClient{Token: secrets.Token, HTTP: &http.Client{Transport: &http.Transport{
+	client := contract.HeartbeatClient{Token: secrets.Token, HTTP: &http.Client{Transport: &http.Transport{
 		TLSClientConfig:     trust,
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 2 * time.Second,

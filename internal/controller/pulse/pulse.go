@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Target is a learner pod to ask.
@@ -24,13 +24,13 @@ type Target struct {
 	Pod types.UID
 	// Address is host:port.
 	Address string
-	Request heartbeat.HeartbeatRequest
+	Request contract.HeartbeatRequest
 }
 
 // Result is what is known of a learner from its own words.
 type Result struct {
 	// Reply is the newest; nil before the first.
-	Reply *heartbeat.HeartbeatReply
+	Reply *contract.HeartbeatReply
 	// At is when Reply came.
 	At time.Time
 	// Err is why the newest heartbeat had no reply; nil when it had one.
@@ -46,7 +46,7 @@ func (r Result) Fresh(now time.Time) bool {
 const FreshFor = 15 * time.Second
 
 // Poster sends one heartbeat.
-type Poster func(ctx context.Context, target Target) (heartbeat.HeartbeatReply, error)
+type Poster func(ctx context.Context, target Target) (contract.HeartbeatReply, error)
 
 // Config of a Pulse.
 type Config struct {
@@ -176,7 +176,7 @@ func (p *Pulse) ask(ctx context.Context, run types.NamespacedName, target Target
 
 // note keeps a result and says whether it is news. A reply of another run or attempt than the pod's is the
 // business of whoever reads it.
-func (p *Pulse) note(run types.NamespacedName, target Target, reply heartbeat.HeartbeatReply, err error) bool {
+func (p *Pulse) note(run types.NamespacedName, target Target, reply contract.HeartbeatReply, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.asking, target.Pod)

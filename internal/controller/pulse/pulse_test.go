@@ -16,26 +16,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/link"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 var runName = types.NamespacedName{Namespace: "n", Name: "run"}
 
 func target(pod string, attempt int32) Target {
-	return Target{Pod: types.UID(pod), Address: pod + ":7444", Request: heartbeat.HeartbeatRequest{RunUID: "uid", Attempt: attempt, Desired: heartbeat.DesiredRun}}
+	return Target{Pod: types.UID(pod), Address: pod + ":7444", Request: contract.HeartbeatRequest{RunUID: "uid", Attempt: attempt, Desired: contract.DesiredRun}}
 }
 
 // script answers heartbeats, and counts them by pod.
 type script struct {
 	mu    sync.Mutex
-	asked map[types.UID][]heartbeat.HeartbeatRequest
-	reply heartbeat.HeartbeatReply
+	asked map[types.UID][]contract.HeartbeatRequest
+	reply contract.HeartbeatReply
 	err   error
 	takes time.Duration
 }
 
-func (s *script) post(ctx context.Context, to Target) (heartbeat.HeartbeatReply, error) {
+func (s *script) post(ctx context.Context, to Target) (contract.HeartbeatReply, error) {
 	s.mu.Lock()
 	s.asked[to.Pod] = append(s.asked[to.Pod], to.Request)
 	reply, err, takes := s.reply, s.err, s.takes
@@ -44,11 +43,11 @@ func (s *script) post(ctx context.Context, to Target) (heartbeat.HeartbeatReply,
 	case <-time.After(takes):
 		return reply, err
 	case <-ctx.Done():
-		return heartbeat.HeartbeatReply{}, ctx.Err()
+		return contract.HeartbeatReply{}, ctx.Err()
 	}
 }
 
-func (s *script) say(reply heartbeat.HeartbeatReply, err error) {
+func (s *script) say(reply contract.HeartbeatReply, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reply, s.err = reply, err
@@ -65,7 +64,7 @@ func bubble(t *testing.T, s *script, test func(p *Pulse)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s.asked = map[types.UID][]heartbeat.HeartbeatRequest{}
+		s.asked = map[types.UID][]contract.HeartbeatRequest{}
 		p := New(Config{Every: 2 * time.Second, Timeout: 5 * time.Second, Post: s.post, Now: time.Now})
 		done := make(chan error, 1)
 		go func() { done <- p.Start(ctx) }()
@@ -95,7 +94,7 @@ func newsOf(p *Pulse) int {
 }
 
 func TestLearnersAreAskedAndNewsIsTold(t *testing.T) {
-	s := &script{reply: heartbeat.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
 	bubble(t, s, func(p *Pulse) {
 		p.Track(runName, []Target{target("a", 1)})
 		if newsOf(p) != 1 || s.count("a") != 1 {
@@ -111,8 +110,8 @@ func TestLearnersAreAskedAndNewsIsTold(t *testing.T) {
 		if got := s.count("a"); got < 5 || got > 7 {
 			t.Errorf("asked %d times in 10 s, want about 6", got)
 		}
-		for _, reply := range []heartbeat.HeartbeatReply{
-			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"}, {Attempt: 1, Sequence: 2, Progress: heartbeat.Progress{Phase: heartbeat.PhaseTraining}},
+		for _, reply := range []contract.HeartbeatReply{
+			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"}, {Attempt: 1, Sequence: 2, Progress: contract.Progress{Phase: contract.PhaseTraining}},
 		} {
 			s.say(reply, nil)
 			time.Sleep(3 * time.Second)
@@ -124,11 +123,11 @@ func TestLearnersAreAskedAndNewsIsTold(t *testing.T) {
 }
 
 func TestALearnerThatFallsSilent(t *testing.T) {
-	s := &script{reply: heartbeat.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
 	bubble(t, s, func(p *Pulse) {
 		p.Track(runName, []Target{target("a", 1)})
 		newsOf(p)
-		s.say(heartbeat.HeartbeatReply{}, errors.New("connection refused"))
+		s.say(contract.HeartbeatReply{}, errors.New("connection refused"))
 		time.Sleep(10 * time.Second)
 		if n := newsOf(p); n != 1 {
 			t.Errorf("silence was news %d times, want once", n)
@@ -145,7 +144,7 @@ func TestALearnerThatFallsSilent(t *testing.T) {
 }
 
 func TestTrack(t *testing.T) {
-	s := &script{reply: heartbeat.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
 	bubble(t, s, func(p *Pulse) {
 		p.Track(runName, []Target{target("a", 1), target("b", 1)})
 		newsOf(p)
@@ -172,7 +171,7 @@ func TestTrack(t *testing.T) {
 }
 
 func TestNewWordsForOneLearnerDisturbNoOther(t *testing.T) {
-	s := &script{reply: heartbeat.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
 	bubble(t, s, func(p *Pulse) {
 		p.Track(runName, []Target{target("a", 1), target("b", 1)})
 		newsOf(p)
@@ -202,19 +201,19 @@ func TestASlowLearnerIsAskedOnceAtATime(t *testing.T) {
 // NewPoster reaches a learner that serves with the run's own link, and no other.
 func TestPoster(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, 32)
-	secrets, err := link.DeriveCredentials(key, "uid")
+	secrets, err := contract.DeriveCredentials(key, "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(heartbeat.HeartbeatHandler("uid", secrets.Authorizes, func(heartbeat.HeartbeatRequest) heartbeat.HeartbeatReply {
-		return heartbeat.HeartbeatReply{RunUID: "uid", Attempt: 1}
+	server := httptest.NewUnstartedServer(contract.HeartbeatHandler("uid", secrets.Authorizes, func(contract.HeartbeatRequest) contract.HeartbeatReply {
+		return contract.HeartbeatReply{RunUID: "uid", Attempt: 1}
 	}))
 	if server.TLS, err = secrets.ServerTLS(); err != nil {
 		t.Fatal(err)
 	}
 	server.StartTLS()
 	defer server.Close()
-	to := Target{Address: strings.TrimPrefix(server.URL, "https://"), Request: heartbeat.HeartbeatRequest{RunUID: "uid"}}
+	to := Target{Address: strings.TrimPrefix(server.URL, "https://"), Request: contract.HeartbeatRequest{RunUID: "uid"}}
 	reply, err := NewPoster(key)(t.Context(), to)
 	if err != nil || reply.Attempt != 1 {
 		t.Errorf("posting = %+v, %v", reply, err)

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // observed is the world as it was read once.
 type observed struct {
-	definition runspec.Definition
+	definition contract.Definition
 	// digest of the definition.
 	digest string
 	// job is the newest try of this definition, and try its number; nil and 0 before the first.
@@ -33,7 +33,7 @@ type observed struct {
 func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironment) (observed, error) {
 	seen := observed{definition: desired.Definition(env.Spec)}
 	var err error
-	if seen.digest, err = runspec.DefinitionDigest(seen.definition); err != nil {
+	if seen.digest, err = contract.DefinitionDigest(seen.definition); err != nil {
 		return observed{}, err
 	}
 	var jobs batchv1.JobList

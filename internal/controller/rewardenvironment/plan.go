@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -40,7 +40,7 @@ type plan struct {
 // found is what goes into the status.
 type found struct {
 	digest string
-	result runspec.ProbeResult
+	result contract.ProbeResult
 	at     time.Time
 }
 
@@ -86,7 +86,7 @@ func answered(env *v1alpha1.RewardEnvironment) bool {
 
 // judge reads what a probe left.
 func (p plan) judge(seen observed, t *corev1.ContainerStateTerminated, now time.Time) plan {
-	result, err := runspec.DecodeProbeResult(t.Message)
+	result, err := contract.DecodeProbeResult(t.Message)
 	if err != nil {
 		message := fmt.Sprintf("The probe exited with code %d and left no result: see its pod's log.", t.ExitCode)
 		return p.retry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -102,7 +102,7 @@ func TestPlan(t *testing.T) {
 		"even without the Job":                   {environment(ready("True", "Probed", 2)), seen(0, nil), told{}},
 		"a bad one too":                          {environment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
 		"but not for another generation":         {environment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
-		"a spec that says nothing is not probed": {environment(), seen(0, nil, func(o *observed) { o.definition = runspec.Definition{} }), told{Ready: "False Invalid"}},
+		"a spec that says nothing is not probed": {environment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), told{Ready: "False Invalid"}},
 		"probes of earlier definitions go": {environment(), seen(1, running, func(o *observed) {
 			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
 		}), told{Ready: "Unknown Probing", Deletes: 1}},
@@ -163,8 +163,8 @@ func TestAFailureStaysToBeSeenWhileItIsTriedAgain(t *testing.T) {
 }
 
 func TestTooManySplits(t *testing.T) {
-	result := runspec.ProbeResult{OK: true, Splits: make([]runspec.ProbeSplit, 33)}
-	if _, err := environmentDigest(runspec.Definition{}, result); err == nil {
+	result := contract.ProbeResult{OK: true, Splits: make([]contract.ProbeSplit, 33)}
+	if _, err := environmentDigest(contract.Definition{}, result); err == nil {
 		t.Error("more splits were taken than a status has room for")
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // Reconciler reconciles RewardEnvironments.
@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // apply makes the probe that is due and deletes those that are of no more use.
 func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment, seen observed, p plan) error {
 	if p.probe > 0 {
-		definition, err := runspec.EncodeDefinition(seen.definition)
+		definition, err := contract.EncodeDefinition(seen.definition)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -63,13 +63,13 @@ func keepFailure(env *v1alpha1.RewardEnvironment, c status.Condition) status.Con
 }
 
 // environmentDigest digests a definition and what it came to: what runs pin.
-func environmentDigest(definition runspec.Definition, result runspec.ProbeResult) (string, error) {
+func environmentDigest(definition contract.Definition, result contract.ProbeResult) (string, error) {
 	if len(result.Splits) > maxSplits {
 		return "", fmt.Errorf("the environment has %d splits, at most %d are supported", len(result.Splits), maxSplits)
 	}
 	data, err := json.Marshal(struct {
-		Definition runspec.Definition
-		Splits     []runspec.ProbeSplit
+		Definition contract.Definition
+		Splits     []contract.ProbeSplit
 	}{definition, result.Splits})
 	if err != nil {
 		return "", fmt.Errorf("digesting environment: %w", err)

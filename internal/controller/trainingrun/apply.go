@@ -20,10 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/link"
 )
 
 // workersRest is how long a workers' Job that ended by itself is left before another is made.
@@ -84,7 +83,7 @@ func (r *Reconciler) keepWorkers(ctx context.Context, run *v1alpha1.TrainingRun,
 	job := seen.rollout
 	switch {
 	case job == nil:
-		suffix := link.SecretSuffix(r.ManagerKey, string(run.UID))
+		suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
 		made := desired.RolloutJob(run, newestAttempt(run), desired.LinkName(run, suffix), r.Settings)
 		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, made)); err != nil {
 			return fmt.Errorf("creating rollout job: %w", err)
@@ -147,7 +146,7 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 }
 
 // targets are the learners to ask, those of earlier attempts too: they learn of the newest from it.
-func targets(run *v1alpha1.TrainingRun, seen observed, want heartbeat.Desired) []pulse.Target {
+func targets(run *v1alpha1.TrainingRun, seen observed, want contract.Desired) []pulse.Target {
 	newest := newestAttempt(run)
 	var all []pulse.Target
 	for _, attempt := range slices.Sorted(maps.Keys(seen.learners)) {
@@ -158,7 +157,7 @@ func targets(run *v1alpha1.TrainingRun, seen observed, want heartbeat.Desired) [
 		all = append(all, pulse.Target{
 			Pod:     pod.UID,
 			Address: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(desired.HeartbeatPort)),
-			Request: heartbeat.HeartbeatRequest{RunUID: string(run.UID), Attempt: newest, Desired: want},
+			Request: contract.HeartbeatRequest{RunUID: string(run.UID), Attempt: newest, Desired: want},
 		})
 	}
 	return all

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -28,8 +28,8 @@ const (
 // spends says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
 // endpoint or a person did to the learner does not.
 func spends(cause string) bool {
-	switch heartbeat.Cause(cause) {
-	case heartbeat.CauseCrashed, heartbeat.CauseOOMKilled, heartbeat.CauseUnknown:
+	switch contract.Cause(cause) {
+	case contract.CauseCrashed, contract.CauseOOMKilled, contract.CauseUnknown:
 		return true
 	default:
 		return false
@@ -48,11 +48,11 @@ type final struct {
 // it.
 func finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end ending) *final {
 	switch end.cause {
-	case heartbeat.CauseCompleted:
+	case contract.CauseCompleted:
 		return &final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "The last step is committed and evaluated."}
-	case heartbeat.CauseConfigRejected:
+	case contract.CauseConfigRejected:
 		return &final{v1alpha1.ConditionFailed, rejection(end.reason, v1alpha1.ReasonConfigRejected), cmp.Or(end.message, "The learner refused its configuration.")}
-	case heartbeat.CauseDataRejected:
+	case contract.CauseDataRejected:
 		return &final{v1alpha1.ConditionFailed, rejection(end.reason, v1alpha1.ReasonDataRejected), cmp.Or(end.message, "The learner refused its data.")}
 	}
 	if !spends(string(end.cause)) {
@@ -111,7 +111,7 @@ func backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if barren >= 2 {
 		wait = min(firstBackoff<<min(barren-2, 10), maxBackoff)
 	}
-	if attempts[0].Cause == string(heartbeat.CauseUpstream) {
+	if attempts[0].Cause == string(contract.CauseUpstream) {
 		wait = max(wait, firstBackoff)
 	}
 	return wait

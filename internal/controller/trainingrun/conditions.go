@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -62,7 +62,7 @@ func (v view) attempt() *v1alpha1.Attempt {
 }
 
 // reply is what the newest attempt's learner says, if that is fresh.
-func (v view) reply() *heartbeat.HeartbeatReply {
+func (v view) reply() *contract.HeartbeatReply {
 	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.beat.Fresh(v.now) {
 		return nil
 	}
@@ -186,7 +186,7 @@ func progressingCondition(v view) status.Condition {
 	if up, known := upstreams[reply.Upstream]; known {
 		return status.False(kind, up.reason, up.message)
 	}
-	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != heartbeat.PhaseOpening {
+	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, "The learner waits for workers.")
 	}
 	return status.True(kind, phaseReason(reply.Progress.Phase), "The run is getting on.")
@@ -199,11 +199,11 @@ func progressWithoutLearner(kind, reason, message string) status.Condition {
 	return status.False(kind, v1alpha1.ReasonWaitingForLearner, message)
 }
 
-func phaseReason(phase heartbeat.Phase) string {
+func phaseReason(phase contract.Phase) string {
 	switch phase {
-	case heartbeat.PhaseOpening:
+	case contract.PhaseOpening:
 		return v1alpha1.ReasonOpening
-	case heartbeat.PhaseEvaluating:
+	case contract.PhaseEvaluating:
 		return v1alpha1.ReasonEvaluating
 	default:
 		return v1alpha1.ReasonTraining
@@ -292,11 +292,11 @@ func learnerState(v view) string {
 		return startingState(v)
 	}
 	switch reply.Progress.Phase {
-	case heartbeat.PhaseOpening:
+	case contract.PhaseOpening:
 		return startingState(v)
-	case heartbeat.PhaseEvaluating:
+	case contract.PhaseEvaluating:
 		return v1alpha1.StateEvaluating
-	case heartbeat.PhaseDraining:
+	case contract.PhaseDraining:
 		return v1alpha1.StateDraining
 	default:
 		return v1alpha1.StateTraining
@@ -309,7 +309,7 @@ func startingState(v view) string {
 		if a.CompletionTime == nil {
 			continue
 		}
-		if a.Cause != string(heartbeat.CauseDrained) {
+		if a.Cause != string(contract.CauseDrained) {
 			return v1alpha1.StateRecovering
 		}
 		break

@@ -20,9 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // allConditions are always there.
@@ -109,9 +108,9 @@ func planned(run *v1alpha1.TrainingRun, seen observed) plan {
 	if blocked != nil {
 		return p.block(blocked)
 	}
-	p.file = &runspec.RunFile{Fixed: runspec.Fixed{
-		Algorithm: &runspec.Algorithm{Steps: 60}, InitFrom: &runspec.InitFrom{Checkpoint: path},
-		Environments: []runspec.Environment{{Name: "env", Digest: pins["env"].Digest, Splits: []runspec.Split{{Name: "train", Tasks: 900}}}},
+	p.file = &contract.RunFile{Fixed: contract.Fixed{
+		Algorithm: &contract.Algorithm{Steps: 60}, InitFrom: &contract.InitFrom{Checkpoint: path},
+		Environments: []contract.Environment{{Name: "env", Digest: pins["env"].Digest, Splits: []contract.Split{{Name: "train", Tasks: 900}}}},
 	}}
 	p.pins = pins
 	return p
@@ -119,29 +118,29 @@ func planned(run *v1alpha1.TrainingRun, seen observed) plan {
 
 func TestComputeStatus(t *testing.T) {
 	running := learner{aJob("one"), aPod()}
-	reply := func(phase heartbeat.Phase) heartbeat.HeartbeatReply {
-		return heartbeat.HeartbeatReply{Attempt: 1, Progress: heartbeat.Progress{Phase: phase, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2}}
+	reply := func(phase contract.Phase) contract.HeartbeatReply {
+		return contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: phase, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2}}
 	}
-	ended := func(reason string, cause heartbeat.Cause) learner {
-		return learner{aJob("one"), aPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, heartbeat.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
+	ended := func(reason string, cause contract.Cause) learner {
+		return learner{aJob("one"), aPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
 	}
-	finding := func(ignored ...string) heartbeat.HeartbeatReply {
-		r := reply(heartbeat.PhaseTraining)
-		r.Progress.Checkpoints = []heartbeat.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
-		r.Progress.Capabilities = &heartbeat.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"ttl"}, Ignored: ignored}
+	finding := func(ignored ...string) contract.HeartbeatReply {
+		r := reply(contract.PhaseTraining)
+		r.Progress.Checkpoints = []contract.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
+		r.Progress.Capabilities = &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"ttl"}, Ignored: ignored}
 		return r
 	}
 	saved := func(r *v1alpha1.TrainingRun) {
 		r.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 5, State: "tinker://m/weights/5"}
 	}
-	cold := reply(heartbeat.PhaseTraining)
+	cold := reply(contract.PhaseTraining)
 	cold.Progress.ColdOptimizer = true
-	lossy := reply(heartbeat.PhaseTraining)
+	lossy := reply(contract.PhaseTraining)
 	lossy.Progress.LostVersions = 2
-	diverged := reply(heartbeat.PhaseTraining)
+	diverged := reply(contract.PhaseTraining)
 	diverged.Progress.Diverged = true
-	upstream := func(what string) heartbeat.HeartbeatReply {
-		r := reply(heartbeat.PhaseTraining)
+	upstream := func(what string) contract.HeartbeatReply {
+		r := reply(contract.PhaseTraining)
 		r.Upstream = what
 		return r
 	}
@@ -166,17 +165,17 @@ func TestComputeStatus(t *testing.T) {
 			"EnvironmentsReady": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended", "Stalled": "False NotStalled",
 			"Progressing": "False Suspended", "RolloutsReady": "False Suspended",
 		}},
-		"a learner that opens": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(heartbeat.PhaseOpening))), "Preparing", map[string]string{
+		"a learner that opens": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(contract.PhaseOpening))), "Preparing", map[string]string{
 			"LearnerRunning": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
 		}},
-		"a learner that trains": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(heartbeat.PhaseTraining))), "Training", map[string]string{
+		"a learner that trains": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(contract.PhaseTraining))), "Training", map[string]string{
 			"LearnerRunning": "True Running", "Progressing": "True Training", "Ready": "True Training", "RolloutsReady": "True WorkersReady",
 		}},
-		"a learner that evaluates": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(heartbeat.PhaseEvaluating))), "Evaluating", map[string]string{
+		"a learner that evaluates": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(contract.PhaseEvaluating))), "Evaluating", map[string]string{
 			"Progressing": "True Evaluating",
 		}},
 		"a learner without workers": {aRun(attempts(underWay(1))), seeing(1, running,
-			saying(heartbeat.HeartbeatReply{Attempt: 1, Progress: heartbeat.Progress{Phase: heartbeat.PhaseTraining}}), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+			saying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
 			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
 		}},
 		"a rate limit": {aRun(attempts(underWay(1))), seeing(1, running, saying(upstream("throttled"))), "Training", map[string]string{
@@ -189,7 +188,7 @@ func TestComputeStatus(t *testing.T) {
 			"Stalled": "True Diverged", "Ready": "False Diverged",
 		}},
 		"a learner that does not answer": {aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
-			seeing(1, running, saidLongAgo(reply(heartbeat.PhaseTraining))), "Training", map[string]string{
+			seeing(1, running, saidLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
 				"LearnerRunning": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable", "Stalled": "False NotStalled",
 			}},
 		"a learner that has just begun to run": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(func(p *corev1.Pod) {
@@ -198,33 +197,33 @@ func TestComputeStatus(t *testing.T) {
 		"a Secret that is missing": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
 			"LearnerRunning": "False SecretNotFound", "Progressing": "False WaitingForLearner", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
 		}},
-		"a back-off": {aRun(attempts(over(2, heartbeat.CauseCrashed, 5, 5, 0), over(1, heartbeat.CauseCrashed, 5, 5, time.Minute))), seeing(0, learner{}), "Recovering", map[string]string{
+		"a back-off": {aRun(attempts(over(2, contract.CauseCrashed, 5, 5, 0), over(1, contract.CauseCrashed, 5, 5, time.Minute))), seeing(0, learner{}), "Recovering", map[string]string{
 			"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
 		}},
-		"a learner that takes over": {aRun(attempts(underWay(2), over(1, heartbeat.CauseNodeLost, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Recovering", map[string]string{
+		"a learner that takes over": {aRun(attempts(underWay(2), over(1, contract.CauseNodeLost, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Recovering", map[string]string{
 			"LearnerRunning": "False Starting",
 		}},
-		"a learner after a suspension": {aRun(attempts(underWay(2), over(1, heartbeat.CauseDrained, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Preparing", nil},
-		"a drain": {aRun(attempts(underWay(1)), suspend), seeing(1, running, saying(reply(heartbeat.PhaseDraining))), "Draining", map[string]string{
+		"a learner after a suspension": {aRun(attempts(underWay(2), over(1, contract.CauseDrained, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Preparing", nil},
+		"a drain": {aRun(attempts(underWay(1)), suspend), seeing(1, running, saying(reply(contract.PhaseDraining))), "Draining", map[string]string{
 			"Suspended": "Unknown Draining", "Progressing": "False Draining", "Ready": "False Draining",
 		}},
-		"pods that are being deleted": {aRun(attempts(over(1, heartbeat.CauseDrained, 0, 5, time.Minute)), suspend), seeing(0, learner{}), "Draining", map[string]string{
+		"pods that are being deleted": {aRun(attempts(over(1, contract.CauseDrained, 0, 5, time.Minute)), suspend), seeing(0, learner{}), "Draining", map[string]string{
 			"Suspended": "Unknown Draining",
 		}},
 		"no workers wanted": {aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
-			seeing(1, running, saying(reply(heartbeat.PhaseTraining)), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+			seeing(1, running, saying(reply(contract.PhaseTraining)), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
 				"RolloutsReady": "False ScaledToZero",
 			}},
-		"no usable checkpoint": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(exited(64, "Error", verdictText(t, heartbeat.Verdict{
-			Cause: heartbeat.CauseConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
+		"no usable checkpoint": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(exited(64, "Error", verdictText(t, contract.Verdict{
+			Cause: contract.CauseConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
 		})))}), "Failed", map[string]string{
 			"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint", "Ready": "False NoUsableCheckpoint",
 			"Complete": "False NotFinished", "Suspended": "False Finished", "LearnerRunning": "False Finished",
 		}},
-		"a setting that the endpoint ignores": {aRun(attempts(underWay(1))), seeing(1, ended("UnsupportedByEndpoint", heartbeat.CauseConfigRejected)), "Failed", map[string]string{
+		"a setting that the endpoint ignores": {aRun(attempts(underWay(1))), seeing(1, ended("UnsupportedByEndpoint", contract.CauseConfigRejected)), "Failed", map[string]string{
 			"Accepted": "False UnsupportedByEndpoint", "Failed": "True UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint", "Resumable": "False NoCheckpoint",
 		}},
-		"an endpoint that forgets the optimizer, which is required": {aRun(attempts(underWay(1))), seeing(1, ended("OptimizerNotRestored", heartbeat.CauseConfigRejected)), "Failed", map[string]string{
+		"an endpoint that forgets the optimizer, which is required": {aRun(attempts(underWay(1))), seeing(1, ended("OptimizerNotRestored", contract.CauseConfigRejected)), "Failed", map[string]string{
 			"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored", "Resumable": "False NoCheckpoint",
 		}},
 		"an endpoint that forgets the optimizer, which is not required": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding("optimizer_restore"))), "Training", map[string]string{
@@ -236,9 +235,9 @@ func TestComputeStatus(t *testing.T) {
 		"an endpoint that supports everything": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding())), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
 		}},
-		"states that have lost the optimizer": {aRun(attempts(underWay(2), over(1, heartbeat.CauseCrashed, 0, 5, time.Minute)), saved),
-			seeing(2, learner{aJob("two"), aPod(exited(65, "Error", verdictText(t, heartbeat.Verdict{
-				Cause: heartbeat.CauseDataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
+		"states that have lost the optimizer": {aRun(attempts(underWay(2), over(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
+			seeing(2, learner{aJob("two"), aPod(exited(65, "Error", verdictText(t, contract.Verdict{
+				Cause: contract.CauseDataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Failed", map[string]string{
 				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored", "Resumable": "False OptimizerNotRestored",
 			}},
@@ -304,7 +303,7 @@ func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
 	if random.IntN(4) == 0 {
 		run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"}}
 	}
-	causes := []heartbeat.Cause{heartbeat.CauseCrashed, heartbeat.CauseNodeLost, heartbeat.CauseDrained, heartbeat.CauseUpstream, heartbeat.CauseStalled}
+	causes := []contract.Cause{contract.CauseCrashed, contract.CauseNodeLost, contract.CauseDrained, contract.CauseUpstream, contract.CauseStalled}
 	number := int32(random.IntN(4))
 	for n := int32(1); n <= number; n++ {
 		a := over(n, causes[random.IntN(len(causes))], int64(n), int64(n)+random.Int64N(2), time.Duration(random.IntN(30))*time.Second)
@@ -332,7 +331,7 @@ func randomWorld(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
 		aPod(waitingFor("ImagePullBackOff", "x")), aPod(waitingFor("CreateContainerConfigError", "odd")), aPod(waitingFor("CreateContainerError", "x")),
 		aPod(exited(75, "Error", `{"cause":"Drained","attempt":1}`)), aPod(exited(0, "", `{"cause":"Completed","attempt":1}`)),
 	}
-	phases := []heartbeat.Phase{heartbeat.PhaseOpening, heartbeat.PhaseTraining, heartbeat.PhaseEvaluating, heartbeat.PhaseDraining, heartbeat.PhaseDone, "Odd"}
+	phases := []contract.Phase{contract.PhaseOpening, contract.PhaseTraining, contract.PhaseEvaluating, contract.PhaseDraining, contract.PhaseDone, "Odd"}
 	ups := []string{"", "", "throttled", "payment", "unreachable", "odd"}
 	seen := seeing(newestAttempt(run), learner{pod: pods[random.IntN(len(pods))]})
 	if random.IntN(2) == 0 {
@@ -346,9 +345,9 @@ func randomWorld(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
 	if random.IntN(5) == 0 {
 		seen.environments = nil
 	}
-	reply := heartbeat.HeartbeatReply{
+	reply := contract.HeartbeatReply{
 		Attempt: newestAttempt(run), Upstream: ups[random.IntN(len(ups))], SecondsSinceProgress: float64(random.IntN(5000)),
-		Progress: heartbeat.Progress{Phase: phases[random.IntN(len(phases))], Step: 5, Diverged: random.IntN(5) == 0, WorkersSeen: random.IntN(2)},
+		Progress: contract.Progress{Phase: phases[random.IntN(len(phases))], Step: 5, Diverged: random.IntN(5) == 0, WorkersSeen: random.IntN(2)},
 	}
 	switch random.IntN(3) {
 	case 0:
@@ -360,15 +359,15 @@ func randomWorld(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
 }
 
 func TestProgressAcrossAttempts(t *testing.T) {
-	at := func(step, from int64) heartbeat.Progress {
-		return heartbeat.Progress{Phase: heartbeat.PhaseTraining, Step: step, FromStep: from, Lineage: "a", Checkpoints: []heartbeat.Checkpoint{{Step: step, State: "s"}}}
+	at := func(step, from int64) contract.Progress {
+		return contract.Progress{Phase: contract.PhaseTraining, Step: step, FromStep: from, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: step, State: "s"}}}
 	}
 	run := aRun(attempts(underWay(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute), ToStep: new(int64(7))}))
 	run.Status.FailuresSinceCheckpoint = new(int32(2))
 	run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 9}
 	l := learner{aJob("two"), aPod()}
 
-	opened := withBeat(run, seeing(2, l, saying(heartbeat.HeartbeatReply{Attempt: 2, Progress: at(9, 9)})), now)
+	opened := withBeat(run, seeing(2, l, saying(contract.HeartbeatReply{Attempt: 2, Progress: at(9, 9)})), now)
 	if *opened.FailuresSinceCheckpoint != 2 {
 		t.Error("an opening state refilled the budget")
 	}
@@ -376,11 +375,11 @@ func TestProgressAcrossAttempts(t *testing.T) {
 		t.Errorf("attempt 1 got to step %d, want 9, where its successor began", *opened.Attempts[1].ToStep)
 	}
 	run.Status = opened
-	next := withBeat(run, seeing(2, l, saying(heartbeat.HeartbeatReply{Attempt: 2, Progress: at(10, 9)})), now)
+	next := withBeat(run, seeing(2, l, saying(contract.HeartbeatReply{Attempt: 2, Progress: at(10, 9)})), now)
 	if *next.FailuresSinceCheckpoint != 0 || *next.Attempts[0].FromStep != 9 || *next.Attempts[0].ToStep != 10 {
 		t.Errorf("after a step: failures %d, attempt %+v", *next.FailuresSinceCheckpoint, next.Attempts[0])
 	}
-	foreign := withBeat(run, seeing(2, l, saying(heartbeat.HeartbeatReply{Attempt: 1, Progress: at(50, 0)})), now)
+	foreign := withBeat(run, seeing(2, l, saying(contract.HeartbeatReply{Attempt: 1, Progress: at(50, 0)})), now)
 	if diff := cmp.Diff(run.Status, foreign); diff != "" {
 		t.Errorf("another attempt's words changed the status:\n%s", diff)
 	}
@@ -390,7 +389,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	run := aRun(func(run *v1alpha1.TrainingRun) {
 		run.Status.StartTime = ago(time.Hour)
 		for n := int32(15); n > 5; n-- {
-			run.Status.Attempts = append(run.Status.Attempts, over(n, heartbeat.CauseNodeLost, int64(n), int64(n)+1, time.Hour))
+			run.Status.Attempts = append(run.Status.Attempts, over(n, contract.CauseNodeLost, int64(n), int64(n)+1, time.Hour))
 		}
 	})
 	seen := seeing(0, learner{})

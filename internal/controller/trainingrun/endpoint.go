@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -23,7 +23,7 @@ func acceptedCondition(v view) status.Condition {
 	if v.unsupported() {
 		return v.as(kind, v1alpha1.ConditionFailed, status.False)
 	}
-	if status.Lacks(v.next.Capabilities, heartbeat.CapabilitySeed) {
+	if status.Lacks(v.next.Capabilities, contract.CapabilitySeed) {
 		return status.True(kind, v1alpha1.ReasonAccepted,
 			"The spec makes a run. The endpoint ignores the seeds of samples, so that another run of the spec has other weights.")
 	}
@@ -33,7 +33,7 @@ func acceptedCondition(v view) status.Condition {
 // unsupported says that the run failed because the endpoint does not do what the spec asks for.
 func (v view) unsupported() bool {
 	attempt := v.attempt()
-	if !v.is(v1alpha1.ConditionFailed) || attempt == nil || attempt.Cause != string(heartbeat.CauseConfigRejected) {
+	if !v.is(v1alpha1.ConditionFailed) || attempt == nil || attempt.Cause != string(contract.CauseConfigRejected) {
 		return false
 	}
 	reason := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed).Reason
@@ -51,7 +51,7 @@ func resumableCondition(v view) status.Condition {
 		return status.False(kind, failed.Reason, failed.Message)
 	case v.next.LatestCheckpoint == nil:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
-	case status.Lacks(v.next.Capabilities, heartbeat.CapabilityOptimizerRestore):
+	case status.Lacks(v.next.Capabilities, contract.CapabilityOptimizerRestore):
 		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, "The run can go on from status.latestCheckpoint, but the endpoint does not "+
 			"restore the optimizer: Adam begins anew with each resume, as failurePolicy.requireOptimizer allows.")
 	case attempt != nil && ptr.Deref(attempt.ColdOptimizer, false):

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Reasons of events that are no conditions' reasons.
@@ -88,7 +88,7 @@ func attemptEnded(a v1alpha1.Attempt) happening {
 	if a.Message != "" {
 		note += " " + a.Message
 	}
-	if a.Cause == string(heartbeat.CauseCompleted) || a.Cause == string(heartbeat.CauseDrained) {
+	if a.Cause == string(contract.CauseCompleted) || a.Cause == string(contract.CauseDrained) {
 		return normal(eventAttemptEnded, "End", note)
 	}
 	return warning(eventAttemptEnded, "End", note)

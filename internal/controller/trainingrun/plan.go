@@ -16,10 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -32,14 +31,14 @@ type plan struct {
 	// start is the number of the attempt to record and make; 0 for none.
 	start int32
 	// file and pins are what it starts with; prepare fills them in.
-	file *runspec.RunFile
+	file *contract.RunFile
 	pins desired.Pins
 	// blocked is why an attempt that is due cannot start.
 	blocked *problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
 	// desired is what learners are told.
-	desired heartbeat.Desired
+	desired contract.Desired
 	// deletes are Jobs and the Service that are to go.
 	deletes []client.Object
 	// workers says that the workers' Job and the Service are kept as the spec has them.
@@ -63,12 +62,12 @@ const lookAgain = 5 * time.Minute
 // ended; its ending ends the run; a suspended run rests; otherwise the next attempt starts, after its
 // back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
-	p := plan{desired: heartbeat.DesiredRun, deletes: earlierJobs(run, seen)}
+	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen)}
 	if finished(run) {
 		return p.tidy(run, seen, now)
 	}
 	if suspended(run) {
-		p.desired = heartbeat.DesiredDrain
+		p.desired = contract.DesiredDrain
 	}
 	if !ended(run) {
 		p.ending = endingOf(run, seen, now)
@@ -121,7 +120,7 @@ func neverStarted(l learner) *ending {
 	if l.pod != nil && l.pod.Spec.NodeName != "" && l.pod.Status.Phase == corev1.PodRunning {
 		return nil
 	}
-	return &ending{cause: heartbeat.CauseDrained, message: "Suspended before the learner ran."}
+	return &ending{cause: contract.CauseDrained, message: "Suspended before the learner ran."}
 }
 
 // overdue ends an attempt whose learner did not start, or does not get on, in time. Only fresh words of the
@@ -131,7 +130,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 	if _, running := learnerRunning(l.pod); !running {
 		deadline := startDeadline(policy)
 		if newest.StartTime != nil && now.Sub(newest.StartTime.Time) > deadline {
-			return &ending{cause: heartbeat.CauseStartTimeout,
+			return &ending{cause: contract.CauseStartTimeout,
 				message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
 		}
 		return nil
@@ -141,7 +140,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 	}
 	deadline := seconds(ptr.Deref(policy.ProgressDeadlineSeconds, 3600))
 	if idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
-		return &ending{cause: heartbeat.CauseStalled,
+		return &ending{cause: contract.CauseStalled,
 			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 )
 
 func sorted(less func(a, b string) bool) cmp.Option { return cmpopts.SortSlices(less) }
@@ -140,12 +140,12 @@ func TestTargets(t *testing.T) {
 		o.learners[1] = learner{pod: aPod(func(p *corev1.Pod) { p.UID, p.Status.PodIP = "old", "fd00::1" })}
 		o.learners[3] = learner{pod: aPod(pending)}
 	})
-	got := targets(run, seen, heartbeat.DesiredDrain)
+	got := targets(run, seen, contract.DesiredDrain)
 	if len(got) != 2 || got[0].Address != "[fd00::1]:7444" || got[1].Address != "10.0.0.1:7444" {
 		t.Fatalf("targets = %+v", got)
 	}
 	for _, target := range got {
-		if target.Request != (heartbeat.HeartbeatRequest{RunUID: "0123456789", Attempt: 2, Desired: heartbeat.DesiredDrain}) {
+		if target.Request != (contract.HeartbeatRequest{RunUID: "0123456789", Attempt: 2, Desired: contract.DesiredDrain}) {
 			t.Errorf("request = %+v", target.Request)
 		}
 	}

@@ -15,9 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/link"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // Fault points of the manager: see Reconciler.Fault.
@@ -58,7 +57,7 @@ func (p plan) block(by *problem) plan {
 
 // earlierFile reads what an earlier attempt was fixed to, and the environments it had pinned; nil before
 // the first, or when no file is left.
-func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun) (*runspec.Fixed, desired.Pins, error) {
+func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun) (*contract.Fixed, desired.Pins, error) {
 	for _, attempt := range run.Status.Attempts {
 		config, err := find(ctx, r.Live, run.Namespace, desired.RunFileName(run, attempt.Number), &corev1.ConfigMap{})
 		if err != nil {
@@ -67,7 +66,7 @@ func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun)
 		if config == nil {
 			continue
 		}
-		file, err := runspec.DecodeRunFile([]byte(config.Data[runspec.RunFileName]))
+		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -86,11 +85,11 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	if err := r.fault(FaultAttemptWritten); err != nil {
 		return err
 	}
-	secrets, err := link.DeriveCredentials(r.ManagerKey, string(run.UID))
+	secrets, err := contract.DeriveCredentials(r.ManagerKey, string(run.UID))
 	if err != nil {
 		return err
 	}
-	suffix := link.SecretSuffix(r.ManagerKey, string(run.UID))
+	suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
 	file, err := desired.RunFile(run, *p.file, p.pins)
 	if err != nil {
 		return err

@@ -13,9 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -69,13 +68,13 @@ func begin(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
 }
 
 // pinnedStatus lists the environments of a run file and keeps what is known of each.
-func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *runspec.RunFile) []v1alpha1.EnvironmentStatus {
+func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) []v1alpha1.EnvironmentStatus {
 	known := map[string]v1alpha1.EnvironmentStatus{}
 	for _, e := range before {
 		known[e.Name] = e
 	}
 	var listed []v1alpha1.EnvironmentStatus
-	add := func(e runspec.Environment) {
+	add := func(e contract.Environment) {
 		if slices.ContainsFunc(listed, func(l v1alpha1.EnvironmentStatus) bool { return l.Name == e.Name }) {
 			return
 		}
@@ -127,7 +126,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.T
 }
 
 // ownReply is the newest learner's reply, if it is about this run and an attempt that is under way.
-func ownReply(run *v1alpha1.TrainingRun, seen observed) *heartbeat.HeartbeatReply {
+func ownReply(run *v1alpha1.TrainingRun, seen observed) *contract.HeartbeatReply {
 	reply := seen.beat.Reply
 	if reply == nil || ended(run) || reply.RunUID != string(run.UID) || reply.Attempt != newestAttempt(run) {
 		return nil
@@ -137,13 +136,13 @@ func ownReply(run *v1alpha1.TrainingRun, seen observed) *heartbeat.HeartbeatRepl
 
 // take writes a progress into the status, and into the newest attempts' entries. A checkpoint of a further
 // step refills the restart budget.
-func take(next *v1alpha1.TrainingRunStatus, p heartbeat.Progress, now time.Time) {
+func take(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
 	before := latestStep(next)
 	status.Report(next, p, now)
 	if latestStep(next) > before {
 		next.FailuresSinceCheckpoint = ptr.To[int32](0)
 	}
-	if p.Phase == heartbeat.PhaseOpening && p.Lineage == "" {
+	if p.Phase == contract.PhaseOpening && p.Lineage == "" {
 		return
 	}
 	newest := &next.Attempts[0]

@@ -11,19 +11,19 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 )
 
 // ending is how an attempt ended.
 type ending struct {
-	cause heartbeat.Cause
+	cause contract.Cause
 	// reason is the verdict's own, and may be empty.
 	reason  string
 	message string
 	// progress is the learner's last words; nil when it left none.
-	progress *heartbeat.Progress
+	progress *contract.Progress
 }
 
 // overdueAfter is how long past its grace period a pod may linger before its node counts as lost.
@@ -36,10 +36,10 @@ func judge(attempt int32, l learner, now time.Time) *ending {
 		return judgePod(attempt, l.pod, now)
 	}
 	if l.job == nil {
-		return &ending{cause: heartbeat.CauseDisrupted, message: "The attempt's Job is gone, or was never made."}
+		return &ending{cause: contract.CauseDisrupted, message: "The attempt's Job is gone, or was never made."}
 	}
 	if jobOver(l.job) {
-		return &ending{cause: heartbeat.CauseDisrupted, message: "The learner's pod is gone and left no verdict."}
+		return &ending{cause: contract.CauseDisrupted, message: "The learner's pod is gone and left no verdict."}
 	}
 	return nil
 }
@@ -63,50 +63,50 @@ func judgePod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")
-		return &ending{cause: disruption(pod, heartbeat.CauseDisrupted), message: "The learner's pod ended: " + message}
+		return &ending{cause: disruption(pod, contract.CauseDisrupted), message: "The learner's pod ended: " + message}
 	}
 	if pod.DeletionTimestamp == nil {
 		return nil
 	}
 	if podstate.NodeSilent(pod) || now.After(pod.DeletionTimestamp.Add(overdueAfter)) {
-		return &ending{cause: heartbeat.CauseNodeLost, message: fmt.Sprintf("Node %q does not answer.", pod.Spec.NodeName)}
+		return &ending{cause: contract.CauseNodeLost, message: fmt.Sprintf("Node %q does not answer.", pod.Spec.NodeName)}
 	}
 	return nil
 }
 
 // judgeTermination believes a learner's own verdict, as far as its exit code bears it out.
 func judgeTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *ending {
-	verdict, err := heartbeat.DecodeVerdict(t.Message)
+	verdict, err := contract.DecodeVerdict(t.Message)
 	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {
 		return &ending{cause: verdict.Cause, reason: verdict.Reason, message: verdict.Message, progress: &verdict.Progress}
 	}
 	if t.Reason == "OOMKilled" {
-		return &ending{cause: heartbeat.CauseOOMKilled, message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
+		return &ending{cause: contract.CauseOOMKilled, message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
 	}
 	if t.Reason == "ContainerStatusUnknown" {
-		return &ending{cause: heartbeat.CauseDisrupted, message: "The node lost track of the learner's container."}
+		return &ending{cause: contract.CauseDisrupted, message: "The node lost track of the learner's container."}
 	}
-	causes := map[int32]heartbeat.Cause{
-		0:  heartbeat.CauseUnknown,
-		64: heartbeat.CauseConfigRejected,
-		65: heartbeat.CauseDataRejected,
-		75: heartbeat.CauseDrained,
-		77: heartbeat.CauseFenced,
+	causes := map[int32]contract.Cause{
+		0:  contract.CauseUnknown,
+		64: contract.CauseConfigRejected,
+		65: contract.CauseDataRejected,
+		75: contract.CauseDrained,
+		77: contract.CauseFenced,
 	}
 	cause, known := causes[t.ExitCode]
 	if !known {
-		cause = disruption(pod, heartbeat.CauseCrashed)
+		cause = disruption(pod, contract.CauseCrashed)
 	}
 	return &ending{cause: cause, message: fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)}
 }
 
 // disruption is the cause of a pod that something else than the learner ended; otherwise it is as given.
-func disruption(pod *corev1.Pod, otherwise heartbeat.Cause) heartbeat.Cause {
+func disruption(pod *corev1.Pod, otherwise contract.Cause) contract.Cause {
 	switch podstate.DisruptionOf(pod) {
 	case podstate.NodeLost:
-		return heartbeat.CauseNodeLost
+		return contract.CauseNodeLost
 	case podstate.Disrupted:
-		return heartbeat.CauseDisrupted
+		return contract.CauseDisrupted
 	default:
 		return otherwise
 	}

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -58,7 +58,7 @@ func underWay(number int32) v1alpha1.Attempt {
 }
 
 // over is an attempt that ended a while ago, at a step that it had begun at or not.
-func over(number int32, cause heartbeat.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
+func over(number int32, cause contract.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
 	return v1alpha1.Attempt{
 		Number: number, Cause: string(cause), StartTime: ago(since + time.Minute), CompletionTime: ago(since),
 		FromStep: new(from), ToStep: new(to),
@@ -120,9 +120,9 @@ func podCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, r
 	}
 }
 
-func verdictText(t *testing.T, v heartbeat.Verdict) string {
+func verdictText(t *testing.T, v contract.Verdict) string {
 	t.Helper()
-	data, err := heartbeat.EncodeVerdict(v)
+	data, err := contract.EncodeVerdict(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,14 +147,14 @@ func seeing(attempt int32, l learner, changes ...func(*observed)) observed {
 }
 
 // saying has the learner answer, a moment ago.
-func saying(reply heartbeat.HeartbeatReply) func(*observed) {
+func saying(reply contract.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
 		reply.RunUID = "0123456789"
 		seen.beat = pulse.Result{Reply: &reply, At: now.Add(-time.Second)}
 	}
 }
 
-func saidLongAgo(reply heartbeat.HeartbeatReply) func(*observed) {
+func saidLongAgo(reply contract.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
 		saying(reply)(seen)
 		seen.beat.At = now.Add(-time.Hour)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -80,7 +80,7 @@ func TestMemory(t *testing.T) {
 
 func TestHappenings(t *testing.T) {
 	started := aRun(attempts(underWay(1))).Status
-	crashed := aRun(attempts(underWay(2), over(1, heartbeat.CauseCrashed, 0, 1, 0))).Status
+	crashed := aRun(attempts(underWay(2), over(1, contract.CauseCrashed, 0, 1, 0))).Status
 	at := func(step int64) v1alpha1.TrainingRunStatus {
 		next := started
 		next.LatestCheckpoint = &v1alpha1.Checkpoint{Step: step, State: "tinker://m/weights/s"}

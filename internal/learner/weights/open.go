@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -31,7 +31,7 @@ type Opener struct {
 	Session func(ctx context.Context) (string, error)
 	RunUID  string
 	Attempt int32
-	Base    runspec.Model
+	Base    contract.Model
 	// RequireOptimizer refuses states that load without the optimizer.
 	RequireOptimizer bool
 	// Lost is told of a session that is gone.
@@ -44,7 +44,7 @@ type Opener struct {
 }
 
 // Fresh makes the model that a run begins with: the base model, or what init names.
-func (o *Opener) Fresh(ctx context.Context, init *runspec.InitFrom) (*Model, error) {
+func (o *Opener) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, error) {
 	if init == nil {
 		return o.create(ctx)
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
@@ -42,7 +42,7 @@ func opener(t *testing.T) (*Opener, *tinkersim.Server) {
 	session := ""
 	return &Opener{
 		API: client, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true,
-		Base: runspec.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
+		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
 		Lost: func(string) { session = "" },
 		Session: func(ctx context.Context) (string, error) {
 			if session == "" {

@@ -8,13 +8,13 @@ package catalog
 import (
 	"errors"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // DefinitionError says that a definition describes no environment; it will not do so later.
@@ -27,7 +27,7 @@ func (e *DefinitionError) Error() string { return "building environment: " + e.E
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
 // New builds the environment of a definition. An error is a *DefinitionError.
-func New(definition runspec.Definition) (environment.Environment, error) {
+func New(definition contract.Definition) (environment.Environment, error) {
 	if err := definition.Validate(); err != nil {
 		return nil, &DefinitionError{Err: err}
 	}
@@ -38,7 +38,7 @@ func New(definition runspec.Definition) (environment.Environment, error) {
 	return env, nil
 }
 
-func build(definition runspec.Definition) (environment.Environment, error) {
+func build(definition contract.Definition) (environment.Environment, error) {
 	rows, err := newDataset(*definition.Dataset)
 	if err != nil {
 		return nil, err
@@ -54,22 +54,22 @@ func build(definition runspec.Definition) (environment.Environment, error) {
 }
 
 // newToolUse gives the data set its tools. Arithmetic, which is all that there is, has the calculator.
-func newToolUse(rows dataset.Dataset, verifier verify.Verifier, definition runspec.ToolUse) (environment.Environment, error) {
+func newToolUse(rows dataset.Dataset, verifier verify.Verifier, definition contract.ToolUse) (environment.Environment, error) {
 	return tooluse.New(tooluse.NewLocal(rows, verifier, calculator.Calculator{}), tooluse.Options{
 		SystemPrompt:    definition.SystemPrompt,
 		MaxParseErrors:  definition.ParseErrors.MaxConsecutive,
-		MaskParseErrors: definition.ParseErrors.Train == runspec.TrainMask,
+		MaskParseErrors: definition.ParseErrors.Train == contract.TrainMask,
 	})
 }
 
-func newDataset(definition runspec.Dataset) (dataset.Dataset, error) {
+func newDataset(definition contract.Dataset) (dataset.Dataset, error) {
 	if definition.Arithmetic == nil {
 		return nil, errors.New("dataset must be arithmetic")
 	}
 	return dataset.NewArithmetic(definition.Arithmetic.MaxOperand)
 }
 
-func newVerifier(definition runspec.RewardRule) (verify.Verifier, error) {
+func newVerifier(definition contract.RewardRule) (verify.Verifier, error) {
 	if definition.ExactMatch == nil {
 		return nil, errors.New("reward must be exactMatch")
 	}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
-func arithmetic(maxOperand int) runspec.Definition {
-	return runspec.Definition{
-		Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: maxOperand}},
-		Reward:  &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}},
+func arithmetic(maxOperand int) contract.Definition {
+	return contract.Definition{
+		Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: maxOperand}},
+		Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
 	}
 }
 
@@ -37,8 +37,8 @@ func TestNew(t *testing.T) {
 
 func TestNewGivesTheDataSetItsTools(t *testing.T) {
 	definition := arithmetic(9)
-	definition.Interaction = &runspec.Interaction{ToolUse: &runspec.ToolUse{
-		SystemPrompt: "Call tools.", ParseErrors: runspec.ParseErrors{MaxConsecutive: 0, Train: runspec.TrainMask},
+	definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
+		SystemPrompt: "Call tools.", ParseErrors: contract.ParseErrors{MaxConsecutive: 0, Train: contract.TrainMask},
 	}}
 	env, err := New(definition)
 	if err != nil {
@@ -64,15 +64,15 @@ func TestNewGivesTheDataSetItsTools(t *testing.T) {
 
 func TestNewRefusesWhatDescribesNoEnvironment(t *testing.T) {
 	whole := arithmetic(9)
-	cases := map[string]runspec.Definition{
+	cases := map[string]contract.Definition{
 		"nothing":                   {},
 		"no data set":               {Reward: whole.Reward},
-		"a data set of no kind":     {Dataset: &runspec.Dataset{}, Reward: whole.Reward},
+		"a data set of no kind":     {Dataset: &contract.Dataset{}, Reward: whole.Reward},
 		"no reward":                 {Dataset: whole.Dataset},
-		"a reward of no kind":       {Dataset: whole.Dataset, Reward: &runspec.RewardRule{}},
+		"a reward of no kind":       {Dataset: whole.Dataset, Reward: &contract.RewardRule{}},
 		"operands that are many":    arithmetic(10000),
 		"no operands":               arithmetic(0),
-		"an interaction of no kind": {Dataset: whole.Dataset, Reward: whole.Reward, Interaction: &runspec.Interaction{}},
+		"an interaction of no kind": {Dataset: whole.Dataset, Reward: whole.Reward, Interaction: &contract.Interaction{}},
 	}
 	for name, definition := range cases {
 		t.Run(name, func(t *testing.T) {

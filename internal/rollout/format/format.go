@@ -9,9 +9,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/models"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
@@ -28,14 +28,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // Format is the format of one model's conversations.
 type Format struct {
 	renderer.Renderer
-	model runspec.Model
+	model contract.Model
 	// digest of the tokenizer's file; empty for one that is built in.
 	digest string
 }
 
 // Load gives the format of a model. An error is an *Error, unless the file could not be reached, which may be
 // otherwise later, or ctx ended.
-func Load(ctx context.Context, files *fetch.Fetcher, model runspec.Model) (*Format, error) {
+func Load(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Format, error) {
 	// A model that the table does not have names its renderer and tokenizer, and has no tokens to begin and
 	// end texts with; the renderer says so if it needs them.
 	known, unknown := models.Lookup(model.Name)
@@ -61,7 +61,7 @@ func Load(ctx context.Context, files *fetch.Fetcher, model runspec.Model) (*Form
 
 // Check says whether this is the format of a model. A digest that the model did not have when the format was
 // made must be that of the file that was read.
-func (f *Format) Check(model runspec.Model) error {
+func (f *Format) Check(model contract.Model) error {
 	own, other := f.model.Tokenizer, model.Tokenizer
 	switch {
 	case f.model.Name != model.Name || f.model.Renderer != model.Renderer || (own == nil) != (other == nil):
@@ -79,7 +79,7 @@ func (f *Format) Check(model runspec.Model) error {
 }
 
 // tokens finds the tokenizer and the digest of its file.
-func tokens(ctx context.Context, files *fetch.Fetcher, model runspec.Model) (found tokenizer.Tokenizer, digest string, err error) {
+func tokens(ctx context.Context, files *fetch.Fetcher, model contract.Model) (found tokenizer.Tokenizer, digest string, err error) {
 	if model.Tokenizer == nil {
 		if found, err = tokenizer.ForModel(model.Name); err != nil {
 			return nil, "", &Error{Err: err}

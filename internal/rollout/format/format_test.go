@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
@@ -37,15 +37,15 @@ func hub(t *testing.T, status int) *fetch.Fetcher {
 	return &fetch.Fetcher{Endpoint: server.URL}
 }
 
-func own() runspec.Model {
-	return runspec.Model{Name: "own/model", Renderer: "role_colon", Tokenizer: &runspec.Tokenizer{Repository: "own/model", SHA256: digest(model.TokenizerJSON())}}
+func own() contract.Model {
+	return contract.Model{Name: "own/model", Renderer: "role_colon", Tokenizer: &contract.Tokenizer{Repository: "own/model", SHA256: digest(model.TokenizerJSON())}}
 }
 
 func TestLoad(t *testing.T) {
-	cases := map[string]runspec.Model{
+	cases := map[string]contract.Model{
 		"the built-in model":                         {Name: "tinkersim/byte-136k", Renderer: "role_colon_end"},
 		"what is right for a model's name":           {Name: "tinkersim/byte-136k"},
-		"a known model whose tokenizer is elsewhere": {Name: "tinkersim/byte-136k", Tokenizer: &runspec.Tokenizer{Repository: "a/copy"}},
+		"a known model whose tokenizer is elsewhere": {Name: "tinkersim/byte-136k", Tokenizer: &contract.Tokenizer{Repository: "a/copy"}},
 	}
 	for name, m := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,17 +70,17 @@ func TestLoad(t *testing.T) {
 
 func TestLoadFails(t *testing.T) {
 	cases := map[string]struct {
-		change func(*runspec.Model)
+		change func(*contract.Model)
 		status int
 		names  string
 		final  bool
 	}{
-		"a model that nobody knows":   {func(m *runspec.Model) { *m = runspec.Model{Name: "no/body"} }, http.StatusOK, "model.renderer", true},
-		"no tokenizer for it":         {func(m *runspec.Model) { m.Tokenizer = nil }, http.StatusOK, "own/model", true},
-		"a renderer that is not":      {func(m *runspec.Model) { m.Renderer = "qwen1" }, http.StatusOK, "qwen1", true},
-		"a renderer of another model": {func(m *runspec.Model) { m.Renderer = "qwen3" }, http.StatusOK, "<|im_start|>", true},
-		"another digest":              {func(m *runspec.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }, http.StatusOK, "sha256", true},
-		"a file of another kind":      {func(m *runspec.Model) { m.Tokenizer.Ranks = "kimi_k2" }, http.StatusOK, "reading the tokenizer", true},
+		"a model that nobody knows":   {func(m *contract.Model) { *m = contract.Model{Name: "no/body"} }, http.StatusOK, "model.renderer", true},
+		"no tokenizer for it":         {func(m *contract.Model) { m.Tokenizer = nil }, http.StatusOK, "own/model", true},
+		"a renderer that is not":      {func(m *contract.Model) { m.Renderer = "qwen1" }, http.StatusOK, "qwen1", true},
+		"a renderer of another model": {func(m *contract.Model) { m.Renderer = "qwen3" }, http.StatusOK, "<|im_start|>", true},
+		"another digest":              {func(m *contract.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }, http.StatusOK, "sha256", true},
+		"a file of another kind":      {func(m *contract.Model) { m.Tokenizer.Ranks = "kimi_k2" }, http.StatusOK, "reading the tokenizer", true},
 		"a file that is not there":    {nil, http.StatusNotFound, "404", true},
 		"a server that is down":       {nil, http.StatusServiceUnavailable, "503", false},
 		"a server that is busy":       {nil, http.StatusTooManyRequests, "429", false},
@@ -112,19 +112,19 @@ func TestCheck(t *testing.T) {
 	open := own()
 	open.Tokenizer.SHA256 = ""
 	cases := map[string]struct {
-		of     runspec.Model
-		change func(*runspec.Model)
+		of     contract.Model
+		change func(*contract.Model)
 		ok     bool
 	}{
 		"the same model":                 {of: pinned, ok: true},
 		"the same without a digest":      {of: open, ok: true},
-		"a digest that came later":       {of: open, change: func(m *runspec.Model) { m.Tokenizer.SHA256 = read }, ok: true},
-		"another digest that came later": {of: open, change: func(m *runspec.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }},
-		"another rank":                   {of: pinned, change: func(m *runspec.Model) { m.LoraRank = 3 }, ok: true},
-		"another model":                  {of: pinned, change: func(m *runspec.Model) { m.Name = "other/model" }},
-		"another renderer":               {of: pinned, change: func(m *runspec.Model) { m.Renderer = "role_colon_end" }},
-		"another repository":             {of: pinned, change: func(m *runspec.Model) { m.Tokenizer.Repository = "other/model" }},
-		"the built-in tokenizer":         {of: pinned, change: func(m *runspec.Model) { m.Tokenizer = nil }},
+		"a digest that came later":       {of: open, change: func(m *contract.Model) { m.Tokenizer.SHA256 = read }, ok: true},
+		"another digest that came later": {of: open, change: func(m *contract.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }},
+		"another rank":                   {of: pinned, change: func(m *contract.Model) { m.LoraRank = 3 }, ok: true},
+		"another model":                  {of: pinned, change: func(m *contract.Model) { m.Name = "other/model" }},
+		"another renderer":               {of: pinned, change: func(m *contract.Model) { m.Renderer = "role_colon_end" }},
+		"another repository":             {of: pinned, change: func(m *contract.Model) { m.Tokenizer.Repository = "other/model" }},
+		"the built-in tokenizer":         {of: pinned, change: func(m *contract.Model) { m.Tokenizer = nil }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

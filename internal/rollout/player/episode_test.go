@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // chat goes on for so many turns, each worth 1; history makes the next messages of those before and the
@@ -52,7 +52,7 @@ func keep(messages []environment.Message, reply environment.Message) []environme
 }
 
 // alone is a game of one member.
-func alone(change func(*runspec.Environment)) Game {
+func alone(change func(*contract.Environment)) Game {
 	return game(func(g *Game) {
 		g.GroupSize, g.MinMembers = 1, 1
 		if change != nil {
@@ -151,25 +151,25 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 // The chat takes 5 turns. Its prompts have 19, 45, 71, ... tokens, its replies 4.
 func TestLimits(t *testing.T) {
 	cases := map[string]struct {
-		limits  runspec.Limits
+		limits  contract.Limits
 		stop    string
 		turns   int
 		reward  float64
 		outcome rl.Outcome
 	}{
 		"none":                            {stop: "stop", turns: 5, reward: 5},
-		"turns":                           {limits: runspec.Limits{Turns: 3}, stop: "turns", turns: 3, reward: 13},
-		"turns that are just enough":      {limits: runspec.Limits{Turns: 5}, stop: "stop", turns: 5, reward: 5},
-		"calls of tools":                  {limits: runspec.Limits{ToolCalls: 2}, stop: "tool_calls", turns: 2, reward: 12},
-		"the first prompt's tokens":       {limits: runspec.Limits{PromptTokens: 18}, stop: "prompt_tokens", turns: 0, reward: 10},
-		"later prompts may be longer":     {limits: runspec.Limits{PromptTokens: 19}, stop: "stop", turns: 5, reward: 5},
-		"tokens of the trajectory":        {limits: runspec.Limits{TrajectoryTokens: 65}, stop: "trajectory_tokens", turns: 2, reward: 12},
-		"Zero gives no more than nothing": {limits: runspec.Limits{Turns: 3, OnLimit: "Zero"}, stop: "turns", turns: 3, reward: 0},
-		"Exclude leaves the episode out":  {limits: runspec.Limits{Turns: 3, OnLimit: "Exclude"}, stop: "turns", turns: 3, outcome: rl.Deadline},
+		"turns":                           {limits: contract.Limits{Turns: 3}, stop: "turns", turns: 3, reward: 13},
+		"turns that are just enough":      {limits: contract.Limits{Turns: 5}, stop: "stop", turns: 5, reward: 5},
+		"calls of tools":                  {limits: contract.Limits{ToolCalls: 2}, stop: "tool_calls", turns: 2, reward: 12},
+		"the first prompt's tokens":       {limits: contract.Limits{PromptTokens: 18}, stop: "prompt_tokens", turns: 0, reward: 10},
+		"later prompts may be longer":     {limits: contract.Limits{PromptTokens: 19}, stop: "stop", turns: 5, reward: 5},
+		"tokens of the trajectory":        {limits: contract.Limits{TrajectoryTokens: 65}, stop: "trajectory_tokens", turns: 2, reward: 12},
+		"Zero gives no more than nothing": {limits: contract.Limits{Turns: 3, OnLimit: "Zero"}, stop: "turns", turns: 3, reward: 0},
+		"Exclude leaves the episode out":  {limits: contract.Limits{Turns: 3, OnLimit: "Exclude"}, stop: "turns", turns: 3, outcome: rl.Deadline},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			group := play(t, chat(5, keep), says("yes"), alone(func(s *runspec.Environment) { s.Limits = tc.limits }))
+			group := play(t, chat(5, keep), says("yes"), alone(func(s *contract.Environment) { s.Limits = tc.limits }))
 			m := group.Members[0]
 			if m.StopReason != tc.stop || m.Turns != tc.turns || m.Reward != tc.reward || m.Outcome != tc.outcome || group.Outcome != tc.outcome {
 				t.Errorf("%v after %d turns by %s with reward %v, group %v, want %v after %d by %s with %v",
@@ -185,7 +185,7 @@ func TestTrajectoryTokensShortenTheReply(t *testing.T) {
 		most = append(most, request.Sampling.MaxTokens)
 		return sampled("yes"), nil
 	})
-	play(t, chat(3, keep), policy, alone(func(s *runspec.Environment) { s.Limits.TrajectoryTokens = 76 }))
+	play(t, chat(3, keep), policy, alone(func(s *contract.Environment) { s.Limits.TrajectoryTokens = 76 }))
 	if diff := cmp.Diff([]int{16, 16, 5}, most); diff != "" {
 		t.Errorf("tokens that were asked for (-want +got):\n%s", diff)
 	}
@@ -216,8 +216,8 @@ func TestEpisodeSeconds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				group := play(t, chat(5, keep), tc.policy, alone(func(s *runspec.Environment) {
-					s.Limits = runspec.Limits{EpisodeSeconds: 10, OnLimit: tc.onLimit}
+				group := play(t, chat(5, keep), tc.policy, alone(func(s *contract.Environment) {
+					s.Limits = contract.Limits{EpisodeSeconds: 10, OnLimit: tc.onLimit}
 				}))
 				m := group.Members[0]
 				if m.StopReason != tc.stop || m.Turns != tc.turns || m.Reward != tc.reward || m.Outcome != tc.outcome {
@@ -266,7 +266,7 @@ func TestHowRepliesEnd(t *testing.T) {
 				}
 				return tc.sample, nil
 			})
-			group := play(t, env, policy, alone(func(s *runspec.Environment) { s.Sampling.Stop = tc.stops }))
+			group := play(t, env, policy, alone(func(s *contract.Environment) { s.Sampling.Stop = tc.stops }))
 			if diff := cmp.Diff(tc.want, got); diff != "" || group.Members[0].StopReason != tc.stop {
 				t.Errorf("stop reason %s, reply (-want +got):\n%s", group.Members[0].StopReason, diff)
 			}
@@ -306,7 +306,7 @@ func TestFinishMayFault(t *testing.T) {
 	env.finish = func() (environment.Turn, error) {
 		return environment.Turn{}, &environment.Fault{Kind: environment.JudgeFault, Err: errors.New("asleep")}
 	}
-	group := play(t, env, says("yes"), alone(func(s *runspec.Environment) { s.Limits.Turns = 1 }))
+	group := play(t, env, says("yes"), alone(func(s *contract.Environment) { s.Limits.Turns = 1 }))
 	if group.Outcome != rl.JudgeFault {
 		t.Errorf("outcome %v, want the judge's fault", group.Outcome)
 	}

@@ -22,10 +22,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // Policy samples replies.
@@ -40,7 +40,7 @@ type Request struct {
 	Member, Request, Try int
 	Prompt               []int32
 	// Sampling is how tokens are drawn; its MaxTokens are what the limits leave.
-	Sampling runspec.Sampling
+	Sampling contract.Sampling
 	// Stop ends the reply.
 	Stop renderer.Stop
 }
@@ -82,7 +82,7 @@ type Progress struct {
 type Game struct {
 	Key rl.Key
 	// Settings of the environment within the run: its name, retries, sampling, limits and reward.
-	Settings              runspec.Environment
+	Settings              contract.Environment
 	Split                 string
 	Task                  int64
 	GroupSize, MinMembers int

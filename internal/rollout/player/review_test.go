@@ -10,13 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // The endpoint pauses its queue for an hour between two turns of an episode that may take 15 minutes.
@@ -46,8 +46,8 @@ func TestReviewPauseBecomesAReward(t *testing.T) {
 				}
 				return inner.Sample(ctx, q)
 			})
-			g := alone(func(e *runspec.Environment) {
-				e.Limits = runspec.Limits{Turns: 50, EpisodeSeconds: 900, OnLimit: "Grade"}
+			g := alone(func(e *contract.Environment) {
+				e.Limits = contract.Limits{Turns: 50, EpisodeSeconds: 900, OnLimit: "Grade"}
 			})
 			g.Split, g.Task = "train", 7993
 			p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
@@ -101,7 +101,7 @@ func TestReviewHungStart(t *testing.T) {
 			defer cancel()
 			env := &hung{where: where}
 			p := &Player{Environment: env, Renderer: newPlayer(t, arithmetic(t), says("x")).Renderer, Policy: says("x"), Gate: open{}, Progress: &Progress{}}
-			g := alone(func(e *runspec.Environment) { e.Limits = runspec.Limits{EpisodeSeconds: 10, Turns: 1} })
+			g := alone(func(e *contract.Environment) { e.Limits = contract.Limits{EpisodeSeconds: 10, Turns: 1} })
 			began := time.Now()
 			_, err := p.Play(ctx, g)
 			t.Logf("hung in %s: after %v: %v", where, time.Since(began), err)

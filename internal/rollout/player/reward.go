@@ -6,13 +6,13 @@ package player
 import (
 	"slices"
 
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // reduce makes one number of an episode's rewards, which are in the order they were given in. cut says
 // that a limit kept the episode from its own end. ok is false when there is no reward at all: that is not
 // a reward of 0.
-func reduce(rewards []float64, rule runspec.Reward, cut bool) (reward float64, ok bool) {
+func reduce(rewards []float64, rule contract.Reward, cut bool) (reward float64, ok bool) {
 	if cut && rule.Nonterminal != nil {
 		rewards = append(slices.Clone(rewards), *rule.Nonterminal)
 	}
@@ -56,7 +56,7 @@ const (
 )
 
 // settle gives the reward of an episode, and whether it has one. limited says that a limit ended it.
-func settle(rewards []float64, settings runspec.Environment, limited bool) (reward float64, ok bool) {
+func settle(rewards []float64, settings contract.Environment, limited bool) (reward float64, ok bool) {
 	reward, ok = reduce(rewards, settings.Reward, limited)
 	if !limited {
 		return reward, ok

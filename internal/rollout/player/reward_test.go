@@ -6,7 +6,7 @@ package player
 import (
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 func TestSettle(t *testing.T) {
@@ -14,36 +14,36 @@ func TestSettle(t *testing.T) {
 	three := []float64{1, -2, 4}
 	cases := map[string]struct {
 		rewards []float64
-		rule    runspec.Reward
+		rule    contract.Reward
 		limited bool
 		onLimit string
 		want    float64
 		ok      bool
 	}{
-		"Sum adds":                            {rewards: three, rule: runspec.Reward{Reduction: "Sum"}, want: 3, ok: true},
-		"Mean divides":                        {rewards: three, rule: runspec.Reward{Reduction: "Mean"}, want: 1, ok: true},
-		"Max is the highest":                  {rewards: three, rule: runspec.Reward{Reduction: "Max"}, want: 4, ok: true},
-		"Min is the lowest":                   {rewards: three, rule: runspec.Reward{Reduction: "Min"}, want: -2, ok: true},
-		"Last is the last":                    {rewards: three, rule: runspec.Reward{Reduction: "Last"}, want: 4, ok: true},
-		"no reward is none, not 0":            {rule: runspec.Reward{Reduction: "Sum"}},
-		"no reward stays none with a floor":   {rule: runspec.Reward{Reduction: "Sum", Min: number(1)}},
-		"min lifts":                           {rewards: three, rule: runspec.Reward{Reduction: "Min", Min: number(-1)}, want: -1, ok: true},
-		"max cuts":                            {rewards: three, rule: runspec.Reward{Reduction: "Sum", Max: number(2)}, want: 2, ok: true},
-		"nonterminal needs a limit":           {rewards: three, rule: runspec.Reward{Reduction: "Last", Nonterminal: number(-1)}, want: 4, ok: true},
-		"nonterminal counts at a limit":       {rewards: three, rule: runspec.Reward{Reduction: "Last", Nonterminal: number(-1)}, limited: true, want: -1, ok: true},
-		"nonterminal is a reward where none":  {rule: runspec.Reward{Reduction: "Mean", Nonterminal: number(0)}, limited: true, want: 0, ok: true},
-		"a limit grades as it stands":         {rewards: three, rule: runspec.Reward{Reduction: "Sum"}, limited: true, onLimit: "Grade", want: 3, ok: true},
-		"a limit grades when nothing is said": {rewards: three, rule: runspec.Reward{Reduction: "Sum"}, limited: true, want: 3, ok: true},
-		"Zero takes what is above 0":          {rewards: three, rule: runspec.Reward{Reduction: "Sum"}, limited: true, onLimit: "Zero", want: 0, ok: true},
-		"Zero leaves what is below":           {rewards: three, rule: runspec.Reward{Reduction: "Min"}, limited: true, onLimit: "Zero", want: -2, ok: true},
-		"Zero is 0 where no reward is":        {rule: runspec.Reward{Reduction: "Sum"}, limited: true, onLimit: "Zero", want: 0, ok: true},
-		"Zero says nothing without a limit":   {rewards: three, rule: runspec.Reward{Reduction: "Sum"}, onLimit: "Zero", want: 3, ok: true},
-		"Exclude leaves out":                  {rewards: three, rule: runspec.Reward{Reduction: "Sum"}, limited: true, onLimit: "Exclude"},
-		"Exclude says nothing without":        {rewards: three, rule: runspec.Reward{Reduction: "Sum"}, onLimit: "Exclude", want: 3, ok: true},
+		"Sum adds":                            {rewards: three, rule: contract.Reward{Reduction: "Sum"}, want: 3, ok: true},
+		"Mean divides":                        {rewards: three, rule: contract.Reward{Reduction: "Mean"}, want: 1, ok: true},
+		"Max is the highest":                  {rewards: three, rule: contract.Reward{Reduction: "Max"}, want: 4, ok: true},
+		"Min is the lowest":                   {rewards: three, rule: contract.Reward{Reduction: "Min"}, want: -2, ok: true},
+		"Last is the last":                    {rewards: three, rule: contract.Reward{Reduction: "Last"}, want: 4, ok: true},
+		"no reward is none, not 0":            {rule: contract.Reward{Reduction: "Sum"}},
+		"no reward stays none with a floor":   {rule: contract.Reward{Reduction: "Sum", Min: number(1)}},
+		"min lifts":                           {rewards: three, rule: contract.Reward{Reduction: "Min", Min: number(-1)}, want: -1, ok: true},
+		"max cuts":                            {rewards: three, rule: contract.Reward{Reduction: "Sum", Max: number(2)}, want: 2, ok: true},
+		"nonterminal needs a limit":           {rewards: three, rule: contract.Reward{Reduction: "Last", Nonterminal: number(-1)}, want: 4, ok: true},
+		"nonterminal counts at a limit":       {rewards: three, rule: contract.Reward{Reduction: "Last", Nonterminal: number(-1)}, limited: true, want: -1, ok: true},
+		"nonterminal is a reward where none":  {rule: contract.Reward{Reduction: "Mean", Nonterminal: number(0)}, limited: true, want: 0, ok: true},
+		"a limit grades as it stands":         {rewards: three, rule: contract.Reward{Reduction: "Sum"}, limited: true, onLimit: "Grade", want: 3, ok: true},
+		"a limit grades when nothing is said": {rewards: three, rule: contract.Reward{Reduction: "Sum"}, limited: true, want: 3, ok: true},
+		"Zero takes what is above 0":          {rewards: three, rule: contract.Reward{Reduction: "Sum"}, limited: true, onLimit: "Zero", want: 0, ok: true},
+		"Zero leaves what is below":           {rewards: three, rule: contract.Reward{Reduction: "Min"}, limited: true, onLimit: "Zero", want: -2, ok: true},
+		"Zero is 0 where no reward is":        {rule: contract.Reward{Reduction: "Sum"}, limited: true, onLimit: "Zero", want: 0, ok: true},
+		"Zero says nothing without a limit":   {rewards: three, rule: contract.Reward{Reduction: "Sum"}, onLimit: "Zero", want: 3, ok: true},
+		"Exclude leaves out":                  {rewards: three, rule: contract.Reward{Reduction: "Sum"}, limited: true, onLimit: "Exclude"},
+		"Exclude says nothing without":        {rewards: three, rule: contract.Reward{Reduction: "Sum"}, onLimit: "Exclude", want: 3, ok: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			settings := runspec.Environment{Reward: tc.rule, Limits: runspec.Limits{OnLimit: tc.onLimit}}
+			settings := contract.Environment{Reward: tc.rule, Limits: contract.Limits{OnLimit: tc.onLimit}}
 			got, ok := settle(tc.rewards, settings, tc.limited)
 			if got != tc.want || ok != tc.ok {
 				t.Errorf("settle = %v, %v, want %v, %v", got, ok, tc.want, tc.ok)

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 const end = 256
@@ -125,11 +125,11 @@ type open struct{}
 func (open) Enter(ctx context.Context) error { return ctx.Err() }
 func (open) Leave()                          {}
 
-func settings() runspec.Environment {
-	return runspec.Environment{
+func settings() contract.Environment {
+	return contract.Environment{
 		Name:     "env",
-		Sampling: runspec.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
-		Reward:   runspec.Reward{Reduction: "Sum"},
+		Sampling: contract.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
+		Reward:   contract.Reward{Reduction: "Sum"},
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 // Reasons of a result that is not OK.
@@ -32,22 +32,22 @@ func (e *canaryError) Error() string { return e.problem }
 
 // Probe builds the environment and checks it. What is found wrong is in the result; final says that it
 // will be wrong next time, too, as far as is known.
-func Probe(ctx context.Context, definition runspec.Definition) (result runspec.ProbeResult, final bool) {
+func Probe(ctx context.Context, definition contract.Definition) (result contract.ProbeResult, final bool) {
 	env, err := catalog.New(definition)
 	if err != nil {
-		return runspec.ProbeResult{Reason: ReasonInvalid, Message: err.Error()}, true
+		return contract.ProbeResult{Reason: ReasonInvalid, Message: err.Error()}, true
 	}
 	return probe(ctx, env)
 }
 
-func probe(ctx context.Context, env environment.Environment) (result runspec.ProbeResult, final bool) {
+func probe(ctx context.Context, env environment.Environment) (result contract.ProbeResult, final bool) {
 	splits, err := env.Splits(ctx)
 	if err != nil {
-		return failed(runspec.ProbeResult{}, err)
+		return failed(contract.ProbeResult{}, err)
 	}
 	var first string
 	for _, split := range splits {
-		result.Splits = append(result.Splits, runspec.ProbeSplit{Name: split.Name, Tasks: split.Tasks})
+		result.Splits = append(result.Splits, contract.ProbeSplit{Name: split.Name, Tasks: split.Tasks})
 		if first == "" && split.Tasks > 0 {
 			first = split.Name
 		}
@@ -65,7 +65,7 @@ func probe(ctx context.Context, env environment.Environment) (result runspec.Pro
 }
 
 // failed adds to the result what went wrong.
-func failed(result runspec.ProbeResult, err error) (runspec.ProbeResult, bool) {
+func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool) {
 	result.Message = err.Error()
 	var wrong *canaryError
 	if errors.As(err, &wrong) {

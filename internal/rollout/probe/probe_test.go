@@ -11,18 +11,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/runspec"
 )
 
 func TestProbeArithmetic(t *testing.T) {
-	got, _ := Probe(t.Context(), runspec.Definition{
-		Dataset: &runspec.Dataset{Arithmetic: &runspec.Arithmetic{MaxOperand: 99}},
-		Reward:  &runspec.RewardRule{ExactMatch: &runspec.ExactMatch{}},
+	got, _ := Probe(t.Context(), contract.Definition{
+		Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
+		Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
 	})
-	want := runspec.ProbeResult{
+	want := contract.ProbeResult{
 		OK: true, CanaryReward: new(1.0),
-		Splits: []runspec.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}},
+		Splits: []contract.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Probe (-want +got):\n%s", diff)
@@ -30,7 +30,7 @@ func TestProbeArithmetic(t *testing.T) {
 }
 
 func TestProbeOfNoDefinition(t *testing.T) {
-	if got, final := Probe(t.Context(), runspec.Definition{}); got.OK || got.Reason != ReasonInvalid || !final {
+	if got, final := Probe(t.Context(), contract.Definition{}); got.OK || got.Reason != ReasonInvalid || !final {
 		t.Errorf("Probe = %+v, final %v", got, final)
 	}
 }
@@ -84,28 +84,28 @@ type mute struct{ environment.Environment }
 
 func TestProbe(t *testing.T) {
 	some := []environment.Split{{Name: "empty"}, {Name: "train", Tasks: 3}}
-	splits := []runspec.ProbeSplit{{Name: "empty"}, {Name: "train", Tasks: 3}}
+	splits := []contract.ProbeSplit{{Name: "empty"}, {Name: "train", Tasks: 3}}
 	away := errors.New("nobody answers")
 	cases := map[string]struct {
 		env    environment.Environment
-		want   runspec.ProbeResult
+		want   contract.ProbeResult
 		final  bool
 		closed int
 	}{
-		"one that is well":                     {env: &double{splits: some, right: 2, wrong: -1}, want: runspec.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
-		"one that does not answer":             {env: &double{splitsError: away}, want: runspec.ProbeResult{Reason: ReasonEnvironmentFault}},
-		"one whose judge does not answer":      {env: &double{splits: some, startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}}, want: runspec.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
-		"one that will never do":               {env: &double{splits: some, startError: &environment.Fault{Permanent: true, Err: away}}, want: runspec.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
-		"one without tasks":                    {env: &double{splits: some[:1]}, want: runspec.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
-		"one that rewards both answers alike":  {env: &double{splits: some, right: 1, wrong: 1}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
-		"one that rewards the wrong one":       {env: &double{splits: some, wrong: 1}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
-		"one that never ends":                  {env: &double{splits: some, right: 1, goesOn: true}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
-		"one that has no answer to be checked": {env: mute{&double{splits: some}}, want: runspec.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true},
+		"one that is well":                     {env: &double{splits: some, right: 2, wrong: -1}, want: contract.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
+		"one that does not answer":             {env: &double{splitsError: away}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault}},
+		"one whose judge does not answer":      {env: &double{splits: some, startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}}, want: contract.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
+		"one that will never do":               {env: &double{splits: some, startError: &environment.Fault{Permanent: true, Err: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
+		"one without tasks":                    {env: &double{splits: some[:1]}, want: contract.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
+		"one that rewards both answers alike":  {env: &double{splits: some, right: 1, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that rewards the wrong one":       {env: &double{splits: some, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that never ends":                  {env: &double{splits: some, right: 1, goesOn: true}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
+		"one that has no answer to be checked": {env: mute{&double{splits: some}}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, final := probe(t.Context(), tc.env)
-			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(runspec.ProbeResult{}, "Message")); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(contract.ProbeResult{}, "Message")); diff != "" {
 				t.Errorf("probe (-want +got):\n%s", diff)
 			}
 			if final != tc.final || (got.Message != "") == got.OK {

@@ -1,10 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link gives a run its secrets: the token and the TLS key pair that learner, workers and manager
-// trust one another by. All of it derives from one manager key and the run's uid, so that the manager
-// need never read a Secret back.
-package link
+package contract
 
 import (
 	"bytes"

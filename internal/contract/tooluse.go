@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package runspec
+package contract
 
 // Interaction is how an episode goes on; exactly one member. Without it, one reply is the answer.
 type Interaction struct {

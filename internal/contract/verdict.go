@@ -1,13 +1,12 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package heartbeat
+package contract
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"unicode/utf8"
 )
 
@@ -100,8 +99,6 @@ func (p Progress) Finite() Progress {
 	}
 	return p
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func finiteOrNil(v *float64) *float64 {
 	if v == nil || !finite(*v) {

@@ -1,10 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package heartbeat is what the manager and a learner say to one another: the manager posts the newest
-// epoch and what it wants, the learner answers with where it is. Both sides import these types; the
-// learner also leaves its Verdict as the container's termination message.
-package heartbeat
+package contract
 
 // HeartbeatPath of the one endpoint.
 const HeartbeatPath = "/heartbeat"
@@ -87,16 +84,6 @@ type Progress struct {
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
 	// TrainingSeconds spent on steps that count, over all attempts as far as rows tell.
 	TrainingSeconds float64 `json:"trainingSeconds"`
-}
-
-// Capabilities are what the endpoint was found to do with the base model, by the names of
-// internal/tinker/capability. What is in none of the lists is not known.
-type Capabilities struct {
-	BaseURL     string   `json:"baseURL"`
-	Model       string   `json:"model"`
-	Supported   []string `json:"supported,omitempty"`
-	Ignored     []string `json:"ignored,omitempty"`
-	Unsupported []string `json:"unsupported,omitempty"`
 }
 
 // The capabilities that the manager speaks of.

@@ -1,12 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runspec is the configuration that a pod is given: the manager encodes it into a ConfigMap,
-// the learner and the workers decode and validate it. It imports the standard library alone, so that
-// programs which know no Kubernetes can read it.
-//
-// A File belongs to one attempt and never changes. All defaults are filled in: a reader decides nothing.
-package runspec
+package contract
 
 // RunFileName is the key of the ConfigMap, and the file's name within a pod.
 const RunFileName = "run.json"
