@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
 	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -30,7 +30,7 @@ type Options struct {
 	ManagerKey []byte
 	Settings   desired.Settings
 	// Post sends heartbeats; nil for HTTPS.
-	Post pulse.Poster
+	Post poller.Poster
 	// HeartbeatEvery is the time between two heartbeats to a learner; 0 for two seconds.
 	HeartbeatEvery time.Duration
 	// Now is the clock; nil for the machine's.
@@ -42,7 +42,7 @@ type Options struct {
 // Setup adds both controllers and the heartbeats to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Post == nil {
-		options.Post = pulse.NewPoster(options.ManagerKey)
+		options.Post = poller.NewPoster(options.ManagerKey)
 	}
 	if options.HeartbeatEvery == 0 {
 		options.HeartbeatEvery = 2 * time.Second
@@ -50,7 +50,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	beats := pulse.New(pulse.Config{
+	beats := poller.New(poller.Config{
 		Every: options.HeartbeatEvery, Timeout: 5 * time.Second, Post: options.Post, Now: options.Now,
 	})
 	if err := mgr.Add(beats); err != nil {

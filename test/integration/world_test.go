@@ -25,7 +25,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -162,7 +162,7 @@ type asked struct {
 	request contract.HeartbeatRequest
 }
 
-func (l *learners) post(_ context.Context, target pulse.Target) (contract.HeartbeatReply, error) {
+func (l *learners) post(_ context.Context, target poller.Target) (contract.HeartbeatReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = append(l.requests, asked{target.Address, target.Request})

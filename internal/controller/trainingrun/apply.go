@@ -21,7 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -146,15 +146,15 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 }
 
 // targets are the learners to ask, those of earlier attempts too: they learn of the newest from it.
-func targets(run *v1alpha1.TrainingRun, seen observed, want contract.Desired) []pulse.Target {
+func targets(run *v1alpha1.TrainingRun, seen observed, want contract.Desired) []poller.Target {
 	newest := newestAttempt(run)
-	var all []pulse.Target
+	var all []poller.Target
 	for _, attempt := range slices.Sorted(maps.Keys(seen.learners)) {
 		pod := seen.learners[attempt].pod
 		if _, running := learnerRunning(pod); !running || pod.Status.PodIP == "" {
 			continue
 		}
-		all = append(all, pulse.Target{
+		all = append(all, poller.Target{
 			Pod:     pod.UID,
 			Address: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(desired.HeartbeatPort)),
 			Request: contract.HeartbeatRequest{RunUID: string(run.UID), Attempt: newest, Desired: want},

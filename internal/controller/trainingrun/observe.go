@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -30,7 +30,7 @@ type observed struct {
 	// source is the run that initFrom names.
 	source *v1alpha1.TrainingRun
 	// beat is the newest attempt's learner's own words.
-	beat pulse.Result
+	beat poller.Result
 	// refused is why the API server refused the newest attempt's Job; empty when it did not.
 	refused string
 }

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -32,7 +32,7 @@ type Reconciler struct {
 	// Live reads from the API server.
 	Live client.Reader
 	// Pulse asks the learners.
-	Pulse    *pulse.Pulse
+	Pulse    *poller.Pulse
 	Recorder events.EventRecorder
 	// ManagerKey is what the links of runs derive from.
 	ManagerKey []byte

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -38,7 +38,7 @@ func TestReviewManagerRestart(t *testing.T) {
 	t.Log("before the restart:")
 	show(t, before, "LearnerRunning", "Progressing", "Ready")
 	run.Status = before
-	seen.beat = pulse.Result{}
+	seen.beat = poller.Result{}
 	p := makePlan(run, seen, now)
 	after := computeStatus(run, seen, p, now)
 	due, wait := writeDue(&before, &after, time.Time{}, now)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pulse"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -150,7 +150,7 @@ func seeing(attempt int32, l learner, changes ...func(*observed)) observed {
 func saying(reply contract.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
 		reply.RunUID = "0123456789"
-		seen.beat = pulse.Result{Reply: &reply, At: now.Add(-time.Second)}
+		seen.beat = poller.Result{Reply: &reply, At: now.Add(-time.Second)}
 	}
 }
 

@@ -1,10 +1,10 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pulse asks learners how they are, in the background, so that no reconcile ever waits for a pod.
+// Package poller asks learners how they are, in the background, so that no reconcile ever waits for a pod.
 // It posts a heartbeat to each learner that it was told of, keeps the newest answer, and says which run has
 // news. What an answer means is not its business.
-package pulse
+package poller
 
 import (
 	"context"
