@@ -9,8 +9,8 @@ import (
 	"regexp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // adminRoutes are the endpoints by which tests reach into the server:
@@ -96,7 +96,7 @@ func harmCheckpoints(r *request) (response, error) {
 	if err != nil {
 		return response{}, badRequest("%s", err)
 	}
-	edit, ok := map[string]life.Edit{"expire": life.Delete, "damage": life.Damage}[req.Do]
+	edit, ok := map[string]state.Edit{"expire": state.Delete, "damage": state.Damage}[req.Do]
 	if !ok {
 		return response{}, badRequest("do must be expire or damage")
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // tokenLife is how long an exchanged token holds.
@@ -53,7 +53,7 @@ func (s *Server) exchangeKey(*request) (response, error) {
 		return response{}, refuse(http.StatusNotFound, "keys are not exchanged here")
 	}
 	now := s.options.Clock()
-	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + life.Owner, Organization: life.Owner, Expires: now.Add(tokenLife).Unix(), Issued: now.Unix()})
+	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + state.Owner, Organization: state.Owner, Expires: now.Add(tokenLife).Unix(), Issued: now.Unix()})
 	if err != nil {
 		return response{}, err
 	}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // refusal is an error that a request is answered with.
@@ -44,11 +44,11 @@ var statusErrors = []struct {
 	{checkpoint.ErrNotFound, http.StatusNotFound},
 	{checkpoint.ErrExists, http.StatusBadRequest},
 	{checkpoint.ErrName, http.StatusBadRequest},
-	{promise.ErrUnknown, http.StatusNotFound},
-	{promise.ErrLost, http.StatusGone},
+	{future.ErrUnknown, http.StatusNotFound},
+	{future.ErrLost, http.StatusGone},
 	{sampling.ErrBusy, http.StatusTooManyRequests},
 	{sampling.ErrClosed, http.StatusServiceUnavailable},
-	{life.ErrEnded, http.StatusServiceUnavailable},
+	{state.ErrEnded, http.StatusServiceUnavailable},
 }
 
 // asRefusal turns any error into the answer for it.
@@ -56,7 +56,7 @@ func asRefusal(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
-	if e, ok := errors.AsType[*life.Error](err); ok {
+	if e, ok := errors.AsType[*state.Error](err); ok {
 		return refuse(e.Category.Status(), "%s", e.Message)
 	}
 	for _, line := range statusErrors {

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 func TestErrorResponse(t *testing.T) {
@@ -23,11 +23,11 @@ func TestErrorResponse(t *testing.T) {
 	}{
 		"a checkpoint that is not there":     {checkpoint.ErrNotFound, http.StatusNotFound, ""},
 		"a bad name":                         {checkpoint.ErrName, http.StatusBadRequest, ""},
-		"a promise of another life":          {promise.ErrUnknown, http.StatusNotFound, ""},
-		"a promise that is lost":             {promise.ErrLost, http.StatusGone, ""},
+		"a promise of another life":          {future.ErrUnknown, http.StatusNotFound, ""},
+		"a promise that is lost":             {future.ErrLost, http.StatusGone, ""},
 		"too many samples that wait":         {sampling.ErrBusy, http.StatusTooManyRequests, "1"},
 		"an engine that has stopped":         {sampling.ErrClosed, http.StatusServiceUnavailable, ""},
-		"a server that stops":                {life.ErrEnded, http.StatusServiceUnavailable, ""},
+		"a server that stops":                {state.ErrEnded, http.StatusServiceUnavailable, ""},
 		"what nobody thought of":             {errors.New("disk full"), http.StatusInternalServerError, ""},
 		"a refusal that was written by hand": {badRequest("no"), http.StatusBadRequest, ""},
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // maxBody bounds the bodies that are read.
@@ -44,7 +44,7 @@ func inJSON(status int, value any) (response, error) {
 // request is a request whose body was read, with the life that is to answer it.
 type request struct {
 	*http.Request
-	life *life.Life
+	life *state.State
 	body []byte
 }
 
@@ -64,7 +64,7 @@ type endpoint struct {
 }
 
 // posted is an endpoint that takes and gives JSON.
-func posted[Req, Rep any](op string, describe func(Req) fault.Call, do func(*life.Life, context.Context, Req) (Rep, error)) endpoint {
+func posted[Req, Rep any](op string, describe func(Req) fault.Call, do func(*state.State, context.Context, Req) (Rep, error)) endpoint {
 	read := func(r *request) (fault.Call, answer, error) {
 		var req Req
 		if err := decode(r.body, &req); err != nil {
@@ -115,7 +115,7 @@ func (s *Server) handler(e endpoint) http.Handler {
 		}
 		now := s.current.Load()
 		if ended(now) {
-			writeResponse(w, errorResponse(life.ErrEnded))
+			writeResponse(w, errorResponse(state.ErrEnded))
 			return
 		}
 		call, work, err := e.read(&request{Request: r, life: now, body: body})
@@ -127,7 +127,7 @@ func (s *Server) handler(e endpoint) http.Handler {
 	})
 }
 
-func ended(l *life.Life) bool {
+func ended(l *state.State) bool {
 	select {
 	case <-l.Ended():
 		return true

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // retrieve answers a poll: with the result, or after a while with how it stands.
@@ -28,7 +28,7 @@ func (s *Server) retrieve(r *request) (response, error) {
 	if size := len(result.Body); req.AllowMetadataOnly && size >= s.options.MetadataBytes {
 		return inJSON(http.StatusOK, tinker.CompleteMetadata{Status: tinker.StatusCompleteMetadata, ResponsePayloadSize: int64(size)})
 	}
-	if result.Kind == life.KindJSON {
+	if result.Kind == state.KindJSON {
 		return response{status: http.StatusOK, contentType: typeJSON, body: result.Body}, nil
 	}
 	if strings.Contains(r.Header.Get("Accept"), typeProtobuf) {
@@ -37,7 +37,7 @@ func (s *Server) retrieve(r *request) (response, error) {
 	return viewed(result)
 }
 
-func tryAgain(id string, pause promise.Pause) tinker.TryAgain {
+func tryAgain(id string, pause future.Pause) tinker.TryAgain {
 	answer := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(pause.State)}
 	if pause.Reason != "" {
 		answer.QueueStateReason = &pause.Reason
@@ -46,8 +46,8 @@ func tryAgain(id string, pause promise.Pause) tinker.TryAgain {
 }
 
 // viewed is the JSON form of a protobuf result, for clients before 0.25.
-func viewed(result promise.Result) (response, error) {
-	if result.Kind == life.KindSample {
+func viewed(result future.Result) (response, error) {
+	if result.Kind == state.KindSample {
 		decoded, err := tinker.DecodeSample(result.Body)
 		if err != nil {
 			return response{}, err

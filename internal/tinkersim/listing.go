@@ -11,7 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // page is a part of a listing.
@@ -104,30 +104,30 @@ func targetOf(r *http.Request) target {
 // edits are the requests that change a checkpoint, by method and verb.
 var edits = map[string]struct {
 	op   string
-	edit func(*request) (life.Edit, error)
+	edit func(*request) (state.Edit, error)
 }{
-	"DELETE ":        {"delete_checkpoint", always(life.Delete)},
-	"POST publish":   {"publish", always(life.Publish)},
-	"DELETE publish": {"unpublish", always(life.Unpublish)},
+	"DELETE ":        {"delete_checkpoint", always(state.Delete)},
+	"POST publish":   {"publish", always(state.Publish)},
+	"DELETE publish": {"unpublish", always(state.Unpublish)},
 	"PUT ttl":        {"ttl", setTTL},
 }
 
-func always(edit life.Edit) func(*request) (life.Edit, error) {
-	return func(*request) (life.Edit, error) { return edit, nil }
+func always(edit state.Edit) func(*request) (state.Edit, error) {
+	return func(*request) (state.Edit, error) { return edit, nil }
 }
 
-func setTTL(r *request) (life.Edit, error) {
+func setTTL(r *request) (state.Edit, error) {
 	var req tinker.TTLRequest
 	if err := decode(r.body, &req); err != nil {
 		return nil, err
 	}
 	if req.TTLSeconds == nil {
-		return life.SetTTL(0), nil
+		return state.SetTTL(0), nil
 	}
 	if *req.TTLSeconds <= 0 {
 		return nil, badRequest("ttl_seconds must be positive")
 	}
-	return life.SetTTL(time.Duration(*req.TTLSeconds) * time.Second), nil
+	return state.SetTTL(time.Duration(*req.TTLSeconds) * time.Second), nil
 }
 
 // readEdit is the read function of all endpoints below a checkpoint.

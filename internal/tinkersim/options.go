@@ -13,9 +13,9 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 )
 
@@ -96,12 +96,12 @@ func (o Options) check() error {
 }
 
 // life returns the settings of a life.
-func (o Options) life(rehearsals *rehearsal.Set) life.Options {
+func (o Options) life(rehearsals *rehearsal.Set) state.Options {
 	vocabularies := map[string]model.Vocabulary{}
 	for name, v := range o.Vocabularies {
 		vocabularies[name] = v
 	}
-	return life.Options{
+	return state.Options{
 		Dir:            o.Dir,
 		BaseModels:     slices.Concat([]string{ModelName}, o.Aliases),
 		Vocabularies:   vocabularies,

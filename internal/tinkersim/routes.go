@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // routes builds the handler from the table of endpoints.
@@ -58,16 +58,16 @@ func (s *Server) serviceRoutes() []endpoint {
 // sessionRoutes are about sessions and sampling.
 func sessionRoutes() []endpoint {
 	return []endpoint{
-		posted("create_session", func(tinker.CreateSessionRequest) fault.Call { return fault.Call{} }, (*life.Life).CreateSession),
+		posted("create_session", func(tinker.CreateSessionRequest) fault.Call { return fault.Call{} }, (*state.State).CreateSession),
 		posted("session_heartbeat", func(r tinker.SessionHeartbeat) fault.Call {
 			return fault.Call{Session: r.Session}
-		}, (*life.Life).Heartbeat),
+		}, (*state.State).Heartbeat),
 		posted("create_sampling_session", func(r tinker.CreateSamplingSessionRequest) fault.Call {
 			return fault.Call{Session: r.Session, Seq: r.Seq, Name: r.ModelPath}
-		}, (*life.Life).CreateSamplingSession),
-		posted(life.OpSample, func(r tinker.SampleRequest) fault.Call {
+		}, (*state.State).CreateSamplingSession),
+		posted(state.OpSample, func(r tinker.SampleRequest) fault.Call {
 			return fault.Call{Session: r.SamplingSession, Seq: numberOf(r.SeqID), Name: r.ModelPath}
-		}, (*life.Life).Sample),
+		}, (*state.State).Sample),
 		plain("GET /api/v1/samplers/{id}", "get_sampler", func(r *request) (response, error) {
 			info, err := r.life.SamplerInfo(r.PathValue("id"))
 			return orError(info, err)
@@ -97,23 +97,23 @@ func trainingRoutes() []endpoint {
 	return []endpoint{
 		posted(tinker.TypeCreateModel, func(r tinker.CreateModelRequest) fault.Call {
 			return fault.Call{Session: r.Session}
-		}, (*life.Life).CreateModel).adamOnly(),
-		posted(tinker.TypeUnloadModel, describeModel, (*life.Life).UnloadModel),
-		posted(tinker.TypeGetInfo, describeModel, (*life.Life).ModelInfo),
-		{pattern: "POST /api/v1/forward_backward", op: life.OpForwardBackward, read: readData},
-		{pattern: "POST /api/v1/forward", op: life.OpForward, read: readData},
+		}, (*state.State).CreateModel).adamOnly(),
+		posted(tinker.TypeUnloadModel, describeModel, (*state.State).UnloadModel),
+		posted(tinker.TypeGetInfo, describeModel, (*state.State).ModelInfo),
+		{pattern: "POST /api/v1/forward_backward", op: state.OpForwardBackward, read: readData},
+		{pattern: "POST /api/v1/forward", op: state.OpForward, read: readData},
 		posted(tinker.TypeOptimStep, func(r tinker.OptimStepRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID}
-		}, (*life.Life).OptimStep).adamOnly(),
+		}, (*state.State).OptimStep).adamOnly(),
 		posted(tinker.TypeSaveWeights, func(r tinker.SaveWeightsRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
-		}, (*life.Life).SaveWeights),
+		}, (*state.State).SaveWeights),
 		posted(tinker.TypeSaveSampler, func(r tinker.SaveSamplerRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
-		}, (*life.Life).SaveSampler),
+		}, (*state.State).SaveSampler),
 		posted(tinker.TypeLoadWeights, func(r tinker.LoadWeightsRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
-		}, (*life.Life).LoadState).adamOnly(),
+		}, (*state.State).LoadState).adamOnly(),
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Server) listingRoutes() []endpoint {
 	return []endpoint{
 		posted("weights_info", func(r tinker.WeightsInfoRequest) fault.Call {
 			return fault.Call{Name: r.TinkerPath}
-		}, func(l *life.Life, _ context.Context, r tinker.WeightsInfoRequest) (tinker.WeightsInfo, error) {
+		}, func(l *state.State, _ context.Context, r tinker.WeightsInfoRequest) (tinker.WeightsInfo, error) {
 			return l.WeightsInfo(r.TinkerPath)
 		}),
 		plain("GET /api/v1/training_runs", "list_training_runs", getRuns),
@@ -171,7 +171,7 @@ func readData(r *request) (fault.Call, answer, error) {
 	if err != nil {
 		return fault.Call{}, nil, err
 	}
-	call := fault.Call{Op: life.OpOf(req), Model: req.ModelID, Seq: req.SeqID}
+	call := fault.Call{Op: state.OpOf(req), Model: req.ModelID, Seq: req.SeqID}
 	return call, func() (response, error) {
 		future, err := r.life.ForwardBackward(r.Context(), req)
 		return orError(future, err)

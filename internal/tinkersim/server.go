@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/life"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // Server is the simulator. It is an http.Handler and safe for concurrent use.
@@ -28,7 +28,7 @@ type Server struct {
 	mux        *http.ServeMux
 
 	restarting sync.Mutex
-	current    atomic.Pointer[life.Life]
+	current    atomic.Pointer[state.State]
 }
 
 // New opens the directory and starts a server, which runs until Close.
@@ -48,7 +48,7 @@ func New(options Options) (*Server, error) {
 	if s.faults, err = fault.NewSet(options.Faults, options.Clock); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
-	first, err := life.Begin(options.life(s.rehearsals), s.faults, s.meter)
+	first, err := state.Begin(options.life(s.rehearsals), s.faults, s.meter)
 	if err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -73,7 +73,7 @@ func (s *Server) Restart() error {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
 	s.current.Load().End()
-	next, err := life.Begin(s.options.life(s.rehearsals), s.faults, s.meter)
+	next, err := state.Begin(s.options.life(s.rehearsals), s.faults, s.meter)
 	if err != nil {
 		return fmt.Errorf("restarting tinkersim: %w", err)
 	}

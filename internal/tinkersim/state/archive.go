@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"archive/tar"
@@ -22,7 +22,7 @@ const (
 )
 
 // Checkpoint returns what is known of a listed checkpoint.
-func (l *Life) Checkpoint(path tinker.Path) (checkpoint.Checkpoint, error) {
+func (l *State) Checkpoint(path tinker.Path) (checkpoint.Checkpoint, error) {
 	if path.Kind == checkpoint.Ephemeral {
 		return checkpoint.Checkpoint{}, notFound("checkpoint", path.String())
 	}
@@ -41,7 +41,7 @@ type adapterConfig struct {
 
 // Archive makes the archive of a checkpoint: the adapter without its optimizer state, and what it is.
 // Equal weights give equal files, whichever run saved them and when.
-func (l *Life) Archive(path tinker.Path) ([]byte, error) {
+func (l *State) Archive(path tinker.Path) ([]byte, error) {
 	data, err := l.store.Read(path)
 	if err != nil {
 		return nil, err

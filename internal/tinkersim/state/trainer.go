@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/order"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
 )
 
 // trainer carries out the operations of one model, one after the other, in a goroutine of its own.
 type trainer struct {
-	life    *Life
+	life    *State
 	run     checkpoint.Run
 	config  model.Config // without the seed
 	ctx     context.Context
@@ -40,7 +40,7 @@ type trainer struct {
 type task struct {
 	*operation
 	kind meter.Work
-	do   func(ctx context.Context) (promise.Result, error)
+	do   func(ctx context.Context) (future.Result, error)
 }
 
 // submission is an operation as it arrives at a model.
@@ -53,10 +53,10 @@ type submission struct {
 	// digest tells a repetition from another operation under the same number.
 	digest digest
 	kind   meter.Work
-	do     func(ctx context.Context, plan fault.Plan) (promise.Result, error)
+	do     func(ctx context.Context, plan fault.Plan) (future.Result, error)
 }
 
-func newTrainer(l *Life, run checkpoint.Run) *trainer {
+func newTrainer(l *State, run checkpoint.Run) *trainer {
 	t := &trainer{
 		life: l,
 		run:  run,
@@ -94,10 +94,10 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	call := fault.Call{Op: s.op, Session: t.run.Session, Model: t.run.ID, Name: s.name, Seq: s.seq}
 	o := t.life.newOperation(call)
 	t.known[s.seq] = creation{digest: s.digest, requestID: o.promise.ID()}
-	do := func(ctx context.Context) (promise.Result, error) { return s.do(ctx, o.plan) }
+	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.plan) }
 	item := order.Item[*task]{Seq: s.seq, Chunk: s.chunk, Value: &task{operation: o, kind: s.kind, do: do}}
 	if err := t.queue.Add(item); err != nil {
-		o.settle(t.ctx, promise.Result{}, fmt.Errorf("queueing operation %d: %w", s.seq, err))
+		o.settle(t.ctx, future.Result{}, fmt.Errorf("queueing operation %d: %w", s.seq, err))
 	}
 	t.nudge()
 	return tinker.FutureResponse{RequestID: o.promise.ID(), ModelID: t.run.ID}, nil
@@ -163,14 +163,14 @@ func (t *trainer) carryOut(task *task) error {
 	return err
 }
 
-func (t *trainer) attempt(task *task) (promise.Result, error) {
+func (t *trainer) attempt(task *task) (future.Result, error) {
 	if err := task.begin(t.ctx); err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	select {
 	case t.life.slots <- struct{}{}:
 	case <-t.ctx.Done():
-		return promise.Result{}, t.ctx.Err()
+		return future.Result{}, t.ctx.Err()
 	}
 	defer func() { <-t.life.slots }()
 	start := t.life.options.Clock()
@@ -188,6 +188,6 @@ func (t *trainer) abandon() {
 	left := t.queue.Drain()
 	t.mu.Unlock()
 	for _, item := range left {
-		item.Value.settle(t.ctx, promise.Result{}, errGone)
+		item.Value.settle(t.ctx, future.Result{}, errGone)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
 )
 
 // birth is the request for a new model.
@@ -26,11 +26,11 @@ type birth struct {
 	// name is the path of a checkpoint, for faults.
 	name string
 	run  checkpoint.Run
-	do   func(t *trainer, plan fault.Plan) (promise.Result, error)
+	do   func(t *trainer, plan fault.Plan) (future.Result, error)
 }
 
 // CreateModel makes a model, once for each (session, model_seq_id).
-func (l *Life) CreateModel(_ context.Context, req tinker.CreateModelRequest) (tinker.FutureResponse, error) {
+func (l *State) CreateModel(_ context.Context, req tinker.CreateModelRequest) (tinker.FutureResponse, error) {
 	same := digestOf(req)
 	if req.Lora == (tinker.LoraConfig{}) {
 		req.Lora = tinker.DefaultLora()
@@ -48,12 +48,12 @@ func (l *Life) CreateModel(_ context.Context, req tinker.CreateModelRequest) (ti
 			TrainAttention: req.Lora.TrainAttn,
 			UserMetadata:   req.UserMetadata,
 		},
-		do: func(t *trainer, _ fault.Plan) (promise.Result, error) { return t.create(req.Lora.Seed) },
+		do: func(t *trainer, _ fault.Plan) (future.Result, error) { return t.create(req.Lora.Seed) },
 	})
 }
 
 // bear makes the model and starts its goroutine, which creates it before anything else.
-func (l *Life) bear(b birth) (tinker.FutureResponse, error) {
+func (l *State) bear(b birth) (tinker.FutureResponse, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.touch(b.session)
@@ -70,7 +70,7 @@ func (l *Life) bear(b birth) (tinker.FutureResponse, error) {
 	b.run.ID, b.run.Session, b.run.Project, b.run.Created = id, s.id, s.project, l.options.Clock().UTC()
 	t := newTrainer(l, b.run)
 	o := l.newOperation(fault.Call{Op: b.op, Session: s.id, Model: id, Name: b.name})
-	create := &task{operation: o, kind: meter.Saving, do: func(context.Context) (promise.Result, error) { return b.do(t, o.plan) }}
+	create := &task{operation: o, kind: meter.Saving, do: func(context.Context) (future.Result, error) { return b.do(t, o.plan) }}
 	if err := l.start(func() { t.loop(create) }); err != nil {
 		return tinker.FutureResponse{}, err
 	}
@@ -81,33 +81,33 @@ func (l *Life) bear(b birth) (tinker.FutureResponse, error) {
 }
 
 // create makes the adapter and records the run.
-func (t *trainer) create(seed *int64) (promise.Result, error) {
+func (t *trainer) create(seed *int64) (future.Result, error) {
 	base, err := t.life.baseOf(t.run.BaseModel)
 	if err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	config := t.config
 	if seed != nil {
 		config.Seed = *seed
 	}
 	if err := config.Validate(); err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	t.adapter = model.NewAdapter(base, config)
 	if err := t.life.store.CreateRun(t.run); err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	return jsonResult(tinker.CreateModelResult{ModelID: t.run.ID, Type: tinker.TypeCreateModel}), nil
 }
 
 // Knows says whether the server has a base model of that name.
-func (l *Life) Knows(name string) bool {
+func (l *State) Knows(name string) bool {
 	_, ok := l.bases[name]
 	return ok
 }
 
 // trainer returns a model, and keeps its session alive.
-func (l *Life) trainer(id string) (*trainer, error) {
+func (l *State) trainer(id string) (*trainer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, ok := l.trainers[id]
@@ -122,7 +122,7 @@ func (l *Life) trainer(id string) (*trainer, error) {
 }
 
 // forget takes a model off the list.
-func (l *Life) forget(id string) {
+func (l *State) forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.trainers, id)
@@ -130,7 +130,7 @@ func (l *Life) forget(id string) {
 
 // UnloadModel ends a model. Its promise is kept when nothing of the model goes on any more: what is
 // listed then is all that it will ever have saved.
-func (l *Life) UnloadModel(_ context.Context, req tinker.ModelRequest) (tinker.FutureResponse, error) {
+func (l *State) UnloadModel(_ context.Context, req tinker.ModelRequest) (tinker.FutureResponse, error) {
 	t, err := l.trainer(req.ModelID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +145,7 @@ func (l *Life) UnloadModel(_ context.Context, req tinker.ModelRequest) (tinker.F
 }
 
 // unload carries an unload out; the trainer is nil when that was done before.
-func (l *Life) unload(o *operation, t *trainer) {
+func (l *State) unload(o *operation, t *trainer) {
 	err := o.begin(l.ctx)
 	if err == nil && t != nil {
 		l.mu.Lock()
@@ -160,7 +160,7 @@ func (l *Life) unload(o *operation, t *trainer) {
 }
 
 // ModelInfo describes a model.
-func (l *Life) ModelInfo(_ context.Context, req tinker.ModelRequest) (tinker.ModelInfo, error) {
+func (l *State) ModelInfo(_ context.Context, req tinker.ModelRequest) (tinker.ModelInfo, error) {
 	t, err := l.trainer(req.ModelID)
 	if err != nil {
 		return tinker.ModelInfo{}, err
@@ -176,7 +176,7 @@ func (l *Life) ModelInfo(_ context.Context, req tinker.ModelRequest) (tinker.Mod
 }
 
 // Capabilities lists the names of the base model.
-func (l *Life) Capabilities() tinker.Capabilities {
+func (l *State) Capabilities() tinker.Capabilities {
 	var models []tinker.SupportedModel
 	for _, name := range slices.Concat(l.options.BaseModels, slices.Sorted(maps.Keys(l.options.Vocabularies))) {
 		models = append(models, tinker.SupportedModel{

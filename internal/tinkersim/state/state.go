@@ -1,14 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package life is what a simulated server knows between two restarts: sessions, models, sampling
+// Package state is what a simulated server knows between two restarts: sessions, models, sampling
 // sessions and promises, and the checkpoints as it found them. It knows nothing of HTTP. Its
 // methods take and give the bodies of the API.
 //
 // The operations of a model are carried out by a goroutine of its own, in the order that package
 // order gives them; samples are drawn by the engine of package sampling. Whatever goes wrong
 // in an operation is its result. A request that cannot be taken at all gets an Error.
-package life
+package state
 
 import (
 	"context"
@@ -20,25 +20,25 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 )
 
 // retention is how long results are kept: clients may lose one and ask again minutes later.
-var retention = promise.Retention{Delivered: 5 * time.Minute, Undelivered: 30 * time.Minute}
+var retention = future.Retention{Delivered: 5 * time.Minute, Undelivered: 30 * time.Minute}
 
-// Life is everything that the server forgets when it restarts, and the checkpoints as it found
+// State is everything that the server forgets when it restarts, and the checkpoints as it found
 // them. It is safe for concurrent use.
-type Life struct {
+type State struct {
 	options  Options
 	faults   *fault.Set
 	meter    *meter.Meter
 	bases    map[string]*model.BaseModel // by name
 	store    *checkpoint.Store
-	promises *promise.Table
+	promises *future.Table
 	engine   *sampling.Engine
 	slots    chan struct{} // one token for each model that is being trained
 
@@ -80,7 +80,7 @@ type Options struct {
 }
 
 // Begin opens the checkpoints and starts the decoders. The life goes on until End.
-func Begin(options Options, faults *fault.Set, count *meter.Meter) (*Life, error) {
+func Begin(options Options, faults *fault.Set, count *meter.Meter) (*State, error) {
 	store, err := checkpoint.Open(options.Dir, options.Clock)
 	if err != nil {
 		return nil, err
@@ -89,13 +89,13 @@ func Begin(options Options, faults *fault.Set, count *meter.Meter) (*Life, error
 	if _, err := io.ReadFull(options.Random, name); err != nil {
 		return nil, fmt.Errorf("naming the server's life: %w", err)
 	}
-	l := &Life{
+	l := &State{
 		options:  options,
 		faults:   faults,
 		meter:    count,
 		bases:    basesOf(options),
 		store:    store,
-		promises: promise.NewTable("req-"+hex.EncodeToString(name), retention, options.Clock),
+		promises: future.NewTable("req-"+hex.EncodeToString(name), retention, options.Clock),
 		slots:    make(chan struct{}, options.TrainingSlots),
 		sessions: map[string]*session{},
 		trainers: map[string]*trainer{},
@@ -127,7 +127,7 @@ func basesOf(options Options) map[string]*model.BaseModel {
 
 // baseOf gives the base model of a name. Checkpoints may be of one that an earlier process served: what
 // their tokens mean is not known then.
-func (l *Life) baseOf(name string) (*model.BaseModel, error) {
+func (l *State) baseOf(name string) (*model.BaseModel, error) {
 	base, ok := l.bases[name]
 	if !ok {
 		return nil, userError("base model %q is not supported", name)
@@ -136,7 +136,7 @@ func (l *Life) baseOf(name string) (*model.BaseModel, error) {
 }
 
 // End ends all work and waits for it. What was not finished leaves nothing.
-func (l *Life) End() {
+func (l *State) End() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -147,10 +147,10 @@ func (l *Life) End() {
 }
 
 // Ended is closed when the life is over.
-func (l *Life) Ended() <-chan struct{} { return l.ctx.Done() }
+func (l *State) Ended() <-chan struct{} { return l.ctx.Done() }
 
 // start runs a function that End waits for, or returns ErrEnded. The caller holds the mutex.
-func (l *Life) start(run func()) error {
+func (l *State) start(run func()) error {
 	if l.closed {
 		return ErrEnded
 	}
@@ -159,7 +159,7 @@ func (l *Life) start(run func()) error {
 }
 
 // newID returns a random UUID.
-func (l *Life) newID() (string, error) {
+func (l *State) newID() (string, error) {
 	var id [16]byte
 	if _, err := io.ReadFull(l.options.Random, id[:]); err != nil {
 		return "", fmt.Errorf("making an id: %w", err)
@@ -170,7 +170,7 @@ func (l *Life) newID() (string, error) {
 }
 
 // Stats is what the engine has done that was not counted by End.
-func (l *Life) Stats() sampling.Stats {
+func (l *State) Stats() sampling.Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

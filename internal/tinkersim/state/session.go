@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type creation struct {
 }
 
 // CreateSession makes a session.
-func (l *Life) CreateSession(_ context.Context, req tinker.CreateSessionRequest) (tinker.CreateSessionResponse, error) {
+func (l *State) CreateSession(_ context.Context, req tinker.CreateSessionRequest) (tinker.CreateSessionResponse, error) {
 	id, err := l.newID()
 	if err != nil {
 		return tinker.CreateSessionResponse{}, err
@@ -57,7 +57,7 @@ func (l *Life) CreateSession(_ context.Context, req tinker.CreateSessionRequest)
 }
 
 // Heartbeat is a sign of life of a session.
-func (l *Life) Heartbeat(_ context.Context, req tinker.SessionHeartbeat) (tinker.SessionHeartbeat, error) {
+func (l *State) Heartbeat(_ context.Context, req tinker.SessionHeartbeat) (tinker.SessionHeartbeat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.touch(req.Session)
@@ -71,7 +71,7 @@ func (l *Life) Heartbeat(_ context.Context, req tinker.SessionHeartbeat) (tinker
 }
 
 // touch returns a session that lives and notes its sign of life. The caller holds the mutex.
-func (l *Life) touch(id string) (*session, error) {
+func (l *State) touch(id string) (*session, error) {
 	s, ok := l.sessions[id]
 	now := l.options.Clock()
 	if !ok || l.dropIfDead(s, now) {
@@ -82,7 +82,7 @@ func (l *Life) touch(id string) (*session, error) {
 }
 
 // dropIfDead forgets a session that was silent for too long, with all that belongs to it.
-func (l *Life) dropIfDead(s *session, now time.Time) bool {
+func (l *State) dropIfDead(s *session, now time.Time) bool {
 	if now.Sub(s.seen) <= l.options.SessionTimeout {
 		return false
 	}
@@ -90,7 +90,7 @@ func (l *Life) dropIfDead(s *session, now time.Time) bool {
 	return true
 }
 
-func (l *Life) drop(s *session) {
+func (l *State) drop(s *session) {
 	delete(l.sessions, s.id)
 	for _, id := range s.runs {
 		if t, ok := l.trainers[id]; ok {
@@ -104,7 +104,7 @@ func (l *Life) drop(s *session) {
 }
 
 // ExpireSession makes a session die now.
-func (l *Life) ExpireSession(id string) error {
+func (l *State) ExpireSession(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.sessions[id]
@@ -116,7 +116,7 @@ func (l *Life) ExpireSession(id string) error {
 }
 
 // Sessions returns the ids of the sessions that live, the newest first.
-func (l *Life) Sessions() []string {
+func (l *State) Sessions() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sessions := slices.SortedFunc(maps.Values(l.sessions), func(a, b *session) int {
@@ -136,7 +136,7 @@ type SessionInfo struct {
 }
 
 // Session describes a session. To ask is no sign of life.
-func (l *Life) Session(id string) (SessionInfo, error) {
+func (l *State) Session(id string) (SessionInfo, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.sessions[id]
@@ -148,7 +148,7 @@ func (l *Life) Session(id string) (SessionInfo, error) {
 }
 
 // SetProject notes the project of a session. Models that exist keep theirs.
-func (l *Life) SetProject(id, project string) error {
+func (l *State) SetProject(id, project string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.touch(id)
@@ -160,7 +160,7 @@ func (l *Life) SetProject(id, project string) error {
 }
 
 // FinishSession ends the heartbeats of a session. What belongs to it stays until it times out.
-func (l *Life) FinishSession(id string) error {
+func (l *State) FinishSession(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.touch(id)

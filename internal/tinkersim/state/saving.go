@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
 )
 
 // SaveWeights submits the save of a training state.
-func (l *Life) SaveWeights(_ context.Context, req tinker.SaveWeightsRequest) (tinker.FutureResponse, error) {
+func (l *State) SaveWeights(_ context.Context, req tinker.SaveWeightsRequest) (tinker.FutureResponse, error) {
 	t, err := l.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
@@ -30,15 +30,15 @@ func (l *Life) SaveWeights(_ context.Context, req tinker.SaveWeightsRequest) (ti
 		name:   name,
 		digest: digestOf(req),
 		kind:   meter.Saving,
-		do: func(ctx context.Context, _ fault.Plan) (promise.Result, error) {
+		do: func(ctx context.Context, _ fault.Plan) (future.Result, error) {
 			data, err := t.adapter.MarshalState(true)
 			if err != nil {
-				return promise.Result{}, fmt.Errorf("encoding the state: %w", err)
+				return future.Result{}, fmt.Errorf("encoding the state: %w", err)
 			}
 			path := tinker.Path{Run: t.run.ID, Kind: tinker.KindState, Name: name}
 			save := checkpoint.Save{Path: path, Data: data, Overwrite: req.Overwrite}
 			if _, err := t.save(ctx, save, req.TTLSeconds); err != nil {
-				return promise.Result{}, err
+				return future.Result{}, err
 			}
 			return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveWeights}), nil
 		},
@@ -57,7 +57,7 @@ func (t *trainer) save(ctx context.Context, save checkpoint.Save, ttlSeconds *in
 }
 
 // SaveSampler submits a save of weights to sample from: under a name, or for one sampling session.
-func (l *Life) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (tinker.FutureResponse, error) {
+func (l *State) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (tinker.FutureResponse, error) {
 	t, err := l.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
@@ -65,9 +65,9 @@ func (l *Life) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (ti
 	if (req.Path == "") == (req.SamplingSessionSeq == nil) {
 		return tinker.FutureResponse{}, badRequest("exactly one of path and sampling_session_seq_id must be given")
 	}
-	do := func(ctx context.Context, _ fault.Plan) (promise.Result, error) { return t.saveNamed(ctx, req) }
+	do := func(ctx context.Context, _ fault.Plan) (future.Result, error) { return t.saveNamed(ctx, req) }
 	if req.SamplingSessionSeq != nil {
-		do = func(ctx context.Context, _ fault.Plan) (promise.Result, error) { return t.saveEphemeral(ctx, req) }
+		do = func(ctx context.Context, _ fault.Plan) (future.Result, error) { return t.saveEphemeral(ctx, req) }
 	}
 	same := req
 	if same.SamplingSessionSeq != nil {
@@ -83,23 +83,23 @@ func (l *Life) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (ti
 	})
 }
 
-func (t *trainer) saveNamed(ctx context.Context, req tinker.SaveSamplerRequest) (promise.Result, error) {
+func (t *trainer) saveNamed(ctx context.Context, req tinker.SaveSamplerRequest) (future.Result, error) {
 	path := tinker.Path{Run: t.run.ID, Kind: tinker.KindSampler, Name: req.Path}
 	if _, err := t.saveSnapshot(ctx, path, req.TTLSeconds); err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveSampler}), nil
 }
 
-func (t *trainer) saveEphemeral(ctx context.Context, req tinker.SaveSamplerRequest) (promise.Result, error) {
+func (t *trainer) saveEphemeral(ctx context.Context, req tinker.SaveSamplerRequest) (future.Result, error) {
 	path := tinker.Path{Run: t.run.ID, Kind: checkpoint.Ephemeral, Name: strconv.FormatInt(*req.SamplingSessionSeq, 10)}
 	weights, err := t.saveSnapshot(ctx, path, req.TTLSeconds)
 	if err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	id, err := t.life.addSampler(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path, weights: weights})
 	if err != nil {
-		return promise.Result{}, userError("%s", err)
+		return future.Result{}, userError("%s", err)
 	}
 	return jsonResult(tinker.SaveResult{SamplingSession: id, Type: tinker.TypeSaveSampler}), nil
 }

@@ -1,14 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package promise keeps the results of asynchronous requests until their clients have fetched them.
+// Package future keeps the results of asynchronous requests until their clients have fetched them.
 //
 // A request is answered with the id of a promise. The promise is resolved once, with a result
 // that its package does not look into, or lost. A result stays for a while after it was last
 // fetched, because the answer that carried it may not have arrived. Ids start with a prefix
 // that the caller makes unique to the process, so an id of an earlier process is unknown here
 // and never somebody else's.
-package promise
+package future
 
 import (
 	"container/list"
@@ -62,22 +62,22 @@ type Table struct {
 
 	mu       sync.Mutex
 	issued   int64
-	open     map[string]*Promise
+	open     map[string]*Future
 	resolved *list.List // of *Promise, the one to look at first in front
 }
 
 // NewTable returns an empty table whose ids start with the prefix.
 func NewTable(prefix string, keep Retention, now func() time.Time) *Table {
-	return &Table{prefix: prefix, keep: keep, now: now, open: map[string]*Promise{}, resolved: list.New()}
+	return &Table{prefix: prefix, keep: keep, now: now, open: map[string]*Future{}, resolved: list.New()}
 }
 
 // New makes a promise.
-func (t *Table) New() *Promise {
+func (t *Table) New() *Future {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep()
 	t.issued++
-	p := &Promise{
+	p := &Future{
 		id:    fmt.Sprintf("%s-%d", t.prefix, t.issued),
 		table: t,
 		done:  make(chan struct{}),
@@ -88,7 +88,7 @@ func (t *Table) New() *Promise {
 }
 
 // Lookup returns the promise of that id, ErrUnknown or ErrLost.
-func (t *Table) Lookup(id string) (*Promise, error) {
+func (t *Table) Lookup(id string) (*Future, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep()
@@ -118,7 +118,7 @@ func (t *Table) Len() int {
 func (t *Table) sweep() {
 	now := t.now()
 	for front := t.resolved.Front(); front != nil; front = t.resolved.Front() {
-		p := front.Value.(*Promise)
+		p := front.Value.(*Future)
 		if now.Before(p.checkAt) {
 			return
 		}
@@ -135,8 +135,8 @@ func (t *Table) sweep() {
 // Active is the queue state of a promise that nothing holds up.
 const Active = "active"
 
-// Promise is the result of one request, now or later. It is safe for concurrent use.
-type Promise struct {
+// Future is the result of one request, now or later. It is safe for concurrent use.
+type Future struct {
 	id    string
 	table *Table
 	done  chan struct{}
@@ -151,13 +151,13 @@ type Promise struct {
 }
 
 // ID returns the request id.
-func (p *Promise) ID() string { return p.id }
+func (p *Future) ID() string { return p.id }
 
 // Done is closed when the promise is resolved or lost.
-func (p *Promise) Done() <-chan struct{} { return p.done }
+func (p *Future) Done() <-chan struct{} { return p.done }
 
 // Resolve sets the result. Only the first call counts.
-func (p *Promise) Resolve(result Result) {
+func (p *Future) Resolve(result Result) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
 	if p.settled {
@@ -170,7 +170,7 @@ func (p *Promise) Resolve(result Result) {
 }
 
 // Lose forgets the promise: whoever asks for it from now on is told ErrLost.
-func (p *Promise) Lose() {
+func (p *Future) Lose() {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
 	delete(p.table.open, p.id)
@@ -181,7 +181,7 @@ func (p *Promise) Lose() {
 }
 
 // SetPause changes what early askers are told.
-func (p *Promise) SetPause(pause Pause) {
+func (p *Future) SetPause(pause Pause) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
 	p.pause = pause
@@ -189,7 +189,7 @@ func (p *Promise) SetPause(pause Pause) {
 
 // Wait returns the result if it is there or comes within the time given. Otherwise ok is false
 // and the pause says why. It returns ErrLost for a promise that was lost, and the context's error.
-func (p *Promise) Wait(ctx context.Context, patience time.Duration) (result Result, pause Pause, ok bool, err error) {
+func (p *Future) Wait(ctx context.Context, patience time.Duration) (result Result, pause Pause, ok bool, err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -201,7 +201,7 @@ func (p *Promise) Wait(ctx context.Context, patience time.Duration) (result Resu
 	return p.peek()
 }
 
-func (p *Promise) peek() (Result, Pause, bool, error) {
+func (p *Future) peek() (Result, Pause, bool, error) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
 	if _, kept := p.table.open[p.id]; !kept {
@@ -215,7 +215,7 @@ func (p *Promise) peek() (Result, Pause, bool, error) {
 }
 
 // expiry returns when the result may be forgotten.
-func (p *Promise) expiry(keep Retention) time.Time {
+func (p *Future) expiry(keep Retention) time.Time {
 	if p.fetchedAt.IsZero() {
 		return p.settledAt.Add(keep.Undelivered)
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
 )
 
 // LoadState submits a load: into a model, whose first operation it has to be, or, without a
 // model_id, into a new one.
-func (l *Life) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tinker.FutureResponse, error) {
+func (l *State) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tinker.FutureResponse, error) {
 	path, err := tinker.ParsePath(req.Path)
 	if err != nil || path.Kind != tinker.KindState {
 		return tinker.FutureResponse{}, badRequest("%q is not the path of a training state", req.Path)
@@ -38,10 +38,10 @@ func (l *Life) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tink
 		name:   req.Path,
 		digest: digestOf(req),
 		kind:   meter.Saving,
-		do: func(_ context.Context, plan fault.Plan) (promise.Result, error) {
+		do: func(_ context.Context, plan fault.Plan) (future.Result, error) {
 			adapter, err := t.read(path, req.Optimizer, plan)
 			if err != nil {
-				return promise.Result{}, err
+				return future.Result{}, err
 			}
 			t.adapter = adapter
 			return loadResult(req.Path, t.run.ID), nil
@@ -49,12 +49,12 @@ func (l *Life) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tink
 	})
 }
 
-func loadResult(path, id string) promise.Result {
+func loadResult(path, id string) future.Result {
 	return jsonResult(tinker.LoadResult{Path: path, ModelID: id, Type: tinker.TypeLoadWeights})
 }
 
 // createByLoad makes a model of the kind that the state was saved from, with that state.
-func (l *Life) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (tinker.FutureResponse, error) {
+func (l *State) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (tinker.FutureResponse, error) {
 	if req.ModelSeq == nil {
 		return tinker.FutureResponse{}, badRequest("either model_id or model_seq_id must be given")
 	}
@@ -70,10 +70,10 @@ func (l *Life) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (ti
 		digest:   digestOf(req),
 		name:     req.Path,
 		run:      run,
-		do: func(t *trainer, plan fault.Plan) (promise.Result, error) {
+		do: func(t *trainer, plan fault.Plan) (future.Result, error) {
 			adapter, err := t.read(path, req.Optimizer, plan)
 			if err != nil {
-				return promise.Result{}, err
+				return future.Result{}, err
 			}
 			t.adapter = adapter
 			return loadResult(req.Path, t.run.ID), l.store.CreateRun(t.run)
@@ -104,7 +104,7 @@ func (t *trainer) read(path tinker.Path, optimizer bool, plan fault.Plan) (*mode
 }
 
 // readCheckpoint reads a checkpoint, unless a fault keeps it from that.
-func (l *Life) readCheckpoint(path tinker.Path, plan fault.Plan) ([]byte, error) {
+func (l *State) readCheckpoint(path tinker.Path, plan fault.Plan) ([]byte, error) {
 	switch {
 	case plan.Has(fault.Missing):
 		return nil, fmt.Errorf("reading %s: %w", path, checkpoint.ErrNotFound)

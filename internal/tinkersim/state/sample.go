@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 )
 
@@ -40,7 +40,7 @@ func (a *asked) add(name ask, what creation) {
 }
 
 // sweep forgets the oldest requests whose promises are gone.
-func (a *asked) sweep(table *promise.Table) {
+func (a *asked) sweep(table *future.Table) {
 	for range min(2, len(a.line)) { // faster than they come
 		oldest := a.line[0]
 		if _, err := table.Lookup(a.of[oldest].requestID); err == nil {
@@ -52,7 +52,7 @@ func (a *asked) sweep(table *promise.Table) {
 }
 
 // Sample draws completions, once for each (sampling session, seq_id) while the result is kept.
-func (l *Life) Sample(_ context.Context, req tinker.SampleRequest) (tinker.FutureResponse, error) {
+func (l *State) Sample(_ context.Context, req tinker.SampleRequest) (tinker.FutureResponse, error) {
 	s, err := l.samplerFor(req)
 	if err != nil {
 		return tinker.FutureResponse{}, err
@@ -96,7 +96,7 @@ func nameOf(s *sampler, req tinker.SampleRequest) ask {
 }
 
 // samplerFor finds the weights that are asked for: by sampling session, or directly.
-func (l *Life) samplerFor(req tinker.SampleRequest) (*sampler, error) {
+func (l *State) samplerFor(req tinker.SampleRequest) (*sampler, error) {
 	if req.SamplingSession != "" {
 		return l.sampler(req.SamplingSession)
 	}
@@ -113,7 +113,7 @@ func sampleFuture(id string, samples int) tinker.FutureResponse {
 }
 
 // submitSample hands a request to the engine, at once if nothing holds it up. The caller holds the mutex.
-func (l *Life) submitSample(o *operation, request *sampling.Request) error {
+func (l *State) submitSample(o *operation, request *sampling.Request) error {
 	request.Done = func(output sampling.Output, err error) {
 		result, err := sampleResult(output, err)
 		o.settle(l.ctx, result, err)
@@ -127,13 +127,13 @@ func (l *Life) submitSample(o *operation, request *sampling.Request) error {
 			err = l.engine.Submit(request)
 		}
 		if err != nil {
-			o.settle(l.ctx, promise.Result{}, err)
+			o.settle(l.ctx, future.Result{}, err)
 		}
 	})
 }
 
 // newRequest checks what is asked for and puts it into the engine's terms.
-func (l *Life) newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Request, error) {
+func (l *State) newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Request, error) {
 	prompt, ok := req.Prompt.TextTokens()
 	switch {
 	case !ok:
@@ -197,9 +197,9 @@ func reseed(request *sampling.Request, name string) {
 }
 
 // sampleResult turns what the engine gives into a result.
-func sampleResult(output sampling.Output, err error) (promise.Result, error) {
+func sampleResult(output sampling.Output, err error) (future.Result, error) {
 	if err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	result := tinker.SampleResult{PromptLogprobs: output.PromptLogprobs, TopkPromptLogprobs: topk(output)}
 	for _, sample := range output.Samples {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"context"
@@ -48,7 +48,7 @@ const baseKey weightsKey = "base"
 func (k weightsKey) isBase() bool { return strings.HasPrefix(string(k), string(baseKey)) }
 
 // baseKey names the weights of a base model.
-func (l *Life) baseKey(name string) weightsKey {
+func (l *State) baseKey(name string) weightsKey {
 	if _, ok := l.options.Vocabularies[name]; ok {
 		return baseKey + weightsKey(name)
 	}
@@ -60,7 +60,7 @@ func keyOf(c checkpoint.Checkpoint) weightsKey {
 }
 
 // fetchWeights loads the weights of a key for the engine.
-func (l *Life) fetchWeights(key string) (*model.Weights, error) {
+func (l *State) fetchWeights(key string) (*model.Weights, error) {
 	if name, ok := strings.CutPrefix(key, string(baseKey)); ok {
 		return l.baseWeights(name)
 	}
@@ -89,7 +89,7 @@ func (l *Life) fetchWeights(key string) (*model.Weights, error) {
 }
 
 // baseWeights are those of a base model itself; "" is the built-in one.
-func (l *Life) baseWeights(name string) (*model.Weights, error) {
+func (l *State) baseWeights(name string) (*model.Weights, error) {
 	if name == "" {
 		return model.BaseWeights(model.Base()), nil
 	}
@@ -101,7 +101,7 @@ func (l *Life) baseWeights(name string) (*model.Weights, error) {
 }
 
 // CreateSamplingSession makes a sampling session, once for each (session, sampling_session_seq_id).
-func (l *Life) CreateSamplingSession(_ context.Context, req tinker.CreateSamplingSessionRequest) (tinker.CreateSamplingSessionResponse, error) {
+func (l *State) CreateSamplingSession(_ context.Context, req tinker.CreateSamplingSessionRequest) (tinker.CreateSamplingSessionResponse, error) {
 	from, err := l.findSource(req.BaseModel, req.ModelPath, req.Session)
 	if err != nil {
 		return tinker.CreateSamplingSessionResponse{}, err
@@ -114,7 +114,7 @@ func (l *Life) CreateSamplingSession(_ context.Context, req tinker.CreateSamplin
 }
 
 // findSource finds the weights that a path or else a base model's name stands for.
-func (l *Life) findSource(base, path, session string) (source, error) {
+func (l *State) findSource(base, path, session string) (source, error) {
 	if path == "" {
 		if !l.Knows(base) {
 			return source{}, badRequest("base model %q is not supported", base)
@@ -136,7 +136,7 @@ func (l *Life) findSource(base, path, session string) (source, error) {
 
 // addSampler registers a sampling session and returns its id. One that is there with the same
 // weights is the same one.
-func (l *Life) addSampler(session string, seq int64, from source) (string, error) {
+func (l *State) addSampler(session string, seq int64, from source) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.touch(session)
@@ -156,7 +156,7 @@ func (l *Life) addSampler(session string, seq int64, from source) (string, error
 }
 
 // sampler returns a sampling session whose weights still exist, and keeps its session alive.
-func (l *Life) sampler(id string) (*sampler, error) {
+func (l *State) sampler(id string) (*sampler, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.samplers[id]
@@ -177,7 +177,7 @@ func (l *Life) sampler(id string) (*sampler, error) {
 }
 
 // SamplerInfo describes a sampling session.
-func (l *Life) SamplerInfo(id string) (tinker.Sampler, error) {
+func (l *State) SamplerInfo(id string) (tinker.Sampler, error) {
 	s, err := l.sampler(id)
 	if err != nil {
 		return tinker.Sampler{}, err

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 const Owner = "local"
 
 // Runs describes all runs of a project, or of all projects if it is empty, the newest first.
-func (l *Life) Runs(project string) []tinker.TrainingRun {
+func (l *State) Runs(project string) []tinker.TrainingRun {
 	last := lastOf(l.store.Checkpoints(""))
 	list := []tinker.TrainingRun{}
 	for _, run := range l.store.Runs() {
@@ -27,7 +27,7 @@ func (l *Life) Runs(project string) []tinker.TrainingRun {
 }
 
 // Run describes a run.
-func (l *Life) Run(id string) (tinker.TrainingRun, error) {
+func (l *State) Run(id string) (tinker.TrainingRun, error) {
 	run, err := l.store.Run(id)
 	if err != nil {
 		return tinker.TrainingRun{}, err
@@ -36,7 +36,7 @@ func (l *Life) Run(id string) (tinker.TrainingRun, error) {
 }
 
 // Checkpoints describes the checkpoints of a run, or of all runs if it is empty, the newest first.
-func (l *Life) Checkpoints(run string) ([]tinker.Checkpoint, error) {
+func (l *State) Checkpoints(run string) ([]tinker.Checkpoint, error) {
 	if run != "" {
 		if _, err := l.store.Run(run); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func describeCheckpoint(c checkpoint.Checkpoint) tinker.Checkpoint {
 }
 
 // WeightsInfo says what a model must be to load a checkpoint.
-func (l *Life) WeightsInfo(path string) (tinker.WeightsInfo, error) {
+func (l *State) WeightsInfo(path string) (tinker.WeightsInfo, error) {
 	parsed, err := tinker.ParsePath(path)
 	if err != nil {
 		return tinker.WeightsInfo{}, badRequest("%s", err)
@@ -134,7 +134,7 @@ func SetTTL(ttl time.Duration) Edit {
 }
 
 // Edit changes a checkpoint.
-func (l *Life) Edit(path tinker.Path, edit Edit) error {
+func (l *State) Edit(path tinker.Path, edit Edit) error {
 	if path.Kind == checkpoint.Ephemeral {
 		return notFound("checkpoint", path.String())
 	}
@@ -142,7 +142,7 @@ func (l *Life) Edit(path tinker.Path, edit Edit) error {
 }
 
 // EditMatching changes all listed checkpoints whose path matches, and returns their paths.
-func (l *Life) EditMatching(match func(path string) bool, edit Edit) ([]string, error) {
+func (l *State) EditMatching(match func(path string) bool, edit Edit) ([]string, error) {
 	changed := []string{}
 	for _, c := range l.store.Checkpoints("") {
 		if !match(c.String()) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"context"
@@ -12,26 +12,26 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 )
 
 // The kinds of results. All but JSON are protobuf.
 const (
-	KindJSON   promise.Kind = "json"
-	KindOutput promise.Kind = "forward_backward"
-	KindSample promise.Kind = "sample"
+	KindJSON   future.Kind = "json"
+	KindOutput future.Kind = "forward_backward"
+	KindSample future.Kind = "sample"
 )
 
 // operation is something whose result is promised, with the faults that are meant for it.
 type operation struct {
-	life    *Life
+	life    *State
 	call    fault.Call
 	plan    fault.Plan
-	promise *promise.Promise
+	promise *future.Future
 }
 
 // newOperation makes the promise of a new operation.
-func (l *Life) newOperation(call fault.Call) *operation {
+func (l *State) newOperation(call fault.Call) *operation {
 	o := &operation{life: l, call: call, plan: l.faults.Plan(call), promise: l.promises.New()}
 	if o.plan.Has(fault.LosePromise) {
 		o.promise.Lose()
@@ -50,14 +50,14 @@ func (o *operation) begin(ctx context.Context) error {
 // tell tells those who ask for the result how it stands.
 func (o *operation) tell(queueState, reason string) {
 	if queueState == "" {
-		queueState, reason = promise.Active, ""
+		queueState, reason = future.Active, ""
 	}
-	o.promise.SetPause(promise.Pause{State: queueState, Reason: reason})
+	o.promise.SetPause(future.Pause{State: queueState, Reason: reason})
 }
 
 // settle keeps the promise with what came of the operation. A result that is to be held back waits
 // on its own, so that the operations behind it need not.
-func (o *operation) settle(ctx context.Context, result promise.Result, err error) {
+func (o *operation) settle(ctx context.Context, result future.Result, err error) {
 	if err == nil {
 		err = scripted(o.plan.Failure(fault.Reply))
 	}
@@ -87,7 +87,7 @@ func (o *operation) hold(ctx context.Context, keep func()) {
 }
 
 // outcome is the result that a client gets.
-func outcome(result promise.Result, err error) promise.Result {
+func outcome(result future.Result, err error) future.Result {
 	if err == nil {
 		return result
 	}
@@ -110,29 +110,29 @@ func scripted(failure *fault.Failure) error {
 }
 
 // jsonResult encodes a result of the API's JSON types, which cannot fail.
-func jsonResult(value any) promise.Result {
+func jsonResult(value any) future.Result {
 	body, err := json.Marshal(value)
 	if err != nil {
 		body = fmt.Appendf(nil, `{"error":%q,"category":"server"}`, err.Error())
 	}
-	return promise.Result{Kind: KindJSON, Body: body}
+	return future.Result{Kind: KindJSON, Body: body}
 }
 
 // protoResult wraps what an encoder returns.
-func protoResult(kind promise.Kind, body []byte, err error) (promise.Result, error) {
+func protoResult(kind future.Kind, body []byte, err error) (future.Result, error) {
 	if err != nil {
-		return promise.Result{}, fmt.Errorf("encoding the result: %w", err)
+		return future.Result{}, fmt.Errorf("encoding the result: %w", err)
 	}
-	return promise.Result{Kind: kind, Body: body}, nil
+	return future.Result{Kind: kind, Body: body}, nil
 }
 
 // Await returns the result of a promise if it is there or comes within the time given; otherwise
-// ok is false and the pause says how it stands. It returns promise.ErrUnknown, promise.ErrLost,
+// ok is false and the pause says how it stands. It returns future.ErrUnknown, future.ErrLost,
 // ErrEnded or the context's error.
-func (l *Life) Await(ctx context.Context, id string, patience time.Duration) (result promise.Result, pause promise.Pause, ok bool, err error) {
+func (l *State) Await(ctx context.Context, id string, patience time.Duration) (result future.Result, pause future.Pause, ok bool, err error) {
 	p, err := l.promises.Lookup(id)
 	if err != nil {
-		return promise.Result{}, promise.Pause{}, false, err
+		return future.Result{}, future.Pause{}, false, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package life
+package state
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/promise"
 )
 
 // What faults and counts call a forward_backward, and one without a backward pass.
@@ -27,7 +27,7 @@ const (
 
 // ForwardBackward submits a chunk. What is wrong with its data is said by its result: a client that
 // sends chunks concurrently gets stuck when one of them is refused.
-func (l *Life) ForwardBackward(_ context.Context, req tinker.ForwardBackwardRequest) (tinker.FutureResponse, error) {
+func (l *State) ForwardBackward(_ context.Context, req tinker.ForwardBackwardRequest) (tinker.FutureResponse, error) {
 	t, err := l.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
@@ -38,7 +38,7 @@ func (l *Life) ForwardBackward(_ context.Context, req tinker.ForwardBackwardRequ
 		chunk:  true,
 		digest: digestOfData(req),
 		kind:   meter.Training,
-		do: func(ctx context.Context, _ fault.Plan) (promise.Result, error) {
+		do: func(ctx context.Context, _ fault.Plan) (future.Result, error) {
 			return t.forwardBackward(ctx, req)
 		},
 	})
@@ -52,10 +52,10 @@ func OpOf(req tinker.ForwardBackwardRequest) string {
 	return OpForwardBackward
 }
 
-func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwardRequest) (promise.Result, error) {
+func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwardRequest) (future.Result, error) {
 	batch, tokens, err := modelData(req.Data)
 	if err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	pass := t.adapter.ForwardBackward
 	if req.ForwardOnly {
@@ -63,7 +63,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	}
 	result, err := pass(ctx, batch, model.Loss{Name: req.Loss.Name, Config: req.Loss.Config})
 	if err != nil {
-		return promise.Result{}, err
+		return future.Result{}, err
 	}
 	t.life.meter.Trained(tokens)
 	outputs := make([]map[string]tinker.Tensor, len(result.Logprobs))
@@ -118,7 +118,7 @@ func wideShape(shape []int) []int64 {
 }
 
 // OptimStep submits an optimizer step.
-func (l *Life) OptimStep(_ context.Context, req tinker.OptimStepRequest) (tinker.FutureResponse, error) {
+func (l *State) OptimStep(_ context.Context, req tinker.OptimStepRequest) (tinker.FutureResponse, error) {
 	t, err := l.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
@@ -128,10 +128,10 @@ func (l *Life) OptimStep(_ context.Context, req tinker.OptimStepRequest) (tinker
 		seq:    req.SeqID,
 		digest: digestOf(req),
 		kind:   meter.Training,
-		do: func(context.Context, fault.Plan) (promise.Result, error) {
+		do: func(context.Context, fault.Plan) (future.Result, error) {
 			result, err := t.adapter.OptimStep(model.AdamParams(req.AdamParams))
 			if err != nil {
-				return promise.Result{}, err
+				return future.Result{}, err
 			}
 			return jsonResult(tinker.OptimStepResult{Metrics: result.Metrics}), nil
 		},
