@@ -49,7 +49,7 @@ var rules = []rule{
 	{`internal/learner/store`, `internal/rl`, ``},
 	{`internal/learner/ledger`, `internal/rl`, ``},
 	{`internal/learner/schedule`, `internal/(rl|exchange)`, ``},
-	{`internal/learner/weights`, `internal/(rl|contract|tinker|learner/ledger)`, ``},
+	{`internal/learner/trainee`, `internal/(rl|contract|tinker|learner/ledger)`, ``},
 	{`internal/learner`, `internal/(tinker(/capability)?|tokenizer/fetch|rl|exchange|contract|learner/.*)|` + leaves, ``},
 	{`internal/rollout/catalog`, `internal/(environment(/.*)?|contract)`, ``},
 	{`internal/rollout/format`, `internal/(models|renderer|contract|tokenizer(/fetch)?)`, ``},

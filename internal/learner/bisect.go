@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -40,7 +40,7 @@ func (l *learner) bisect(ctx context.Context) error {
 		return err
 	}
 	if len(guilty) == len(usable) {
-		return &weights.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Plan.Step+1)}
+		return &trainee.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Plan.Step+1)}
 	}
 	for _, group := range guilty {
 		l.config.Logger.Warn("group is refused by the endpoint and left out", "slot", group.Key.Slot)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -57,7 +57,7 @@ func (l *learner) prober(features []capability.Feature) capability.Probe {
 		API: l.client, BaseURL: l.file.Fixed.BaseURL, Model: m.Name, Features: features,
 		Lora: tinker.LoraConfig{Rank: m.LoraRank, TrainAttn: m.TrainAttention, TrainMLP: m.TrainMLP, TrainUnembed: m.TrainUnembed},
 		UserMetadata: tinker.Metadata{
-			weights.MetadataRun: l.file.Run.UID, weights.MetadataAttempt: strconv.Itoa(int(l.file.Attempt)), "purpose": "probe",
+			trainee.MetadataRun: l.file.Run.UID, trainee.MetadataAttempt: strconv.Itoa(int(l.file.Attempt)), "purpose": "probe",
 		},
 	}
 }
@@ -66,7 +66,7 @@ func (l *learner) probe(ctx context.Context, features []capability.Feature) (cap
 	began := l.config.Now()
 	report, err := l.prober(features).Run(ctx)
 	if tinker.CategoryFrom(err) == tinker.CategoryUser {
-		return report, &weights.SettingsError{Err: err}
+		return report, &trainee.SettingsError{Err: err}
 	}
 	if err == nil {
 		l.config.Logger.Info("endpoint is probed", "seconds", l.config.Now().Sub(began).Seconds(),

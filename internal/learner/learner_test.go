@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -31,11 +31,11 @@ func TestVerdictOf(t *testing.T) {
 		"a drained learner may be resumed":          {wrap(errDrained), contract.CauseDrained, ""},
 		"a superseded learner is Fenced":            {wrap(errFenced), contract.CauseFenced, "Superseded"},
 		"an attempt that is taken is Fenced":        {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
-		"lost states are data that will not return": {wrap(weights.ErrNoUsableState), contract.CauseDataRejected, "NoUsableCheckpoint"},
-		"states without the optimizer are such":     {fmt.Errorf("%w: %w", weights.ErrNoUsableState, weights.ErrColdOptimizer), contract.CauseDataRejected, "OptimizerNotRestored"},
+		"lost states are data that will not return": {wrap(trainee.ErrNoUsableState), contract.CauseDataRejected, "NoUsableCheckpoint"},
+		"states without the optimizer are such":     {fmt.Errorf("%w: %w", trainee.ErrNoUsableState, trainee.ErrColdOptimizer), contract.CauseDataRejected, "OptimizerNotRestored"},
 		"a refused key wants a person":              {wrap(&tinker.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
-		"refused settings want a person":            {wrap(&weights.SettingsError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
-		"data that are refused whole want a person": {wrap(&weights.RejectedError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"refused settings want a person":            {wrap(&trainee.SettingsError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"data that are refused whole want a person": {wrap(&trainee.RejectedError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"an unknown model wants a person":           {unsupported(reasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
 		"a broken model is no end":                  {wrap(tinker.ErrModelBroken), contract.CauseCrashed, ""},
 		"a lost promise is no end":                  {wrap(&tinker.Error{Category: tinker.CategoryPromiseLost}), contract.CauseCrashed, ""},

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -28,9 +28,9 @@ func (l *learner) unloadEarlier(ctx context.Context) (map[string]string, error) 
 		if err != nil {
 			return nil, fmt.Errorf("listing models: %w", err)
 		}
-		uid := run.UserMetadata[weights.MetadataRun]
+		uid := run.UserMetadata[trainee.MetadataRun]
 		runs[run.TrainingRunID] = uid
-		attempt, err := strconv.ParseInt(run.UserMetadata[weights.MetadataAttempt], 10, 32)
+		attempt, err := strconv.ParseInt(run.UserMetadata[trainee.MetadataAttempt], 10, 32)
 		if uid == l.file.Run.UID && err == nil && int32(attempt) < l.file.Attempt {
 			earlier = append(earlier, run.TrainingRunID)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -160,7 +160,7 @@ func (l *learner) step(ctx, soft context.Context) error {
 		return err
 	}
 	replies, err := l.submit(ctx, work)
-	var rejected *weights.RejectedError
+	var rejected *trainee.RejectedError
 	if errors.As(err, &rejected) {
 		return l.suspectBatch(batch, err)
 	}
@@ -180,17 +180,17 @@ func (l *learner) step(ctx, soft context.Context) error {
 }
 
 // submit trains where there is something to train on.
-func (l *learner) submit(ctx context.Context, work stepWork) (weights.Replies, error) {
+func (l *learner) submit(ctx context.Context, work stepWork) (trainee.Replies, error) {
 	step := l.at.step + 1
 	submitted := func() error { return l.fault(ctx, "step.submitted", step) }
 	if len(work.datums) == 0 {
-		return weights.Replies{}, submitted()
+		return trainee.Replies{}, submitted()
 	}
-	replies, err := l.model.Train(ctx, weights.Step{
+	replies, err := l.model.Train(ctx, trainee.Step{
 		Datums: work.datums, Substeps: l.file.Fixed.Algorithm.Substeps, Loss: lossOf(l.file), Adam: work.adam,
 	}, submitted)
 	if err != nil {
-		return weights.Replies{}, err
+		return trainee.Replies{}, err
 	}
 	return replies, l.fault(ctx, "replies.clean", step)
 }

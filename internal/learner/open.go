@@ -11,7 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -42,7 +42,7 @@ func (l *learner) begin(ctx, soft context.Context) error {
 	}
 	tags := []string{"tinker-operator"}
 	models := &keeper{api: l.client, alive: ctx, tasks: &l.tasks, tags: tags, logger: l.config.Logger}
-	l.opener = &weights.Opener{
+	l.opener = &trainee.Opener{
 		API: l.client, Logger: l.config.Logger, Session: models.get, RunUID: l.file.Run.UID, Attempt: l.file.Attempt,
 		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.drop, Check: l.checkOptimizer,
 	}
@@ -252,7 +252,7 @@ func (l *learner) load(ctx context.Context) error {
 
 // first makes the model that the run begins with; none when a run that only evaluates is given sampler
 // weights, which are used as they are.
-func (l *learner) first(ctx context.Context) (*weights.Model, error) {
+func (l *learner) first(ctx context.Context) (*trainee.Model, error) {
 	if l.givenSampler() != "" {
 		return nil, nil
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -34,7 +34,7 @@ type learner struct {
 	train  *schedule.Train // nil for a run that only evaluates
 	server *exchange.Server
 	status *status
-	opener *weights.Opener
+	opener *trainee.Opener
 	plan   evaluationPlan
 	cancel context.CancelCauseFunc
 	// drain is closed when the manager wants it.
@@ -44,7 +44,7 @@ type learner struct {
 	// retiring is full while checkpoints are being retired.
 	retiring chan struct{}
 
-	model *weights.Model
+	model *trainee.Model
 	// at is the version in the model, saved the newest that is saved.
 	at, saved position
 	// rows are not durable yet, lines not in metrics.jsonl yet.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -26,8 +26,8 @@ const (
 // verdictOf says why the loop ended: the cause, and the mend where a person is needed.
 func verdictOf(err error) contract.Verdict {
 	var unsupported *unsupportedError
-	var settings *weights.SettingsError
-	var rejected *weights.RejectedError
+	var settings *trainee.SettingsError
+	var rejected *trainee.RejectedError
 	switch {
 	case err == nil:
 		return contract.Verdict{Cause: contract.CauseCompleted}
@@ -43,10 +43,10 @@ func verdictOf(err error) contract.Verdict {
 	case errors.As(err, &rejected):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reasonUnsupported,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
-	case errors.Is(err, weights.ErrColdOptimizer):
+	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonOptimizerLost,
 			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
-	case errors.Is(err, weights.ErrNoUsableState):
+	case errors.Is(err, trainee.ErrNoUsableState):
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
 	case tinker.CategoryFrom(err) == tinker.CategoryUnauthorized:

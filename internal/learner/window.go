@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -73,7 +73,7 @@ func (l *learner) remake(ctx context.Context, v ledger.Version) (string, error) 
 		return "", fmt.Errorf("step %d: %w", v.Step, errVersionLost)
 	}
 	model, state, err := l.opener.Restore(ctx, states)
-	if errors.Is(err, weights.ErrNoUsableState) {
+	if errors.Is(err, trainee.ErrNoUsableState) {
 		return "", fmt.Errorf("step %d: %w: %w", v.Step, errVersionLost, err)
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
-	"github.com/tinker-operator/tinker-operator/internal/learner/weights"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -61,7 +61,7 @@ func lossOf(file contract.RunFile) tinker.Loss {
 }
 
 // measure gives the metrics of a step.
-func (l *learner) measure(batch schedule.Batch, work stepWork, replies weights.Replies, clock *stopwatch) map[string]float64 {
+func (l *learner) measure(batch schedule.Batch, work stepWork, replies trainee.Replies, clock *stopwatch) map[string]float64 {
 	metrics := rl.StepMetrics(batch.Groups)
 	maps.Copy(metrics, rl.ProgressMetrics(batch.Plan.Step, l.file.Fixed.Algorithm.Steps))
 	maps.Copy(metrics, replies.Metrics)

@@ -1,13 +1,13 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package weights is the model that a run trains: made, loaded from a state, stepped and saved through the
+// Package trainee is the model that a run trains: made, loaded from a state, stepped and saved through the
 // Tinker API. It knows nothing of slots, workers or files.
 //
 // A step commits or its model is thrown away: the API accumulates gradients until optim_step and cannot
 // take them back. So every reply is checked, a reply counts only when it came, succeeded and belongs to the
 // operation, and after anything else the model must be abandoned and another be opened from a saved state.
-package weights
+package trainee
 
 import (
 	"context"
