@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -111,7 +111,7 @@ func knownCapabilities(file contract.RunFile) capability.Report {
 // checkOptimizer says whether a model that was loaded from a state to go on with has the optimizer's state:
 // an endpoint may keep that for most states and lose it for one. Before the first optimizer step there is none,
 // so it looks only where one is sure to have been taken.
-func (l *learner) checkOptimizer(ctx context.Context, state ledger.Entry, model *tinker.Model) (bool, error) {
+func (l *learner) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *tinker.Model) (bool, error) {
 	if state.Name.Step == 0 || l.capabilities.Lacks(capability.OptimizerRestore) || !l.surelyTrained(state) {
 		return true, nil
 	}
@@ -119,7 +119,7 @@ func (l *learner) checkOptimizer(ctx context.Context, state ledger.Entry, model 
 }
 
 // surelyTrained says that optimizer steps led to a state: batches may have been empty all along.
-func (l *learner) surelyTrained(state ledger.Entry) bool {
+func (l *learner) surelyTrained(state checkpoints.Entry) bool {
 	if l.store == nil {
 		return l.file.Fixed.InitFrom == nil
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -203,7 +203,7 @@ func (l *learner) retireRest(ctx context.Context) {
 	}
 }
 
-func (l *learner) retireAll(ctx context.Context, due []ledger.Retirement) {
+func (l *learner) retireAll(ctx context.Context, due []checkpoints.Retirement) {
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -25,8 +25,8 @@ type evaluations struct {
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 	// open are begun and have no result; done have one, failed is what ended one without.
-	open   map[ledger.Version]bool
-	done   map[ledger.Version]bool
+	open   map[checkpoints.Version]bool
+	done   map[checkpoints.Version]bool
 	failed error
 }
 
@@ -35,7 +35,7 @@ func (e *evaluations) start(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ctx, e.end = context.WithCancel(ctx)
-	e.open, e.done, e.failed = map[ledger.Version]bool{}, map[ledger.Version]bool{}, nil
+	e.open, e.done, e.failed = map[checkpoints.Version]bool{}, map[checkpoints.Version]bool{}, nil
 }
 
 // stop ends them all.
@@ -50,7 +50,7 @@ func (e *evaluations) stop() {
 }
 
 // begin runs an evaluation unless it was begun before.
-func (e *evaluations) begin(v ledger.Version, run func(ctx context.Context) error) {
+func (e *evaluations) begin(v checkpoints.Version, run func(ctx context.Context) error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open[v] || e.done[v] {
@@ -72,28 +72,28 @@ func (e *evaluations) begin(v ledger.Version, run func(ctx context.Context) erro
 }
 
 // isKnown says whether an evaluation is begun or has its result.
-func (e *evaluations) isKnown(v ledger.Version) bool {
+func (e *evaluations) isKnown(v checkpoints.Version) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open[v] || e.done[v]
 }
 
 // settle notes that an evaluation has its result from before.
-func (e *evaluations) settle(v ledger.Version) {
+func (e *evaluations) settle(v checkpoints.Version) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.done[v] = true
 }
 
 // outstanding are the versions whose evaluation has no row yet.
-func (e *evaluations) outstanding() []ledger.Version {
+func (e *evaluations) outstanding() []checkpoints.Version {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var versions []ledger.Version
+	var versions []checkpoints.Version
 	for v := range e.open {
 		versions = append(versions, v)
 	}
-	slices.SortFunc(versions, func(a, b ledger.Version) int { return int(a.Step - b.Step) })
+	slices.SortFunc(versions, func(a, b checkpoints.Version) int { return int(a.Step - b.Step) })
 	return versions
 }
 
@@ -123,7 +123,7 @@ func (l *learner) evaluateOutstanding() {
 		if !ok {
 			continue
 		}
-		v := ledger.Version{Step: step, Lineage: short}
+		v := checkpoints.Version{Step: step, Lineage: short}
 		if l.evaluations.isKnown(v) {
 			continue
 		}
@@ -150,7 +150,7 @@ func (l *learner) resultAt(step int64) (store.Evaluation, bool) {
 }
 
 // evaluate has the groups of one evaluation played and makes the result durable.
-func (l *learner) evaluate(ctx context.Context, v ledger.Version) error {
+func (l *learner) evaluate(ctx context.Context, v checkpoints.Version) error {
 	result := store.Evaluation{Step: v.Step, Plan: l.plan.digest, Attempt: l.file.Attempt}
 	lineage, err := rl.LineageFromShort(v.Lineage)
 	if err != nil {
@@ -197,11 +197,13 @@ func (l *learner) record(ctx context.Context, result store.Evaluation) error {
 	})
 }
 
-func demandName(v ledger.Version) string { return fmt.Sprintf("evaluation %d %s", v.Step, v.Lineage) }
+func demandName(v checkpoints.Version) string {
+	return fmt.Sprintf("evaluation %d %s", v.Step, v.Lineage)
+}
 
 // collectEvaluation demands the groups and waits for all of them. Sampler weights that are gone are made
 // again.
-func (l *learner) collectEvaluation(ctx context.Context, v ledger.Version) ([]rl.Group, error) {
+func (l *learner) collectEvaluation(ctx context.Context, v checkpoints.Version) ([]rl.Group, error) {
 	version, err := l.revive(ctx, v.Step)
 	if err != nil {
 		return nil, err

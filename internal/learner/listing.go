@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -56,7 +56,7 @@ func isMissing(err error) bool {
 // list reads all states and samplers of the run: those that the server lists, those that the run file
 // knows, and those that rows name.
 func (l *learner) list(ctx context.Context, runs map[string]string) error {
-	found := ledger.Ledger{}
+	found := checkpoints.Ledger{}
 	l.hear(found, l.file.KnownCheckpoints)
 	if l.store != nil {
 		const recent = 16
@@ -93,7 +93,7 @@ func (l *learner) list(ctx context.Context, runs map[string]string) error {
 	return nil
 }
 
-func (l *learner) hear(found ledger.Ledger, paths []string) {
+func (l *learner) hear(found checkpoints.Ledger, paths []string) {
 	for _, path := range paths {
 		if entry, ok := l.read(path); ok {
 			found.Add(entry)
@@ -102,22 +102,22 @@ func (l *learner) hear(found ledger.Ledger, paths []string) {
 }
 
 // read makes an entry of a path whose name is of this run's loop.
-func (l *learner) read(text string) (ledger.Entry, bool) {
+func (l *learner) read(text string) (checkpoints.Entry, bool) {
 	path, err := tinker.ParsePath(text)
 	if err != nil {
-		return ledger.Entry{}, false
+		return checkpoints.Entry{}, false
 	}
 	name, err := rl.ParseCheckpointName(path.Name)
 	if err != nil || name.Run != rl.RunTag(l.file.Run.UID) {
-		return ledger.Entry{}, false
+		return checkpoints.Entry{}, false
 	}
-	return ledger.Entry{Path: text, Name: name, Sampler: path.Kind == tinker.KindSampler}, true
+	return checkpoints.Entry{Path: text, Name: name, Sampler: path.Kind == tinker.KindSampler}, true
 }
 
 // enter notes what was saved just now.
 func (l *learner) enter(path string, name rl.CheckpointName, sampler bool) {
 	l.mu.Lock()
-	l.ledger.Add(ledger.Entry{
+	l.ledger.Add(checkpoints.Entry{
 		Path: path, Name: name, Sampler: sampler, Listed: true, SaveTime: l.config.Now().UTC().Format(time.RFC3339),
 	})
 	l.mu.Unlock()

@@ -4,7 +4,7 @@
 package learner
 
 import (
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -39,6 +39,6 @@ func (l *learner) name(p position, model int) rl.CheckpointName {
 	}
 }
 
-func (p position) version() ledger.Version {
-	return ledger.Version{Step: p.step, Lineage: p.lineage.Short()}
+func (p position) version() checkpoints.Version {
+	return checkpoints.Version{Step: p.step, Lineage: p.lineage.Short()}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
@@ -67,7 +67,7 @@ func (l *learner) checkpoints() ([]contract.Checkpoint, *contract.Checkpoint) {
 	const most = 16
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	samplers := map[ledger.Version]string{}
+	samplers := map[checkpoints.Version]string{}
 	for _, e := range l.ledger.Samplers() {
 		if samplers[e.VersionOf()] == "" {
 			samplers[e.VersionOf()] = e.Path

@@ -8,42 +8,42 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 )
 
 // scored is a version with the value of the metric that the best are chosen by.
 type scored struct {
-	version ledger.Version
+	version checkpoints.Version
 	value   float64
 }
 
 // retirements lists what is out of use by now.
-func (l *learner) retirements() []ledger.Retirement {
+func (l *learner) retirements() []checkpoints.Retirement {
 	if l.train == nil {
 		return nil
 	}
 	c := l.file.Checkpoints
-	retention := ledger.Retention{
+	retention := checkpoints.Retention{
 		Lag: int64(l.file.Fixed.Algorithm.Lag), EverySteps: c.EverySteps, TTLSeconds: c.TTLSeconds,
 		RollingTTLSeconds: c.RollingTTLSeconds, KeepLast: c.KeepLast,
 	}
 	outstanding := l.evaluations.outstanding()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	needed := map[ledger.Version]bool{}
+	needed := map[checkpoints.Version]bool{}
 	for _, v := range outstanding {
 		needed[v] = true
 	}
 	for _, s := range l.best {
 		needed[s.version] = true
 	}
-	return retention.Retire(l.ledger, ledger.Now{
+	return retention.Retire(l.ledger, checkpoints.Now{
 		Step: l.saved.step, Attempt: l.file.Attempt, Chain: l.chain, Needed: needed,
 	})
 }
 
 // expire notes a retirement that the server took. What goes soon is forgotten.
-func (l *learner) expire(r ledger.Retirement) {
+func (l *learner) expire(r checkpoints.Retirement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.TTLSeconds != l.file.Checkpoints.TTLSeconds {
@@ -57,7 +57,7 @@ func (l *learner) expire(r ledger.Retirement) {
 }
 
 // keepBest puts a version among the best if its value is.
-func (l *learner) keepBest(v ledger.Version, value float64) {
+func (l *learner) keepBest(v checkpoints.Version, value float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.best = slices.DeleteFunc(l.best, func(s scored) bool { return s.version == v })
@@ -70,7 +70,7 @@ func (l *learner) keepBest(v ledger.Version, value float64) {
 }
 
 // judge scores a version by the metric of the step that led to it, should the best be chosen by one of those.
-func (l *learner) judge(v ledger.Version) {
+func (l *learner) judge(v checkpoints.Version) {
 	if value, ok := l.status.progress().Metrics[l.file.Checkpoints.KeepBestMetric]; ok && !l.plan.measures(l.file.Checkpoints.KeepBestMetric) {
 		l.keepBest(v, value)
 	}
@@ -92,7 +92,7 @@ func (l *learner) restoreBest() {
 			continue
 		}
 		if value, ok := result.Metrics[metric]; ok {
-			l.keepBest(ledger.Version{Step: step, Lineage: result.Lineage[:shortLineage]}, value)
+			l.keepBest(checkpoints.Version{Step: step, Lineage: result.Lineage[:shortLineage]}, value)
 		}
 	}
 }

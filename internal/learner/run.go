@@ -14,7 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -62,7 +62,7 @@ type learner struct {
 	begun bool
 
 	mu     sync.Mutex
-	ledger ledger.Ledger
+	ledger checkpoints.Ledger
 	chain  map[int64]string
 	best   []scored
 }
@@ -71,7 +71,7 @@ type learner struct {
 // learner stops on the spot, as if killed.
 func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
-	l := &learner{config: config, file: config.File, ledger: ledger.Ledger{}, drain: make(chan struct{}), retiring: make(chan struct{}, 1)}
+	l := &learner{config: config, file: config.File, ledger: checkpoints.Ledger{}, drain: make(chan struct{}), retiring: make(chan struct{}, 1)}
 	l.status = newStatus(l.file.Run.UID, l.file.Attempt, config.Now)
 	err := l.run(ctx)
 	verdict := verdictOf(err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -56,18 +56,18 @@ func (l *learner) revive(ctx context.Context, step int64) (schedule.Version, err
 		return schedule.Version{}, err
 	}
 	version := schedule.Version{Step: step, Lineage: lineage}
-	for _, e := range l.find(ledger.Version{Step: step, Lineage: short}, true) {
+	for _, e := range l.find(checkpoints.Version{Step: step, Lineage: short}, true) {
 		if e.Listed && !l.isExpired(e) {
 			version.Sampler = e.Path
 			return version, nil
 		}
 	}
-	version.Sampler, err = l.remake(ctx, ledger.Version{Step: step, Lineage: short})
+	version.Sampler, err = l.remake(ctx, checkpoints.Version{Step: step, Lineage: short})
 	return version, err
 }
 
 // remake makes sampler weights of a version from its state: load, save, unload.
-func (l *learner) remake(ctx context.Context, v ledger.Version) (string, error) {
+func (l *learner) remake(ctx context.Context, v checkpoints.Version) (string, error) {
 	states := l.find(v, false)
 	if len(states) == 0 {
 		return "", fmt.Errorf("step %d: %w", v.Step, errVersionLost)
@@ -114,13 +114,13 @@ func (l *learner) completeChain() {
 	})
 }
 
-func (l *learner) find(v ledger.Version, sampler bool) []ledger.Entry {
+func (l *learner) find(v checkpoints.Version, sampler bool) []checkpoints.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ledger.Find(v, sampler)
 }
 
-func (l *learner) isExpired(e ledger.Entry) bool {
+func (l *learner) isExpired(e checkpoints.Entry) bool {
 	if e.ExpirationTime == "" {
 		return false
 	}

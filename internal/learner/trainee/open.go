@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -37,7 +37,7 @@ type Opener struct {
 	// Lost is told of a session that is gone.
 	Lost func(session string)
 	// Check says whether a model that was loaded from a state with its optimizer has that; nil does not look.
-	Check func(ctx context.Context, state ledger.Entry, model *tinker.Model) (bool, error)
+	Check func(ctx context.Context, state checkpoints.Entry, model *tinker.Model) (bool, error)
 
 	mu   sync.Mutex
 	made int
@@ -62,21 +62,21 @@ func (o *Opener) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, er
 // Resume loads the first of the states, which are given newest first, that can be loaded to train on, and says
 // which. It falls back to an older one only when each above it was tried and refused. Where the optimizer is
 // not required, a state that loads without it is used, and the model is Cold.
-func (o *Opener) Resume(ctx context.Context, states []ledger.Entry) (*Model, ledger.Entry, error) {
+func (o *Opener) Resume(ctx context.Context, states []checkpoints.Entry) (*Model, checkpoints.Entry, error) {
 	return o.newest(ctx, states, o.warm)
 }
 
 // Restore is Resume for a model that takes no step: nobody looks whether it has its optimizer.
-func (o *Opener) Restore(ctx context.Context, states []ledger.Entry) (*Model, ledger.Entry, error) {
-	return o.newest(ctx, states, func(ctx context.Context, state ledger.Entry) (*Model, error) {
+func (o *Opener) Restore(ctx context.Context, states []checkpoints.Entry) (*Model, checkpoints.Entry, error) {
+	return o.newest(ctx, states, func(ctx context.Context, state checkpoints.Entry) (*Model, error) {
 		return o.restore(ctx, state, true)
 	})
 }
 
 func (o *Opener) newest(
-	ctx context.Context, states []ledger.Entry, warm func(context.Context, ledger.Entry) (*Model, error),
-) (*Model, ledger.Entry, error) {
-	ways := []func(context.Context, ledger.Entry) (*Model, error){warm}
+	ctx context.Context, states []checkpoints.Entry, warm func(context.Context, checkpoints.Entry) (*Model, error),
+) (*Model, checkpoints.Entry, error) {
+	ways := []func(context.Context, checkpoints.Entry) (*Model, error){warm}
 	if !o.RequireOptimizer {
 		ways = append(ways, o.cold)
 	}
@@ -91,18 +91,18 @@ func (o *Opener) newest(
 				return model, state, nil
 			}
 			if !errors.Is(err, errRefused) {
-				return nil, ledger.Entry{}, err
+				return nil, checkpoints.Entry{}, err
 			}
 			o.Logger.Warn("state is refused", "path", state.Path, "err", err)
 			refusals = append(refusals, err)
 		}
 	}
-	return nil, ledger.Entry{}, fmt.Errorf("%w: %w", ErrNoUsableState, errors.Join(refusals[:min(len(refusals), 3)]...))
+	return nil, checkpoints.Entry{}, fmt.Errorf("%w: %w", ErrNoUsableState, errors.Join(refusals[:min(len(refusals), 3)]...))
 }
 
 // warm loads a state with its optimizer and looks whether it is there. A load may go wrong once; after that
 // the state is refused, or used as it is.
-func (o *Opener) warm(ctx context.Context, state ledger.Entry) (*Model, error) {
+func (o *Opener) warm(ctx context.Context, state checkpoints.Entry) (*Model, error) {
 	for again := true; ; again = false {
 		model, err := o.restore(ctx, state, true)
 		if err != nil || o.Check == nil {
@@ -131,7 +131,7 @@ func (o *Opener) warm(ctx context.Context, state ledger.Entry) (*Model, error) {
 }
 
 // cold loads a state without its optimizer.
-func (o *Opener) cold(ctx context.Context, state ledger.Entry) (*Model, error) {
+func (o *Opener) cold(ctx context.Context, state checkpoints.Entry) (*Model, error) {
 	model, err := o.restore(ctx, state, false)
 	if err == nil {
 		model.Cold = true
@@ -139,7 +139,7 @@ func (o *Opener) cold(ctx context.Context, state ledger.Entry) (*Model, error) {
 	return model, err
 }
 
-func (o *Opener) restore(ctx context.Context, state ledger.Entry, optimizer bool) (*Model, error) {
+func (o *Opener) restore(ctx context.Context, state checkpoints.Entry, optimizer bool) (*Model, error) {
 	if !state.Listed {
 		// Rows name states that may never have been saved; a look is cheaper than a model.
 		_, err := o.API.WeightsInfo(ctx, state.Path)

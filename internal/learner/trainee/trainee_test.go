@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -160,7 +160,7 @@ func TestANameThatExistsIsOurs(t *testing.T) {
 }
 
 func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
-	entry := func(path string, listed bool) ledger.Entry { return ledger.Entry{Path: path, Listed: listed} }
+	entry := func(path string, listed bool) checkpoints.Entry { return checkpoints.Entry{Path: path, Listed: listed} }
 	o, sim := opener(t)
 	model := fresh(t, o)
 	older, newer := save(t, model, "older"), save(t, model, "newer")
@@ -178,7 +178,7 @@ func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sim.Faults().Clear()
 			script(t, sim, tc.rules...)
-			_, got, err := o.Restore(t.Context(), []ledger.Entry{entry(missing, false), entry(newer, true), entry(older, true)})
+			_, got, err := o.Restore(t.Context(), []checkpoints.Entry{entry(missing, false), entry(newer, true), entry(older, true)})
 			if got.Path != tc.want || errors.Is(err, ErrNoUsableState) != (tc.want == "") {
 				t.Errorf("restored %q (%v), want %q", got.Path, err, tc.want)
 			}

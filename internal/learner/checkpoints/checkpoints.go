@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger reads what the names of a run's checkpoints say: which state is the newest, how versions
+// Package checkpoints reads what the names of a run's checkpoints say: which state is the newest, how versions
 // descend from one another, and what may be retired. It is pure: it calls no server and knows no clock.
-package ledger
+package checkpoints
 
 import (
 	"cmp"
