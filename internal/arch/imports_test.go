@@ -48,7 +48,7 @@ var rules = []rule{
 	{`internal/tinkersim(/state)?`, `internal/(tinker|tinkersim/.*)|` + leaves, ``},
 	{`internal/learner/store`, `internal/rl`, ``},
 	{`internal/learner/checkpoints`, `internal/rl`, ``},
-	{`internal/learner/schedule`, `internal/(rl|exchange)`, ``},
+	{`internal/learner/leases`, `internal/(rl|exchange)`, ``},
 	{`internal/learner/trainee`, `internal/(rl|contract|tinker|learner/checkpoints)`, ``},
 	{`internal/learner`, `internal/(tinker(/capability)?|tokenizer/fetch|rl|exchange|contract|learner/.*)|` + leaves, ``},
 	{`internal/rollout/catalog`, `internal/(environment(/.*)?|contract)`, ``},

@@ -7,14 +7,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // suspectBatch remembers a batch that the endpoint refused; the model is of no use any more, the next one
 // finds out which groups it is about.
-func (l *learner) suspectBatch(batch schedule.Batch, err error) error {
+func (l *learner) suspectBatch(batch leases.Batch, err error) error {
 	const most = 3
 	l.refusals++
 	if l.refusals > most {

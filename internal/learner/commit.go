@@ -10,14 +10,14 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // commit makes the step that was trained last durable: its row, then its state, whose clean reply is the
 // commit, and only then what follows from it. Steps between states leave a row alone.
-func (l *learner) commit(ctx context.Context, batch schedule.Batch, metrics map[string]float64) error {
+func (l *learner) commit(ctx context.Context, batch leases.Batch, metrics map[string]float64) error {
 	finite, diverged := rl.Finite(metrics)
 	l.rows = append(l.rows, l.row(batch, finite))
 	l.logStep(finite)
@@ -41,7 +41,7 @@ func (l *learner) savesAt(step int64) bool {
 func isMultiple(step, of int64) bool { return of > 0 && step%of == 0 }
 
 // row is the record of the step that led to the version at hand.
-func (l *learner) row(batch schedule.Batch, metrics map[string]float64) store.Row {
+func (l *learner) row(batch leases.Batch, metrics map[string]float64) store.Row {
 	row := store.Row{
 		Step: l.at.step, Lineage: l.at.lineage.String(), Parent: l.at.parent.String(), Cursor: l.at.cursor,
 		Attempt: l.file.Attempt, Metrics: metrics, Usage: l.usageNow(), TrainingSeconds: l.usage.seconds,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -208,7 +208,7 @@ func (l *learner) collectEvaluation(ctx context.Context, v checkpoints.Version) 
 	if err != nil {
 		return nil, err
 	}
-	policy := schedule.Policy{Lineage: version.Lineage, Plan: l.plan.digest}
+	policy := leases.Policy{Lineage: version.Lineage, Plan: l.plan.digest}
 	leases := l.plan.leases(version, l.seed())
 	l.board.Demand(demandName(v), leases)
 	for {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -75,7 +75,7 @@ func isTest(metric string) bool { return strings.HasPrefix(metric, "test/") }
 
 // leases are the groups of an evaluation: every task of every split, in order. They have the same seeds in
 // each evaluation, so that two of them differ by the policy alone.
-func (p evaluationPlan) leases(v schedule.Version, seed uint64) []exchange.Lease {
+func (p evaluationPlan) leases(v leases.Version, seed uint64) []exchange.Lease {
 	var leases []exchange.Lease
 	session := v.SamplingSession(rl.Evaluate, p.digest)
 	for _, env := range p.spec.Environments {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -102,7 +102,7 @@ func TestEvaluationIsDue(t *testing.T) {
 
 func TestEvaluationLeases(t *testing.T) {
 	plan := planEvaluation(evaluating(nil))
-	version := schedule.Version{Step: 4, Lineage: rl.Genesis("x"), Sampler: "s"}
+	version := leases.Version{Step: 4, Lineage: rl.Genesis("x"), Sampler: "s"}
 	var got []string
 	for _, lease := range plan.leases(version, 7) {
 		if lease.Key.Plan != plan.digest || lease.Seed != 7 || lease.Sampler != "s" || lease.Key.Kind != rl.Evaluate {

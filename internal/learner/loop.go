@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -205,7 +205,7 @@ func (l *learner) announce(ctx context.Context, next position) error {
 	l.mu.Lock()
 	l.chain[next.step] = next.lineage.Short()
 	l.mu.Unlock()
-	l.train.Announce(schedule.Version{Step: next.step, Lineage: next.lineage, Sampler: sampler})
+	l.train.Announce(leases.Version{Step: next.step, Lineage: next.lineage, Sampler: sampler})
 	l.train.Advance(rl.Position{Step: next.step, Cursor: next.cursor})
 	l.server.Notify()
 	return l.fault(ctx, "sampler.announced", next.step)

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -30,8 +30,8 @@ type learner struct {
 	file   contract.RunFile
 	client *tinker.Client
 	store  *store.Store // nil without artifacts
-	board  *schedule.Board
-	train  *schedule.Train // nil for a run that only evaluates
+	board  *leases.Board
+	train  *leases.Train // nil for a run that only evaluates
 	server *exchange.Server
 	status *status
 	opener *trainee.Opener
@@ -52,7 +52,7 @@ type learner struct {
 	usage       usage
 	evaluations evaluations
 	// suspect is a batch that the endpoint refused, refusals how often that led nowhere.
-	suspect  *schedule.Batch
+	suspect  *leases.Batch
 	refusals int
 	// capabilities are what is known of the endpoint.
 	capabilities capability.Report
@@ -171,7 +171,7 @@ func (l *learner) prepareBoard() error {
 	if l.file.Attempt == 1 {
 		barrier = 0 // nobody can hold anything yet
 	}
-	l.board = schedule.NewBoard(schedule.Config{
+	l.board = leases.NewBoard(leases.Config{
 		Play: encoded, Concurrency: l.file.Concurrency, Silence: l.config.Timing.Silence, Barrier: barrier,
 		Logger: l.config.Logger, Now: l.config.Now,
 	})
@@ -182,20 +182,20 @@ func (l *learner) prepareBoard() error {
 	if err != nil {
 		return err
 	}
-	l.train = schedule.NewTrain(l.board, train)
+	l.train = leases.NewTrain(l.board, train)
 	return nil
 }
 
 // trainConfig says what the run's batches are made of.
-func trainConfig(file contract.RunFile) (schedule.TrainConfig, error) {
+func trainConfig(file contract.RunFile) (leases.TrainConfig, error) {
 	alg := file.Fixed.Algorithm
-	config := schedule.TrainConfig{
+	config := leases.TrainConfig{
 		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},
-		Seed:  uint64(alg.Seed), Groups: map[string]schedule.GroupShape{},
+		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{},
 	}
 	var sources []rl.Source
 	for _, env := range file.Fixed.Environments {
-		config.Groups[env.Name] = schedule.GroupShape{Size: env.GroupSize, MinMembers: env.MinMembers}
+		config.Groups[env.Name] = leases.GroupShape{Size: env.GroupSize, MinMembers: env.MinMembers}
 		for _, split := range env.Splits {
 			sources = append(sources, rl.Source{
 				Environment: env.Name, Split: split.Name, Tasks: split.Tasks, Shuffle: split.Shuffle, Weight: env.Weight,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -21,8 +21,8 @@ import (
 // window gives the versions that the next steps sample: the one that was loaded and, with a lag, those
 // before it. One that has neither sampler nor state is gone, and with it those before; the next newer one
 // stands in, which the run has to say.
-func (l *learner) window(ctx context.Context, sampler string) ([]schedule.Version, error) {
-	versions := []schedule.Version{{Step: l.at.step, Lineage: l.at.lineage, Sampler: sampler}}
+func (l *learner) window(ctx context.Context, sampler string) ([]leases.Version, error) {
+	versions := []leases.Version{{Step: l.at.step, Lineage: l.at.lineage, Sampler: sampler}}
 	oldest := max(0, l.at.step-int64(l.file.Fixed.Algorithm.Lag))
 	for step := l.at.step - 1; step >= oldest; step-- {
 		version, err := l.revive(ctx, step)
@@ -46,16 +46,16 @@ var errVersionLost = errors.New("neither sampler weights nor state are left")
 
 // revive finds the sampler weights of an earlier version of the chain, or makes them again, bit for bit, from
 // its state.
-func (l *learner) revive(ctx context.Context, step int64) (schedule.Version, error) {
+func (l *learner) revive(ctx context.Context, step int64) (leases.Version, error) {
 	short, ok := l.lineageAt(step)
 	if !ok {
-		return schedule.Version{}, fmt.Errorf("step %d: %w: its lineage is not known", step, errVersionLost)
+		return leases.Version{}, fmt.Errorf("step %d: %w: its lineage is not known", step, errVersionLost)
 	}
 	lineage, err := rl.LineageFromShort(short)
 	if err != nil {
-		return schedule.Version{}, err
+		return leases.Version{}, err
 	}
-	version := schedule.Version{Step: step, Lineage: lineage}
+	version := leases.Version{Step: step, Lineage: lineage}
 	for _, e := range l.find(checkpoints.Version{Step: step, Lineage: short}, true) {
 		if e.Listed && !l.isExpired(e) {
 			version.Sampler = e.Path

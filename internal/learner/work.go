@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/schedule"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -23,7 +23,7 @@ type stepWork struct {
 }
 
 // prepareStep turns a batch into training data and settles the optimizer's settings.
-func (l *learner) prepareStep(batch schedule.Batch) (stepWork, error) {
+func (l *learner) prepareStep(batch leases.Batch) (stepWork, error) {
 	alg := l.file.Fixed.Algorithm
 	advantage := rl.Advantage{
 		Baseline: rl.Baseline(alg.Advantage.Baseline), Scale: rl.Scale(alg.Advantage.Scale), DDoF: alg.Advantage.DDoF,
@@ -61,7 +61,7 @@ func lossOf(file contract.RunFile) tinker.Loss {
 }
 
 // measure gives the metrics of a step.
-func (l *learner) measure(batch schedule.Batch, work stepWork, replies trainee.Replies, clock *stopwatch) map[string]float64 {
+func (l *learner) measure(batch leases.Batch, work stepWork, replies trainee.Replies, clock *stopwatch) map[string]float64 {
 	metrics := rl.StepMetrics(batch.Groups)
 	maps.Copy(metrics, rl.ProgressMetrics(batch.Plan.Step, l.file.Fixed.Algorithm.Steps))
 	maps.Copy(metrics, replies.Metrics)

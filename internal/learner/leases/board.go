@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schedule says who plays what: it hands out leases in slot order, takes groups in, and knows what
+// Package leases says who plays what: it hands out leases in slot order, takes groups in, and knows what
 // each worker holds and plays. It is the learner's side of the exchange, and knows neither Tinker nor
 // optimizer steps nor files.
 //
@@ -13,7 +13,7 @@
 //
 // What is accepted depends on keys alone, never on who was first among different groups of one key: groups
 // are functions of their key, and a second one is a duplicate.
-package schedule
+package leases
 
 import (
 	"errors"
