@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -97,7 +97,7 @@ var errStopped = &exitError{code: exitUnavailable, err: errors.New("stopped")}
 // parts of a worker.
 type parts struct {
 	client *exchange.Client
-	held   *held.Store
+	held   *groupstore.Store
 	worker *rollout.Worker
 }
 
@@ -134,7 +134,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, configError(err)
 	}
-	store, err := held.Open(held.Config{Dir: o.spillDir, MemoryBytes: o.memoryBytes, DiskBytes: o.spillBytes, Logger: logger})
+	store, err := groupstore.Open(groupstore.Config{Dir: o.spillDir, MemoryBytes: o.memoryBytes, DiskBytes: o.spillBytes, Logger: logger})
 	if err != nil {
 		return parts{}, err
 	}

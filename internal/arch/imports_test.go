@@ -53,7 +53,7 @@ var rules = []rule{
 	{`internal/learner`, `internal/(tinker(/capability)?|tokenizer/fetch|rl|exchange|contract|learner/.*)|` + leaves, ``},
 	{`internal/rollout/catalog`, `internal/(environment(/.*)?|contract)`, ``},
 	{`internal/rollout/format`, `internal/(models|renderer|contract|tokenizer(/fetch)?)`, ``},
-	{`internal/rollout/held`, `internal/(exchange|rl)`, ``},
+	{`internal/rollout/groupstore`, `internal/(exchange|rl)`, ``},
 	{`internal/rollout/player`, `internal/(environment|renderer|rl|contract)`, `golang\.org/x/sync/.*`},
 	{`internal/rollout/probe`, `internal/(environment|contract|rollout/catalog)`, ``},
 	{`internal/rollout`, `internal/(tinker|rl|environment|renderer|tokenizer|exchange|contract|rollout/.*)`, `golang\.org/x/sync/.*`},

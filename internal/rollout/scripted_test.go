@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -374,7 +374,7 @@ func (s *site) serve(b *board, attempt int32) (end func()) {
 type running struct {
 	worker *Worker
 	client *exchange.Client
-	store  *held.Store
+	store  *groupstore.Store
 	stop   func() error
 	// finished is closed when Run has returned.
 	finished chan struct{}
@@ -403,7 +403,7 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 		s.t.Fatal(err)
 	}
 	config := Config{Learner: client, Endpoint: api, Pressure: &Pressure{}, Grace: 50 * time.Millisecond, Logger: logger}
-	config.Held, err = held.Open(held.Config{MemoryBytes: 1 << 20, Logger: logger})
+	config.Held, err = groupstore.Open(groupstore.Config{MemoryBytes: 1 << 20, Logger: logger})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 )
 
 // Learner is what a worker needs of the exchange: the methods of exchange.Client.
@@ -35,7 +35,7 @@ type Config struct {
 	Learner  Learner
 	Endpoint Endpoint
 	// Held keeps what is finished; the worker flushes it when it ends.
-	Held *held.Store
+	Held *groupstore.Store
 	// Format is that of the run's model; nil for the one of a model whose tokenizer is built in.
 	Format *format.Format
 	// Pressure is what the endpoint's client observes.
@@ -48,7 +48,7 @@ type Config struct {
 // Worker plays groups for a learner.
 type Worker struct {
 	config   Config
-	held     *held.Store
+	held     *groupstore.Store
 	sessions *sessions
 	outbox   outbox
 	// episodes bounds the members under way, samples the requests to the endpoint; both by the learner's

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -93,7 +93,7 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	b, s, api := newBoard(slots(8)...), newSite(t), newEndpoint()
 	b.directive.Credits = 1
 	s.serve(b, 1)
-	store, err := held.Open(held.Config{MemoryBytes: 1, Logger: slog.New(slog.DiscardHandler)})
+	store, err := groupstore.Open(groupstore.Config{MemoryBytes: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestLearnerRestart(t *testing.T) {
 // Groups that do not fit into memory wait in files, and are offered from there.
 func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 	first, s, dir := newBoard(slots(6)...), newSite(t), t.TempDir()
-	store, err := held.Open(held.Config{Dir: dir, MemoryBytes: 1, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +236,8 @@ func TestRevokedLeases(t *testing.T) {
 func TestSIGTERM(t *testing.T) {
 	b, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
 	dir := t.TempDir()
-	open := func() *held.Store {
-		store, err := held.Open(held.Config{Dir: dir, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	open := func() *groupstore.Store {
+		store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -31,7 +31,7 @@ func (w *world) roll(name string) (kill func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	keep, err := held.Open(held.Config{Dir: w.t.TempDir(), MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
+	keep, err := groupstore.Open(groupstore.Config{Dir: w.t.TempDir(), MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/held"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
@@ -133,7 +133,7 @@ func (w *world) speak(name string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	keep, err := held.Open(held.Config{Dir: w.t.TempDir(), MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
+	keep, err := groupstore.Open(groupstore.Config{Dir: w.t.TempDir(), MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package held keeps what was paid for: finished groups and tombstones, until the learner's saved state
+// Package groupstore keeps what was paid for: finished groups and tombstones, until the learner's saved state
 // covers them. It neither plays nor submits.
 //
 // Groups are kept in memory up to a bound, and beyond it in files, so that a container that is started
@@ -9,7 +9,7 @@
 // learner die before it has saved a state: first what the learner has in memory, then what can wait
 // longest, the highest slot first. The group that is needed most is never given up, nor one that was not
 // yet offered to a learner.
-package held
+package groupstore
 
 import (
 	"cmp"
