@@ -54,7 +54,7 @@ var rules = []rule{
 	{`internal/rollout/catalog`, `internal/(environment(/.*)?|contract)`, ``},
 	{`internal/rollout/format`, `internal/(models|renderer|contract|tokenizer(/fetch)?)`, ``},
 	{`internal/rollout/groupstore`, `internal/(exchange|rl)`, ``},
-	{`internal/rollout/player`, `internal/(environment|renderer|rl|contract)`, `golang\.org/x/sync/.*`},
+	{`internal/rollout/episode`, `internal/(environment|renderer|rl|contract)`, `golang\.org/x/sync/.*`},
 	{`internal/rollout/probe`, `internal/(environment|contract|rollout/catalog)`, ``},
 	{`internal/rollout`, `internal/(tinker|rl|environment|renderer|tokenizer|exchange|contract|rollout/.*)`, `golang\.org/x/sync/.*`},
 	{`internal/desired`, `api/v1alpha1|internal/(models|contract)`, kubernetes},

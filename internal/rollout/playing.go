@@ -14,7 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
 // Reasons for giving a lease back.
@@ -28,7 +28,7 @@ const (
 type playing struct {
 	key      rl.Key
 	cancel   context.CancelFunc
-	progress player.Progress
+	progress episode.Progress
 
 	mu    sync.Mutex
 	lease exchange.Lease
@@ -78,17 +78,17 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 }
 
 // prepare finds what a lease is played with.
-func (w *Worker) prepare(lease exchange.Lease) (player.Game, *player.Player, error) {
+func (w *Worker) prepare(lease exchange.Lease) (episode.Game, *episode.Player, error) {
 	repertoire := w.repertoire.Load()
 	if repertoire == nil {
-		return player.Game{}, nil, errors.New("no learner has said what is played")
+		return episode.Game{}, nil, errors.New("no learner has said what is played")
 	}
 	return repertoire.prepare(lease)
 }
 
 // play plays a group to its end and holds it. A group that is revoked leaves nothing behind; one that
 // cannot go on is given back.
-func (w *Worker) play(ctx context.Context, p *playing, part *player.Player, game player.Game) {
+func (w *Worker) play(ctx context.Context, p *playing, part *episode.Player, game episode.Game) {
 	group, err := part.Play(ctx, game)
 	switch {
 	case err == nil:

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
 )
 
 // repertoire is what a worker can play, as a learner told it.
@@ -76,25 +76,25 @@ func (r *repertoire) largestGroup() int {
 }
 
 // prepare finds what a lease is played with; policy, gate and progress are for the caller to fill in.
-func (r *repertoire) prepare(lease exchange.Lease) (player.Game, *player.Player, error) {
+func (r *repertoire) prepare(lease exchange.Lease) (episode.Game, *episode.Player, error) {
 	list := r.play.Environments
 	if lease.Key.Kind == rl.Evaluate {
 		list = r.play.Evaluations[lease.Key.Plan]
 	}
 	at := slices.IndexFunc(list, func(e contract.Environment) bool { return e.Name == lease.Environment })
 	if at < 0 {
-		return player.Game{}, nil, fmt.Errorf("no environment %q is known for kind %s and plan %q", lease.Environment, lease.Key.Kind, lease.Key.Plan)
+		return episode.Game{}, nil, fmt.Errorf("no environment %q is known for kind %s and plan %q", lease.Environment, lease.Key.Kind, lease.Key.Plan)
 	}
 	env, err := r.built.get(list[at].Definition)
 	if err != nil {
-		return player.Game{}, nil, err
+		return episode.Game{}, nil, err
 	}
-	game := player.Game{
+	game := episode.Game{
 		Key: lease.Key, Settings: list[at], Split: lease.Split, Task: lease.Task,
 		GroupSize: lease.GroupSize, MinMembers: lease.MinMembers, Seed: lease.Seed,
 		DropConstant: r.play.DropConstantGroups && lease.Key.Kind == rl.Train,
 	}
-	return game, &player.Player{Environment: env, Renderer: r.renderer}, nil
+	return game, &episode.Player{Environment: env, Renderer: r.renderer}, nil
 }
 
 // environments are those that were built, by the digest of their definition.

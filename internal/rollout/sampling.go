@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -67,9 +67,9 @@ type troubles struct {
 	failures, misses, refusals int
 }
 
-// Sample implements player.Policy. It goes on through everything that passes: lost promises, a session that
-// is gone, an endpoint that fails. An error is a *player.RefusedError, a *policyGoneError or the context's.
-func (p *policy) Sample(ctx context.Context, request player.Request) (player.Sample, error) {
+// Sample implements episode.Policy. It goes on through everything that passes: lost promises, a session that
+// is gone, an endpoint that fails. An error is a *episode.RefusedError, a *policyGoneError or the context's.
+func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
 	var met troubles
 	for {
 		sample, key, err := p.once(ctx, request, met.reposts)
@@ -77,15 +77,15 @@ func (p *policy) Sample(ctx context.Context, request player.Request) (player.Sam
 			return sample, nil
 		}
 		if ctx.Err() != nil {
-			return player.Sample{}, ctx.Err()
+			return episode.Sample{}, ctx.Err()
 		}
 		if err := p.mend(err, key, &met); err != nil {
-			return player.Sample{}, err
+			return episode.Sample{}, err
 		}
 		p.worker.config.Logger.Debug("sampling again", "slot", p.playing.key.Slot, "member", request.Member,
 			"reposts", met.reposts, "failures", met.failures, "error", err)
 		if err := pause(ctx, sampleDelay(met.failures)); err != nil {
-			return player.Sample{}, err
+			return episode.Sample{}, err
 		}
 		met.failures++
 	}
@@ -111,7 +111,7 @@ func (p *policy) mend(failure error, key samplerKey, met *troubles) error {
 		met.misses++
 	}
 	if met.refusals >= maxRefusals {
-		return &player.RefusedError{Err: failure}
+		return &episode.RefusedError{Err: failure}
 	}
 	if met.misses > maxMisses {
 		return &policyGoneError{err: failure}
@@ -128,19 +128,19 @@ func sampleDelay(failures int) time.Duration {
 }
 
 // once asks for the reply under one number. The key is that of the sampling session it was asked in.
-func (p *policy) once(ctx context.Context, request player.Request, reposts int) (player.Sample, samplerKey, error) {
+func (p *policy) once(ctx context.Context, request episode.Request, reposts int) (episode.Sample, samplerKey, error) {
 	group, lease := p.playing.key, p.playing.currentLease()
 	number, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, reposts)
 	if err != nil {
-		return player.Sample{}, samplerKey{}, &policyGoneError{err: err}
+		return episode.Sample{}, samplerKey{}, &policyGoneError{err: err}
 	}
 	if err := p.worker.samples.enter(ctx, rank(group)); err != nil {
-		return player.Sample{}, samplerKey{}, err
+		return episode.Sample{}, samplerKey{}, err
 	}
 	defer p.worker.samples.leave()
 	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, lease.Sampler)
 	if err != nil {
-		return player.Sample{}, samplerKey{}, err
+		return episode.Sample{}, samplerKey{}, err
 	}
 	seed := int64(rl.Seed(lease.Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try))
 	result, err := p.worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
@@ -151,11 +151,11 @@ func (p *policy) once(ctx context.Context, request player.Request, reposts int) 
 		},
 	})
 	if err != nil {
-		return player.Sample{}, key, fmt.Errorf("sampling: %w", err)
+		return episode.Sample{}, key, fmt.Errorf("sampling: %w", err)
 	}
 	reply := result.Sequences[0]
 	stopped := reply.StopReason == tinker.StopReasonStop
-	return player.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs, Stopped: stopped}, key, nil
+	return episode.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs, Stopped: stopped}, key, nil
 }
 
-var _ player.Policy = (*policy)(nil)
+var _ episode.Policy = (*policy)(nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/player"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -27,8 +27,8 @@ func newPolicy(api Endpoint) *policy {
 	return &policy{worker: w, playing: &playing{key: trainKey(5), lease: lease(trainKey(5))}}
 }
 
-func request() player.Request {
-	return player.Request{
+func request() episode.Request {
+	return episode.Request{
 		Member: 2, Request: 1, Try: 3, Prompt: []int32{'h', 'i'},
 		Sampling: contract.Sampling{MaxTokens: 9, Temperature: 0.5, TopP: 0.75, TopK: 12},
 		Stop:     renderer.Stop{Tokens: []int32{256}},
@@ -114,7 +114,7 @@ func TestWhatDoesNotPass(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := newEndpoint()
 			api.fail = always(tinker.CategoryUser)
-			var refused *player.RefusedError
+			var refused *episode.RefusedError
 			if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &refused) || len(api.posted) != maxRefusals {
 				t.Errorf("Sample: %v after %d posts", err, len(api.posted))
 			}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package player plays groups: the episodes of one task, from the first prompt to one reward and the
+// Package episode plays groups: the episodes of one task, from the first prompt to one reward and the
 // segments to train on. It knows environments and renderers, but neither Tinker nor the learner: replies
 // come from a Policy.
 //
@@ -12,7 +12,7 @@
 // A fault of the environment or of a judge is no reward. The episode is played again with the next try,
 // and a member that faults to the end is left out and counted. A group with too few members left, or
 // one whose rewards are all equal where such groups are dropped, becomes a tombstone.
-package player
+package episode
 
 import (
 	"context"
