@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -94,7 +94,7 @@ func deepseekTool(t Tool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + python.JSON(object(parameters)), nil
+	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + pyjson.JSON(object(parameters)), nil
 }
 
 // howToCall ends the declaration of tools. The tokens in it are tokens.
@@ -241,7 +241,7 @@ func (d *deepseek) read(sampled []int32) (Parsed, error) {
 	}
 	found.unparsed = append(found.unparsed, dangling(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen, deepseekCallClose)...)
 	if len(found.calls)+len(found.unparsed) > 0 {
-		found.text = python.Strip(withoutSections(text))
+		found.text = pyjson.Strip(withoutSections(text))
 	}
 	found.parts = thoughts(found.text)
 	return parsed.with(found), nil
@@ -280,7 +280,7 @@ func withoutSections(text string) string {
 		if !ok {
 			return out.String() + text[at:]
 		}
-		out.WriteString(python.StripRight(text[at:block.begin]))
+		out.WriteString(pyjson.StripRight(text[at:block.begin]))
 		at = block.end
 	}
 }

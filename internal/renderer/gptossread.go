@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // read implements family. A reply is a row of messages: reasoning, what the user may read, calls.
@@ -21,7 +21,7 @@ func (g *gptOss) read(sampled []int32) (Parsed, error) {
 	}
 	found := reply{text: text}
 	for _, m := range harmonyMessages(text) {
-		if python.Strip(m.content) != "" {
+		if pyjson.Strip(m.content) != "" {
 			found.add(m)
 		}
 	}
@@ -47,11 +47,11 @@ func (r *reply) add(m harmonyPart) {
 	name, isCall := strings.CutPrefix(m.recipient, functionsPrefix)
 	switch {
 	case isCall:
-		if _, err := python.Parse(m.content); err != nil {
+		if _, err := pyjson.Parse(m.content); err != nil {
 			r.unparsed = append(r.unparsed, UnparsedCall{Text: m.raw, Problem: fmt.Sprintf("Invalid JSON: %v", err)})
 			return
 		}
-		r.calls = append(r.calls, ToolCall{Name: name, Arguments: python.Strip(m.content)})
+		r.calls = append(r.calls, ToolCall{Name: name, Arguments: pyjson.Strip(m.content)})
 	case m.channel == channelAnalysis:
 		r.parts = append(r.parts, Part{Text: m.content, Thinking: true})
 	case m.channel == channelFinal, m.channel == channelCommentary:
@@ -103,7 +103,7 @@ func wordAfter(header, marker string) string {
 			return ""
 		}
 		word := rest
-		if i := strings.IndexFunc(rest, func(r rune) bool { return r == '<' || python.IsSpace(r) }); i >= 0 {
+		if i := strings.IndexFunc(rest, func(r rune) bool { return r == '<' || pyjson.IsSpace(r) }); i >= 0 {
 			word = rest[:i]
 		}
 		if word != "" {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/typescript"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -223,13 +223,13 @@ func kimiSection(text string) (span, bool) {
 var kimiTags = callTags{opening: kimiCallOpen, separator: kimiArguments, closing: kimiCallClose}
 
 func kimiCall(head string) (ToolCall, bool) {
-	id := python.Strip(head)
+	id := pyjson.Strip(head)
 	return ToolCall{ID: id, Name: kimiName(id)}, isCallID(head)
 }
 
 // isCallID says whether text, white space apart, is a name, a colon and a number.
 func isCallID(text string) bool {
-	text = python.StripRight(text)
+	text = pyjson.StripRight(text)
 	name := strings.TrimRightFunc(text, unicode.IsDigit)
 	return len(name) < len(text) && strings.HasSuffix(name, ":") && len(name) > 1
 }
@@ -253,7 +253,7 @@ func declareKimiK2(tools []Tool) (string, error) {
 		}
 		list[i] = o
 	}
-	return python.Style{Compact: true, Sorted: true}.JSON(list), nil
+	return pyjson.Style{Compact: true, Sorted: true}.JSON(list), nil
 }
 
 // declareKimiK25 writes tools as types of TypeScript.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -74,7 +74,7 @@ func (n nemotronVariant) prepare(m Message, at place) (Message, error) {
 		}
 	}
 	if !m.structured() {
-		m.Content = python.Strip(m.Content)
+		m.Content = pyjson.Strip(m.Content)
 	}
 	return m, nil
 }
@@ -104,7 +104,7 @@ func (n nemotronVariant) thinking(text string) string {
 
 // calls are separated from what stands before, which ends in a line break already if it is reasoning.
 func (n nemotronVariant) calls(m Message) (string, error) {
-	calls, err := xmlCalls(m.Calls, python.Str)
+	calls, err := xmlCalls(m.Calls, pyjson.Str)
 	text := strings.Join(calls, "\n") + "\n"
 	if !n.ultra && m.structured() && hasThinking(m.parts()) && !hasText(m.parts()) {
 		return text, err
@@ -124,7 +124,7 @@ func nemotronTool(t Tool) (string, error) {
 		return "", err
 	}
 	lines := []string{"<function>", "<name>" + t.Name + "</name>"}
-	if description := python.Strip(t.Description); description != "" {
+	if description := pyjson.Strip(t.Description); description != "" {
 		lines = append(lines, "<description>"+description+"</description>")
 	}
 	lines = append(lines, "<parameters>")
@@ -134,40 +134,40 @@ func nemotronTool(t Tool) (string, error) {
 	return strings.Join(append(lines, "</parameters>", "</function>"), "\n"), nil
 }
 
-func nemotronParameters(parameters *python.Object) []string {
+func nemotronParameters(parameters *pyjson.Object) []string {
 	var lines []string
 	properties, _ := parameters.Get("properties")
 	for _, property := range object(properties).Fields {
 		fields := object(property.Value)
-		lines = append(lines, "<parameter>", "<name>"+python.Text(property.Name)+"</name>")
+		lines = append(lines, "<parameter>", "<name>"+pyjson.Text(property.Name)+"</name>")
 		if kind, ok := fields.Get("type"); ok {
-			lines = append(lines, "<type>"+python.Str(kind)+"</type>")
+			lines = append(lines, "<type>"+pyjson.Str(kind)+"</type>")
 		}
 		if _, ok := fields.Get("description"); ok {
-			lines = append(lines, "<description>"+python.Strip(text(fields, "description"))+"</description>")
+			lines = append(lines, "<description>"+pyjson.Strip(text(fields, "description"))+"</description>")
 		}
 		if values, ok := fields.Get("enum"); ok {
-			lines = append(lines, "<enum>"+python.JSON(values)+"</enum>")
+			lines = append(lines, "<enum>"+pyjson.JSON(values)+"</enum>")
 		}
 		lines = append(lines, otherFields(fields, "name", "type", "description", "enum")...)
 		lines = append(lines, "</parameter>")
 	}
 	lines = append(lines, otherFields(parameters, "type", "properties", "required")...)
 	if required, ok := parameters.Get("required"); ok {
-		lines = append(lines, "<required>"+python.JSON(required)+"</required>")
+		lines = append(lines, "<required>"+pyjson.JSON(required)+"</required>")
 	}
 	return lines
 }
 
 // otherFields writes the fields of an object that have no place of their own.
-func otherFields(o *python.Object, known ...string) []string {
+func otherFields(o *pyjson.Object, known ...string) []string {
 	var lines []string
 	for _, f := range o.Fields {
 		if slices.Contains(known, f.Name) {
 			continue
 		}
-		name := python.Text(f.Name)
-		lines = append(lines, "<"+name+">"+argumentText(f.Value, python.Str)+"</"+name+">")
+		name := pyjson.Text(f.Name)
+		lines = append(lines, "<"+name+">"+argumentText(f.Value, pyjson.Str)+"</"+name+">")
 	}
 	return lines
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // What the families share that write messages between <|im_start|> and <|im_end|>: Qwen and Nemotron.
@@ -158,11 +158,11 @@ func readCalls(raw []string, xml bool) (calls []ToolCall, unparsed []UnparsedCal
 
 // jsonCall reads {"name": ..., "arguments": {...}}. The arguments are written again, as the reference does.
 func jsonCall(text string) (call ToolCall, problem string) {
-	value, err := python.Parse(python.Strip(text))
+	value, err := pyjson.Parse(pyjson.Strip(text))
 	if err != nil {
 		return ToolCall{}, "Invalid JSON: " + err.Error()
 	}
-	object, ok := value.(*python.Object)
+	object, ok := value.(*pyjson.Object)
 	if !ok {
 		return ToolCall{}, "Tool call is not a JSON object"
 	}
@@ -173,11 +173,11 @@ func jsonCall(text string) (call ToolCall, problem string) {
 	if call.Name, ok = name.(string); !ok {
 		return ToolCall{}, "Missing or invalid 'name' field"
 	}
-	if _, ok := arguments.(*python.Object); !ok {
+	if _, ok := arguments.(*pyjson.Object); !ok {
 		return ToolCall{}, "Missing or invalid 'arguments' field"
 	}
-	call.Name, call.ID = python.Text(call.Name), python.Text(call.ID)
-	call.Arguments = python.JSON(arguments)
+	call.Name, call.ID = pyjson.Text(call.Name), pyjson.Text(call.ID)
+	call.Arguments = pyjson.JSON(arguments)
 	return call, ""
 }
 
@@ -185,12 +185,12 @@ func jsonCall(text string) (call ToolCall, problem string) {
 func jsonCalls(calls []ToolCall) (string, error) {
 	lines := make([]string, len(calls))
 	for i, call := range calls {
-		arguments, err := python.Parse(call.Arguments)
+		arguments, err := pyjson.Parse(call.Arguments)
 		if err != nil {
 			return "", fmt.Errorf("writing call %d, of %q: %w: %w", i, call.Name, errArguments, err)
 		}
-		payload := &python.Object{Fields: []python.Field{{Name: "name", Value: call.Name}, {Name: "arguments", Value: arguments}}}
-		lines[i] = callOpen + "\n" + python.JSON(payload) + "\n" + callClose
+		payload := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: call.Name}, {Name: "arguments", Value: arguments}}}
+		lines[i] = callOpen + "\n" + pyjson.JSON(payload) + "\n" + callClose
 	}
 	return strings.Join(lines, "\n"), nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -44,7 +44,7 @@ func newQwen35(variant qwen35Variant) builder {
 		d.thinking = func(text string) string { return "<think>\n" + text + "\n</think>\n\n" }
 		d.calls = func(m Message) (string, error) {
 			separator := ""
-			if python.Strip(textOf(m.parts())) != "" {
+			if pyjson.Strip(textOf(m.parts())) != "" {
 				separator = "\n\n"
 			}
 			calls, err := xmlCalls(m.Calls, variant.scalar)
@@ -82,12 +82,12 @@ func emptyBlockAlways(m Message, _ place) string {
 // trimmed takes the white space off both ends of what a message says, reasoning apart.
 func trimmed(m Message) Message {
 	if !m.structured() {
-		m.Content = python.Strip(m.Content)
+		m.Content = pyjson.Strip(m.Content)
 		return m
 	}
 	parts := slices.Clone(m.parts())
-	trim(parts, slices.All(parts), python.StripLeft)
-	trim(parts, slices.Backward(parts), python.StripRight)
+	trim(parts, slices.All(parts), pyjson.StripLeft)
+	trim(parts, slices.Backward(parts), pyjson.StripRight)
 	return m.withParts(parts)
 }
 
@@ -113,7 +113,7 @@ func unframeQwen35(parts []Part) []Part {
 			break
 		}
 		if parts[i].Thinking {
-			parts[i].Text = python.Strip(parts[i].Text)
+			parts[i].Text = pyjson.Strip(parts[i].Text)
 			seen = true
 		}
 	}
@@ -142,7 +142,7 @@ func (q *qwen38) arrange(conversation Conversation) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	text = q.withEffort(python.Strip(text))
+	text = q.withEffort(pyjson.Strip(text))
 	if text == "" {
 		return rest, nil
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // xmlCalls writes calls as <function=name> with a <parameter=name> for each argument. scalar writes what
@@ -22,7 +22,7 @@ func xmlCalls(calls []ToolCall, scalar func(any) string) ([]string, error) {
 		var text strings.Builder
 		text.WriteString(callOpen + "\n<function=" + call.Name + ">\n")
 		for _, argument := range arguments.Fields {
-			text.WriteString("<parameter=" + python.Text(argument.Name) + ">\n" + argumentText(argument.Value, scalar) + "\n</parameter>\n")
+			text.WriteString("<parameter=" + pyjson.Text(argument.Name) + ">\n" + argumentText(argument.Value, scalar) + "\n</parameter>\n")
 		}
 		text.WriteString("</function>\n" + callClose)
 		out[i] = text.String()
@@ -30,15 +30,15 @@ func xmlCalls(calls []ToolCall, scalar func(any) string) ([]string, error) {
 	return out, nil
 }
 
-func argumentsOf(call ToolCall) (*python.Object, error) {
+func argumentsOf(call ToolCall) (*pyjson.Object, error) {
 	if call.Arguments == "" {
-		return &python.Object{}, nil
+		return &pyjson.Object{}, nil
 	}
-	value, err := python.Parse(call.Arguments)
+	value, err := pyjson.Parse(call.Arguments)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errArguments, err)
 	}
-	arguments, ok := value.(*python.Object)
+	arguments, ok := value.(*pyjson.Object)
 	if !ok {
 		return nil, errArguments
 	}
@@ -48,9 +48,9 @@ func argumentsOf(call ToolCall) (*python.Object, error) {
 func argumentText(value any, scalar func(any) string) string {
 	switch v := value.(type) {
 	case string:
-		return python.Text(v)
-	case []any, *python.Object:
-		return python.JSON(v)
+		return pyjson.Text(v)
+	case []any, *pyjson.Object:
+		return pyjson.JSON(v)
 	default:
 		return scalar(v)
 	}
@@ -61,7 +61,7 @@ const malformedXML = "Malformed Qwen3.5 tool call XML"
 // xmlCall reads what stands between the tags of a call. A value that is JSON is taken as JSON, any other
 // as text.
 func xmlCall(inner string) (call ToolCall, problem string) {
-	rest, ok := strings.CutPrefix(python.StripLeft(inner), "<function=")
+	rest, ok := strings.CutPrefix(pyjson.StripLeft(inner), "<function=")
 	if !ok {
 		return ToolCall{}, malformedXML
 	}
@@ -69,46 +69,46 @@ func xmlCall(inner string) (call ToolCall, problem string) {
 	if !ok {
 		return ToolCall{}, malformedXML
 	}
-	body, ok := strings.CutSuffix(python.StripRight(rest), "</function>")
+	body, ok := strings.CutSuffix(pyjson.StripRight(rest), "</function>")
 	if !ok {
 		return ToolCall{}, malformedXML
 	}
-	if call.Name = python.Strip(name); call.Name == "" {
+	if call.Name = pyjson.Strip(name); call.Name == "" {
 		return ToolCall{}, "Missing function name"
 	}
-	arguments, problem := xmlArguments(python.Strip(body))
+	arguments, problem := xmlArguments(pyjson.Strip(body))
 	if problem != "" {
 		return ToolCall{}, problem
 	}
-	call.Arguments = python.JSON(arguments)
+	call.Arguments = pyjson.JSON(arguments)
 	return call, ""
 }
 
-func xmlArguments(body string) (arguments *python.Object, problem string) {
-	arguments = &python.Object{}
+func xmlArguments(body string) (arguments *pyjson.Object, problem string) {
+	arguments = &pyjson.Object{}
 	for {
 		p, ok := nextParameter(body)
 		if !ok {
 			break
 		}
-		if python.Strip(body[:p.begin]) != "" {
+		if pyjson.Strip(body[:p.begin]) != "" {
 			return nil, "Unexpected non-parameter content inside <function> block"
 		}
-		name := python.Strip(p.name)
+		name := pyjson.Strip(p.name)
 		if name == "" {
 			return nil, "Empty parameter name"
 		}
-		arguments.Set(name, argumentOf(python.Strip(p.value)))
+		arguments.Set(name, argumentOf(pyjson.Strip(p.value)))
 		body = body[p.end:]
 	}
-	if python.Strip(body) != "" {
+	if pyjson.Strip(body) != "" {
 		return nil, "Unexpected trailing content inside <function> block"
 	}
 	return arguments, ""
 }
 
 func argumentOf(text string) any {
-	if value, err := python.Parse(text); err == nil {
+	if value, err := pyjson.Parse(text); err == nil {
 		return value
 	}
 	return text

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // reply is what a reply is found to hold.
@@ -123,8 +123,8 @@ func (c callTags) calls(section string, read func(head string) (ToolCall, bool))
 			return calls, unparsed
 		}
 		at += size + len(c.separator) + len(arguments) + len(c.closing)
-		call.Arguments = python.Strip(arguments)
-		if _, err := python.Parse(call.Arguments); err != nil {
+		call.Arguments = pyjson.Strip(arguments)
+		if _, err := pyjson.Parse(call.Arguments); err != nil {
 			unparsed = append(unparsed, UnparsedCall{Text: section[begin:at], Problem: "Invalid JSON: " + err.Error()})
 			continue
 		}

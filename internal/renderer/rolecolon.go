@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -84,7 +84,7 @@ func (r *roleColon) head(out *chunks, at place) {
 			return
 		}
 	}
-	out.text(python.Capitalize(at.message().Role) + ":").body()
+	out.text(pyjson.Capitalize(at.message().Role) + ":").body()
 }
 
 // asksUser says whether a reply ends in the user's header.

@@ -7,19 +7,19 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // schema reads a tool's parameters; nil for none.
-func schema(t Tool) (*python.Object, error) {
+func schema(t Tool) (*pyjson.Object, error) {
 	if len(t.Parameters) == 0 {
 		return nil, nil
 	}
-	value, err := python.Parse(string(t.Parameters))
+	value, err := pyjson.Parse(string(t.Parameters))
 	if err != nil {
 		return nil, fmt.Errorf("declaring tool %q: its parameters are no JSON schema: %w", t.Name, err)
 	}
-	object, ok := value.(*python.Object)
+	object, ok := value.(*pyjson.Object)
 	if !ok {
 		return nil, fmt.Errorf("declaring tool %q: its parameters are to be a JSON object", t.Name)
 	}
@@ -27,12 +27,12 @@ func schema(t Tool) (*python.Object, error) {
 }
 
 // specification gives a tool as an object: name, description, parameters.
-func specification(t Tool) (*python.Object, error) {
+func specification(t Tool) (*pyjson.Object, error) {
 	parameters, err := schema(t)
 	if err != nil {
 		return nil, err
 	}
-	out := &python.Object{Fields: []python.Field{{Name: "name", Value: t.Name}, {Name: "description", Value: t.Description}}}
+	out := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: t.Name}, {Name: "description", Value: t.Description}}}
 	if parameters != nil {
 		out.Set("parameters", parameters)
 	}
@@ -40,12 +40,12 @@ func specification(t Tool) (*python.Object, error) {
 }
 
 // function gives a tool as the object that holds a function.
-func function(t Tool) (*python.Object, error) {
+func function(t Tool) (*pyjson.Object, error) {
 	spec, err := specification(t)
 	if err != nil {
 		return nil, err
 	}
-	return &python.Object{Fields: []python.Field{{Name: "type", Value: "function"}, {Name: "function", Value: spec}}}, nil
+	return &pyjson.Object{Fields: []pyjson.Field{{Name: "type", Value: "function"}, {Name: "function", Value: spec}}}, nil
 }
 
 // eachTool writes tools one by one and puts the lines together.
@@ -61,27 +61,27 @@ func eachTool(tools []Tool, separator string, write func(Tool) (string, error)) 
 }
 
 // asJSON writes what of a tool makes an object of it as JSON.
-func asJSON(object func(Tool) (*python.Object, error)) func(Tool) (string, error) {
+func asJSON(object func(Tool) (*pyjson.Object, error)) func(Tool) (string, error) {
 	return func(t Tool) (string, error) {
 		o, err := object(t)
 		if err != nil {
 			return "", err
 		}
-		return python.JSON(o), nil
+		return pyjson.JSON(o), nil
 	}
 }
 
 // object gives the fields of a value that is an object; nothing for any other.
-func object(value any) *python.Object {
-	if o, ok := value.(*python.Object); ok && o != nil {
+func object(value any) *pyjson.Object {
+	if o, ok := value.(*pyjson.Object); ok && o != nil {
 		return o
 	}
-	return &python.Object{}
+	return &pyjson.Object{}
 }
 
 // text gives a string of an object; "" when it has none of that name.
-func text(o *python.Object, name string) string {
+func text(o *pyjson.Object, name string) string {
 	value, _ := o.Get(name)
 	s, _ := value.(string)
-	return python.Text(s)
+	return pyjson.Text(s)
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -60,14 +60,14 @@ var variants = map[string]builder{
 	"qwen3_vl":               newQwen3VL(qwen3VLVariant{framed: true}),
 	"qwen3_vl_instruct":      newQwen3VL(qwen3VLVariant{}),
 
-	"qwen3_5":                   newQwen35(qwen35Variant{scalar: python.Str, history: currentTurn}),
-	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: python.Str, silent: true, history: currentTurn}),
-	"qwen3_5_preserve_thinking": newQwen35(qwen35Variant{scalar: python.Str, keeps: true, history: kept}),
+	"qwen3_5":                   newQwen35(qwen35Variant{scalar: pyjson.Str, history: currentTurn}),
+	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: pyjson.Str, silent: true, history: currentTurn}),
+	"qwen3_5_preserve_thinking": newQwen35(qwen35Variant{scalar: pyjson.Str, keeps: true, history: kept}),
 
-	"qwen3_8_xhigh_reasoning":  newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, effort: effortHigh, history: kept}),
-	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, history: kept}),
-	"qwen3_8_low_reasoning":    newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, effort: effortLow, history: kept}),
-	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: python.JSON, keeps: true, framed: true, silent: true, history: kept}),
+	"qwen3_8_xhigh_reasoning":  newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortHigh, history: kept}),
+	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, history: kept}),
+	"qwen3_8_low_reasoning":    newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortLow, history: kept}),
+	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, silent: true, history: kept}),
 
 	"deepseekv3":                        newDeepseek(deepseekVariant{history: kept}),
 	"deepseekv3_disable_thinking":       newDeepseek(deepseekVariant{history: kept}),

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // enumeration writes the values of an enum, which have to be of the type that stands with it.
-func enumeration(schema *python.Object) (shape, error) {
+func enumeration(schema *pyjson.Object) (shape, error) {
 	values := list(schema, "enum")
 	if kind, ok := schema.Get("type"); ok {
 		name, err := enumType(kind)
@@ -20,15 +20,15 @@ func enumeration(schema *python.Object) (shape, error) {
 		}
 		for _, v := range values {
 			if !isOf(v, name) {
-				return shape{}, fmt.Errorf("value %s of an enum is not of type %s", python.JSON(v), name)
+				return shape{}, fmt.Errorf("value %s of an enum is not of type %s", pyjson.JSON(v), name)
 			}
 		}
 	}
 	text := union(values, func(v any) string {
 		if s, ok := v.(string); ok {
-			return `"` + python.Text(s) + `"`
+			return `"` + pyjson.Text(s) + `"`
 		}
-		return python.Str(v)
+		return pyjson.Str(v)
 	})
 	return described(schema, "", constant(text)), nil
 }
@@ -43,7 +43,7 @@ func enumType(kind any) (string, error) {
 		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k any) bool { return k == "null" })
 	}
 	if len(kinds) != 1 {
-		return "", fmt.Errorf("type %s of an enum is neither one type nor one and null", python.JSON(kind))
+		return "", fmt.Errorf("type %s of an enum is neither one type nor one and null", pyjson.JSON(kind))
 	}
 	name, _ := kinds[0].(string)
 	return name, nil
@@ -52,7 +52,7 @@ func enumType(kind any) (string, error) {
 // isOf says whether a value is of a type. Null is of each.
 func isOf(v any, kind string) bool {
 	_, isText := v.(string)
-	_, isWhole := v.(python.Integer)
+	_, isWhole := v.(pyjson.Integer)
 	_, isFloat := v.(float64)
 	_, isBool := v.(bool)
 	switch {

@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 const step = "  "
 
 // Interface declares a tool for Kimi K2.5. parameters is a JSON schema; what the dialect has no words for is
 // an error.
-func Interface(name, description string, parameters *python.Object) (string, error) {
-	s := &scope{definitions: &python.Object{}}
+func Interface(name, description string, parameters *pyjson.Object) (string, error) {
+	s := &scope{definitions: &pyjson.Object{}}
 	root, err := s.object(parameters)
 	if err != nil {
 		return "", err
@@ -36,7 +36,7 @@ func Interface(name, description string, parameters *python.Object) (string, err
 		if definition.description != "" {
 			lines = append(lines, comment(definition.description, ""))
 		}
-		lines = append(lines, "interface "+python.Text(d.Name)+" "+definition.write(""))
+		lines = append(lines, "interface "+pyjson.Text(d.Name)+" "+definition.write(""))
 	}
 	if description != "" {
 		lines = append(lines, comment(description, ""))
@@ -46,7 +46,7 @@ func Interface(name, description string, parameters *python.Object) (string, err
 
 // scope is what a tool's schemas refer to.
 type scope struct {
-	definitions   *python.Object
+	definitions   *pyjson.Object
 	selfReferring bool
 }
 
@@ -54,7 +54,7 @@ type scope struct {
 type shape struct {
 	description string
 	// limits on the value, in their order.
-	limits []python.Field
+	limits []pyjson.Field
 	write  func(indent string) string
 	// members of an object.
 	members []func(indent string) string
@@ -87,7 +87,7 @@ func (s shape) doc(indent string) string {
 	}
 	limits := make([]string, len(s.limits))
 	for i, l := range s.limits {
-		limits[i] = l.Name + ": " + python.Str(l.Value)
+		limits[i] = l.Name + ": " + pyjson.Str(l.Value)
 	}
 	return text + indent + "// " + strings.Join(limits, ", ") + "\n"
 }
@@ -112,11 +112,11 @@ var limited = map[string][]string{
 func constant(text string) shape { return shape{write: func(string) string { return text }} }
 
 // described gives a shape with the description and the limits of its schema.
-func described(schema *python.Object, kind string, out shape) shape {
+func described(schema *pyjson.Object, kind string, out shape) shape {
 	out.description = word(schema, "description")
 	for _, name := range limited[kind] {
 		if v, ok := schema.Get(name); ok {
-			out.limits = append(out.limits, python.Field{Name: name, Value: v})
+			out.limits = append(out.limits, pyjson.Field{Name: name, Value: v})
 		}
 	}
 	return out
@@ -129,25 +129,25 @@ func (s *scope) parse(v any) (shape, error) {
 	case false:
 		return constant("null"), nil
 	}
-	schema, ok := v.(*python.Object)
+	schema, ok := v.(*pyjson.Object)
 	if !ok {
-		return shape{}, fmt.Errorf("%s is no schema", python.JSON(v))
+		return shape{}, fmt.Errorf("%s is no schema", pyjson.JSON(v))
 	}
 	for _, form := range []struct {
 		field string
-		parse func(*python.Object) (shape, error)
+		parse func(*pyjson.Object) (shape, error)
 	}{{"$ref", s.reference}, {"anyOf", s.anyOf}, {"enum", enumeration}, {"type", s.typed}} {
 		if _, ok := schema.Get(form.field); ok {
 			return form.parse(schema)
 		}
 	}
 	if len(schema.Fields) > 0 {
-		return shape{}, fmt.Errorf("schema %s has neither type, enum, anyOf nor $ref", python.JSON(schema))
+		return shape{}, fmt.Errorf("schema %s has neither type, enum, anyOf nor $ref", pyjson.JSON(schema))
 	}
 	return constant("any"), nil
 }
 
-func (s *scope) reference(schema *python.Object) (shape, error) {
+func (s *scope) reference(schema *pyjson.Object) (shape, error) {
 	ref := word(schema, "$ref")
 	if ref == "#" {
 		s.selfReferring = true
@@ -164,7 +164,7 @@ func (s *scope) reference(schema *python.Object) (shape, error) {
 	return described(schema, "", constant(name)), nil
 }
 
-func (s *scope) anyOf(schema *python.Object) (shape, error) {
+func (s *scope) anyOf(schema *pyjson.Object) (shape, error) {
 	var shapes []shape
 	for _, item := range list(schema, "anyOf") {
 		one, err := s.parse(item)
@@ -187,13 +187,13 @@ func (s *scope) anyOf(schema *python.Object) (shape, error) {
 var several = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null",
 	"object": "{}", "array": "Array<any>"}
 
-func (s *scope) typed(schema *python.Object) (shape, error) {
+func (s *scope) typed(schema *pyjson.Object) (shape, error) {
 	if kinds, ok := value(schema, "type").([]any); ok {
 		texts := make([]string, len(kinds))
 		for i, kind := range kinds {
 			name, _ := kind.(string)
 			if texts[i], ok = several[name]; !ok {
-				return shape{}, fmt.Errorf("type %s is none", python.JSON(kind))
+				return shape{}, fmt.Errorf("type %s is none", pyjson.JSON(kind))
 			}
 		}
 		return described(schema, "", constant(strings.Join(texts, " | "))), nil
@@ -210,7 +210,7 @@ func (s *scope) typed(schema *python.Object) (shape, error) {
 	}
 }
 
-func (s *scope) array(schema *python.Object) (shape, error) {
+func (s *scope) array(schema *pyjson.Object) (shape, error) {
 	item := constant("any")
 	if items := value(schema, "items"); items != nil && items != false && (items == true || len(object(items).Fields) > 0) {
 		var err error
@@ -244,19 +244,19 @@ func (p property) write(indent string) string {
 	if p.optional {
 		mark = "?"
 	}
-	return text + indent + python.Text(p.name) + mark + ": " + p.shape.write(indent)
+	return text + indent + pyjson.Text(p.name) + mark + ": " + p.shape.write(indent)
 }
 
 func fallbackText(v any) string {
 	switch v.(type) {
-	case bool, float64, python.Integer:
-		return python.Str(v)
+	case bool, float64, pyjson.Integer:
+		return pyjson.Str(v)
 	default:
-		return python.Style{Unicode: true}.JSON(v)
+		return pyjson.Style{Unicode: true}.JSON(v)
 	}
 }
 
-func (s *scope) object(schema *python.Object) (shape, error) {
+func (s *scope) object(schema *pyjson.Object) (shape, error) {
 	for _, d := range fields(schema, "$defs") {
 		s.definitions.Set(d.Name, d.Value)
 	}
@@ -282,7 +282,7 @@ func (s *scope) object(schema *python.Object) (shape, error) {
 }
 
 // others writes what may stand in an object beside its properties; nil for nothing said.
-func (s *scope) others(schema *python.Object) (*shape, error) {
+func (s *scope) others(schema *pyjson.Object) (*shape, error) {
 	v, ok := schema.Get("additionalProperties")
 	if !ok || v == nil {
 		return nil, nil

@@ -3,41 +3,41 @@
 
 package typescript
 
-import "github.com/tinker-operator/tinker-operator/internal/renderer/python"
+import "github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 
 // value gives a field of a schema; nil when there is none.
-func value(schema *python.Object, name string) any {
+func value(schema *pyjson.Object, name string) any {
 	v, _ := schema.Get(name)
 	return v
 }
 
 // object takes a value for an object; one that is none has no fields.
-func object(v any) *python.Object {
-	if o, ok := v.(*python.Object); ok && o != nil {
+func object(v any) *pyjson.Object {
+	if o, ok := v.(*pyjson.Object); ok && o != nil {
 		return o
 	}
-	return &python.Object{}
+	return &pyjson.Object{}
 }
 
 // fields gives those of an object within a schema.
-func fields(schema *python.Object, name string) []python.Field {
+func fields(schema *pyjson.Object, name string) []pyjson.Field {
 	return object(value(schema, name)).Fields
 }
 
 // list gives a list within a schema.
-func list(schema *python.Object, name string) []any {
+func list(schema *pyjson.Object, name string) []any {
 	l, _ := value(schema, name).([]any)
 	return l
 }
 
 // word gives a text within a schema; "" when there is none.
-func word(schema *python.Object, name string) string {
+func word(schema *pyjson.Object, name string) string {
 	s, _ := value(schema, name).(string)
-	return python.Text(s)
+	return pyjson.Text(s)
 }
 
 // required gives the names of the properties that have to be there.
-func required(schema *python.Object) map[string]bool {
+func required(schema *pyjson.Object) map[string]bool {
 	out := map[string]bool{}
 	for _, item := range list(schema, "required") {
 		if name, ok := item.(string); ok {

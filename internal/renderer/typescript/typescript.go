@@ -8,11 +8,11 @@ package typescript
 import (
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // Type declares a tool for gpt-oss. parameters is a JSON schema.
-func Type(name, description string, parameters *python.Object) string {
+func Type(name, description string, parameters *pyjson.Object) string {
 	text := "type " + name + " = " + parameterBlock(parameters) + " => any;"
 	if description == "" {
 		return text
@@ -21,7 +21,7 @@ func Type(name, description string, parameters *python.Object) string {
 }
 
 // parameterBlock writes parameters one a line; those of no object, or of an empty one, are ().
-func parameterBlock(schema *python.Object) string {
+func parameterBlock(schema *pyjson.Object) string {
 	properties := fields(schema, "properties")
 	if word(schema, "type") != "object" || len(properties) == 0 {
 		return "()"
@@ -39,7 +39,7 @@ func parameterBlock(schema *python.Object) string {
 		}
 		line := member(p, required) + ","
 		if value, ok := property.Get("default"); ok {
-			line += " // default: " + python.JSON(value)
+			line += " // default: " + pyjson.JSON(value)
 		}
 		lines = append(lines, line)
 	}
@@ -47,16 +47,16 @@ func parameterBlock(schema *python.Object) string {
 }
 
 // member writes the name and the type of a property.
-func member(p python.Field, required map[string]bool) string {
+func member(p pyjson.Field, required map[string]bool) string {
 	mark := "?"
 	if required[p.Name] {
 		mark = ""
 	}
-	return python.Text(p.Name) + mark + ": " + typeOf(object(p.Value))
+	return pyjson.Text(p.Name) + mark + ": " + typeOf(object(p.Value))
 }
 
 // comments are a property's title, description and examples.
-func comments(schema *python.Object) []string {
+func comments(schema *pyjson.Object) []string {
 	var lines []string
 	if title := word(schema, "title"); title != "" {
 		lines = append(lines, title, "")
@@ -67,7 +67,7 @@ func comments(schema *python.Object) []string {
 	if examples := list(schema, "examples"); len(examples) > 0 {
 		lines = append(lines, "Examples:")
 		for _, example := range examples {
-			lines = append(lines, "- "+python.JSON(example))
+			lines = append(lines, "- "+pyjson.JSON(example))
 		}
 	}
 	return lines
@@ -76,7 +76,7 @@ func comments(schema *python.Object) []string {
 // scalars are the types that have a name of their own; all others are any.
 var scalars = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
 
-func typeOf(schema *python.Object) string {
+func typeOf(schema *pyjson.Object) string {
 	for _, name := range []string{"oneOf", "anyOf"} {
 		if _, ok := schema.Get(name); ok {
 			return union(list(schema, name), func(item any) string { return typeOf(object(item)) })
@@ -85,7 +85,7 @@ func typeOf(schema *python.Object) string {
 	if kinds, ok := schema.Get("type"); ok {
 		if several, ok := kinds.([]any); ok {
 			return union(several, func(kind any) string {
-				return typeOf(&python.Object{Fields: []python.Field{{Name: "type", Value: kind}}})
+				return typeOf(&pyjson.Object{Fields: []pyjson.Field{{Name: "type", Value: kind}}})
 			})
 		}
 	}
@@ -97,7 +97,7 @@ func typeOf(schema *python.Object) string {
 }
 
 // single writes a schema of one type. An enumeration is plain: it says itself whether it takes null.
-func single(schema *python.Object) (base string, plain bool) {
+func single(schema *pyjson.Object) (base string, plain bool) {
 	kind := word(schema, "type")
 	switch kind {
 	case "array":
@@ -106,7 +106,7 @@ func single(schema *python.Object) (base string, plain bool) {
 		return inline(schema), false
 	case "string":
 		if _, ok := schema.Get("enum"); ok {
-			return union(list(schema, "enum"), python.JSON), true
+			return union(list(schema, "enum"), pyjson.JSON), true
 		}
 	}
 	if base, ok := scalars[kind]; ok {
@@ -116,7 +116,7 @@ func single(schema *python.Object) (base string, plain bool) {
 }
 
 // inline writes an object in one line.
-func inline(schema *python.Object) string {
+func inline(schema *pyjson.Object) string {
 	properties := fields(schema, "properties")
 	required := required(schema)
 	members := make([]string, len(properties))

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/python"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-func parameters(t *testing.T, text string) *python.Object {
+func parameters(t *testing.T, text string) *pyjson.Object {
 	t.Helper()
-	value, err := python.Parse(text)
+	value, err := pyjson.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestType(t *testing.T) {
 			}
 		})
 	}
-	if got := Type("f", "", &python.Object{}); got != "type f = () => any;" {
+	if got := Type("f", "", &pyjson.Object{}); got != "type f = () => any;" {
 		t.Errorf("Type without a description = %q", got)
 	}
 }

@@ -1,13 +1,13 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package python is what chat formats have inherited from the language of their reference: how it reads and
+// Package pyjson is what chat formats have inherited from the language of their reference: how it reads and
 // writes JSON, turns values into text and trims white space. A model has seen tool calls that were written
 // that way, so another spelling of the same value would be other tokens.
 //
 // Values are nil, bool, Integer, float64, string, []any and *Object. A string may hold lone surrogates, as
 // JSON can spell them: each stands as the three bytes that UTF-8 would give it.
-package python
+package pyjson
 
 // Integer is a whole number in decimal digits, as long as it was written.
 type Integer string
