@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/renderer/typescript"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -104,7 +104,7 @@ func gptOssTool(t Tool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return typescript.Type(t.Name, t.Description, object(parameters)), nil
+	return tsdecl.Type(t.Name, t.Description, object(parameters)), nil
 }
 
 // write implements family.

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
-	"github.com/tinker-operator/tinker-operator/internal/renderer/typescript"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -263,7 +263,7 @@ func declareKimiK25(tools []Tool) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text, err := typescript.Interface(t.Name, t.Description, object(parameters))
+		text, err := tsdecl.Interface(t.Name, t.Description, object(parameters))
 		if err != nil {
 			return "", fmt.Errorf("declaring tool %q: %w", t.Name, err)
 		}

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package typescript declares tools in the two dialects of TypeScript that chat formats have for it: that of
+// Package tsdecl declares tools in the two dialects of TypeScript that chat formats have for it: that of
 // gpt-oss (Type) and that of Kimi K2.5 (Interface). They have little in common but the language.
-package typescript
+package tsdecl
 
 import (
 	"strings"
