@@ -17,8 +17,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
@@ -146,15 +146,15 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 }
 
 // loadFormat makes the format of the run's model. A file that cannot be reached now may be later.
-func loadFormat(ctx context.Context, o options, file contract.RunFile) (*format.Format, error) {
+func loadFormat(ctx context.Context, o options, file contract.RunFile) (*load.Renderer, error) {
 	model := file.Fixed.Model
 	if t := model.Tokenizer; t != nil {
 		pinned := *t
 		pinned.SHA256 = cmp.Or(t.SHA256, file.TokenizerSHA256)
 		model.Tokenizer = &pinned
 	}
-	speech, err := format.Load(ctx, &o.hub, model)
-	var final *format.Error
+	speech, err := load.ForModel(ctx, &o.hub, model)
+	var final *load.Error
 	switch {
 	case errors.As(err, &final):
 		return nil, configError(err)

@@ -12,12 +12,12 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 )
 
 // repertoire is what a worker can play, as a learner told it.
@@ -40,7 +40,7 @@ func (e *PlayError) Unwrap() error { return e.Err }
 
 // newRepertoire reads the JSON of contract.Play. A field that is not known would be a setting without
 // effect, and a model of another format than the worker's would train on other text: both are a *PlayError.
-func newRepertoire(data []byte, speaks *format.Format, built *environments) (*repertoire, error) {
+func newRepertoire(data []byte, speaks *load.Renderer, built *environments) (*repertoire, error) {
 	r := &repertoire{encoded: data, built: built}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -113,7 +113,7 @@ func (e *environments) get(definition contract.Definition) (environment.Environm
 	if env, ok := e.built[digest]; ok {
 		return env, nil
 	}
-	env, err := catalog.New(definition)
+	env, err := registry.New(definition)
 	if err != nil {
 		return nil, err
 	}

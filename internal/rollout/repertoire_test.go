@@ -9,20 +9,20 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
 func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
 	model := contract.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end"}
-	speech, err := format.Load(t.Context(), &fetch.Fetcher{}, model)
+	speech, err := load.ForModel(t.Context(), &fetch.Fetcher{}, model)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := model
 	other.Renderer = "role_colon"
 	cases := map[string]struct {
-		speaks *format.Format
+		speaks *load.Renderer
 		plays  contract.Model
 		ok     bool
 	}{

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 )
 
@@ -37,7 +37,7 @@ type Config struct {
 	// Held keeps what is finished; the worker flushes it when it ends.
 	Held *groupstore.Store
 	// Format is that of the run's model; nil for the one of a model whose tokenizer is built in.
-	Format *format.Format
+	Format *load.Renderer
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker offers what it holds after it was told to end.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/format"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -117,7 +117,7 @@ func newQwen(t testing.TB) *world {
 func (w *world) speak(name string) {
 	w.t.Helper()
 	files := &fetch.Fetcher{Endpoint: w.url, Cache: w.t.TempDir()}
-	speech, err := format.Load(w.t.Context(), files, w.file.Fixed.Model)
+	speech, err := load.ForModel(w.t.Context(), files, w.file.Fixed.Model)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/catalog"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 )
 
 // Reasons of a result that is not OK.
@@ -33,7 +33,7 @@ func (e *canaryError) Error() string { return e.problem }
 // Probe builds the environment and checks it. What is found wrong is in the result; final says that it
 // will be wrong next time, too, as far as is known.
 func Probe(ctx context.Context, definition contract.Definition) (result contract.ProbeResult, final bool) {
-	env, err := catalog.New(definition)
+	env, err := registry.New(definition)
 	if err != nil {
 		return contract.ProbeResult{Reason: ReasonInvalid, Message: err.Error()}, true
 	}

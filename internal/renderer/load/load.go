@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package format makes the renderer that a run file asks for: it finds the tokenizer's file, by its digest
+// Package load makes the renderer that a run file asks for: it finds the tokenizer's file, by its digest
 // where there is one, and puts the two together. It decides nothing that the run file says.
-package format
+package load
 
 import (
 	"context"
@@ -25,17 +25,17 @@ func (e *Error) Error() string { return "preparing the model's format: " + e.Err
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Format is the format of one model's conversations.
-type Format struct {
+// Renderer is the format of one model's conversations.
+type Renderer struct {
 	renderer.Renderer
 	model contract.Model
 	// digest of the tokenizer's file; empty for one that is built in.
 	digest string
 }
 
-// Load gives the format of a model. An error is an *Error, unless the file could not be reached, which may be
+// ForModel gives the format of a model. An error is an *Error, unless the file could not be reached, which may be
 // otherwise later, or ctx ended.
-func Load(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Format, error) {
+func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Renderer, error) {
 	// A model that the table does not have names its renderer and tokenizer, and has no tokens to begin and
 	// end texts with; the renderer says so if it needs them.
 	known, unknown := models.Lookup(model.Name)
@@ -56,12 +56,12 @@ func Load(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*For
 	if err != nil {
 		return nil, &Error{Err: err}
 	}
-	return &Format{Renderer: r, model: model, digest: digest}, nil
+	return &Renderer{Renderer: r, model: model, digest: digest}, nil
 }
 
 // Check says whether this is the format of a model. A digest that the model did not have when the format was
 // made must be that of the file that was read.
-func (f *Format) Check(model contract.Model) error {
+func (f *Renderer) Check(model contract.Model) error {
 	own, other := f.model.Tokenizer, model.Tokenizer
 	switch {
 	case f.model.Name != model.Name || f.model.Renderer != model.Renderer || (own == nil) != (other == nil):

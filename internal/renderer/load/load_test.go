@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package format
+package load
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func TestLoad(t *testing.T) {
 	}
 	for name, m := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := Load(t.Context(), hub(t, http.StatusOK), m)
+			r, err := ForModel(t.Context(), hub(t, http.StatusOK), m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestLoadFails(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&m)
 			}
-			_, err := Load(t.Context(), hub(t, tc.status), m)
+			_, err := ForModel(t.Context(), hub(t, tc.status), m)
 			var final *Error
 			if err == nil || !strings.Contains(err.Error(), tc.names) || errors.As(err, &final) != tc.final {
 				t.Errorf("Load: %v, want an error that names %q, final %v", err, tc.names, tc.final)
@@ -101,7 +101,7 @@ func TestLoadFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var final *Error
-	if _, err := Load(ctx, hub(t, http.StatusOK), own()); err == nil || errors.As(err, &final) {
+	if _, err := ForModel(ctx, hub(t, http.StatusOK), own()); err == nil || errors.As(err, &final) {
 		t.Errorf("Load of an ended context: %v, want an error that is not final", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			f, err := Load(t.Context(), hub(t, http.StatusOK), tc.of)
+			f, err := ForModel(t.Context(), hub(t, http.StatusOK), tc.of)
 			if err != nil {
 				t.Fatal(err)
 			}

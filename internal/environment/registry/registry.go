@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog knows every kind of environment there is and builds the one that a definition describes.
+// Package registry knows every kind of environment there is and builds the one that a definition describes.
 // A new kind is added here and nowhere else above internal/environment.
-package catalog
+package registry
 
 import (
 	"errors"
