@@ -43,11 +43,10 @@ image: ## Build the one image of all programs into dist/image.tar, without Docke
 	@hack/image.sh $(IMAGE) dist/image.tar
 
 .PHONY: generate
-generate: ## Generate Go: protobuf, deep copies, apply configurations.
+generate: ## Generate Go: protobuf, deep copies.
 	@cd hack/tools && go run ./protogen -module $(MODULE) -root ../.. \
 		internal/tinker/tinkerpb/tinker_public.proto internal/exchange/exchangepb/exchange.proto
 	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
-	@$(TOOLS) controller-gen applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
 
 .PHONY: manifests
 manifests: ## Generate manifests: CRDs and RBAC, and the chart's copies of them.

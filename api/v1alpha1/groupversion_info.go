@@ -4,8 +4,6 @@
 // Package v1alpha1 is the API: TrainingRun and RewardEnvironment, with their conditions, reasons and
 // labels beside the types. It knows nothing of how a run is carried out.
 // +kubebuilder:object:generate=true
-// +kubebuilder:ac:generate=true
-// +kubebuilder:ac:output:package="applyconfiguration"
 // +groupName=rl.tinker-operator.dev
 package v1alpha1
 
@@ -16,8 +14,7 @@ import (
 )
 
 var (
-	// SchemeGroupVersion is the group and version of this package; the name is what generated apply
-	// configurations expect.
+	// SchemeGroupVersion is the group and version of this package.
 	SchemeGroupVersion = schema.GroupVersion{Group: "rl.tinker-operator.dev", Version: "v1alpha1"}
 
 	builder = runtime.NewSchemeBuilder(addTypes)

@@ -34,7 +34,7 @@ func (s source) dir() string { return path.Dir(s.path) }
 
 func (s source) lines() int { return s.fset.File(s.file.FileStart).LineCount() }
 
-var generated = regexp.MustCompile(`(zz_generated|\.pb\.go$|/applyconfiguration/)`)
+var generated = regexp.MustCompile(`(zz_generated|\.pb\.go$)`)
 
 // load parses the product's files: tests, generated files and modules of their own are left out.
 func load(t *testing.T, withTests bool) []source {
