@@ -178,9 +178,9 @@ func (g *greeter) Acquire(ctx context.Context, _ string, _ int) ([]exchange.Leas
 }
 
 func (g *greeter) Renew(string, exchange.Renewal) exchange.Directive { return exchange.Directive{} }
-func (g *greeter) Direct(string) exchange.Directive                  { return exchange.Directive{} }
+func (g *greeter) Directive(string) exchange.Directive               { return exchange.Directive{} }
 func (g *greeter) Submit(string, rl.Group) exchange.SubmitReply      { return exchange.SubmitReply{} }
-func (g *greeter) Parted(string)                                     {}
+func (g *greeter) Disconnected(string)                               {}
 
 func (g *greeter) Release(string, []rl.Key, string) {}
 
@@ -192,7 +192,7 @@ func serve(t *testing.T, g *greeter, secrets contract.Credentials) string {
 		t.Fatal(err)
 	}
 	server, err := exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1}, Link: secrets, Handler: g,
+		Epoch: exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1}, Credentials: secrets, Handler: g,
 		Fenced: func(int32) {}, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Drain: 10 * time.Millisecond},
 	})
 	if err != nil {

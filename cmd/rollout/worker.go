@@ -79,7 +79,7 @@ func runWorker(ctx context.Context, env environ) error {
 	}
 	logger.Info("working", "worker", o.worker, "version", version.String(), "spilled", parts.held.Len())
 	err = errors.Join(parts.worker.Run(ctx), parts.client.Close(), health.Close())
-	var unplayable *rollout.PlayError
+	var unplayable *rollout.ConfigError
 	if errors.As(err, &unplayable) || exchange.IsFinal(err) {
 		return configError(err)
 	}
@@ -120,7 +120,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, err
 	}
 	client, err := exchange.NewClient(exchange.ClientConfig{
-		Address: file.LearnerAddress, Link: secrets, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
+		Address: file.LearnerAddress, Credentials: secrets, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
 		Worker: o.worker, Logger: logger,
 	})
 	if err != nil {
@@ -139,8 +139,8 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, err
 	}
 	worker := rollout.New(rollout.Config{
-		Learner: client, Endpoint: endpoint, Held: store, Pressure: pressure, Grace: o.grace, Logger: logger,
-		Format: speech,
+		Learner: client, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
+		Renderer: speech,
 	})
 	return parts{client: client, held: store, worker: worker}, nil
 }

@@ -14,27 +14,27 @@ import (
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 )
 
-// Attendant is the worker's state as Attend needs it. Its methods are called one at a time.
-type Attendant interface {
+// Worker is the worker's state as Attend needs it. Its methods are called one at a time.
+type Worker interface {
 	// Hello tells what the worker has. It is called before each HelloRequest.
 	Hello() HelloRequest
-	// Greeted is called with the answer, before any other call of the client goes over the new connection.
+	// HandleHello is called with the answer, before any other call of the client goes over the new connection.
 	// Of what Hello told to be playing, the worker gives up what the answer does not keep; a lease that
 	// came in since is not spoken of.
-	Greeted(reply HelloReply)
+	HandleHello(reply HelloReply)
 	// Renewal tells how the leases go, each one that is being played. It is called before each renewal.
 	Renewal() Renewal
-	// Directed is called with each directive.
-	Directed(directive Directive)
+	// HandleDirective is called with each directive.
+	HandleDirective(directive Directive)
 }
 
 // streamLife is how long a Renew stream is used, should the learner not end it.
 const streamLife = time.Minute
 
-// Attend speaks with the learner: dials, says Hello, renews leases and takes directives for 60 s, then
+// Run speaks with the learner: dials, says Hello, renews leases and takes directives for 60 s, then
 // dials again, so that the worker goes where the Service points. It goes on through every error but a
 // final one, and ends with that or with ctx's.
-func (c *Client) Attend(ctx context.Context, attendant Attendant) error {
+func (c *Client) Run(ctx context.Context, attendant Worker) error {
 	defer c.install(nil)
 	for failures := 0; ; {
 		err := c.visit(ctx, attendant)
@@ -59,7 +59,7 @@ func (c *Client) Attend(ctx context.Context, attendant Attendant) error {
 
 // visit is one connection's worth. It gives nil when the Renew stream came to its regular end; the
 // connection then stays in use until the next one is greeted.
-func (c *Client) visit(ctx context.Context, attendant Attendant) error {
+func (c *Client) visit(ctx context.Context, attendant Worker) error {
 	conn, err := c.greet(ctx, attendant)
 	if err != nil {
 		c.install(nil)
@@ -74,7 +74,7 @@ func (c *Client) visit(ctx context.Context, attendant Attendant) error {
 }
 
 // greet says Hello on a new connection and makes it the current one. The caller releases it.
-func (c *Client) greet(ctx context.Context, attendant Attendant) (*connection, error) {
+func (c *Client) greet(ctx context.Context, attendant Worker) (*connection, error) {
 	conn, err := c.dial()
 	if err != nil {
 		return nil, err
@@ -91,14 +91,14 @@ func (c *Client) greet(ctx context.Context, attendant Attendant) (*connection, e
 		conn.release()
 		return nil, protocolError(err)
 	}
-	attendant.Greeted(reply)
+	attendant.HandleHello(reply)
 	conn.hold()
 	c.install(conn)
 	return conn, nil
 }
 
 // renew renews leases and takes directives on one stream, until it ends or a call on the connection fails.
-func (c *Client) renew(ctx context.Context, conn *connection, attendant Attendant) error {
+func (c *Client) renew(ctx context.Context, conn *connection, attendant Worker) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := conn.api.Renew(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Client) renew(ctx context.Context, conn *connection, attendant Attendan
 			if next.err != nil {
 				return streamEnd(ctx, next.err)
 			}
-			attendant.Directed(next.directive)
+			attendant.HandleDirective(next.directive)
 		case <-conn.failed:
 			return conn.err()
 		case <-life.C:

@@ -24,7 +24,7 @@ import (
 type ClientConfig struct {
 	// Address of the learner, host:port by the Service's name.
 	Address            string
-	Link               contract.Credentials
+	Credentials        contract.Credentials
 	RunUID, SpecDigest string
 	// Worker is a name that is stable for the life of the process, and no other worker's.
 	Worker string
@@ -63,7 +63,7 @@ type Client struct {
 
 // NewClient reads the link's certificate and prepares a client. It does not dial.
 func NewClient(config ClientConfig) (*Client, error) {
-	tls, err := config.Link.ClientTLS()
+	tls, err := config.Credentials.ClientTLS()
 	if err != nil {
 		return nil, fmt.Errorf("preparing the exchange: %w", err)
 	}
@@ -109,7 +109,7 @@ func (c *Client) Submit(ctx context.Context, group rl.Group) (SubmitReply, error
 	body, err := EncodeGroup(group)
 	var wrong *rl.FieldError
 	if errors.As(err, &wrong) {
-		return SubmitReply{Verdict: Invalid, Field: wrong.Field}, nil
+		return SubmitReply{Status: Invalid, Field: wrong.Field}, nil
 	}
 	if err != nil {
 		return SubmitReply{}, err

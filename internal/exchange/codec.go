@@ -37,7 +37,7 @@ func epochToProto(e Epoch) *pb.Epoch {
 }
 
 func keyToProto(k rl.Key) *pb.GroupKey {
-	return &pb.GroupKey{Kind: pb.Kind(k.Kind), Slot: k.Slot, Lineage: k.Lineage.String(), Plan: k.Plan}
+	return &pb.GroupKey{Kind: pb.Kind(k.Kind), Slot: k.Slot, Lineage: k.Lineage.String(), Plan: k.Evaluation}
 }
 
 func keyFromProto(field string, k *pb.GroupKey) (rl.Key, error) {
@@ -48,7 +48,7 @@ func keyFromProto(field string, k *pb.GroupKey) (rl.Key, error) {
 	if err != nil {
 		return rl.Key{}, err
 	}
-	return rl.Key{Kind: rl.Kind(k.GetKind()), Slot: k.GetSlot(), Lineage: lineage, Plan: k.GetPlan()}, nil
+	return rl.Key{Kind: rl.Kind(k.GetKind()), Slot: k.GetSlot(), Lineage: lineage, Evaluation: k.GetPlan()}, nil
 }
 
 func lineageFromProto(field, text string) (rl.Lineage, error) {
@@ -74,24 +74,24 @@ func outcomeFromProto(field string, o pb.Outcome) (rl.Outcome, error) {
 	return rl.Outcome(o), nil
 }
 
-func heldToProto(h Held) *pb.Held {
+func heldToProto(h StoredGroup) *pb.Held {
 	return &pb.Held{Key: keyToProto(h.Key), Outcome: pb.Outcome(h.Outcome), Digest: h.Digest.String(), Bytes: h.Bytes}
 }
 
-func heldFromProto(field string, h *pb.Held) (Held, error) {
+func heldFromProto(field string, h *pb.Held) (StoredGroup, error) {
 	key, err := keyFromProto(field+".key", h.GetKey())
 	if err != nil {
-		return Held{}, err
+		return StoredGroup{}, err
 	}
 	outcome, err := outcomeFromProto(field+".outcome", h.GetOutcome())
 	if err != nil {
-		return Held{}, err
+		return StoredGroup{}, err
 	}
 	digest, err := digestFromProto(field+".digest", h.GetDigest())
 	if err != nil {
-		return Held{}, err
+		return StoredGroup{}, err
 	}
-	return Held{Key: key, Outcome: outcome, Digest: digest, Bytes: h.GetBytes()}, nil
+	return StoredGroup{Key: key, Outcome: outcome, Digest: digest, Bytes: h.GetBytes()}, nil
 }
 
 func leaseToProto(l Lease) *pb.Lease {

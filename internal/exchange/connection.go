@@ -34,7 +34,7 @@ type connection struct {
 func (c *Client) dial() (*connection, error) {
 	conn, err := grpc.NewClient("passthrough:///"+c.config.Address,
 		grpc.WithTransportCredentials(c.credentials),
-		grpc.WithPerRPCCredentials(bearer(c.config.Link.Token)),
+		grpc.WithPerRPCCredentials(bearer(c.config.Credentials.Token)),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.config.Dial(ctx, address) }),
 		grpc.WithUnaryInterceptor(c.unary),
 		grpc.WithStreamInterceptor(c.stream),

@@ -14,8 +14,8 @@ var (
 	ErrForeign = errors.New("the learner is another run's")
 	// ErrFenced: the learner is an earlier attempt's than one that was heard of.
 	ErrFenced = errors.New("the learner is of a superseded attempt")
-	// ErrGreet: the learner has not had this worker's Hello.
-	ErrGreet = errors.New("the learner wants Hello first")
+	// ErrHelloRequired: the learner has not had this worker's Hello.
+	ErrHelloRequired = errors.New("the learner wants Hello first")
 	// ErrUnreachable: no answer came, or none from this run's learner by its certificate.
 	ErrUnreachable = errors.New("the learner is out of reach")
 	// ErrProtocol: the other side does not speak as agreed.

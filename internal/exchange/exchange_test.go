@@ -27,9 +27,9 @@ func exampleLease(slot int64) Lease {
 func TestHelloCarriesBothSides(t *testing.T) {
 	t.Parallel()
 	l, w := newLearner(), newWorker()
-	evaluation := rl.Key{Kind: rl.Evaluate, Slot: 5, Lineage: rl.Genesis("x"), Plan: "plan"}
+	evaluation := rl.Key{Kind: rl.Evaluate, Slot: 5, Lineage: rl.Genesis("x"), Evaluation: "plan"}
 	w.hello = HelloRequest{
-		Held: []Held{
+		Stored: []StoredGroup{
 			{Key: exampleKey(3), Outcome: rl.JudgeFault, Digest: rl.Digest{9}, Bytes: 1 << 40},
 			{Key: evaluation, Digest: rl.Digest{8}, Bytes: 1},
 		},
@@ -60,8 +60,8 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	}
 	l.directive = Directive{
 		Revoked: []rl.Key{exampleKey(1)}, Credits: 32, CoveredIndex: 9, Session: "session-2", Wanted: []rl.Key{exampleKey(2)},
-		CoveredEvaluations: []Evaluation{{Plan: "plan", Lineage: rl.Genesis("x")}},
-		Condemned:          []Condemned{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is none"}},
+		CoveredEvaluations: []Evaluation{{Digest: "plan", Lineage: rl.Genesis("x")}},
+		Rejected:           []RejectedGroup{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is none"}},
 	}
 	s := serve(t, "", epochOf(1), l, Timing{})
 	attend(t, clientConfig(t, s.address), w)
@@ -84,7 +84,7 @@ func TestAcquireSubmitRelease(t *testing.T) {
 		}
 		return []Lease{exampleLease(4), exampleLease(5)}, nil
 	}
-	l.verdict = SubmitReply{Verdict: Closed}
+	l.verdict = SubmitReply{Status: Closed}
 	s := serve(t, "", epochOf(1), l, Timing{})
 	a := attend(t, clientConfig(t, s.address), newWorker())
 
@@ -272,7 +272,7 @@ func TestManyWorkersSubmitAtOnce(t *testing.T) {
 		all.Go(func() {
 			for i := range groups {
 				group := exampleGroup(int64(n*groups+i), 4, 64+i)
-				if reply, err := a.Submit(t.Context(), group); err != nil || reply.Verdict != Accepted {
+				if reply, err := a.Submit(t.Context(), group); err != nil || reply.Status != Accepted {
 					t.Errorf("Submit = %v, %v", reply, err)
 				}
 			}

@@ -26,8 +26,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		change func(c *ClientConfig)
 		want   error
 	}{
-		"a token of another run": {func(c *ClientConfig) { c.Link.Token = runLink(t, "uid-2").Token }, ErrUnauthorized},
-		"no token":               {func(c *ClientConfig) { c.Link.Token = "" }, ErrUnauthorized},
+		"a token of another run": {func(c *ClientConfig) { c.Credentials.Token = runLink(t, "uid-2").Token }, ErrUnauthorized},
+		"no token":               {func(c *ClientConfig) { c.Credentials.Token = "" }, ErrUnauthorized},
 		"another run":            {func(c *ClientConfig) { c.RunUID = "uid-2" }, ErrForeign},
 		"another spec":           {func(c *ClientConfig) { c.SpecDigest = "spec-2" }, ErrForeign},
 	}
@@ -54,7 +54,7 @@ func TestWorkersTrustNoOtherCertificate(t *testing.T) {
 	l, w := newLearner(), newWorker()
 	s := serve(t, "", epochOf(1), l, Timing{})
 	config := clientConfig(t, s.address)
-	config.Link.Certificate = runLink(t, "uid-2").Certificate
+	config.Credentials.Certificate = runLink(t, "uid-2").Certificate
 	client, err := NewClient(config)
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +89,8 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 	client, conn := dialled(t, s.address)
 	client.install(conn)
 	conn.hold()
-	if _, err := client.Acquire(t.Context(), 1); !errors.Is(err, ErrGreet) {
-		t.Errorf("Acquire: %v, want %v", err, ErrGreet)
+	if _, err := client.Acquire(t.Context(), 1); !errors.Is(err, ErrHelloRequired) {
+		t.Errorf("Acquire: %v, want %v", err, ErrHelloRequired)
 	}
 	for name, call := range map[string]func() error{
 		"Submit": func() error {
@@ -104,8 +104,8 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 		fresh.hold()
 		client.install(fresh)
 		conn = fresh
-		if err := call(); !errors.Is(err, ErrGreet) || IsFinal(err) {
-			t.Errorf("%s: %v, want %v", name, err, ErrGreet)
+		if err := call(); !errors.Is(err, ErrHelloRequired) || IsFinal(err) {
+			t.Errorf("%s: %v, want %v", name, err, ErrHelloRequired)
 		}
 	}
 	if len(l.submitted)+len(l.renewed)+len(l.released) != 0 {
@@ -178,7 +178,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	first := newLearner()
 	s1 := serve(t, "", epochOf(1), first, Timing{})
 	w := newWorker()
-	w.hello = HelloRequest{Held: []Held{{Key: exampleKey(7), Bytes: 1}}}
+	w.hello = HelloRequest{Stored: []StoredGroup{{Key: exampleKey(7), Bytes: 1}}}
 	a := attend(t, clientConfig(t, s1.address), w)
 	take(t, "answer", w.greeted)
 	if _, err := a.Submit(t.Context(), exampleGroup(7, 2, 8)); err != nil {
@@ -189,7 +189,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	second := newLearner()
 	second.reply = HelloReply{Wanted: []rl.Key{exampleKey(7)}}
 	serve(t, s1.address, epochOf(2), second, Timing{})
-	if got := take(t, "Hello", second.helloed); len(got.Held) != 1 {
+	if got := take(t, "Hello", second.helloed); len(got.Stored) != 1 {
 		t.Errorf("the new learner was told %+v, want the group that is held", got)
 	}
 	if reply := takeUntil(t, "answer", w.greeted, func(r HelloReply) bool { return len(r.Wanted) > 0 }); reply.Wanted[0] != exampleKey(7) {
@@ -358,7 +358,7 @@ func TestASilentLearnerIsNoticedWithin20Seconds(t *testing.T) {
 		time.Sleep(21 * 365 * 24 * time.Hour)
 		l, w := newLearner(), newWorker()
 		listener := bufconn.Listen(1 << 20)
-		server, err := NewServer(ServerConfig{Epoch: epochOf(1), Link: runLink(t, "uid-1"), Handler: l})
+		server, err := NewServer(ServerConfig{Epoch: epochOf(1), Credentials: runLink(t, "uid-1"), Handler: l})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -232,7 +232,7 @@ func TestSubmitSendsLargeGroupsAndKeepsBackInvalidOnes(t *testing.T) {
 	if size := GroupBytes(large); size < 4*MaxFrameBytes {
 		t.Fatalf("%d bytes are no large group", size)
 	}
-	if reply, err := a.Submit(t.Context(), large); err != nil || reply.Verdict != Accepted {
+	if reply, err := a.Submit(t.Context(), large); err != nil || reply.Status != Accepted {
 		t.Errorf("Submit = %v, %v", reply, err)
 	}
 	if got := take(t, "group", l.submitted); got.Digest() != large.Digest() {
@@ -240,7 +240,7 @@ func TestSubmitSendsLargeGroupsAndKeepsBackInvalidOnes(t *testing.T) {
 	}
 	invalid := exampleGroup(8, 2, 8)
 	invalid.Members[1].Segments[0].Tokens[3] = -1
-	want := SubmitReply{Verdict: Invalid, Field: "members[1].segments[0].tokens"}
+	want := SubmitReply{Status: Invalid, Field: "members[1].segments[0].tokens"}
 	if reply, err := a.Submit(t.Context(), invalid); err != nil || reply != want {
 		t.Errorf("Submit = %v, %v, want %v", reply, err, want)
 	}

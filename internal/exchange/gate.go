@@ -34,7 +34,7 @@ type gate struct {
 
 func newGate(config ServerConfig) *gate {
 	return &gate{
-		epoch: config.Epoch, link: config.Link, onFenced: config.Fenced,
+		epoch: config.Epoch, link: config.Credentials, onFenced: config.Fenced,
 		fenced: make(chan struct{}), greeted: map[string]bool{},
 	}
 }

@@ -20,7 +20,7 @@ func TestGroupsRoundTrip(t *testing.T) {
 	references := exampleGroup(1, 2, 9)
 	references.Members[1].Segments[0].ReferenceLogprobs = []float32{0, -1, -2, -3, -4, -5, -6, -7, math.SmallestNonzeroFloat32}
 	evaluation := exampleGroup(1, 1, 8)
-	evaluation.Key.Kind, evaluation.Key.Plan = rl.Evaluate, "plan"
+	evaluation.Key.Kind, evaluation.Key.Evaluation = rl.Evaluate, "plan"
 	constant := exampleGroup(1, 3, 16).Tombstone(rl.Constant, "all rewards are equal")
 	groups := map[string]rl.Group{
 		"of one member":               exampleGroup(0, 1, 2),
@@ -132,7 +132,7 @@ func TestOutcomesAndKindsHaveTheSameNumbersOnTheWire(t *testing.T) {
 	if pb.Kind(rl.Train) != pb.Kind_TRAIN || pb.Kind(rl.Evaluate) != pb.Kind_EVALUATE {
 		t.Error("kinds differ on the wire")
 	}
-	verdicts := map[Verdict]string{Accepted: "ACCEPTED", Duplicate: "DUPLICATE", Closed: "CLOSED", Stale: "STALE", Invalid: "INVALID"}
+	verdicts := map[SubmitStatus]string{Accepted: "ACCEPTED", Duplicate: "DUPLICATE", Closed: "CLOSED", Stale: "STALE", Invalid: "INVALID"}
 	for verdict, name := range verdicts {
 		if pb.SubmitReply_Verdict(verdict).String() != name {
 			t.Errorf("%s is %s on the wire", verdict, pb.SubmitReply_Verdict(verdict))

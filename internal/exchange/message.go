@@ -16,16 +16,16 @@ type Epoch struct {
 
 // HelloRequest is what a worker has, said first to every learner it gets to speak to.
 type HelloRequest struct {
-	// Held are the finished groups and tombstones that it keeps.
-	Held []Held
+	// Stored are the finished groups and tombstones that it keeps.
+	Stored []StoredGroup
 	// Playing are the groups that it has under way.
 	Playing []rl.Key
 	// Session is the rollout session that it samples under, if any.
 	Session string
 }
 
-// Held is a finished group, or a tombstone, that a worker keeps.
-type Held struct {
+// StoredGroup is a finished group, or a tombstone, that a worker keeps.
+type StoredGroup struct {
 	Key     rl.Key
 	Outcome rl.Outcome
 	Digest  rl.Digest
@@ -99,30 +99,30 @@ type Directive struct {
 	Session string
 	// Wanted are held groups to submit, again perhaps.
 	Wanted []rl.Key
-	// Condemned groups become tombstones.
-	Condemned []Condemned
+	// Rejected groups become tombstones.
+	Rejected []RejectedGroup
 }
 
 // Evaluation names one evaluation of one version of the policy.
 type Evaluation struct {
-	Plan    string
+	Digest  string
 	Lineage rl.Lineage
 }
 
-// Condemned is a group that turned out to be untrainable.
-type Condemned struct {
+// RejectedGroup is a group that turned out to be untrainable.
+type RejectedGroup struct {
 	Key     rl.Key
 	Outcome rl.Outcome
 	Reason  string
 }
 
-// Verdict is what became of a submitted group. None of them frees it: CoveredIndex does.
-type Verdict uint8
+// SubmitStatus is what became of a submitted group. None of them frees it: CoveredIndex does.
+type SubmitStatus uint8
 
 // The verdicts.
 const (
 	// Accepted: the learner has it now.
-	Accepted Verdict = iota
+	Accepted SubmitStatus = iota
 	// Duplicate: the learner had it.
 	Duplicate
 	// Closed: the slot was decided without this group.
@@ -134,7 +134,7 @@ const (
 )
 
 // String gives the verdict's name in lower case.
-func (v Verdict) String() string {
+func (v SubmitStatus) String() string {
 	switch v {
 	case Accepted:
 		return "accepted"
@@ -151,7 +151,7 @@ func (v Verdict) String() string {
 
 // SubmitReply answers Submit.
 type SubmitReply struct {
-	Verdict Verdict
+	Status SubmitStatus
 	// Field that is wrong, such as members[2].reward, for Invalid.
 	Field string
 }

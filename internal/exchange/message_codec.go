@@ -10,7 +10,7 @@ import (
 
 func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
-		Epoch: epochToProto(epoch), Worker: worker, Session: r.Session, Held: all(r.Held, heldToProto),
+		Epoch: epochToProto(epoch), Worker: worker, Session: r.Session, Held: all(r.Stored, heldToProto),
 		Playing: all(r.Playing, keyToProto),
 	}
 }
@@ -24,7 +24,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	if err != nil {
 		return HelloRequest{}, err
 	}
-	return HelloRequest{Held: held, Playing: playing, Session: r.GetSession()}, nil
+	return HelloRequest{Stored: held, Playing: playing, Session: r.GetSession()}, nil
 }
 
 func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {
@@ -73,9 +73,9 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 		Epoch: epochToProto(epoch), Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
 		CoveredIndex: d.CoveredIndex, Session: d.Session, Wanted: all(d.Wanted, keyToProto),
 		CoveredEvaluations: all(d.CoveredEvaluations, func(e Evaluation) *pb.Evaluation {
-			return &pb.Evaluation{Plan: e.Plan, Lineage: e.Lineage.String()}
+			return &pb.Evaluation{Plan: e.Digest, Lineage: e.Lineage.String()}
 		}),
-		Condemned: all(d.Condemned, func(c Condemned) *pb.Condemned {
+		Condemned: all(d.Rejected, func(c RejectedGroup) *pb.Condemned {
 			return &pb.Condemned{Key: keyToProto(c.Key), Outcome: pb.Outcome(c.Outcome), Reason: c.Reason}
 		}),
 	}
@@ -93,7 +93,7 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 	if d.CoveredEvaluations, err = each("covered_evaluations", r.GetCoveredEvaluations(), evaluationFromProto); err != nil {
 		return Directive{}, err
 	}
-	if d.Condemned, err = each("condemned", r.GetCondemned(), condemnedFromProto); err != nil {
+	if d.Rejected, err = each("condemned", r.GetCondemned(), condemnedFromProto); err != nil {
 		return Directive{}, err
 	}
 	return d, nil
@@ -101,31 +101,31 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 
 func evaluationFromProto(field string, e *pb.Evaluation) (Evaluation, error) {
 	lineage, err := lineageFromProto(field+".lineage", e.GetLineage())
-	return Evaluation{Plan: e.GetPlan(), Lineage: lineage}, err
+	return Evaluation{Digest: e.GetPlan(), Lineage: lineage}, err
 }
 
-func condemnedFromProto(field string, c *pb.Condemned) (Condemned, error) {
+func condemnedFromProto(field string, c *pb.Condemned) (RejectedGroup, error) {
 	key, err := keyFromProto(field+".key", c.GetKey())
 	if err != nil {
-		return Condemned{}, err
+		return RejectedGroup{}, err
 	}
 	outcome, err := outcomeFromProto(field+".outcome", c.GetOutcome())
 	if err != nil {
-		return Condemned{}, err
+		return RejectedGroup{}, err
 	}
 	if outcome == rl.Usable {
-		return Condemned{}, &rl.FieldError{Field: field + ".outcome", Problem: "is no tombstone's"}
+		return RejectedGroup{}, &rl.FieldError{Field: field + ".outcome", Problem: "is no tombstone's"}
 	}
-	return Condemned{Key: key, Outcome: outcome, Reason: c.GetReason()}, nil
+	return RejectedGroup{Key: key, Outcome: outcome, Reason: c.GetReason()}, nil
 }
 
 func submitReplyToProto(epoch Epoch, r SubmitReply) *pb.SubmitReply {
-	return &pb.SubmitReply{Epoch: epochToProto(epoch), Verdict: pb.SubmitReply_Verdict(r.Verdict), Field: r.Field}
+	return &pb.SubmitReply{Epoch: epochToProto(epoch), Verdict: pb.SubmitReply_Verdict(r.Status), Field: r.Field}
 }
 
 func submitReplyFromProto(r *pb.SubmitReply) (SubmitReply, error) {
 	if r.GetVerdict() < 0 || int(r.GetVerdict()) >= len(pb.SubmitReply_Verdict_name) {
 		return SubmitReply{}, &rl.FieldError{Field: "verdict", Problem: "is none"}
 	}
-	return SubmitReply{Verdict: Verdict(r.GetVerdict()), Field: r.GetField()}, nil
+	return SubmitReply{Status: SubmitStatus(r.GetVerdict()), Field: r.GetField()}, nil
 }

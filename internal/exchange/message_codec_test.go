@@ -16,7 +16,7 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	badKey := &pb.GroupKey{Lineage: "none"}
 	goodKey := keyToProto(exampleKey(1))
 	held := func(change func(h *pb.Held)) []*pb.Held {
-		h := heldToProto(Held{Key: exampleKey(1), Digest: rl.Digest{1}})
+		h := heldToProto(StoredGroup{Key: exampleKey(1), Digest: rl.Digest{1}})
 		change(h)
 		return []*pb.Held{h}
 	}
@@ -52,7 +52,7 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 }
 
 func TestVerdictsHaveNames(t *testing.T) {
-	want := map[Verdict]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale", Invalid: "invalid"}
+	want := map[SubmitStatus]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale", Invalid: "invalid"}
 	for verdict, name := range want {
 		if verdict.String() != name {
 			t.Errorf("%d is called %s, want %s", verdict, verdict, name)

@@ -60,10 +60,10 @@ func (l *learner) Renew(_ string, renewal Renewal) Directive {
 	case l.renewed <- renewal:
 	default:
 	}
-	return l.Direct("")
+	return l.Directive("")
 }
 
-func (l *learner) Direct(string) Directive {
+func (l *learner) Directive(string) Directive {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.directive
@@ -88,7 +88,7 @@ func (l *learner) Submit(_ string, group rl.Group) SubmitReply {
 
 func (l *learner) Release(_ string, keys []rl.Key, _ string) { l.released <- keys }
 
-func (l *learner) Parted(worker string) {
+func (l *learner) Disconnected(worker string) {
 	select {
 	case l.parted <- worker:
 	default:
@@ -107,10 +107,10 @@ func newWorker() *worker {
 	return &worker{greeted: make(chan HelloReply, 1000), directed: make(chan Directive, 10000)}
 }
 
-func (w *worker) Hello() HelloRequest      { return w.hello }
-func (w *worker) Greeted(reply HelloReply) { w.greeted <- reply }
-func (w *worker) Renewal() Renewal         { return w.renewal }
-func (w *worker) Directed(d Directive) {
+func (w *worker) Hello() HelloRequest          { return w.hello }
+func (w *worker) HandleHello(reply HelloReply) { w.greeted <- reply }
+func (w *worker) Renewal() Renewal             { return w.renewal }
+func (w *worker) HandleDirective(d Directive) {
 	select {
 	case w.directed <- d:
 	default:
@@ -180,7 +180,7 @@ func serve(t testing.TB, address string, epoch Epoch, handler Handler, timing Ti
 	}
 	fenced := make(chan int32, 10)
 	server, err := NewServer(ServerConfig{
-		Epoch: epoch, Link: runLink(t, epoch.RunUID), Handler: handler, Timing: timing,
+		Epoch: epoch, Credentials: runLink(t, epoch.RunUID), Handler: handler, Timing: timing,
 		Fenced: func(higher int32) { fenced <- higher },
 	})
 	if err != nil {
@@ -210,7 +210,7 @@ type attending struct {
 func clientConfig(t testing.TB, address string) ClientConfig {
 	epoch := epochOf(0)
 	return ClientConfig{
-		Address: address, Link: runLink(t, epoch.RunUID), RunUID: epoch.RunUID, SpecDigest: epoch.SpecDigest,
+		Address: address, Credentials: runLink(t, epoch.RunUID), RunUID: epoch.RunUID, SpecDigest: epoch.SpecDigest,
 		Worker: "worker-0", Renew: 20 * time.Millisecond,
 	}
 }
@@ -226,7 +226,7 @@ func attend(t testing.TB, config ClientConfig, w *worker) *attending {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.ended <- client.Attend(ctx, w)
+		a.ended <- client.Run(ctx, w)
 	}()
 	a.stop = sync.OnceFunc(func() {
 		cancel()

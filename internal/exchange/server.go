@@ -33,23 +33,23 @@ type Handler interface {
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
 	// Renew takes what the worker says and tells it what it has to know. It does not block.
 	Renew(worker string, renewal Renewal) Directive
-	// Direct tells what the worker has to know when it is the server's turn to speak: after Notify, and
+	// Directive tells what the worker has to know when it is the server's turn to speak: after Notify, and
 	// once a second. It says nothing about whether the worker is alive, and does not block.
-	Direct(worker string) Directive
+	Directive(worker string) Directive
 	// Submit takes a group in, which is valid by itself (rl.Group.Validate).
 	Submit(worker string, group rl.Group) SubmitReply
-	// Parted tells that a worker's Renew stream broke, or that the worker ended it. One that lives says Hello
+	// Disconnected tells that a worker's Renew stream broke, or that the worker ended it. One that lives says Hello
 	// within seconds, or has done so already on another connection, and goes on to renew.
-	Parted(worker string)
+	Disconnected(worker string)
 	// Release gives leases back unplayed; reason is drain, policy_gone or environment_down.
 	Release(worker string, keys []rl.Key, reason string)
 }
 
 // ServerConfig is what a Server needs.
 type ServerConfig struct {
-	Epoch   Epoch
-	Link    contract.Credentials
-	Handler Handler
+	Epoch       Epoch
+	Credentials contract.Credentials
+	Handler     Handler
 	// Fenced is called, once, when a worker has heard of a higher attempt. From then on the server
 	// answers nothing but FENCED. It must not block.
 	Fenced func(higher int32)
@@ -114,7 +114,7 @@ type Server struct {
 
 // NewServer reads the link's key pair and prepares a server.
 func NewServer(config ServerConfig) (*Server, error) {
-	tls, err := config.Link.ServerTLS()
+	tls, err := config.Credentials.ServerTLS()
 	if err != nil {
 		return nil, fmt.Errorf("preparing the exchange: %w", err)
 	}

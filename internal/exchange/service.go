@@ -31,7 +31,7 @@ func (s *Server) Hello(ctx context.Context, request *pb.HelloRequest) (*pb.Hello
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	s.gate.greet(request.GetWorker())
-	s.logger.Info("worker said hello", "worker", request.GetWorker(), "held", len(hello.Held),
+	s.logger.Info("worker said hello", "worker", request.GetWorker(), "held", len(hello.Stored),
 		"playing", len(hello.Playing), "wanted", len(reply.Wanted), "kept", len(reply.Keep))
 	return helloReplyToProto(s.epoch, reply), nil
 }
@@ -79,7 +79,7 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if errors.As(err, &wrong) {
 		s.logger.Warn("group refused", "worker", header.GetWorker(), "slot", header.GetKey().GetSlot(),
 			"field", wrong.Field, "problem", wrong.Problem)
-		return stream.SendAndClose(submitReplyToProto(s.epoch, SubmitReply{Verdict: Invalid, Field: wrong.Field}))
+		return stream.SendAndClose(submitReplyToProto(s.epoch, SubmitReply{Status: Invalid, Field: wrong.Field}))
 	}
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *renewing) answer(request *pb.RenewRequest) error {
 // part tells that the stream ended without the server's doing.
 func (r *renewing) part() {
 	if r.worker != "" {
-		r.server.handler.Parted(r.worker)
+		r.server.handler.Disconnected(r.worker)
 	}
 }
 
@@ -188,7 +188,7 @@ func (r *renewing) speak() error {
 	if r.worker == "" {
 		return nil
 	}
-	directive := r.server.handler.Direct(r.worker)
+	directive := r.server.handler.Directive(r.worker)
 	if proto.Equal(directiveToProto(r.server.epoch, directive), r.last) {
 		return nil
 	}

@@ -20,7 +20,7 @@ var statuses = []struct {
 	{codes.Unauthenticated, ErrUnauthorized},
 	{codes.PermissionDenied, ErrForeign},
 	{codes.FailedPrecondition, ErrFenced},
-	{codes.Aborted, ErrGreet},
+	{codes.Aborted, ErrHelloRequired},
 	{codes.InvalidArgument, ErrProtocol},
 	{codes.ResourceExhausted, ErrProtocol},
 }

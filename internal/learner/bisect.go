@@ -21,7 +21,7 @@ func (l *learner) suspectBatch(batch leases.Batch, err error) error {
 		return err
 	}
 	l.suspect = &batch
-	return fmt.Errorf("training on slots %d to %d: %s", batch.Plan.First, batch.Plan.Next-1, err.Error())
+	return fmt.Errorf("training on slots %d to %d: %s", batch.Slots.First, batch.Slots.Next-1, err.Error())
 }
 
 // bisect finds the groups that the endpoint refuses, by forward passes, which leave no gradient, and makes
@@ -40,11 +40,11 @@ func (l *learner) bisect(ctx context.Context) error {
 		return err
 	}
 	if len(guilty) == len(usable) {
-		return &trainee.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Plan.Step+1)}
+		return &trainee.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Slots.Step+1)}
 	}
 	for _, group := range guilty {
 		l.config.Logger.Warn("group is refused by the endpoint and left out", "slot", group.Key.Slot)
-		l.board.Condemn(group.Key, rl.InvalidTokens, "the endpoint refuses its tokens")
+		l.board.Reject(group.Key, rl.InvalidTokens, "the endpoint refuses its tokens")
 	}
 	if len(guilty) > 0 {
 		l.refusals = 0

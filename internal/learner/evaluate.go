@@ -171,7 +171,7 @@ func (l *learner) evaluate(ctx context.Context, v checkpoints.Version) error {
 	if err := l.record(ctx, result); err != nil {
 		return err
 	}
-	l.board.CoverEvaluation(exchange.Evaluation{Plan: l.plan.digest, Lineage: lineage})
+	l.board.CoverEvaluation(exchange.Evaluation{Digest: l.plan.digest, Lineage: lineage})
 	l.board.Withdraw(demandName(v))
 	l.server.Notify()
 	if value, ok := result.Metrics[l.file.Checkpoints.KeepBestMetric]; ok {
@@ -208,7 +208,7 @@ func (l *learner) collectEvaluation(ctx context.Context, v checkpoints.Version) 
 	if err != nil {
 		return nil, err
 	}
-	policy := leases.Policy{Lineage: version.Lineage, Plan: l.plan.digest}
+	policy := leases.Policy{Lineage: version.Lineage, Evaluation: l.plan.digest}
 	leases := l.plan.leases(version, l.seed())
 	l.board.Demand(demandName(v), leases)
 	for {
@@ -217,7 +217,7 @@ func (l *learner) collectEvaluation(ctx context.Context, v checkpoints.Version) 
 		if all {
 			return groups, nil
 		}
-		if l.board.TakeGone(policy) {
+		if l.board.TakeMissing(policy) {
 			if version.Sampler, err = l.remake(ctx, v); err != nil {
 				return nil, err
 			}

@@ -83,7 +83,7 @@ func (p evaluationPlan) leases(v leases.Version, seed uint64) []exchange.Lease {
 			for task := range split.Tasks {
 				leases = append(leases, exchange.Lease{
 					Key: rl.Key{
-						Kind: rl.Evaluate, Slot: int64(len(leases)), Lineage: v.Lineage, Plan: p.digest,
+						Kind: rl.Evaluate, Slot: int64(len(leases)), Lineage: v.Lineage, Evaluation: p.digest,
 					},
 					Environment: env.Name, Split: split.Name, Task: task,
 					GroupSize: env.GroupSize, MinMembers: env.MinMembers,

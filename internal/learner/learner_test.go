@@ -105,7 +105,7 @@ func TestEvaluationLeases(t *testing.T) {
 	version := leases.Version{Step: 4, Lineage: rl.Genesis("x"), Sampler: "s"}
 	var got []string
 	for _, lease := range plan.leases(version, 7) {
-		if lease.Key.Plan != plan.digest || lease.Seed != 7 || lease.Sampler != "s" || lease.Key.Kind != rl.Evaluate {
+		if lease.Key.Evaluation != plan.digest || lease.Seed != 7 || lease.Sampler != "s" || lease.Key.Kind != rl.Evaluate {
 			t.Errorf("lease %+v is not of the evaluation", lease)
 		}
 		got = append(got, fmt.Sprintf("%d %s/%s/%d of %d", lease.Key.Slot, lease.Environment, lease.Split, lease.Task, lease.GroupSize))

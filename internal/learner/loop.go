@@ -169,7 +169,7 @@ func (l *learner) step(ctx, soft context.Context) error {
 	}
 	clock.lap("time/train_step")
 	next := position{
-		step: l.at.step + 1, cursor: batch.Plan.Next, parent: l.at.lineage,
+		step: l.at.step + 1, cursor: batch.Slots.Next, parent: l.at.lineage,
 		lineage: l.at.lineage.Next(batch.Manifest(), work.settings),
 	}
 	if err := l.announce(ctx, next); err != nil {

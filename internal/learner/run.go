@@ -30,8 +30,8 @@ type learner struct {
 	file   contract.RunFile
 	client *tinker.Client
 	store  *store.Store // nil without artifacts
-	board  *leases.Board
-	train  *leases.Train // nil for a run that only evaluates
+	board  *leases.Table
+	train  *leases.BatchSource // nil for a run that only evaluates
 	server *exchange.Server
 	status *status
 	opener *trainee.Opener
@@ -131,8 +131,8 @@ func (l *learner) prepare() error {
 		return err
 	}
 	l.server, err = exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt},
-		Link:  l.config.Link, Handler: l.board, Logger: l.config.Logger,
+		Epoch:       exchange.Epoch{RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt},
+		Credentials: l.config.Link, Handler: l.board, Logger: l.config.Logger,
 		Fenced: func(higher int32) { l.fence(higher) },
 	})
 	if err != nil {
@@ -171,7 +171,7 @@ func (l *learner) prepareBoard() error {
 	if l.file.Attempt == 1 {
 		barrier = 0 // nobody can hold anything yet
 	}
-	l.board = leases.NewBoard(leases.Config{
+	l.board = leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: l.file.Concurrency, Silence: l.config.Timing.Silence, Barrier: barrier,
 		Logger: l.config.Logger, Now: l.config.Now,
 	})
@@ -182,14 +182,14 @@ func (l *learner) prepareBoard() error {
 	if err != nil {
 		return err
 	}
-	l.train = leases.NewTrain(l.board, train)
+	l.train = leases.NewBatchSource(l.board, train)
 	return nil
 }
 
 // trainConfig says what the run's batches are made of.
-func trainConfig(file contract.RunFile) (leases.TrainConfig, error) {
+func trainConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	alg := file.Fixed.Algorithm
-	config := leases.TrainConfig{
+	config := leases.BatchConfig{
 		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},
 		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{},
 	}
@@ -239,7 +239,7 @@ func (l *learner) tick(ctx context.Context) {
 				accepted = now
 				l.status.touch()
 			}
-			if kind := l.board.Trouble(); kind != "" {
+			if kind := l.board.Problem(); kind != "" {
 				l.status.throttle(kind)
 			}
 		case <-ctx.Done():

@@ -30,10 +30,10 @@ func (l *learner) prepareStep(batch leases.Batch) (stepWork, error) {
 	}
 	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, advantage))
 	if err != nil {
-		return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Plan.Step+1, err)
+		return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
 	}
 	optimizer := rl.Optimizer{
-		LearningRate: learningRate(*alg, batch.Plan.Step),
+		LearningRate: learningRate(*alg, batch.Slots.Step),
 		Beta1:        alg.Optimizer.Beta1, Beta2: alg.Optimizer.Beta2, Epsilon: alg.Optimizer.Epsilon,
 		WeightDecay: alg.Optimizer.WeightDecay, GradClipNorm: alg.Optimizer.GradClipNorm,
 	}
@@ -63,7 +63,7 @@ func lossOf(file contract.RunFile) tinker.Loss {
 // measure gives the metrics of a step.
 func (l *learner) measure(batch leases.Batch, work stepWork, replies trainee.Replies, clock *stopwatch) map[string]float64 {
 	metrics := rl.StepMetrics(batch.Groups)
-	maps.Copy(metrics, rl.ProgressMetrics(batch.Plan.Step, l.file.Fixed.Algorithm.Steps))
+	maps.Copy(metrics, rl.ProgressMetrics(batch.Slots.Step, l.file.Fixed.Algorithm.Steps))
 	maps.Copy(metrics, replies.Metrics)
 	metrics["optim/lr"] = work.adam.LearningRate
 	if len(replies.Logprobs) > 0 {
@@ -71,7 +71,7 @@ func (l *learner) measure(batch leases.Batch, work stepWork, replies trainee.Rep
 			maps.Copy(metrics, divergence.Metrics())
 		}
 	}
-	if lag := batch.Plan.Step - batch.Version.Step; lag > 0 {
+	if lag := batch.Slots.Step - batch.Version.Step; lag > 0 {
 		metrics["batch/lag"] = float64(lag)
 	}
 	maps.Copy(metrics, clock.laps)

@@ -69,7 +69,7 @@ func (r Rules) VersionOf(step int64) int64 {
 	return max(0, r.OldestVersion, step-int64(r.Lag))
 }
 
-// Plan lays out the batches from a position on, the one of the step in hand first, as far as their slots are
+// Batches lays out the batches from a position on, the one of the step in hand first, as far as their slots are
 // certain and versions up to newest can sample them. It takes nothing but the outcomes into account, so that
 // the batches are the same in whatever order those came to be known, and proposes no slot that a batch will
 // not take: once every batch before its own is certain to end where it does, a slot keeps its step, and
@@ -79,7 +79,7 @@ func (r Rules) VersionOf(step int64) int64 {
 // slots is reached, be there members or not. A group that the endpoint refused (InvalidTokens) keeps its
 // place and is merely left out: that shows only when the step is trained, too late to move the slots behind
 // it to other steps.
-func (r Rules) Plan(at Position, newest int64, known Known) []Batch {
+func (r Rules) Batches(at Position, newest int64, known Known) []Batch {
 	var batches []Batch
 	for at.Step < r.Steps && r.VersionOf(at.Step) <= newest {
 		batch := r.batch(at, known)

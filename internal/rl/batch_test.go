@@ -114,7 +114,7 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := tc.rules.Plan(tc.at, tc.newest, outcomesOf(tc.known))
+			got := tc.rules.Batches(tc.at, tc.newest, outcomesOf(tc.known))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Plan (-want +got):\n%s", diff)
 			}
@@ -171,7 +171,7 @@ type loop struct {
 func (l *loop) run() []Batch {
 	l.known, l.sampledBy = map[int64]Outcome{}, map[int64]int64{}
 	for l.at.Step < l.rules.Steps {
-		batches := l.rules.Plan(l.at, l.newest, l.lookup)
+		batches := l.rules.Batches(l.at, l.newest, l.lookup)
 		l.lease(batches)
 		switch l.rng.IntN(12) {
 		case 0:
@@ -288,7 +288,7 @@ func checkAnyOrder(t *testing.T, rules Rules, outcomes []Outcome, trial uint64) 
 func TestBatchManifestListsTombstonesToo(t *testing.T) {
 	rules := Rules{TasksPerStep: 1, Refill: true, Steps: 1}
 	outcomes := map[int64]Outcome{5: Constant, 6: Usable}
-	batch := rules.Plan(Position{Cursor: 5}, 0, outcomesOf(outcomes))[0]
+	batch := rules.Batches(Position{Cursor: 5}, 0, outcomesOf(outcomes))[0]
 	got := batch.Manifest(func(slot int64) (Outcome, Digest) { return outcomes[slot], Digest{byte(slot)} })
 	want := Manifest{Slots: []SlotDigest{
 		{Slot: 5, Outcome: Constant, Digest: Digest{5}}, {Slot: 6, Outcome: Usable, Digest: Digest{6}},

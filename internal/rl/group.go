@@ -19,8 +19,8 @@ type Key struct {
 	Slot int64
 	// Lineage of the policy that samples.
 	Lineage Lineage
-	// Plan digests what is evaluated and how; empty for Train.
-	Plan string
+	// Evaluation digests what is evaluated and how; empty for Train.
+	Evaluation string
 }
 
 // Outcome of a group or of a member.

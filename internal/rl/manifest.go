@@ -66,7 +66,7 @@ func (k Key) write(c *canonical) {
 	c.int(int64(k.Kind))
 	c.int(k.Slot)
 	c.bytes(k.Lineage[:])
-	c.text(k.Plan)
+	c.text(k.Evaluation)
 }
 
 func (s Segment) write(c *canonical) {

@@ -44,7 +44,7 @@ func changed(change func(g *Group)) Group {
 
 func TestGroupDigestCoversWhatDecidesTheWeights(t *testing.T) {
 	changes := map[string]func(g *Group){
-		"kind":               func(g *Group) { g.Key.Kind, g.Key.Plan = Evaluate, "p" },
+		"kind":               func(g *Group) { g.Key.Kind, g.Key.Evaluation = Evaluate, "p" },
 		"slot":               func(g *Group) { g.Key.Slot++ },
 		"lineage":            func(g *Group) { g.Key.Lineage[31]++ },
 		"outcome":            func(g *Group) { g.Outcome = Constant },

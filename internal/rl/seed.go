@@ -69,7 +69,7 @@ func SequenceID(kind Kind, slot int64, member, turn, try, repost int) (int64, er
 // since its groups are numbered from 0, too.
 func SamplingSession(kind Kind, lineage Lineage, plan string) int64 {
 	c := newCanonical("tinker-operator sampling session 1")
-	Key{Kind: kind, Lineage: lineage, Plan: plan}.write(c)
+	Key{Kind: kind, Lineage: lineage, Evaluation: plan}.write(c)
 	sum := c.sum()
 	return int64(binary.LittleEndian.Uint64(sum[:8]) & (1<<48 - 1))
 }

@@ -63,9 +63,9 @@ func (k Key) validate() error {
 		return fieldErrorf("key.slot", "%d is negative", k.Slot)
 	case k.Lineage.IsZero():
 		return fieldErrorf("key.lineage", "is missing")
-	case k.Kind == Train && k.Plan != "":
+	case k.Kind == Train && k.Evaluation != "":
 		return fieldErrorf("key.plan", "is given for a training group")
-	case k.Kind == Evaluate && k.Plan == "":
+	case k.Kind == Evaluate && k.Evaluation == "":
 		return fieldErrorf("key.plan", "is missing")
 	}
 	return nil

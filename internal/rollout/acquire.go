@@ -92,7 +92,7 @@ func (w *Worker) learn(play []byte) error {
 	if known != nil && bytes.Equal(known.encoded, play) {
 		return nil
 	}
-	learnt, err := newRepertoire(play, w.config.Format, &w.built)
+	learnt, err := newRepertoire(play, w.config.Renderer, &w.built)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,11 @@ func (a *attendant) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.toldPlaying[key] = true
 	}
-	return exchange.HelloRequest{Held: held, Playing: playing, Session: w.sessions.name()}
+	return exchange.HelloRequest{Stored: held, Playing: playing, Session: w.sessions.name()}
 }
 
-// Greeted implements exchange.Attendant.
-func (a *attendant) Greeted(reply exchange.HelloReply) {
+// HandleHello implements exchange.Attendant.
+func (a *attendant) HandleHello(reply exchange.HelloReply) {
 	w := a.worker
 	if attempt := w.config.Learner.Attempt(); attempt != a.attempt {
 		w.config.Logger.Info("greeted by a learner", "attempt", attempt, "held", len(a.toldHeld),
@@ -69,8 +69,8 @@ func (a *attendant) Renewal() exchange.Renewal {
 	return exchange.Renewal{Progress: a.worker.progress(), Throttled: throttled, QueueState: queue}
 }
 
-// Directed implements exchange.Attendant.
-func (a *attendant) Directed(directive exchange.Directive) {
+// HandleDirective implements exchange.Attendant.
+func (a *attendant) HandleDirective(directive exchange.Directive) {
 	w := a.worker
 	// A group that was accepted is revoked, too, if it was listed in the last renewal: that stops nothing.
 	if stopped := slices.DeleteFunc(w.stop(directive.Revoked), w.isHeld); len(stopped) > 0 {
@@ -79,7 +79,7 @@ func (a *attendant) Directed(directive exchange.Directive) {
 	w.setCredits(directive.Credits)
 	w.sessions.use(directive.Session)
 	w.held.Cover(directive.CoveredIndex, directive.CoveredEvaluations)
-	for _, c := range directive.Condemned {
+	for _, c := range directive.Rejected {
 		a.condemn(c)
 	}
 	a.want(directive.Wanted)
@@ -105,7 +105,7 @@ func (a *attendant) want(keys []rl.Key) {
 }
 
 // condemn makes a tombstone of a group that the learner found to be untrainable.
-func (a *attendant) condemn(c exchange.Condemned) {
+func (a *attendant) condemn(c exchange.RejectedGroup) {
 	w := a.worker
 	held, ok := w.held.Lookup(c.Key)
 	if !ok || held.Outcome == c.Outcome {
@@ -120,4 +120,4 @@ func (a *attendant) condemn(c exchange.Condemned) {
 	w.held.Offered(c.Key, true)
 }
 
-var _ exchange.Attendant = (*attendant)(nil)
+var _ exchange.Worker = (*attendant)(nil)

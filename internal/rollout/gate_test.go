@@ -99,7 +99,7 @@ func TestRank(t *testing.T) {
 
 func TestOutbox(t *testing.T) {
 	var o outbox
-	evaluation := rl.Key{Kind: rl.Evaluate, Plan: "plan"}
+	evaluation := rl.Key{Kind: rl.Evaluate, Evaluation: "plan"}
 	o.add(evaluation, trainKey(5), trainKey(3), trainKey(5))
 	o.add(trainKey(4), trainKey(3))
 	o.remove(func(key rl.Key) bool { return key == trainKey(4) })

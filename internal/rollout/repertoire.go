@@ -29,14 +29,14 @@ type repertoire struct {
 	built    *environments
 }
 
-// PlayError says that this program cannot play what the learner asks for, and never will.
-type PlayError struct{ Err error }
+// ConfigError says that this program cannot play what the learner asks for, and never will.
+type ConfigError struct{ Err error }
 
 // Error implements error.
-func (e *PlayError) Error() string { return "reading what is to be played: " + e.Err.Error() }
+func (e *ConfigError) Error() string { return "reading what is to be played: " + e.Err.Error() }
 
 // Unwrap gives the cause.
-func (e *PlayError) Unwrap() error { return e.Err }
+func (e *ConfigError) Unwrap() error { return e.Err }
 
 // newRepertoire reads the JSON of contract.Play. A field that is not known would be a setting without
 // effect, and a model of another format than the worker's would train on other text: both are a *PlayError.
@@ -45,18 +45,18 @@ func newRepertoire(data []byte, speaks *load.Renderer, built *environments) (*re
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&r.play); err != nil {
-		return nil, &PlayError{Err: err}
+		return nil, &ConfigError{Err: err}
 	}
 	if speaks != nil {
 		if err := speaks.Check(r.play.Model); err != nil {
-			return nil, &PlayError{Err: err}
+			return nil, &ConfigError{Err: err}
 		}
 		r.renderer = speaks
 		return r, nil
 	}
 	var err error
 	if r.renderer, err = renderer.ForModel(r.play.Model.Name); err != nil {
-		return nil, &PlayError{Err: err}
+		return nil, &ConfigError{Err: err}
 	}
 	return r, nil
 }
@@ -79,11 +79,11 @@ func (r *repertoire) largestGroup() int {
 func (r *repertoire) prepare(lease exchange.Lease) (episode.Game, *episode.Player, error) {
 	list := r.play.Environments
 	if lease.Key.Kind == rl.Evaluate {
-		list = r.play.Evaluations[lease.Key.Plan]
+		list = r.play.Evaluations[lease.Key.Evaluation]
 	}
 	at := slices.IndexFunc(list, func(e contract.Environment) bool { return e.Name == lease.Environment })
 	if at < 0 {
-		return episode.Game{}, nil, fmt.Errorf("no environment %q is known for kind %s and plan %q", lease.Environment, lease.Key.Kind, lease.Key.Plan)
+		return episode.Game{}, nil, fmt.Errorf("no environment %q is known for kind %s and plan %q", lease.Environment, lease.Key.Kind, lease.Key.Evaluation)
 	}
 	env, err := r.built.get(list[at].Definition)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := newRepertoire(play, tc.speaks, &environments{})
-			var unplayable *PlayError
+			var unplayable *ConfigError
 			if tc.ok != (err == nil) || (err != nil && !errors.As(err, &unplayable)) {
 				t.Fatalf("newRepertoire: %v, want success %v", err, tc.ok)
 			}

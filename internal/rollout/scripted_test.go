@@ -62,7 +62,7 @@ func lease(key rl.Key) exchange.Lease {
 	if key.Kind == rl.Evaluate {
 		l.GroupSize, l.MinMembers, l.Split = 2, 1, "test"
 	}
-	l.SamplingSession = rl.SamplingSession(key.Kind, key.Lineage, key.Plan)
+	l.SamplingSession = rl.SamplingSession(key.Kind, key.Lineage, key.Evaluation)
 	return l
 }
 
@@ -121,7 +121,7 @@ func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest
 	reply := exchange.HelloReply{Play: encoded, Session: b.directive.Session, CoveredIndex: b.directive.CoveredIndex}
 	b.change(func() {
 		b.hellos = append(b.hellos, request)
-		for _, h := range request.Held {
+		for _, h := range request.Stored {
 			if _, ok := b.groups[h.Key]; !ok && b.wantsHeld {
 				reply.Wanted = append(reply.Wanted, h.Key)
 			}
@@ -167,26 +167,26 @@ func (b *board) grant(free int) (leases []exchange.Lease) {
 
 func (b *board) Renew(_ string, renewal exchange.Renewal) exchange.Directive {
 	b.change(func() { b.throttled += renewal.Throttled })
-	return b.Direct("")
+	return b.Directive("")
 }
 
-func (b *board) Direct(string) exchange.Directive {
+func (b *board) Directive(string) exchange.Directive {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.directive
 }
 
 func (b *board) Submit(_ string, group rl.Group) exchange.SubmitReply {
-	reply := exchange.SubmitReply{Verdict: exchange.Accepted}
+	reply := exchange.SubmitReply{Status: exchange.Accepted}
 	b.change(func() {
 		b.submits[group.Key]++
 		field, refused := b.refuses[group.Key]
 		switch _, ok := b.groups[group.Key]; {
 		case refused && group.Outcome == rl.Usable:
-			reply = exchange.SubmitReply{Verdict: exchange.Invalid, Field: field}
+			reply = exchange.SubmitReply{Status: exchange.Invalid, Field: field}
 			return
 		case ok:
-			reply.Verdict = exchange.Duplicate
+			reply.Status = exchange.Duplicate
 		}
 		b.groups[group.Key] = group
 		delete(b.leased, group.Key)
@@ -194,7 +194,7 @@ func (b *board) Submit(_ string, group rl.Group) exchange.SubmitReply {
 	return reply
 }
 
-func (b *board) Parted(string) {}
+func (b *board) Disconnected(string) {}
 
 func (b *board) Release(_ string, keys []rl.Key, reason string) {
 	b.change(func() {
@@ -346,7 +346,7 @@ func newSite(t *testing.T) *site {
 func (s *site) serve(b *board, attempt int32) (end func()) {
 	s.t.Helper()
 	server, err := exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Link: s.link, Handler: b,
+		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Credentials: s.link, Handler: b,
 		Fenced: func(int32) { s.fenced.Add(1) }, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Direct: 20 * time.Millisecond, Drain: 10 * time.Millisecond},
 	})
 	if err != nil {
@@ -394,7 +394,7 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	client, err := exchange.NewClient(exchange.ClientConfig{
-		Address: "learner:7443", Link: s.link, RunUID: runUID, SpecDigest: digest, Worker: name, Renew: 20 * time.Millisecond,
+		Address: "learner:7443", Credentials: s.link, RunUID: runUID, SpecDigest: digest, Worker: name, Renew: 20 * time.Millisecond,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", s.address.Load().(string))
 		},
@@ -403,14 +403,14 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 		s.t.Fatal(err)
 	}
 	config := Config{Learner: client, Endpoint: api, Pressure: &Pressure{}, Grace: 50 * time.Millisecond, Logger: logger}
-	config.Held, err = groupstore.Open(groupstore.Config{MemoryBytes: 1 << 20, Logger: logger})
+	config.Groups, err = groupstore.Open(groupstore.Config{MemoryBytes: 1 << 20, Logger: logger})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if change != nil {
 		change(&config)
 	}
-	r := &running{worker: New(config), client: client, store: config.Held}
+	r := &running{worker: New(config), client: client, store: config.Groups}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	r.finished = make(chan struct{})

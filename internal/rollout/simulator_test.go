@@ -113,7 +113,7 @@ func (s *simulator) digests(keys []rl.Key, during func(b *board), workers ...str
 // Whatever the endpoint does, however many workers play and in whatever session: the groups are the same.
 func TestGroupsOnTheSimulator(t *testing.T) {
 	sim := newSimulator(t)
-	keys := append(slots(6), rl.Key{Kind: rl.Evaluate, Lineage: version0, Plan: "plan"})
+	keys := append(slots(6), rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"})
 	want := sim.digests(keys, nil, "worker-0")
 	if len(want) != len(keys) || want[keys[0]] == want[keys[1]] {
 		t.Fatalf("digests are %v", want)

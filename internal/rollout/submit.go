@@ -50,8 +50,8 @@ func (w *Worker) submit(ctx context.Context, key rl.Key) error {
 		_ = pause(ctx, callPause)
 		return err
 	}
-	w.config.Logger.Debug("group submitted", "slot", key.Slot, "verdict", reply.Verdict.String())
-	if reply.Verdict == exchange.Invalid {
+	w.config.Logger.Debug("group submitted", "slot", key.Slot, "verdict", reply.Status.String())
+	if reply.Status == exchange.Invalid {
 		w.refused(group, reply.Field)
 		return nil
 	}

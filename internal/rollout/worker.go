@@ -23,7 +23,7 @@ import (
 
 // Learner is what a worker needs of the exchange: the methods of exchange.Client.
 type Learner interface {
-	Attend(ctx context.Context, attendant exchange.Attendant) error
+	Run(ctx context.Context, attendant exchange.Worker) error
 	Acquire(ctx context.Context, free int) ([]exchange.Lease, error)
 	Submit(ctx context.Context, group rl.Group) (exchange.SubmitReply, error)
 	Release(ctx context.Context, keys []rl.Key, reason string) error
@@ -34,10 +34,10 @@ type Learner interface {
 type Config struct {
 	Learner  Learner
 	Endpoint Endpoint
-	// Held keeps what is finished; the worker flushes it when it ends.
-	Held *groupstore.Store
-	// Format is that of the run's model; nil for the one of a model whose tokenizer is built in.
-	Format *load.Renderer
+	// Groups keeps what is finished; the worker flushes it when it ends.
+	Groups *groupstore.Store
+	// Renderer is that of the run's model; nil for the one of a model whose tokenizer is built in.
+	Renderer *load.Renderer
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker offers what it holds after it was told to end.
@@ -72,7 +72,7 @@ type Worker struct {
 func New(config Config) *Worker {
 	return &Worker{
 		config:   config,
-		held:     config.Held,
+		held:     config.Groups,
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
 		playing:  map[rl.Key]*playing{},
 	}
@@ -109,8 +109,8 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) attend(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	err := w.config.Learner.Attend(ctx, &attendant{worker: w, fail: fail})
-	var unplayable *PlayError
+	err := w.config.Learner.Run(ctx, &attendant{worker: w, fail: fail})
+	var unplayable *ConfigError
 	if errors.As(context.Cause(ctx), &unplayable) {
 		return unplayable
 	}

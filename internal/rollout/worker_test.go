@@ -21,7 +21,7 @@ import (
 
 func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
 	b, s, api := newBoard(slots(5)...), newSite(t), newEndpoint()
-	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Plan: "plan"}
+	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"}
 	b.put(evaluation)
 	s.serve(b, 1)
 	r := s.start("worker-0", api, nil)
@@ -40,7 +40,7 @@ func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
 	b.change(func() { b.directive.CoveredIndex = 3 })
 	eventually(t, "covered groups are let go", func() bool { return len(r.holds()) == 3 })
 	b.change(func() {
-		b.directive.CoveredEvaluations = []exchange.Evaluation{{Plan: "plan", Lineage: version0}}
+		b.directive.CoveredEvaluations = []exchange.Evaluation{{Digest: "plan", Lineage: version0}}
 		b.directive.CoveredIndex = 1
 	})
 	eventually(t, "a durable evaluation is let go", func() bool { return len(r.holds()) == 2 })
@@ -97,7 +97,7 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := s.start("worker-0", api, func(c *Config) { c.Held = store })
+	r := s.start("worker-0", api, func(c *Config) { c.Groups = store })
 	arrive(t, b, slots(8)...)
 	if api.most != 1 {
 		t.Errorf("%d samples were under way with one credit", api.most)
@@ -123,8 +123,8 @@ func TestLearnerRestart(t *testing.T) {
 	close(hold)
 	arrive(t, second, slots(5)...)
 	hello := see(second, func() exchange.HelloRequest { return second.hellos[0] })
-	if len(hello.Held) != 3 || len(hello.Playing) != 2 || hello.Session != "session-1" {
-		t.Errorf("Hello told of %d held, %d playing, session %q", len(hello.Held), len(hello.Playing), hello.Session)
+	if len(hello.Stored) != 3 || len(hello.Playing) != 2 || hello.Session != "session-1" {
+		t.Errorf("Hello told of %d held, %d playing, session %q", len(hello.Stored), len(hello.Playing), hello.Session)
 	}
 	for number, n := range api.posts() {
 		if n != 1 {
@@ -144,7 +144,7 @@ func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := s.serve(first, 1)
-	r := s.start("worker-0", newEndpoint(), func(c *Config) { c.Held = store })
+	r := s.start("worker-0", newEndpoint(), func(c *Config) { c.Groups = store })
 	arrive(t, first, slots(6)...)
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 6 {
@@ -244,7 +244,7 @@ func TestSIGTERM(t *testing.T) {
 		return store
 	}
 	s.serve(b, 1)
-	r := s.start("worker-0", api, func(c *Config) { c.Held, c.Grace = open(), time.Second })
+	r := s.start("worker-0", api, func(c *Config) { c.Groups, c.Grace = open(), time.Second })
 	arrive(t, b, slots(2)...)
 	api.change(func() { api.hold = make(chan struct{}) })
 	b.put(trainKey(2))
@@ -261,7 +261,7 @@ func TestSIGTERM(t *testing.T) {
 	// The next process in the pod has what this one held; the next learner is given it.
 	next := newBoard()
 	s.serve(next, 2)
-	again := s.start("worker-0", newEndpoint(), func(c *Config) { c.Held = open() })
+	again := s.start("worker-0", newEndpoint(), func(c *Config) { c.Groups = open() })
 	arrive(t, next, slots(2)...)
 	if diff := cmp.Diff(slots(2), again.holds()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
@@ -307,7 +307,7 @@ func TestCondemnedGroups(t *testing.T) {
 	r := s.start("worker-0", newEndpoint(), nil)
 	arrive(t, b, slots(2)...)
 	b.change(func() {
-		b.directive.Condemned = []exchange.Condemned{
+		b.directive.Rejected = []exchange.RejectedGroup{
 			{Key: trainKey(1), Outcome: rl.InvalidTokens, Reason: "bisected"},
 			{Key: trainKey(7), Outcome: rl.InvalidTokens, Reason: "of somebody else"},
 		}
@@ -325,7 +325,7 @@ func TestCondemnedGroups(t *testing.T) {
 }
 
 func TestConstantGroupsAreDroppedInTrainingAlone(t *testing.T) {
-	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Plan: "plan"}
+	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"}
 	b, s := newBoard(trainKey(50), evaluation), newSite(t)
 	b.play.DropConstantGroups = true
 	s.serve(b, 1)
@@ -385,7 +385,7 @@ func TestWhatThisProgramCannotPlayEndsIt(t *testing.T) {
 			s.serve(b, 1)
 			r := s.start("worker-0", newEndpoint(), nil)
 			eventually(t, "a learner said what is played", func() bool { return see(b, func() int { return len(b.hellos) }) > 0 })
-			var unplayable *PlayError
+			var unplayable *ConfigError
 			eventually(t, "the worker ends", func() bool { return r.ended() })
 			if err := r.stop(); !errors.As(err, &unplayable) {
 				t.Errorf("Run: %v, want a *PlayError", err)

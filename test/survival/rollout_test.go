@@ -20,7 +20,7 @@ import (
 func (w *world) roll(name string) (kill func()) {
 	w.t.Helper()
 	client, err := exchange.NewClient(exchange.ClientConfig{
-		Address: w.file.LearnerAddress, Link: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Dial: w.dial,
 	})
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *world) roll(name string) (kill func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	worker := rollout.New(rollout.Config{Learner: client, Endpoint: endpoint, Held: keep, Pressure: pressure, Logger: w.logger()})
+	worker := rollout.New(rollout.Config{Learner: client, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger()})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {

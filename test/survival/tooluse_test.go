@@ -122,7 +122,7 @@ func (w *world) speak(name string) {
 		w.t.Fatal(err)
 	}
 	client, err := exchange.NewClient(exchange.ClientConfig{
-		Address: w.file.LearnerAddress, Link: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Dial: w.dial,
 	})
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *world) speak(name string) {
 		w.t.Fatal(err)
 	}
 	worker := rollout.New(rollout.Config{
-		Learner: client, Endpoint: endpoint, Held: keep, Pressure: pressure, Logger: w.logger(), Format: speech,
+		Learner: client, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(), Renderer: speech,
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup

@@ -61,7 +61,7 @@ func (w *world) play(name string, ways ways) *player {
 	}
 	var err error
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
-		Address: w.file.LearnerAddress, Link: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Renew: 50 * time.Millisecond, Dial: w.dial,
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *world) play(name string, ways ways) *player {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	p.cancel = cancel
 	var tasks sync.WaitGroup
-	tasks.Go(func() { _ = p.client.Attend(ctx, p) })
+	tasks.Go(func() { _ = p.client.Run(ctx, p) })
 	tasks.Go(func() { p.acquire(ctx, &tasks) })
 	tasks.Go(func() { p.submit(ctx) })
 	go func() {
@@ -105,7 +105,7 @@ func (p *player) Hello() exchange.HelloRequest {
 	defer p.mu.Unlock()
 	request := exchange.HelloRequest{Session: p.session}
 	for key, group := range p.held {
-		request.Held = append(request.Held, exchange.Held{Key: key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: 1})
+		request.Stored = append(request.Stored, exchange.StoredGroup{Key: key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: 1})
 	}
 	for key := range p.playing {
 		request.Playing = append(request.Playing, key)
@@ -113,7 +113,7 @@ func (p *player) Hello() exchange.HelloRequest {
 	return request
 }
 
-func (p *player) Greeted(reply exchange.HelloReply) {
+func (p *player) HandleHello(reply exchange.HelloReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.session = reply.Session
@@ -139,7 +139,7 @@ func (p *player) Renewal() exchange.Renewal {
 	return renewal
 }
 
-func (p *player) Directed(d exchange.Directive) {
+func (p *player) HandleDirective(d exchange.Directive) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.session = d.Session
@@ -148,13 +148,13 @@ func (p *player) Directed(d exchange.Directive) {
 			stop()
 		}
 	}
-	for _, c := range d.Condemned {
+	for _, c := range d.Rejected {
 		if group, ok := p.held[c.Key]; ok {
 			p.held[c.Key] = group.Tombstone(c.Outcome, c.Reason)
 		}
 	}
 	for _, e := range d.CoveredEvaluations {
-		maps.DeleteFunc(p.held, func(key rl.Key, _ rl.Group) bool { return key.Plan == e.Plan && key.Lineage == e.Lineage })
+		maps.DeleteFunc(p.held, func(key rl.Key, _ rl.Group) bool { return key.Evaluation == e.Digest && key.Lineage == e.Lineage })
 	}
 	maps.DeleteFunc(p.held, func(key rl.Key, _ rl.Group) bool {
 		return key.Kind == rl.Train && key.Slot < d.CoveredIndex

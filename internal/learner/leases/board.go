@@ -41,8 +41,8 @@ type Config struct {
 	Now     func() time.Time
 }
 
-// Board is an exchange.Handler. Its methods may be called concurrently.
-type Board struct {
+// Table is an exchange.Handler. Its methods may be called concurrently.
+type Table struct {
 	config Config
 	opened chan struct{}
 	closed chan struct{}
@@ -60,7 +60,7 @@ type Board struct {
 	session   string
 	covered   int64
 	evaluated []exchange.Evaluation
-	condemned []exchange.Condemned
+	condemned []exchange.RejectedGroup
 	// gone are the policies whose sampler weights a worker did not find.
 	gone     map[Policy]bool
 	counters Counters
@@ -69,7 +69,7 @@ type Board struct {
 	troubled time.Time
 }
 
-var _ exchange.Handler = (*Board)(nil)
+var _ exchange.Handler = (*Table)(nil)
 
 // Counters of what happened to groups since the board was made.
 type Counters struct {
@@ -95,9 +95,9 @@ type entry struct {
 	again   bool
 }
 
-// NewBoard makes a board that demands nothing.
-func NewBoard(config Config) *Board {
-	return &Board{
+// NewTable makes a board that demands nothing.
+func NewTable(config Config) *Table {
+	return &Table{
 		config: config, opened: make(chan struct{}), closed: make(chan struct{}), changed: make(chan struct{}),
 		gone: map[Policy]bool{}, entries: map[rl.Key]*entry{}, workers: map[string]*worker{},
 		credits: newCredits(config.Concurrency),
@@ -106,7 +106,7 @@ func NewBoard(config Config) *Board {
 
 // Expect names the workers that a former learner had: once all of them have said Hello the barrier falls
 // early. It is called before Open.
-func (b *Board) Expect(names []string) {
+func (b *Table) Expect(names []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.expected = map[string]bool{}
@@ -117,7 +117,7 @@ func (b *Board) Expect(names []string) {
 
 // Open lets workers in: from now on Hello is answered, and after the barrier leases are handed out. Further
 // calls do nothing.
-func (b *Board) Open() {
+func (b *Table) Open() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.leaseAfter.IsZero() {
@@ -133,24 +133,24 @@ func (b *Board) Open() {
 }
 
 // Close ends the calls of workers that wait for the board to open. It is called once.
-func (b *Board) Close() { close(b.closed) }
+func (b *Table) Close() { close(b.closed) }
 
 // Changed is closed when something changed that a waiting caller may want to look at.
-func (b *Board) Changed() <-chan struct{} {
+func (b *Table) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changed
 }
 
 // wake tells all who wait. The lock is held.
-func (b *Board) wake() {
+func (b *Table) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
 // Demand replaces what the named consumer wants; a new name stands behind all others. Groups that nobody
 // demands any more are forgotten, and who plays them is told to stop.
-func (b *Board) Demand(name string, leases []exchange.Lease) {
+func (b *Table) Demand(name string, leases []exchange.Lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	keys := make([]rl.Key, 0, len(leases))
@@ -177,7 +177,7 @@ func (b *Board) Demand(name string, leases []exchange.Lease) {
 }
 
 // Withdraw ends the named demand.
-func (b *Board) Withdraw(name string) {
+func (b *Table) Withdraw(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.demands = slices.DeleteFunc(b.demands, func(d demand) bool { return d.name == name })
@@ -186,7 +186,7 @@ func (b *Board) Withdraw(name string) {
 }
 
 // forget drops entries that no demand names.
-func (b *Board) forget() {
+func (b *Table) forget() {
 	named := map[rl.Key]bool{}
 	for _, d := range b.demands {
 		for _, key := range d.keys {
@@ -197,7 +197,7 @@ func (b *Board) forget() {
 }
 
 // adopt gives entries without a player to live workers that play them already.
-func (b *Board) adopt() {
+func (b *Table) adopt() {
 	now := b.config.Now()
 	for _, name := range slices.Sorted(maps.Keys(b.workers)) {
 		w := b.workers[name]
@@ -213,7 +213,7 @@ func (b *Board) adopt() {
 }
 
 // Group gives a demanded group that is known.
-func (b *Board) Group(key rl.Key) (rl.Group, bool) {
+func (b *Table) Group(key rl.Key) (rl.Group, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[key]
@@ -224,26 +224,26 @@ func (b *Board) Group(key rl.Key) (rl.Group, bool) {
 }
 
 // SetPlay says what workers must know to play, before the board is opened.
-func (b *Board) SetPlay(play []byte) {
+func (b *Table) SetPlay(play []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.config.Play = play
 }
 
 // Cover says which slots are durable. It may go back when an older state had to be loaded.
-func (b *Board) Cover(index int64) {
+func (b *Table) Cover(index int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.covered = index
-	b.condemned = slices.DeleteFunc(b.condemned, func(c exchange.Condemned) bool { return c.Key.Slot < index })
+	b.condemned = slices.DeleteFunc(b.condemned, func(c exchange.RejectedGroup) bool { return c.Key.Slot < index })
 	for _, w := range b.workers {
-		maps.DeleteFunc(w.held, func(key rl.Key, _ exchange.Held) bool { return key.Kind == rl.Train && key.Slot < index })
+		maps.DeleteFunc(w.held, func(key rl.Key, _ exchange.StoredGroup) bool { return key.Kind == rl.Train && key.Slot < index })
 	}
 	b.wake()
 }
 
 // CoverEvaluation says that the result of an evaluation is durable.
-func (b *Board) CoverEvaluation(e exchange.Evaluation) {
+func (b *Table) CoverEvaluation(e exchange.Evaluation) {
 	const remembered = 64
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,11 +252,11 @@ func (b *Board) CoverEvaluation(e exchange.Evaluation) {
 	b.wake()
 }
 
-// Condemn makes a tombstone of a group that cannot be trained on, here and at who holds it.
-func (b *Board) Condemn(key rl.Key, outcome rl.Outcome, reason string) {
+// Reject makes a tombstone of a group that cannot be trained on, here and at who holds it.
+func (b *Table) Reject(key rl.Key, outcome rl.Outcome, reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.condemned = append(b.condemned, exchange.Condemned{Key: key, Outcome: outcome, Reason: reason})
+	b.condemned = append(b.condemned, exchange.RejectedGroup{Key: key, Outcome: outcome, Reason: reason})
 	if e := b.entries[key]; e != nil && e.group != nil {
 		tombstone := e.group.Tombstone(outcome, reason)
 		e.group = &tombstone
@@ -265,7 +265,7 @@ func (b *Board) Condemn(key rl.Key, outcome rl.Outcome, reason string) {
 }
 
 // SetSession names the rollout session that leases are played in.
-func (b *Board) SetSession(session string) {
+func (b *Table) SetSession(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.session = session
@@ -273,7 +273,7 @@ func (b *Board) SetSession(session string) {
 }
 
 // Session is the rollout session that leases are played in.
-func (b *Board) Session() string {
+func (b *Table) Session() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.session
@@ -281,12 +281,12 @@ func (b *Board) Session() string {
 
 // Policy is what samples groups: a version of the run's policy, for training or for one evaluation.
 type Policy struct {
-	Lineage rl.Lineage
-	Plan    string
+	Lineage    rl.Lineage
+	Evaluation string
 }
 
-// TakeGone says, once, that a worker found the sampler weights of a policy gone.
-func (b *Board) TakeGone(policy Policy) bool {
+// TakeMissing says, once, that a worker found the sampler weights of a policy gone.
+func (b *Table) TakeMissing(policy Policy) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	gone := b.gone[policy]
@@ -294,11 +294,11 @@ func (b *Board) TakeGone(policy Policy) bool {
 	return gone
 }
 
-// ErrPolicyGone says that the sampler weights of a policy that is needed are gone.
-var ErrPolicyGone = errors.New("the sampler weights of the policy are gone")
+// ErrPolicyMissing says that the sampler weights of a policy that is needed are gone.
+var ErrPolicyMissing = errors.New("the sampler weights of the policy are gone")
 
 // Groups gives the groups of leases, in their order, and whether all of them are known.
-func (b *Board) Groups(leases []exchange.Lease) ([]rl.Group, bool) {
+func (b *Table) Groups(leases []exchange.Lease) ([]rl.Group, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	groups := make([]rl.Group, 0, len(leases))
@@ -313,15 +313,15 @@ func (b *Board) Groups(leases []exchange.Lease) ([]rl.Group, bool) {
 }
 
 // Counters of what happened so far.
-func (b *Board) Counters() Counters {
+func (b *Table) Counters() Counters {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.counters
 }
 
-// Trouble names what workers lately met at the endpoint, as heartbeat.Reply.Upstream spells it; empty for
+// Problem names what workers lately met at the endpoint, as heartbeat.Reply.Upstream spells it; empty for
 // nothing.
-func (b *Board) Trouble() string {
+func (b *Table) Problem() string {
 	const lately = 10 * time.Second
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -44,10 +44,10 @@ func group(slot int64, members int) rl.Group {
 }
 
 // board is open, with a concurrency of 4 groups and no barrier.
-func board(t *testing.T, barrier time.Duration) (*Board, *clock) {
+func board(t *testing.T, barrier time.Duration) (*Table, *clock) {
 	t.Helper()
 	c := &clock{now: time.Unix(1000, 0)}
-	b := NewBoard(Config{
+	b := NewTable(Config{
 		Concurrency: 16, Silence: 30 * time.Second, Barrier: barrier, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return c.now },
 	})
@@ -55,7 +55,7 @@ func board(t *testing.T, barrier time.Duration) (*Board, *clock) {
 	return b, c
 }
 
-func hello(t *testing.T, b *Board, worker string, request exchange.HelloRequest) exchange.HelloReply {
+func hello(t *testing.T, b *Table, worker string, request exchange.HelloRequest) exchange.HelloReply {
 	t.Helper()
 	reply, err := b.Hello(t.Context(), worker, request)
 	if err != nil {
@@ -65,7 +65,7 @@ func hello(t *testing.T, b *Board, worker string, request exchange.HelloRequest)
 }
 
 // slots that are granted at once.
-func slots(b *Board, worker string, free int) []int64 {
+func slots(b *Table, worker string, free int) []int64 {
 	granted, _ := b.grant(worker, free)
 	got := []int64{}
 	for _, l := range granted {
@@ -89,7 +89,7 @@ func TestLeasesGoOutInSlotOrder(t *testing.T) {
 	expect(t, "what fits", []int64{3, 4}, slots(b, "w0", 8))
 	expect(t, "the rest of the credits", []int64{5, 6}, slots(b, "w0", 64))
 	expect(t, "with no credits left", []int64{}, slots(b, "w0", 64))
-	expect(t, "verdict", exchange.Accepted, b.Submit("w0", group(3, 4)).Verdict)
+	expect(t, "verdict", exchange.Accepted, b.Submit("w0", group(3, 4)).Status)
 	expect(t, "after one came back", []int64{7}, slots(b, "w0", 64))
 	b.Submit("w0", group(4, 4))
 	expect(t, "evaluations come last", []int64{100}, slots(b, "w0", 64))
@@ -120,13 +120,13 @@ func TestTheBarrier(t *testing.T) {
 	expect(t, "before", []int64{}, slots(b, "w0", 64))
 	c.now = c.now.Add(5 * time.Second)
 	reply := hello(t, b, "w1", exchange.HelloRequest{
-		Held: []exchange.Held{{Key: key(1)}, {Key: key(50)}}, Playing: []rl.Key{key(0), key(60)},
+		Stored: []exchange.StoredGroup{{Key: key(1)}, {Key: key(50)}}, Playing: []rl.Key{key(0), key(60)},
 	})
 	expect(t, "wanted", []rl.Key{key(1)}, reply.Wanted)
 	expect(t, "kept", []exchange.Lease{lease(0)}, reply.Keep)
 	c.now = c.now.Add(6 * time.Second)
 	expect(t, "nothing that anybody has", []int64{}, slots(b, "w0", 64))
-	expect(t, "revoked", []rl.Key{key(60)}, b.Direct("w1").Revoked)
+	expect(t, "revoked", []rl.Key{key(60)}, b.Directive("w1").Revoked)
 }
 
 func TestTheBarrierFallsWhenAllAreThere(t *testing.T) {
@@ -143,7 +143,7 @@ func TestTheBarrierFallsWhenAllAreThere(t *testing.T) {
 func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
 	b, c := board(t, 0)
 	b.Demand("train", leases(0, 1))
-	hello(t, b, "w0", exchange.HelloRequest{Held: []exchange.Held{{Key: key(1)}}})
+	hello(t, b, "w0", exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}})
 	expect(t, "leased", []int64{0}, slots(b, "w0", 64))
 	c.now = c.now.Add(31 * time.Second)
 	b.Tick()
@@ -151,22 +151,22 @@ func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
 	expect(t, "what it played and what it held", []int64{0, 1}, slots(b, "w1", 64))
 	expect(t, "it comes back, and is stopped", []rl.Key{key(0)},
 		b.Renew("w0", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}}).Revoked)
-	expect(t, "its group is taken all the same", exchange.Accepted, b.Submit("w0", group(0, 4)).Verdict)
-	expect(t, "the other's is a duplicate", exchange.Duplicate, b.Submit("w1", group(0, 4)).Verdict)
+	expect(t, "its group is taken all the same", exchange.Accepted, b.Submit("w0", group(0, 4)).Status)
+	expect(t, "the other's is a duplicate", exchange.Duplicate, b.Submit("w1", group(0, 4)).Status)
 	expect(t, "and counted", int64(10), b.Counters().BoughtTwiceTokens)
 }
 
 func TestAWorkerWhoseConnectionBrokeHasSecondsToComeBack(t *testing.T) {
 	cases := map[string]struct {
-		back func(b *Board)
+		back func(b *Table)
 		want []int64
 	}{
-		"it stays away":                     {func(*Board) {}, []int64{0}},
-		"it says Hello on a new connection": {func(b *Board) { hello(t, b, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}}) }, []int64{}},
-		"it had done so already and renews": {func(b *Board) {
+		"it stays away":                     {func(*Table) {}, []int64{0}},
+		"it says Hello on a new connection": {func(b *Table) { hello(t, b, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}}) }, []int64{}},
+		"it had done so already and renews": {func(b *Table) {
 			b.Renew("w0", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}})
 		}, []int64{}},
-		"a call of the broken connection still waits for leases": {func(b *Board) { b.grant("w0", 64) }, []int64{0}},
+		"a call of the broken connection still waits for leases": {func(b *Table) { b.grant("w0", 64) }, []int64{0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAWorkerWhoseConnectionBrokeHasSecondsToComeBack(t *testing.T) {
 			hello(t, b, "w0", exchange.HelloRequest{})
 			hello(t, b, "w1", exchange.HelloRequest{})
 			expect(t, "leased", []int64{0}, slots(b, "w0", 64))
-			b.Parted("w0")
+			b.Disconnected("w0")
 			c.now = c.now.Add(redial)
 			b.Tick()
 			expect(t, "while it may come back", []int64{}, slots(b, "w1", 64))
@@ -210,16 +210,16 @@ func TestVerdicts(t *testing.T) {
 		group rl.Group
 		want  exchange.SubmitReply
 	}{
-		"a leased group is accepted":            {group(1, 4), exchange.SubmitReply{Verdict: exchange.Accepted}},
-		"a tombstone is accepted":               {group(1, 4).Tombstone(rl.Constant, ""), exchange.SubmitReply{Verdict: exchange.Accepted}},
-		"a group that is known is a duplicate":  {group(2, 4), exchange.SubmitReply{Verdict: exchange.Duplicate}},
-		"a covered slot is closed":              {group(0, 4), exchange.SubmitReply{Verdict: exchange.Closed}},
-		"a slot that nobody wants is closed":    {group(9, 4), exchange.SubmitReply{Verdict: exchange.Closed}},
-		"another policy's group is stale":       {stale, exchange.SubmitReply{Verdict: exchange.Stale}},
-		"another environment's group is wrong":  {foreign, exchange.SubmitReply{Verdict: exchange.Invalid, Field: "environment"}},
-		"too many members are wrong":            {group(1, 5), exchange.SubmitReply{Verdict: exchange.Invalid, Field: "members"}},
-		"a member beyond the group is wrong":    {index, exchange.SubmitReply{Verdict: exchange.Invalid, Field: "members[3].index"}},
-		"a usable group below its floor is not": {group(1, 1), exchange.SubmitReply{Verdict: exchange.Invalid, Field: "outcome"}},
+		"a leased group is accepted":            {group(1, 4), exchange.SubmitReply{Status: exchange.Accepted}},
+		"a tombstone is accepted":               {group(1, 4).Tombstone(rl.Constant, ""), exchange.SubmitReply{Status: exchange.Accepted}},
+		"a group that is known is a duplicate":  {group(2, 4), exchange.SubmitReply{Status: exchange.Duplicate}},
+		"a covered slot is closed":              {group(0, 4), exchange.SubmitReply{Status: exchange.Closed}},
+		"a slot that nobody wants is closed":    {group(9, 4), exchange.SubmitReply{Status: exchange.Closed}},
+		"another policy's group is stale":       {stale, exchange.SubmitReply{Status: exchange.Stale}},
+		"another environment's group is wrong":  {foreign, exchange.SubmitReply{Status: exchange.Invalid, Field: "environment"}},
+		"too many members are wrong":            {group(1, 5), exchange.SubmitReply{Status: exchange.Invalid, Field: "members"}},
+		"a member beyond the group is wrong":    {index, exchange.SubmitReply{Status: exchange.Invalid, Field: "members[3].index"}},
+		"a usable group below its floor is not": {group(1, 1), exchange.SubmitReply{Status: exchange.Invalid, Field: "outcome"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -239,10 +239,10 @@ func TestAClosedGroupIsAskedForWhenItIsWantedAfterAll(t *testing.T) {
 	hello(t, b, "w0", exchange.HelloRequest{})
 	b.Submit("w0", group(1, 4))
 	b.Demand("train", leases(0, 1))
-	expect(t, "wanted", []rl.Key{key(1)}, b.Direct("w0").Wanted)
+	expect(t, "wanted", []rl.Key{key(1)}, b.Directive("w0").Wanted)
 	expect(t, "leased", []int64{0}, slots(b, "w0", 64))
 	b.Cover(2)
-	expect(t, "covered", int64(2), b.Direct("w0").CoveredIndex)
+	expect(t, "covered", int64(2), b.Directive("w0").CoveredIndex)
 }
 
 func TestCondemn(t *testing.T) {
@@ -250,20 +250,20 @@ func TestCondemn(t *testing.T) {
 	b.Demand("train", leases(0))
 	hello(t, b, "w0", exchange.HelloRequest{})
 	b.Submit("w0", group(0, 4))
-	b.Condemn(key(0), rl.InvalidTokens, "why")
+	b.Reject(key(0), rl.InvalidTokens, "why")
 	got, _ := b.Group(key(0))
 	expect(t, "outcome here", rl.InvalidTokens, got.Outcome)
-	want := []exchange.Condemned{{Key: key(0), Outcome: rl.InvalidTokens, Reason: "why"}}
-	expect(t, "what the worker is told", want, b.Direct("w0").Condemned)
+	want := []exchange.RejectedGroup{{Key: key(0), Outcome: rl.InvalidTokens, Reason: "why"}}
+	expect(t, "what the worker is told", want, b.Directive("w0").Rejected)
 }
 
 func TestThrottling(t *testing.T) {
 	b, c := board(t, 0)
 	hello(t, b, "w0", exchange.HelloRequest{})
-	expect(t, "at first", 16, b.Direct("w0").Credits)
+	expect(t, "at first", 16, b.Directive("w0").Credits)
 	expect(t, "after a 429", 8, b.Renew("w0", exchange.Renewal{Throttled: 3}).Credits)
 	expect(t, "at once after", 8, b.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
-	expect(t, "what people read", "throttled", b.Trouble())
+	expect(t, "what people read", "throttled", b.Problem())
 	c.now = c.now.Add(3 * time.Second)
 	expect(t, "later", 4, b.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
 	for range 40 {
@@ -271,10 +271,10 @@ func TestThrottling(t *testing.T) {
 		b.Renew("w0", exchange.Renewal{})
 		b.Tick()
 	}
-	expect(t, "when it is over", 16, b.Direct("w0").Credits)
-	expect(t, "what people read then", "", b.Trouble())
+	expect(t, "when it is over", 16, b.Directive("w0").Credits)
+	expect(t, "what people read then", "", b.Problem())
 	expect(t, "a paused queue takes no credits", 16, b.Renew("w0", exchange.Renewal{QueueState: "paused_capacity"}).Credits)
-	expect(t, "but is told", "paused_capacity", b.Trouble())
+	expect(t, "but is told", "paused_capacity", b.Problem())
 }
 
 func TestRelease(t *testing.T) {
@@ -284,13 +284,13 @@ func TestRelease(t *testing.T) {
 	slots(b, "w0", 64)
 	b.Release("w0", []rl.Key{key(0)}, "policy_gone")
 	policy := Policy{Lineage: lineage}
-	expect(t, "gone", true, b.TakeGone(policy))
-	expect(t, "gone is told once", false, b.TakeGone(policy))
+	expect(t, "gone", true, b.TakeMissing(policy))
+	expect(t, "gone is told once", false, b.TakeMissing(policy))
 	expect(t, "leased again", []int64{0}, slots(b, "w0", 64))
 }
 
 func TestHelloWaitsForTheModel(t *testing.T) {
-	b := NewBoard(Config{Concurrency: 1, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+	b := NewTable(Config{Concurrency: 1, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Hello(ctx, "w0", exchange.HelloRequest{}); err == nil {

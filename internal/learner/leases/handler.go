@@ -20,7 +20,7 @@ var errClosed = errors.New("the learner is going")
 
 // Hello takes in what a worker has. It waits until the board is open: before, nobody can tell what is of
 // use, and the worker plays on.
-func (b *Board) Hello(ctx context.Context, name string, request exchange.HelloRequest) (exchange.HelloReply, error) {
+func (b *Table) Hello(ctx context.Context, name string, request exchange.HelloRequest) (exchange.HelloReply, error) {
 	select {
 	case <-b.opened:
 	case <-b.closed:
@@ -39,7 +39,7 @@ func (b *Board) Hello(ctx context.Context, name string, request exchange.HelloRe
 		}
 	}
 	clear(w.held)
-	for _, held := range request.Held {
+	for _, held := range request.Stored {
 		w.held[held.Key] = held
 	}
 	clear(w.playing)
@@ -55,14 +55,14 @@ func (b *Board) Hello(ctx context.Context, name string, request exchange.HelloRe
 			reply.Keep = append(reply.Keep, b.leaseOf(e))
 		}
 	}
-	b.config.Logger.Info("worker said hello", "worker", name, "held", len(request.Held),
+	b.config.Logger.Info("worker said hello", "worker", name, "held", len(request.Stored),
 		"playing", len(request.Playing), "wanted", len(reply.Wanted), "kept", len(reply.Keep))
 	b.wake()
 	return reply, nil
 }
 
 // Acquire waits for leases.
-func (b *Board) Acquire(ctx context.Context, name string, free int) ([]exchange.Lease, error) {
+func (b *Table) Acquire(ctx context.Context, name string, free int) ([]exchange.Lease, error) {
 	for {
 		leases, changed := b.grant(name, free)
 		if len(leases) > 0 {
@@ -77,7 +77,7 @@ func (b *Board) Acquire(ctx context.Context, name string, free int) ([]exchange.
 }
 
 // grant leases what fits, in order of demand, and otherwise tells what to wait for.
-func (b *Board) grant(name string, free int) ([]exchange.Lease, <-chan struct{}) {
+func (b *Table) grant(name string, free int) ([]exchange.Lease, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.config.Now()
@@ -110,7 +110,7 @@ func (b *Board) grant(name string, free int) ([]exchange.Lease, <-chan struct{})
 }
 
 // leased counts the episodes under lease: all, and the worker's own.
-func (b *Board) leased(name string) (all, own int) {
+func (b *Table) leased(name string) (all, own int) {
 	for _, e := range b.entries {
 		if e.group != nil || e.player == "" {
 			continue
@@ -123,14 +123,14 @@ func (b *Board) leased(name string) (all, own int) {
 	return all, own
 }
 
-func (b *Board) leaseOf(e *entry) exchange.Lease {
+func (b *Table) leaseOf(e *entry) exchange.Lease {
 	lease := e.lease
 	lease.Session = b.session
 	return lease
 }
 
 // Renew takes what the worker says and tells it how things are.
-func (b *Board) Renew(name string, renewal exchange.Renewal) exchange.Directive {
+func (b *Table) Renew(name string, renewal exchange.Renewal) exchange.Directive {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.config.Now()
@@ -148,7 +148,7 @@ func (b *Board) Renew(name string, renewal exchange.Renewal) exchange.Directive 
 
 // slow takes note of what the worker met at the endpoint. A paused queue is the endpoint's to work off;
 // asking less does not help.
-func (b *Board) slow(renewal exchange.Renewal, now time.Time) {
+func (b *Table) slow(renewal exchange.Renewal, now time.Time) {
 	if strings.HasPrefix(renewal.QueueState, "paused") {
 		b.trouble, b.troubled = renewal.QueueState, now
 	}
@@ -158,8 +158,8 @@ func (b *Board) slow(renewal exchange.Renewal, now time.Time) {
 	}
 }
 
-// Direct tells how things are.
-func (b *Board) Direct(name string) exchange.Directive {
+// Directive tells how things are.
+func (b *Table) Directive(name string) exchange.Directive {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.workers[name]
@@ -170,41 +170,41 @@ func (b *Board) Direct(name string) exchange.Directive {
 }
 
 // Submit takes a group in, once.
-func (b *Board) Submit(name string, group rl.Group) exchange.SubmitReply {
+func (b *Table) Submit(name string, group rl.Group) exchange.SubmitReply {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.meet(name)
 	delete(w.playing, group.Key)
 	delete(w.asked, group.Key)
-	reply := b.judge(name, group)
-	if reply.Verdict != exchange.Invalid {
-		w.held[group.Key] = exchange.Held{Key: group.Key, Outcome: group.Outcome}
+	reply := b.accept(name, group)
+	if reply.Status != exchange.Invalid {
+		w.held[group.Key] = exchange.StoredGroup{Key: group.Key, Outcome: group.Outcome}
 	}
 	b.wake()
 	return reply
 }
 
-func (b *Board) judge(name string, group rl.Group) exchange.SubmitReply {
+func (b *Table) accept(name string, group rl.Group) exchange.SubmitReply {
 	e := b.entries[group.Key]
 	switch {
 	case e == nil && group.Key.Kind == rl.Train && group.Key.Slot >= b.covered && !b.isCurrent(group.Key.Lineage):
 		b.counters.Stale++
-		return exchange.SubmitReply{Verdict: exchange.Stale}
+		return exchange.SubmitReply{Status: exchange.Stale}
 	case e == nil:
 		b.counters.Closed++
-		return exchange.SubmitReply{Verdict: exchange.Closed}
+		return exchange.SubmitReply{Status: exchange.Closed}
 	case e.group != nil:
 		b.counters.Duplicate++
 		if e.again && e.from != name {
 			b.counters.BoughtTwiceTokens += group.SampledTokens
 		}
-		return exchange.SubmitReply{Verdict: exchange.Duplicate}
+		return exchange.SubmitReply{Status: exchange.Duplicate}
 	}
 	if field := mismatch(e.lease, group); field != "" {
 		b.counters.Invalid++
 		e.player = ""
 		b.config.Logger.Warn("group is not as leased", "worker", name, "slot", group.Key.Slot, "field", field)
-		return exchange.SubmitReply{Verdict: exchange.Invalid, Field: field}
+		return exchange.SubmitReply{Status: exchange.Invalid, Field: field}
 	}
 	b.counters.Accepted++
 	if group.Key.Kind == rl.Evaluate {
@@ -213,7 +213,7 @@ func (b *Board) judge(name string, group rl.Group) exchange.SubmitReply {
 	b.counters.PromptTokens += group.PromptTokens
 	b.counters.SampledTokens += group.SampledTokens
 	e.group, e.from = &group, name
-	return exchange.SubmitReply{Verdict: exchange.Accepted}
+	return exchange.SubmitReply{Status: exchange.Accepted}
 }
 
 // withoutSegments drops what only training needs.
@@ -226,7 +226,7 @@ func withoutSegments(group rl.Group) rl.Group {
 }
 
 // isCurrent says whether a policy of that lineage is being sampled.
-func (b *Board) isCurrent(lineage rl.Lineage) bool {
+func (b *Table) isCurrent(lineage rl.Lineage) bool {
 	for key := range b.entries {
 		if key.Kind == rl.Train && key.Lineage == lineage {
 			return true
@@ -255,7 +255,7 @@ func mismatch(lease exchange.Lease, group rl.Group) string {
 }
 
 // Release gives leases back.
-func (b *Board) Release(name string, keys []rl.Key, reason string) {
+func (b *Table) Release(name string, keys []rl.Key, reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.meet(name)
@@ -264,7 +264,7 @@ func (b *Board) Release(name string, keys []rl.Key, reason string) {
 		if e := b.entries[key]; e != nil && e.player == name && e.group == nil {
 			e.player = ""
 			if reason == "policy_gone" {
-				b.gone[Policy{Lineage: key.Lineage, Plan: key.Plan}] = true
+				b.gone[Policy{Lineage: key.Lineage, Evaluation: key.Evaluation}] = true
 			}
 		}
 	}
@@ -273,6 +273,6 @@ func (b *Board) Release(name string, keys []rl.Key, reason string) {
 }
 
 func compareKeys(a, b rl.Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Plan, b.Plan),
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Evaluation, b.Evaluation),
 		cmp.Compare(a.Lineage.String(), b.Lineage.String()))
 }

@@ -17,8 +17,8 @@ import (
 // trainDemand names the demand of training; it is the first there is.
 const trainDemand = "train"
 
-// TrainConfig says what the batches of a run are made of.
-type TrainConfig struct {
+// BatchConfig says what the batches of a run are made of.
+type BatchConfig struct {
 	Rules  rl.Rules
 	Stream *rl.Stream
 	// Seed of the run.
@@ -46,11 +46,11 @@ func (v Version) SamplingSession(kind rl.Kind, plan string) int64 {
 	return rl.SamplingSession(kind, v.Lineage, plan) ^ int64(binary.LittleEndian.Uint64(path[:])&mask)
 }
 
-// Train keeps the board's demand for training groups in line with what is known: the batch of the step in
+// BatchSource keeps the board's demand for training groups in line with what is known: the batch of the step in
 // hand and, with a lag, those behind it as far as they are certain.
-type Train struct {
-	board  *Board
-	config TrainConfig
+type BatchSource struct {
+	board  *Table
+	config BatchConfig
 
 	mu       sync.Mutex
 	at       rl.Position
@@ -59,15 +59,15 @@ type Train struct {
 	oldest   int64
 }
 
-// NewTrain demands nothing until Reset.
-func NewTrain(board *Board, config TrainConfig) *Train {
+// NewBatchSource demands nothing until Reset.
+func NewBatchSource(board *Table, config BatchConfig) *BatchSource {
 	board.Demand(trainDemand, nil)
-	return &Train{board: board, config: config, versions: map[int64]Version{}}
+	return &BatchSource{board: board, config: config, versions: map[int64]Version{}}
 }
 
 // Reset begins at a position with the versions that can be sampled there, the oldest first and without a gap
 // up to the position's own.
-func (t *Train) Reset(at rl.Position, versions []Version) {
+func (t *BatchSource) Reset(at rl.Position, versions []Version) {
 	t.mu.Lock()
 	t.at = at
 	clear(t.versions)
@@ -80,7 +80,7 @@ func (t *Train) Reset(at rl.Position, versions []Version) {
 }
 
 // Announce says that a further version can be sampled.
-func (t *Train) Announce(v Version) {
+func (t *BatchSource) Announce(v Version) {
 	t.mu.Lock()
 	t.versions[v.Step], t.newest = v, v.Step
 	t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *Train) Announce(v Version) {
 }
 
 // Advance leaves the batch in hand behind.
-func (t *Train) Advance(to rl.Position) {
+func (t *BatchSource) Advance(to rl.Position) {
 	t.mu.Lock()
 	t.at = to
 	for step := range t.versions {
@@ -101,14 +101,14 @@ func (t *Train) Advance(to rl.Position) {
 }
 
 // rules are the run's, with what is left of the lag's window.
-func (t *Train) rules() rl.Rules {
+func (t *BatchSource) rules() rl.Rules {
 	rules := t.config.Rules
 	rules.OldestVersion = t.oldest
 	return rules
 }
 
 // Run refreshes the demand whenever the board changes, until ctx ends.
-func (t *Train) Run(ctx context.Context) {
+func (t *BatchSource) Run(ctx context.Context) {
 	for {
 		changed := t.board.Changed()
 		t.refresh()
@@ -122,7 +122,7 @@ func (t *Train) Run(ctx context.Context) {
 
 // refresh plans the batches that can be sampled and demands their slots. Groups that are known stay in the
 // demand, so that the board keeps them.
-func (t *Train) refresh() {
+func (t *BatchSource) refresh() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.versions) == 0 {
@@ -137,18 +137,18 @@ func (t *Train) refresh() {
 	t.board.Demand(trainDemand, leases)
 }
 
-func (t *Train) plan() []rl.Batch {
-	return t.rules().Plan(t.at, t.newest, func(slot, version int64) (rl.Outcome, bool) {
+func (t *BatchSource) plan() []rl.Batch {
+	return t.rules().Batches(t.at, t.newest, func(slot, version int64) (rl.Outcome, bool) {
 		group, ok := t.board.Group(t.key(slot, version))
 		return group.Outcome, ok
 	})
 }
 
-func (t *Train) key(slot, version int64) rl.Key {
+func (t *BatchSource) key(slot, version int64) rl.Key {
 	return rl.Key{Kind: rl.Train, Slot: slot, Lineage: t.versions[version].Lineage}
 }
 
-func (t *Train) lease(slot int64, v Version) exchange.Lease {
+func (t *BatchSource) lease(slot int64, v Version) exchange.Lease {
 	task := t.config.Stream.Task(slot)
 	shape := t.config.Groups[task.Environment]
 	return exchange.Lease{
@@ -162,7 +162,7 @@ func (t *Train) lease(slot int64, v Version) exchange.Lease {
 
 // Batch is a decided batch with its groups.
 type Batch struct {
-	Plan rl.Batch
+	Slots rl.Batch
 	// Version that sampled it.
 	Version Version
 	// Groups in slot order, tombstones among them.
@@ -171,21 +171,21 @@ type Batch struct {
 
 // Manifest of the batch.
 func (b Batch) Manifest() rl.Manifest {
-	return b.Plan.Manifest(func(slot int64) (rl.Outcome, rl.Digest) {
-		group := b.Groups[slot-b.Plan.First]
+	return b.Slots.Manifest(func(slot int64) (rl.Outcome, rl.Digest) {
+		group := b.Groups[slot-b.Slots.First]
 		return group.Outcome, group.Digest()
 	})
 }
 
 // Batch waits until the batch of the step in hand is decided. It ends early with ctx, or with ErrPolicyGone.
-func (t *Train) Batch(ctx context.Context) (Batch, error) {
+func (t *BatchSource) Batch(ctx context.Context) (Batch, error) {
 	for {
 		changed := t.board.Changed()
 		if batch, ok := t.decided(); ok {
 			return batch, nil
 		}
 		if t.policyIsGone() {
-			return Batch{}, ErrPolicyGone
+			return Batch{}, ErrPolicyMissing
 		}
 		select {
 		case <-changed:
@@ -195,16 +195,16 @@ func (t *Train) Batch(ctx context.Context) (Batch, error) {
 	}
 }
 
-func (t *Train) decided() (Batch, bool) {
+func (t *BatchSource) decided() (Batch, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	plans := t.plan()
 	if len(plans) == 0 || !plans[0].Decided() {
 		return Batch{}, false
 	}
-	batch := Batch{Plan: plans[0], Version: t.versions[plans[0].Version]}
-	for slot := batch.Plan.First; slot < batch.Plan.Next; slot++ {
-		group, ok := t.board.Group(t.key(slot, batch.Plan.Version))
+	batch := Batch{Slots: plans[0], Version: t.versions[plans[0].Version]}
+	for slot := batch.Slots.First; slot < batch.Slots.Next; slot++ {
+		group, ok := t.board.Group(t.key(slot, batch.Slots.Version))
 		if !ok {
 			// A batch that is certain may end before slots that nobody needs to know.
 			return Batch{}, false
@@ -214,13 +214,13 @@ func (t *Train) decided() (Batch, bool) {
 	return batch, true
 }
 
-func (t *Train) policyIsGone() bool {
+func (t *BatchSource) policyIsGone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.lineages(), func(l rl.Lineage) bool { return t.board.TakeGone(Policy{Lineage: l}) })
+	return slices.ContainsFunc(t.lineages(), func(l rl.Lineage) bool { return t.board.TakeMissing(Policy{Lineage: l}) })
 }
 
-func (t *Train) lineages() []rl.Lineage {
+func (t *BatchSource) lineages() []rl.Lineage {
 	var lineages []rl.Lineage
 	for _, v := range t.versions {
 		lineages = append(lineages, v.Lineage)
@@ -229,7 +229,7 @@ func (t *Train) lineages() []rl.Lineage {
 }
 
 // Progress says how many groups of the batch in hand are known, of how many that it has so far.
-func (t *Train) Progress() (known, all int) {
+func (t *BatchSource) Progress() (known, all int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.versions) == 0 {

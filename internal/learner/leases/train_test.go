@@ -12,13 +12,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-func train(t *testing.T, b *Board, lag int) *Train {
+func train(t *testing.T, b *Table, lag int) *BatchSource {
 	t.Helper()
 	stream, err := rl.NewStream(1, []rl.Source{{Environment: "e", Split: "train", Tasks: 100, Shuffle: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := NewTrain(b, TrainConfig{
+	tr := NewBatchSource(b, BatchConfig{
 		Rules: rl.Rules{TasksPerStep: 2, Refill: true, Lag: lag, Steps: 5}, Stream: stream,
 		Groups: map[string]GroupShape{"e": {Size: 4, MinMembers: 2}},
 	})
@@ -40,14 +40,14 @@ func TestABatchIsTheNextUsableSlots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "members", []int64{1, 2}, batch.Plan.Members)
-	expect(t, "end", rl.Position{Step: 1, Cursor: 3}, batch.Plan.End())
+	expect(t, "members", []int64{1, 2}, batch.Slots.Members)
+	expect(t, "end", rl.Position{Step: 1, Cursor: 3}, batch.Slots.End())
 	expect(t, "manifest", 3, len(batch.Manifest().Slots))
 	tr.refresh()
 	expect(t, "nothing of the next version before it is announced", []int64{}, slots(b, "w0", 64))
 	next := lineage.Next(batch.Manifest(), rl.Settings{})
 	tr.Announce(Version{Step: 1, Lineage: next, Sampler: "s1"})
-	tr.Advance(batch.Plan.End())
+	tr.Advance(batch.Slots.End())
 	granted, _ := b.grant("w0", 64)
 	expect(t, "the next batch", []string{"s1", "s1"}, []string{granted[0].Sampler, granted[1].Sampler})
 	expect(t, "its first slot", int64(3), granted[0].Key.Slot)
@@ -73,7 +73,7 @@ func TestBatchEndsEarly(t *testing.T) {
 	tr.Reset(rl.Position{}, []Version{{Lineage: lineage, Sampler: "s0"}})
 	slots(b, "w0", 64)
 	b.Release("w0", []rl.Key{key(0)}, "policy_gone")
-	if _, err := tr.Batch(t.Context()); !errors.Is(err, ErrPolicyGone) {
+	if _, err := tr.Batch(t.Context()); !errors.Is(err, ErrPolicyMissing) {
 		t.Errorf("Batch without sampler weights: %v, want ErrPolicyGone", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

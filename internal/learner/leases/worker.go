@@ -18,7 +18,7 @@ type worker struct {
 	// parted is when its connection broke, zero while it is there. A worker that lives dials again soon.
 	parted time.Time
 	// held and playing are what it said that it has, and what it was given since.
-	held    map[rl.Key]exchange.Held
+	held    map[rl.Key]exchange.StoredGroup
 	playing map[rl.Key]bool
 	// asked is since when a held group is waited for.
 	asked map[rl.Key]time.Time
@@ -29,26 +29,26 @@ type worker struct {
 const redial = 5 * time.Second
 
 // meet gives the worker's record and notes that it lives.
-func (b *Board) meet(name string) *worker {
+func (b *Table) meet(name string) *worker {
 	w := b.workers[name]
 	if w == nil {
-		w = &worker{held: map[rl.Key]exchange.Held{}, playing: map[rl.Key]bool{}, asked: map[rl.Key]time.Time{}}
+		w = &worker{held: map[rl.Key]exchange.StoredGroup{}, playing: map[rl.Key]bool{}, asked: map[rl.Key]time.Time{}}
 		b.workers[name] = w
 	}
 	w.seen = b.config.Now()
 	return w
 }
 
-func (b *Board) isAlive(w *worker, now time.Time) bool {
+func (b *Table) isAlive(w *worker, now time.Time) bool {
 	if w == nil || now.Sub(w.seen) > b.config.Silence {
 		return false
 	}
 	return w.parted.IsZero() || now.Sub(w.parted) <= redial
 }
 
-// Parted notes that a worker's connection broke. A process that was killed closes its connections, so that
+// Disconnected notes that a worker's connection broke. A process that was killed closes its connections, so that
 // its leases need not wait until it has been silent for long.
-func (b *Board) Parted(name string) {
+func (b *Table) Disconnected(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.workers[name]; w != nil {
@@ -57,13 +57,13 @@ func (b *Board) Parted(name string) {
 }
 
 // Alive is the number of workers that were heard of lately.
-func (b *Board) Alive() int {
+func (b *Table) Alive() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.alive(b.config.Now())
 }
 
-func (b *Board) alive(now time.Time) int {
+func (b *Table) alive(now time.Time) int {
 	n := 0
 	for _, w := range b.workers {
 		if b.isAlive(w, now) {
@@ -75,7 +75,7 @@ func (b *Board) alive(now time.Time) int {
 
 // Tick takes leases from workers that are gone and lets credits grow. It is to be called about once a
 // second.
-func (b *Board) Tick() {
+func (b *Table) Tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.config.Now()
@@ -92,7 +92,7 @@ func (b *Board) Tick() {
 
 // lost takes back leases that the worker was given but, so much later, says nothing of: the answer that
 // granted them did not reach it.
-func (b *Board) lost(name string, w *worker, now time.Time) {
+func (b *Table) lost(name string, w *worker, now time.Time) {
 	const patience = 20 * time.Second
 	for key, e := range b.entries {
 		if e.player != name || e.group != nil || now.Sub(e.granted) < patience || w.playing[key] {
@@ -105,7 +105,7 @@ func (b *Board) lost(name string, w *worker, now time.Time) {
 }
 
 // isHeld says whether a live worker has the group ready.
-func (b *Board) isHeld(key rl.Key, now time.Time) bool {
+func (b *Table) isHeld(key rl.Key, now time.Time) bool {
 	for _, w := range b.workers {
 		if _, ok := w.held[key]; ok && b.isAlive(w, now) {
 			return true
@@ -116,7 +116,7 @@ func (b *Board) isHeld(key rl.Key, now time.Time) bool {
 
 // wanted lists what the worker holds and the board lacks, in order of demand. A worker that does not give
 // what it said it holds is not believed for ever.
-func (b *Board) wanted(w *worker) []rl.Key {
+func (b *Table) wanted(w *worker) []rl.Key {
 	const patience = time.Minute
 	now := b.config.Now()
 	var keys []rl.Key
@@ -139,7 +139,7 @@ func (b *Board) wanted(w *worker) []rl.Key {
 }
 
 // eachDemanded visits entries in order of demand until visit returns false.
-func (b *Board) eachDemanded(visit func(rl.Key, *entry) bool) {
+func (b *Table) eachDemanded(visit func(rl.Key, *entry) bool) {
 	for _, d := range b.demands {
 		for _, key := range d.keys {
 			if !visit(key, b.entries[key]) {
@@ -150,7 +150,7 @@ func (b *Board) eachDemanded(visit func(rl.Key, *entry) bool) {
 }
 
 // revoked lists what the worker plays without a lease.
-func (b *Board) revoked(name string, w *worker) []rl.Key {
+func (b *Table) revoked(name string, w *worker) []rl.Key {
 	var keys []rl.Key
 	for key := range w.playing {
 		if e := b.entries[key]; e == nil || e.group != nil || e.player != name {
@@ -162,17 +162,17 @@ func (b *Board) revoked(name string, w *worker) []rl.Key {
 }
 
 // directive says how things are for one worker.
-func (b *Board) directive(name string, w *worker) exchange.Directive {
+func (b *Table) directive(name string, w *worker) exchange.Directive {
 	share := b.credits.total() / max(1, b.alive(b.config.Now()))
 	return exchange.Directive{
 		Revoked: b.revoked(name, w), Credits: max(1, share), CoveredIndex: b.covered,
 		CoveredEvaluations: slices.Clone(b.evaluated), Session: b.session, Wanted: b.wanted(w),
-		Condemned: b.condemnedOf(w),
+		Rejected: b.condemnedOf(w),
 	}
 }
 
-func (b *Board) condemnedOf(w *worker) []exchange.Condemned {
-	var found []exchange.Condemned
+func (b *Table) condemnedOf(w *worker) []exchange.RejectedGroup {
+	var found []exchange.RejectedGroup
 	for _, c := range b.condemned {
 		if held, ok := w.held[c.Key]; ok && held.Outcome != c.Outcome {
 			found = append(found, c)
@@ -182,7 +182,7 @@ func (b *Board) condemnedOf(w *worker) []exchange.Condemned {
 }
 
 // Workers are the names of those that were heard of lately.
-func (b *Board) Workers() []string {
+func (b *Table) Workers() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	names, now := []string{}, b.config.Now()

@@ -31,7 +31,7 @@ var errDamaged = errors.New("the file is damaged")
 
 // path of a group's file. The key has no name that is fit for a file, so its digest stands for it.
 func path(dir string, key rl.Key) string {
-	digest := sha256.Sum256(fmt.Appendf(nil, "%d %d %s %s", key.Kind, key.Slot, key.Lineage, key.Plan))
+	digest := sha256.Sum256(fmt.Appendf(nil, "%d %d %s %s", key.Kind, key.Slot, key.Lineage, key.Evaluation))
 	return filepath.Join(dir, fmt.Sprintf("%s-%d-%s%s", key.Kind, key.Slot, hex.EncodeToString(digest[:8]), ending))
 }
 
@@ -135,7 +135,7 @@ func loadFile(dir, name string) (*entry, error) {
 	if path(dir, group.Key) != name {
 		return nil, errDamaged
 	}
-	return &entry{Held: exchange.Held{
+	return &entry{StoredGroup: exchange.StoredGroup{
 		Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: int64(len(encoded)),
 	}}, nil
 }

@@ -46,7 +46,7 @@ type Store struct {
 
 // entry is one group, in memory or in a file.
 type entry struct {
-	exchange.Held
+	exchange.StoredGroup
 	// encoded is nil when the group is in a file.
 	encoded []byte
 	// fresh says that it has not been offered to a learner yet: it is not given up before.
@@ -81,7 +81,7 @@ func (s *Store) Add(group rl.Group) error {
 	if err != nil {
 		return fmt.Errorf("holding group: %w", err)
 	}
-	e := &entry{encoded: encoded, fresh: true, Held: exchange.Held{
+	e := &entry{encoded: encoded, fresh: true, StoredGroup: exchange.StoredGroup{
 		Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: int64(len(encoded)),
 	}}
 	s.mu.Lock()
@@ -112,26 +112,26 @@ func (s *Store) Group(key rl.Key) (group rl.Group, ok bool, err error) {
 }
 
 // List gives what is held: training before evaluation, by slot.
-func (s *Store) List() []exchange.Held {
+func (s *Store) List() []exchange.StoredGroup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]exchange.Held, 0, len(s.entries))
+	list := make([]exchange.StoredGroup, 0, len(s.entries))
 	for _, e := range s.byNeed() {
-		list = append(list, e.Held)
+		list = append(list, e.StoredGroup)
 	}
-	slices.SortFunc(list, func(a, b exchange.Held) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(list, func(a, b exchange.StoredGroup) int { return compareKeys(a.Key, b.Key) })
 	return list
 }
 
 // Lookup says what is held under a key.
-func (s *Store) Lookup(key rl.Key) (exchange.Held, bool) {
+func (s *Store) Lookup(key rl.Key) (exchange.StoredGroup, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries[key]
 	if !ok {
-		return exchange.Held{}, false
+		return exchange.StoredGroup{}, false
 	}
-	return e.Held, true
+	return e.StoredGroup, true
 }
 
 // Len is how many groups are held.
@@ -170,7 +170,7 @@ func (s *Store) Cover(index int64, evaluations []exchange.Evaluation) {
 		switch {
 		case key.Kind == rl.Train && key.Slot < index:
 			s.drop(key)
-		case key.Kind == rl.Evaluate && slices.Contains(evaluations, exchange.Evaluation{Plan: key.Plan, Lineage: key.Lineage}):
+		case key.Kind == rl.Evaluate && slices.Contains(evaluations, exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage}):
 			s.drop(key)
 		}
 	}
@@ -278,7 +278,7 @@ func compareKeys(a, b rl.Key) int {
 	return cmp.Or(
 		cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Slot, b.Slot),
-		cmp.Compare(a.Plan, b.Plan),
+		cmp.Compare(a.Evaluation, b.Evaluation),
 		slices.Compare(a.Lineage[:], b.Lineage[:]),
 	)
 }

@@ -20,7 +20,7 @@ var policy = rl.Genesis("spec")
 func train(slot int64) rl.Key { return rl.Key{Slot: slot, Lineage: policy} }
 
 func evaluate(index int64) rl.Key {
-	return rl.Key{Kind: rl.Evaluate, Slot: index, Lineage: policy, Plan: "plan"}
+	return rl.Key{Kind: rl.Evaluate, Slot: index, Lineage: policy, Evaluation: "plan"}
 }
 
 // group has so many tokens that each takes some 1,000 bytes as a message.
@@ -181,15 +181,15 @@ func TestANewLearnerHasNothing(t *testing.T) {
 func TestCover(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1, 9)
-	other := rl.Key{Kind: rl.Evaluate, Lineage: policy, Plan: "zzz"}
+	other := rl.Key{Kind: rl.Evaluate, Lineage: policy, Evaluation: "zzz"}
 	add(t, s, train(0), train(1), train(2), evaluate(0), evaluate(1), other)
 	s.Cover(2, nil)
 	check(t, s, train(2), evaluate(0), other, evaluate(1))
-	s.Cover(1, []exchange.Evaluation{{Plan: "plan", Lineage: rl.Genesis("another")}})
+	s.Cover(1, []exchange.Evaluation{{Digest: "plan", Lineage: rl.Genesis("another")}})
 	check(t, s, train(2), evaluate(0), other, evaluate(1))
-	s.Cover(1, []exchange.Evaluation{{Plan: "plan", Lineage: policy}})
+	s.Cover(1, []exchange.Evaluation{{Digest: "plan", Lineage: policy}})
 	check(t, s, train(2), other)
-	s.Cover(3, []exchange.Evaluation{{Plan: "zzz", Lineage: policy}})
+	s.Cover(3, []exchange.Evaluation{{Digest: "zzz", Lineage: policy}})
 	if n := files(t, dir); n != 0 || s.Len() != 0 || s.memory != 0 || s.disk != 0 {
 		t.Errorf("%d files and %d groups of %d + %d bytes are left", n, s.Len(), s.memory, s.disk)
 	}
@@ -205,7 +205,7 @@ func TestTheNextProcessFindsWhatWasFlushed(t *testing.T) {
 	check(t, first, train(0), train(1), train(2), evaluate(0))
 	second := open(t, dir, 2, 9)
 	check(t, second, train(0), train(1), train(2), evaluate(0))
-	second.Cover(9, []exchange.Evaluation{{Plan: "plan", Lineage: policy}})
+	second.Cover(9, []exchange.Evaluation{{Digest: "plan", Lineage: policy}})
 	if n := files(t, dir); n != 0 {
 		t.Errorf("%d files are left", n)
 	}
