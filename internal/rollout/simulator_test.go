@@ -171,7 +171,7 @@ func TestAReplacementIsGivenWhatIsPaidFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	end()
-	drawn := sim.server.Busy().SampledTokens
+	drawn := sim.server.Stats().SampledTokens
 	second := sim.board(slots(3)...)
 	second.directive.Session = first.directive.Session
 	place.serve(second, 2)
@@ -184,7 +184,7 @@ func TestAReplacementIsGivenWhatIsPaidFor(t *testing.T) {
 			t.Errorf("slot %d differs", key.Slot)
 		}
 	}
-	if again := sim.server.Busy().SampledTokens - drawn; again != 0 || drawn == 0 {
+	if again := sim.server.Stats().SampledTokens - drawn; again != 0 || drawn == 0 {
 		t.Errorf("%d tokens were drawn at first, %d again", drawn, again)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"regexp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
@@ -41,9 +41,9 @@ func (s *Server) adminRoutes() []endpoint {
 			}
 			return response{}, nil
 		}),
-		plain("POST /admin/rehearse", "", s.rehearse),
+		plain("POST /admin/rehearse", "", s.forceSamples),
 		plain("DELETE /admin/rehearse", "", func(*request) (response, error) {
-			return response{}, s.rehearsals.Replace(nil)
+			return response{}, s.forced.Replace(nil)
 		}),
 		plain("POST /admin/checkpoints", "", harmCheckpoints),
 		plain("DELETE /admin/sessions/{id}", "", func(r *request) (response, error) {
@@ -53,7 +53,7 @@ func (s *Server) adminRoutes() []endpoint {
 			return response{}, s.Restart()
 		}),
 		plain("GET /admin/busy", "", func(*request) (response, error) {
-			return inJSON(http.StatusOK, s.Busy())
+			return inJSON(http.StatusOK, s.Stats())
 		}),
 	}
 }
@@ -70,10 +70,10 @@ func (s *Server) addFaults(r *request) (response, error) {
 	return inJSON(http.StatusOK, map[string]any{"ids": ids})
 }
 
-func (s *Server) rehearse(r *request) (response, error) {
-	rules, err := rehearsal.Decode(r.body)
+func (s *Server) forceSamples(r *request) (response, error) {
+	rules, err := sampling.DecodeForcedRules(r.body)
 	if err == nil {
-		err = s.rehearsals.Replace(rules)
+		err = s.forced.Replace(rules)
 	}
 	if err != nil {
 		return response{}, badRequest("%s", err)

@@ -103,7 +103,7 @@ func decode(body []byte, into any) error {
 // handler is the one place where requests meet faults, and errors become answers.
 func (s *Server) handler(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.meter.Called(e.name())
+		s.counters.CountCall(e.name())
 		if !e.open && !s.authorized(r.Header.Get("X-API-Key")) {
 			write401(w)
 			return

@@ -54,7 +54,7 @@ func TestFaultsOfAnOperation(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, _, model := prepared(t, tinkersim.Options{Clock: time.Now})
-			before := b.sim.Busy().Operations["optim_step"]
+			before := b.sim.Stats().Operations["optim_step"]
 			b.admin(http.MethodPost, "/admin/faults", `{"faults":[`+tc.rule+`]}`)
 			body := fill(`{"model_id":"M","seq_id":5,"adam_params":{"learning_rate":0.01}}`, "M", model)
 			answer, err := b.call(http.MethodPost, "/api/v1/optim_step", body)
@@ -66,12 +66,12 @@ func TestFaultsOfAnOperation(t *testing.T) {
 			}
 			id := b.submit("optim_step", body) // again: executed once, all the same
 			if tc.poll != 0 {
-				eventually(t, "the work is done", func() bool { return b.sim.Busy().Operations["optim_step"]-before == tc.executed })
+				eventually(t, "the work is done", func() bool { return b.sim.Stats().Operations["optim_step"]-before == tc.executed })
 				b.post(tc.poll, "retrieve_future", `{"request_id":"`+id+`"}`)
 			} else if got := b.result(id).body; tc.result != "" {
 				sameJSON(t, tc.result, got)
 			}
-			if got := b.sim.Busy().Operations["optim_step"] - before; got != tc.executed {
+			if got := b.sim.Stats().Operations["optim_step"] - before; got != tc.executed {
 				t.Errorf("executed %d times, want %d", got, tc.executed)
 			}
 		})
@@ -241,7 +241,7 @@ func TestChunksAreAddedUp(t *testing.T) {
 		if len(result.LossFnOutputs) != 3 {
 			t.Errorf("%d outputs, want 3", len(result.LossFnOutputs))
 		}
-		return result.Metrics, b.sim.Busy().Operations["forward_backward"]
+		return result.Metrics, b.sim.Stats().Operations["forward_backward"]
 	}
 	whole, one := train(nil)
 	chunked, three := train(smallChunks())
@@ -307,7 +307,7 @@ func TestBusy(t *testing.T) {
 	b, session, model := prepared(t, tinkersim.Options{Clock: time.Now})
 	b.drawn(b.submit("asample", asample(b.samplingSession(session, model, 0), 1, 7, "Q:", 2, 9)))
 	b.post(http.StatusNotFound, "optim_step", optim("x", 1))
-	var busy tinkersim.Busy
+	var busy tinkersim.Stats
 	read := func() {
 		t.Helper()
 		if err := json.Unmarshal([]byte(b.admin(http.MethodGet, "/admin/busy", "")), &busy); err != nil {

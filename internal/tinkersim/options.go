@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 )
@@ -96,7 +96,7 @@ func (o Options) check() error {
 }
 
 // life returns the settings of a life.
-func (o Options) life(rehearsals *rehearsal.Set) state.Options {
+func (o Options) life(rehearsals *sampling.ForcedSamples) state.Options {
 	vocabularies := map[string]model.Vocabulary{}
 	for name, v := range o.Vocabularies {
 		vocabularies[name] = v
@@ -105,7 +105,7 @@ func (o Options) life(rehearsals *rehearsal.Set) state.Options {
 		Dir:            o.Dir,
 		BaseModels:     slices.Concat([]string{ModelName}, o.Aliases),
 		Vocabularies:   vocabularies,
-		Rehearsals:     rehearsals,
+		ForcedSamples:  rehearsals,
 		Clock:          o.Clock,
 		Random:         o.Random,
 		GapPatience:    o.GapPatience,

@@ -71,7 +71,7 @@ func TestOrderOfArrival(t *testing.T) {
 		return b.adapter(model, 5, "end")
 	}
 	want := train(0, []int64{1, 2, 3})
-	before := b.sim.Busy().Operations
+	before := b.sim.Stats().Operations
 	seq := 1
 	for name, arrivals := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestOrderOfArrival(t *testing.T) {
 		})
 		seq++
 	}
-	after := b.sim.Busy().Operations
+	after := b.sim.Stats().Operations
 	if got := after["forward_backward"] - before["forward_backward"]; got != 3*int64(len(cases)) {
 		t.Errorf("%d chunks were carried out for %d", got, 3*len(cases))
 	}

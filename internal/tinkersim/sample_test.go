@@ -68,7 +68,7 @@ func TestSamplesDoNotDependOnTheirCompany(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alone and in a crowd (-alone +crowd):\n%.600s", diff)
 	}
-	if busy := b.sim.Busy(); busy.SampleBatches >= 2*requests || busy.SampledRows == 0 {
+	if busy := b.sim.Stats(); busy.SampleBatches >= 2*requests || busy.SampledRows == 0 {
 		t.Errorf("%d batches for %d requests, want some together", busy.SampleBatches, 2*requests)
 	}
 }
@@ -93,7 +93,7 @@ func TestSamplesAreDeduplicated(t *testing.T) {
 	if cmp.Equal(samples.Sequences[0], samples.Sequences[1]) {
 		t.Error("two samples of one request are the same")
 	}
-	if rows := b.sim.Busy().SampledRows; rows != 4 {
+	if rows := b.sim.Stats().SampledRows; rows != 4 {
 		t.Errorf("%d rows were drawn, want 4", rows)
 	}
 	future := b.post(http.StatusOK, "asample", asample(sampler, far, 7, "Q:", 2, 9)).body

@@ -12,8 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
@@ -22,10 +21,10 @@ type Server struct {
 	options Options
 	secret  []byte // signs tokens and links
 	faults  *fault.Set
-	// rehearsals stay in force when the server restarts, as faults do.
-	rehearsals *rehearsal.Set
-	meter      *meter.Meter
-	mux        *http.ServeMux
+	// forced samples stay active when the server restarts, as faults do.
+	forced   *sampling.ForcedSamples
+	counters *state.Counters
+	mux      *http.ServeMux
 
 	restarting sync.Mutex
 	current    atomic.Pointer[state.State]
@@ -40,7 +39,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	options = options.withDefaults()
-	s := &Server{options: options, secret: make([]byte, 32), meter: meter.New(), rehearsals: &rehearsal.Set{}}
+	s := &Server{options: options, secret: make([]byte, 32), counters: state.NewCounters(), forced: &sampling.ForcedSamples{}}
 	if _, err := io.ReadFull(options.Random, s.secret); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -48,7 +47,7 @@ func New(options Options) (*Server, error) {
 	if s.faults, err = fault.NewSet(options.Faults, options.Clock); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
-	first, err := state.Begin(options.life(s.rehearsals), s.faults, s.meter)
+	first, err := state.Begin(options.life(s.forced), s.faults, s.counters)
 	if err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -73,7 +72,7 @@ func (s *Server) Restart() error {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
 	s.current.Load().End()
-	next, err := state.Begin(s.options.life(s.rehearsals), s.faults, s.meter)
+	next, err := state.Begin(s.options.life(s.forced), s.faults, s.counters)
 	if err != nil {
 		return fmt.Errorf("restarting tinkersim: %w", err)
 	}
@@ -84,15 +83,15 @@ func (s *Server) Restart() error {
 // Faults returns the faults that are in force, for tests in the same process.
 func (s *Server) Faults() *fault.Set { return s.faults }
 
-// Rehearsals returns the rehearsals that are in force, for tests in the same process.
-func (s *Server) Rehearsals() *rehearsal.Set { return s.rehearsals }
+// ForcedSamples returns the active rules of forced samples, for tests in the same process.
+func (s *Server) ForcedSamples() *sampling.ForcedSamples { return s.forced }
 
-// Busy returns what the server has done so far.
-func (s *Server) Busy() Busy {
+// Stats returns what the server has done so far.
+func (s *Server) Stats() Stats {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
-	return s.meter.Read(s.current.Load().Stats())
+	return s.current.Load().Stats()
 }
 
-// Busy is what a server has done so far.
-type Busy = meter.Busy
+// Stats is what a server has done so far.
+type Stats = state.Stats

@@ -32,7 +32,7 @@ func TestKeysAreExchangedForTokens(t *testing.T) {
 	c := newClock()
 	b := start(t, tinkersim.Options{Config: &config, Clock: c.Now})
 	b.session(b.client()) // the client exchanges its key
-	if b.sim.Busy().Calls["auth_token"] != 1 {
+	if b.sim.Stats().Calls["auth_token"] != 1 {
 		t.Error("the client did not exchange its key")
 	}
 	token := b.field(b.post(http.StatusOK, "auth/token", "{}").body, "jwt")

@@ -107,7 +107,7 @@ func TestPollsEndWhenTheServerStops(t *testing.T) {
 		}
 		status <- answer.status
 	}()
-	eventually(t, "a poll arrives", func() bool { return b.sim.Busy().Calls["retrieve_future"] >= 6 })
+	eventually(t, "a poll arrives", func() bool { return b.sim.Stats().Calls["retrieve_future"] >= 6 })
 	b.sim.Close()
 	if got := <-status; got != http.StatusServiceUnavailable {
 		t.Errorf("status %d, want 503", got)

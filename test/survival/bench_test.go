@@ -15,7 +15,7 @@ import (
 // mark is a moment of a run: the clock, and what the server had done by then.
 type mark struct {
 	at   time.Time
-	busy tinkersim.Busy
+	busy tinkersim.Stats
 }
 
 // BenchmarkStep trains 32 groups of 8 with two workers and compares the time of a step with what the
@@ -36,7 +36,7 @@ func BenchmarkStep(b *testing.B) {
 		marks := map[int64]mark{}
 		w.end(w.learn(1, func(_ context.Context, _ func() error, point string, step int64) error {
 			if point == "covered.sent" && (step == first || step == last) {
-				marks[step] = mark{at: time.Now(), busy: w.sim.Busy()}
+				marks[step] = mark{at: time.Now(), busy: w.sim.Stats()}
 			}
 			return nil
 		}), contract.CauseCompleted)
@@ -54,4 +54,4 @@ func BenchmarkStep(b *testing.B) {
 }
 
 // work is the seconds that the server was busy.
-func work(b tinkersim.Busy) float64 { return b.SamplingSeconds + b.TrainingSeconds + b.SavingSeconds }
+func work(b tinkersim.Stats) float64 { return b.SamplingSeconds + b.TrainingSeconds + b.SavingSeconds }

@@ -36,7 +36,7 @@ func (w *world) handOn(found *contract.Capabilities) {
 }
 
 // models counts those that were made so far.
-func (w *world) models() int64 { return w.sim.Busy().Operations["create_model"] }
+func (w *world) models() int64 { return w.sim.Stats().Operations["create_model"] }
 
 // until waits for something that is bound to happen.
 func (w *world) until(what string, happened func() bool) {
@@ -99,7 +99,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 		if !slices.Contains(verdict.Progress.Capabilities.Ignored, "optimizer_restore") {
 			t.Errorf("capabilities are %+v", verdict.Progress.Capabilities)
 		}
-		if saved := w.sim.Busy().Operations["save_weights_for_sampler"]; saved != 1 {
+		if saved := w.sim.Stats().Operations["save_weights_for_sampler"]; saved != 1 {
 			t.Errorf("%d samplers were saved, want the probe's alone: something was bought", saved)
 		}
 	})

@@ -90,7 +90,7 @@ func TestReviewEndlessRetraining(t *testing.T) {
 	}
 	reply, _ := w.beat(a, 1, contract.DesiredRun)
 	t.Logf("after 6 s: no verdict; passes %d, optimizer steps %d, models %d; step %d; most seconds without progress %.2f, upstream %q, blocked on %q",
-		w.sim.Busy().Operations["forward_backward"], w.sim.Busy().Operations["optim_step"], w.models(), reply.Progress.Step, most, reply.Upstream, reply.BlockedOn)
+		w.sim.Stats().Operations["forward_backward"], w.sim.Stats().Operations["optim_step"], w.models(), reply.Progress.Step, most, reply.Upstream, reply.BlockedOn)
 }
 
 // T10: a group without datums is condemned with the guilty one.
@@ -232,7 +232,7 @@ func TestReviewEvaluationParked(t *testing.T) {
 	a := w.learn(2, func(_ context.Context, _ func() error, point string, step int64) error {
 		if point == "covered.sent" {
 			found, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
-			t.Logf("at step %d: %d results of evaluations; %d sampling sessions asked for", step, len(found), w.sim.Busy().Calls["create_sampling_session"])
+			t.Logf("at step %d: %d results of evaluations; %d sampling sessions asked for", step, len(found), w.sim.Stats().Calls["create_sampling_session"])
 			time.Sleep(300 * time.Millisecond)
 		}
 		return nil

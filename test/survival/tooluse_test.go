@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
@@ -60,17 +60,17 @@ func qwenTokenizer(t testing.TB) []byte {
 
 // rehearse has the policy call the calculator, in three of four replies well or badly, and answer then. The
 // rest of its replies is its own, which is noise: it was never taught this format.
-func rehearse(t testing.TB, write func(string) []int32) []rehearsal.Rule {
+func rehearse(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
 	t.Helper()
 	end := "<|im_end|>"
 	call := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [1, 1]}}\n</tool_call>" + end)
 	wrong := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\"}}\n</tool_call>" + end)
 	broken := write("<tool_call>\n{\"name\": \"calculator\"\n</tool_call>" + end)
 	one, two := write("It is 1."+end), write("It is 2."+end)
-	return []rehearsal.Rule{
-		{Contains: "<tool_response>", Scripts: []rehearsal.Script{{Share: 0.4, Tokens: one}, {Share: 0.4, Tokens: two}, {Share: 0.1, Tokens: call}}},
-		{Contains: "No tool was called", Scripts: []rehearsal.Script{{Share: 0.4, Tokens: call}, {Share: 0.3, Tokens: broken}, {Share: 0.2, Tokens: one}}},
-		{Contains: "calculator", Scripts: []rehearsal.Script{{Share: 0.4, Tokens: call}, {Share: 0.15, Tokens: wrong}, {Share: 0.25, Tokens: broken}}},
+	return []sampling.ForcedRule{
+		{Contains: "<tool_response>", Scripts: []sampling.Script{{Share: 0.4, Tokens: one}, {Share: 0.4, Tokens: two}, {Share: 0.1, Tokens: call}}},
+		{Contains: "No tool was called", Scripts: []sampling.Script{{Share: 0.4, Tokens: call}, {Share: 0.3, Tokens: broken}, {Share: 0.2, Tokens: one}}},
+		{Contains: "calculator", Scripts: []sampling.Script{{Share: 0.4, Tokens: call}, {Share: 0.15, Tokens: wrong}, {Share: 0.25, Tokens: broken}}},
 	}
 }
 
@@ -106,7 +106,7 @@ func newQwen(t testing.TB) *world {
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2, 2
 		f.Evaluation = nil
 	})
-	err = w.sim.Rehearsals().Replace(rehearse(t, func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }))
+	err = w.sim.ForcedSamples().Replace(rehearse(t, func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }))
 	if err != nil {
 		t.Fatal(err)
 	}

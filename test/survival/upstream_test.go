@@ -16,7 +16,7 @@ import (
 // calls counts all that arrived at the simulator.
 func (w *world) calls() int64 {
 	var all int64
-	for _, n := range w.sim.Busy().Calls {
+	for _, n := range w.sim.Stats().Calls {
 		all += n
 	}
 	return all
@@ -90,7 +90,7 @@ func TestTroubleUpstream(t *testing.T) {
 			}
 			w.checkMetrics()
 			// Polls that are held shortly are more, each time that they are.
-			held := w.sim.Busy().Calls["retrieve_future"]
+			held := w.sim.Stats().Calls["retrieve_future"]
 			if got := w.calls() - held; got > limit {
 				t.Errorf("%d calls besides polls, want at most %d", got, limit)
 			}
@@ -116,7 +116,7 @@ func TestOneChunkOfSeveral(t *testing.T) {
 		return w, digest
 	}
 	quiet, want := chunked(t)
-	passes := quiet.sim.Busy().Operations["forward_backward"]
+	passes := quiet.sim.Stats().Operations["forward_backward"]
 	if passes < 9 {
 		t.Fatalf("the steps went out in %d chunks, want several each", passes)
 	}

@@ -3,17 +3,17 @@
 
 package model
 
-// uniform returns a number of at least 0 and below 1 that is a function of its arguments: numbers
-// are drawn by counter, not in sequence, so none depends on how many were drawn before.
+// uniform returns a number of at least 0 and below 1 that is a function of its arguments. Numbers are
+// drawn by counter, not in sequence, so none of them depends on how many were drawn before.
 func uniform(seed uint64, index, position int) float64 {
-	x := mix(seed + 0x9e3779b97f4a7c15)
-	x = mix(x ^ uint64(index)*0xd1342543de82ef95 + 0x9e3779b97f4a7c15)
-	x = mix(x ^ uint64(position)*0xd1342543de82ef95 + 0x9e3779b97f4a7c15)
+	x := Mix(seed + 0x9e3779b97f4a7c15)
+	x = Mix(x ^ uint64(index)*0xd1342543de82ef95 + 0x9e3779b97f4a7c15)
+	x = Mix(x ^ uint64(position)*0xd1342543de82ef95 + 0x9e3779b97f4a7c15)
 	return float64(x>>11) / (1 << 53)
 }
 
-// mix is a bijection in which every bit of the input changes half the bits of the output.
-func mix(x uint64) uint64 {
+// Mix is the finaliser of SplitMix64, a bijection in which every bit of x affects about half the bits of the result.
+func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

@@ -11,7 +11,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
@@ -37,7 +36,7 @@ func (l *State) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tin
 		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(req),
-		kind:   meter.Saving,
+		kind:   savingWork,
 		do: func(_ context.Context, plan fault.Plan) (future.Result, error) {
 			adapter, err := t.read(path, req.Optimizer, plan)
 			if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
@@ -70,7 +69,7 @@ func (l *State) bear(b birth) (tinker.FutureResponse, error) {
 	b.run.ID, b.run.Session, b.run.Project, b.run.Created = id, s.id, s.project, l.options.Clock().UTC()
 	t := newTrainer(l, b.run)
 	o := l.newOperation(fault.Call{Op: b.op, Session: s.id, Model: id, Name: b.name})
-	create := &task{operation: o, kind: meter.Saving, do: func(context.Context) (future.Result, error) { return b.do(t, o.plan) }}
+	create := &task{operation: o, kind: savingWork, do: func(context.Context) (future.Result, error) { return b.do(t, o.plan) }}
 	if err := l.start(func() { t.loop(create) }); err != nil {
 		return tinker.FutureResponse{}, err
 	}

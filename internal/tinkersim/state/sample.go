@@ -164,7 +164,7 @@ func (l *State) newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Requ
 	if err != nil {
 		return nil, badRequest("%s", err)
 	}
-	rehearse := l.options.Rehearsals.For(base.Text(prompt))
+	rehearse := l.options.ForcedSamples.Rule(base.Text(prompt))
 	request := &sampling.Request{
 		Key:            string(s.weights),
 		Prompt:         prompt,

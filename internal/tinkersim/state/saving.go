@@ -14,7 +14,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 )
 
 // SaveWeights submits the save of a training state.
@@ -29,7 +28,7 @@ func (l *State) SaveWeights(_ context.Context, req tinker.SaveWeightsRequest) (t
 		seq:    req.SeqID,
 		name:   name,
 		digest: digestOf(req),
-		kind:   meter.Saving,
+		kind:   savingWork,
 		do: func(ctx context.Context, _ fault.Plan) (future.Result, error) {
 			data, err := t.adapter.MarshalState(true)
 			if err != nil {
@@ -78,7 +77,7 @@ func (l *State) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (t
 		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(same),
-		kind:   meter.Saving,
+		kind:   savingWork,
 		do:     do,
 	})
 }

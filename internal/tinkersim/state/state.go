@@ -21,9 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rehearsal"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 )
 
@@ -35,7 +33,7 @@ var retention = future.Retention{Delivered: 5 * time.Minute, Undelivered: 30 * t
 type State struct {
 	options  Options
 	faults   *fault.Set
-	meter    *meter.Meter
+	counters *Counters
 	bases    map[string]*model.BaseModel // by name
 	store    *checkpoint.Store
 	promises *future.Table
@@ -63,8 +61,8 @@ type Options struct {
 	BaseModels []string
 	// Vocabularies are further base models: the same one, with the tokens of the vocabulary under its name.
 	Vocabularies map[string]model.Vocabulary
-	// Rehearsals force samples, for tests.
-	Rehearsals *rehearsal.Set
+	// ForcedSamples force samples, for tests.
+	ForcedSamples *sampling.ForcedSamples
 	// Clock is what time it is.
 	Clock func() time.Time
 	// Random is where ids come from.
@@ -80,7 +78,7 @@ type Options struct {
 }
 
 // Begin opens the checkpoints and starts the decoders. The life goes on until End.
-func Begin(options Options, faults *fault.Set, count *meter.Meter) (*State, error) {
+func Begin(options Options, faults *fault.Set, count *Counters) (*State, error) {
 	store, err := checkpoint.Open(options.Dir, options.Clock)
 	if err != nil {
 		return nil, err
@@ -92,7 +90,7 @@ func Begin(options Options, faults *fault.Set, count *meter.Meter) (*State, erro
 	l := &State{
 		options:  options,
 		faults:   faults,
-		meter:    count,
+		counters: count,
 		bases:    basesOf(options),
 		store:    store,
 		promises: future.NewTable("req-"+hex.EncodeToString(name), retention, options.Clock),
@@ -143,7 +141,7 @@ func (l *State) End() {
 	l.cancel()
 	l.group.Wait()
 	l.engine.Close()
-	l.meter.Sampled(l.engine.Stats())
+	l.counters.countSampling(l.engine.Stats())
 }
 
 // Ended is closed when the life is over.
@@ -169,12 +167,12 @@ func (l *State) newID() (string, error) {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
 }
 
-// Stats is what the engine has done that was not counted by End.
-func (l *State) Stats() sampling.Stats {
+// Stats returns the counters and what the engine has done that End has not counted yet.
+func (l *State) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return sampling.Stats{}
+		return l.counters.read(sampling.Stats{})
 	}
-	return l.engine.Stats()
+	return l.counters.read(l.engine.Stats())
 }

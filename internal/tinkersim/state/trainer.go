@@ -13,9 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/order"
 )
 
 // trainer carries out the operations of one model, one after the other, in a goroutine of its own.
@@ -32,14 +30,14 @@ type trainer struct {
 
 	mu     sync.Mutex
 	closed bool
-	queue  order.Queue[*task]
+	queue  opQueue[*task]
 	known  map[int64]creation // by sequence number
 }
 
 // task is an operation and how it is carried out.
 type task struct {
 	*operation
-	kind meter.Work
+	kind workKind
 	do   func(ctx context.Context) (future.Result, error)
 }
 
@@ -52,7 +50,7 @@ type submission struct {
 	name string
 	// digest tells a repetition from another operation under the same number.
 	digest digest
-	kind   meter.Work
+	kind   workKind
 	do     func(ctx context.Context, plan fault.Plan) (future.Result, error)
 }
 
@@ -95,8 +93,8 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	o := t.life.newOperation(call)
 	t.known[s.seq] = creation{digest: s.digest, requestID: o.promise.ID()}
 	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.plan) }
-	item := order.Item[*task]{Seq: s.seq, Chunk: s.chunk, Value: &task{operation: o, kind: s.kind, do: do}}
-	if err := t.queue.Add(item); err != nil {
+	item := queueItem[*task]{seq: s.seq, chunk: s.chunk, value: &task{operation: o, kind: s.kind, do: do}}
+	if err := t.queue.add(item); err != nil {
 		o.settle(t.ctx, future.Result{}, fmt.Errorf("queueing operation %d: %w", s.seq, err))
 	}
 	t.nudge()
@@ -131,14 +129,14 @@ func (t *trainer) loop(create *task) {
 func (t *trainer) next() (*task, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	item, ok := t.queue.Next()
-	return item.Value, ok
+	item, ok := t.queue.next()
+	return item.value, ok
 }
 
 // await returns when there may be something to do. A number that is missing for too long is given up.
 func (t *trainer) await() {
 	t.mu.Lock()
-	blocked := t.queue.Blocked()
+	blocked := t.queue.blocked()
 	t.mu.Unlock()
 	var patience <-chan time.Time
 	if blocked {
@@ -151,7 +149,7 @@ func (t *trainer) await() {
 	case <-t.ctx.Done():
 	case <-patience:
 		t.mu.Lock()
-		t.queue.Skip()
+		t.queue.skip()
 		t.mu.Unlock()
 	}
 }
@@ -176,7 +174,7 @@ func (t *trainer) attempt(task *task) (future.Result, error) {
 	start := t.life.options.Clock()
 	result, err := task.do(t.ctx)
 	if err == nil {
-		t.life.meter.CarriedOut(task.call.Op, task.kind, t.life.options.Clock().Sub(start))
+		t.life.counters.countOperation(task.call.Op, task.kind, t.life.options.Clock().Sub(start))
 	}
 	return result, err
 }
@@ -185,9 +183,9 @@ func (t *trainer) attempt(task *task) (future.Result, error) {
 func (t *trainer) abandon() {
 	t.mu.Lock()
 	t.closed = true
-	left := t.queue.Drain()
+	left := t.queue.drain()
 	t.mu.Unlock()
 	for _, item := range left {
-		item.Value.settle(t.ctx, future.Result{}, errGone)
+		item.value.settle(t.ctx, future.Result{}, errGone)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/meter"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
@@ -37,7 +36,7 @@ func (l *State) ForwardBackward(_ context.Context, req tinker.ForwardBackwardReq
 		seq:    req.SeqID,
 		chunk:  true,
 		digest: digestOfData(req),
-		kind:   meter.Training,
+		kind:   trainingWork,
 		do: func(ctx context.Context, _ fault.Plan) (future.Result, error) {
 			return t.forwardBackward(ctx, req)
 		},
@@ -65,7 +64,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	if err != nil {
 		return future.Result{}, err
 	}
-	t.life.meter.Trained(tokens)
+	t.life.counters.countTokens(tokens)
 	outputs := make([]map[string]tinker.Tensor, len(result.Logprobs))
 	for i, logprobs := range result.Logprobs {
 		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs, wideShape(result.Shapes[i])...)}
@@ -127,7 +126,7 @@ func (l *State) OptimStep(_ context.Context, req tinker.OptimStepRequest) (tinke
 		op:     tinker.TypeOptimStep,
 		seq:    req.SeqID,
 		digest: digestOf(req),
-		kind:   meter.Training,
+		kind:   trainingWork,
 		do: func(context.Context, fault.Plan) (future.Result, error) {
 			result, err := t.adapter.OptimStep(model.AdamParams(req.AdamParams))
 			if err != nil {

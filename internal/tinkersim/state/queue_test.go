@@ -1,94 +1,92 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package order_test
+package state
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/order"
 )
 
-func chunk(seq int64) order.Item[string] { return order.Item[string]{Seq: seq, Chunk: true} }
+func chunk(seq int64) queueItem[string] { return queueItem[string]{seq: seq, chunk: true} }
 
-func other(seq int64) order.Item[string] { return order.Item[string]{Seq: seq} }
+func other(seq int64) queueItem[string] { return queueItem[string]{seq: seq} }
 
-func ready(q *order.Queue[string]) []int64 {
+func ready(q *opQueue[string]) []int64 {
 	var seqs []int64
-	for item, ok := q.Next(); ok; item, ok = q.Next() {
-		seqs = append(seqs, item.Seq)
+	for item, ok := q.next(); ok; item, ok = q.next() {
+		seqs = append(seqs, item.seq)
 	}
 	return seqs
 }
 
 func TestQueueOrder(t *testing.T) {
 	cases := map[string]struct {
-		arrivals []order.Item[string]
+		arrivals []queueItem[string]
 		want     [][]int64 // what may go after each arrival
 		blocked  bool
 	}{
 		"operations in order go at once": {
-			arrivals: []order.Item[string]{chunk(1), other(2), other(3)},
+			arrivals: []queueItem[string]{chunk(1), other(2), other(3)},
 			want:     [][]int64{{1}, {2}, {3}},
 		},
 		"chunks that arrive 2, 3, 1 go as 1, 2, 3": {
-			arrivals: []order.Item[string]{chunk(2), chunk(3), chunk(1), other(4)},
+			arrivals: []queueItem[string]{chunk(2), chunk(3), chunk(1), other(4)},
 			want:     [][]int64{nil, nil, {1, 2, 3}, {4}},
 		},
 		"a chunk behind a gap waits": {
-			arrivals: []order.Item[string]{chunk(1), chunk(3)},
+			arrivals: []queueItem[string]{chunk(1), chunk(3)},
 			want:     [][]int64{{1}, nil},
 			blocked:  true,
 		},
 		"an operation that is no chunk releases what is below it": {
-			arrivals: []order.Item[string]{chunk(2), chunk(4), other(6)},
+			arrivals: []queueItem[string]{chunk(2), chunk(4), other(6)},
 			want:     [][]int64{nil, nil, {2, 4, 6}},
 		},
 		"an operation that is no chunk does not release the chunks above it": {
-			arrivals: []order.Item[string]{chunk(7), chunk(2), other(5)},
+			arrivals: []queueItem[string]{chunk(7), chunk(2), other(5)},
 			want:     [][]int64{nil, nil, {2, 5}},
 			blocked:  true,
 		},
 		"the first number may be missing": {
-			arrivals: []order.Item[string]{other(2), chunk(3)},
+			arrivals: []queueItem[string]{other(2), chunk(3)},
 			want:     [][]int64{{2}, {3}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var q order.Queue[string]
+			var q opQueue[string]
 			var got [][]int64
 			for _, item := range tc.arrivals {
-				if err := q.Add(item); err != nil {
-					t.Fatalf("Add(%d): %v", item.Seq, err)
+				if err := q.add(item); err != nil {
+					t.Fatalf("Add(%d): %v", item.seq, err)
 				}
 				got = append(got, ready(&q))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("given out (-want +got):\n%s", diff)
 			}
-			if q.Blocked() != tc.blocked {
-				t.Errorf("Blocked() = %v, want %v", q.Blocked(), tc.blocked)
+			if q.blocked() != tc.blocked {
+				t.Errorf("Blocked() = %v, want %v", q.blocked(), tc.blocked)
 			}
 		})
 	}
 }
 
 func TestQueueSkip(t *testing.T) {
-	var q order.Queue[string]
+	var q opQueue[string]
 	for _, seq := range []int64{5, 3, 9} {
-		if err := q.Add(chunk(seq)); err != nil {
+		if err := q.add(chunk(seq)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	q.Skip()
+	q.skip()
 	if diff := cmp.Diff([]int64{3, 5, 9}, ready(&q)); diff != "" {
 		t.Errorf("after Skip (-want +got):\n%s", diff)
 	}
-	if err := q.Add(chunk(4)); err != nil {
+	if err := q.add(chunk(4)); err != nil {
 		t.Errorf("a late chunk among chunks: %v, want it accepted", err)
 	}
 	if diff := cmp.Diff([]int64{4}, ready(&q)); diff != "" {
@@ -98,44 +96,44 @@ func TestQueueSkip(t *testing.T) {
 
 func TestQueueLate(t *testing.T) {
 	cases := map[string]struct {
-		before []order.Item[string]
-		late   order.Item[string]
+		before []queueItem[string]
+		late   queueItem[string]
 	}{
-		"a chunk below an operation that was given out": {[]order.Item[string]{other(2)}, chunk(1)},
-		"an operation below chunks that were given out": {[]order.Item[string]{chunk(1), chunk(2)}, other(2)},
-		"an operation below another":                    {[]order.Item[string]{other(3)}, other(2)},
+		"a chunk below an operation that was given out": {[]queueItem[string]{other(2)}, chunk(1)},
+		"an operation below chunks that were given out": {[]queueItem[string]{chunk(1), chunk(2)}, other(2)},
+		"an operation below another":                    {[]queueItem[string]{other(3)}, other(2)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var q order.Queue[string]
+			var q opQueue[string]
 			for _, item := range tc.before {
-				if err := q.Add(item); err != nil {
+				if err := q.add(item); err != nil {
 					t.Fatal(err)
 				}
 			}
 			ready(&q)
-			if err := q.Add(tc.late); !errors.Is(err, order.ErrLate) {
-				t.Errorf("Add(%d) = %v, want ErrLate", tc.late.Seq, err)
+			if err := q.add(tc.late); !errors.Is(err, errLate) {
+				t.Errorf("Add(%d) = %v, want ErrLate", tc.late.seq, err)
 			}
 		})
 	}
 }
 
 func TestQueueDrain(t *testing.T) {
-	var q order.Queue[string]
-	for _, item := range []order.Item[string]{chunk(4), chunk(2)} {
-		if err := q.Add(item); err != nil {
+	var q opQueue[string]
+	for _, item := range []queueItem[string]{chunk(4), chunk(2)} {
+		if err := q.add(item); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var got []int64
-	for _, item := range q.Drain() {
-		got = append(got, item.Seq)
+	for _, item := range q.drain() {
+		got = append(got, item.seq)
 	}
 	if diff := cmp.Diff([]int64{2, 4}, got); diff != "" {
 		t.Errorf("Drain (-want +got):\n%s", diff)
 	}
-	if _, ok := q.Next(); ok || q.Blocked() {
+	if _, ok := q.next(); ok || q.blocked() {
 		t.Error("something is left after Drain")
 	}
 }

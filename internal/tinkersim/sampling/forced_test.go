@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rehearsal
+package sampling
 
 import (
 	"math"
@@ -10,30 +10,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheFirstRuleThatAppliesCounts(t *testing.T) {
-	second := Rule{Contains: "result", Scripts: []Script{{Share: 1, Tokens: []int32{2}}}}
-	first := Rule{Scripts: []Script{{Share: 1, Tokens: []int32{1}}}}
-	s := &Set{}
-	if err := s.Replace([]Rule{second, first}); err != nil {
+func TestForcedRuleFirstMatch(t *testing.T) {
+	second := ForcedRule{Contains: "result", Scripts: []Script{{Share: 1, Tokens: []int32{2}}}}
+	first := ForcedRule{Scripts: []Script{{Share: 1, Tokens: []int32{1}}}}
+	s := &ForcedSamples{}
+	if err := s.Replace([]ForcedRule{second, first}); err != nil {
 		t.Fatal(err)
 	}
 	for prompt, want := range map[string][]int32{"a question": {1}, "": {1}, "a question, a call and a result": {2}} {
-		if diff := cmp.Diff(want, s.For([]byte(prompt)).Tokens(3, 4)); diff != "" {
+		if diff := cmp.Diff(want, s.Rule([]byte(prompt)).Tokens(3, 4)); diff != "" {
 			t.Errorf("tokens for %q (-want +got):\n%s", prompt, diff)
 		}
 	}
 }
 
-func TestWithoutARuleNothingIsForced(t *testing.T) {
-	var none *Set
-	empty := &Set{}
-	if none.For(nil).Tokens(1, 2) != nil || empty.For(nil).Tokens(1, 2) != nil {
+func TestForcedTokensWithoutRule(t *testing.T) {
+	var none *ForcedSamples
+	empty := &ForcedSamples{}
+	if none.Rule(nil).Tokens(1, 2) != nil || empty.Rule(nil).Tokens(1, 2) != nil {
 		t.Error("tokens are forced without a rule")
 	}
 }
 
-func TestSharesDivideTheSamples(t *testing.T) {
-	rule := Rule{Scripts: []Script{{Share: 0.5, Tokens: []int32{1}}, {Share: 0.25, Tokens: []int32{2}}}}
+func TestForcedScriptShares(t *testing.T) {
+	rule := ForcedRule{Scripts: []Script{{Share: 0.5, Tokens: []int32{1}}, {Share: 0.25, Tokens: []int32{2}}}}
 	counts := map[int32]float64{}
 	const n = 4000
 	for i := range n {
@@ -52,29 +52,29 @@ func TestSharesDivideTheSamples(t *testing.T) {
 	}
 }
 
-func TestRulesThatMakeNoSense(t *testing.T) {
+func TestDecodeForcedRulesInvalid(t *testing.T) {
 	cases := map[string]string{
-		"no JSON":                `{`,
-		"a field not known":      `{"rehearsals": [{"contains": "a", "reward": 1}]}`,
-		"something behind":       `{"rehearsals": []} {}`,
+		"invalid JSON":           `{`,
+		"unknown field":          `{"rehearsals": [{"contains": "a", "reward": 1}]}`,
+		"trailing data":          `{"rehearsals": []} {}`,
 		"no scripts":             `{"rehearsals": [{"contains": "a"}]}`,
 		"no tokens":              `{"rehearsals": [{"scripts": [{"share": 0.5}]}]}`,
 		"no share":               `{"rehearsals": [{"scripts": [{"tokens": [1]}]}]}`,
 		"a share above 1":        `{"rehearsals": [{"scripts": [{"share": 2, "tokens": [1]}]}]}`,
-		"shares above 1 in all":  `{"rehearsals": [{"scripts": [{"share": 0.6, "tokens": [1]}, {"share": 0.6, "tokens": [2]}]}]}`,
+		"shares sum above 1":     `{"rehearsals": [{"scripts": [{"share": 0.6, "tokens": [1]}, {"share": 0.6, "tokens": [2]}]}]}`,
 		"a negative share":       `{"rehearsals": [{"scripts": [{"share": -1, "tokens": [1]}]}]}`,
 		"tokens beyond 32 bits":  `{"rehearsals": [{"scripts": [{"share": 1, "tokens": [9999999999]}]}]}`,
-		"a list and not an rule": `[]`,
+		"list instead of object": `[]`,
 	}
 	for name, body := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &Set{}
-			rules, err := Decode([]byte(body))
+			s := &ForcedSamples{}
+			rules, err := DecodeForcedRules([]byte(body))
 			if err == nil {
 				err = s.Replace(rules)
 			}
-			if err == nil || s.For(nil) != nil {
-				t.Errorf("%s was taken", body)
+			if err == nil || s.Rule(nil) != nil {
+				t.Errorf("%s was accepted", body)
 			}
 		})
 	}

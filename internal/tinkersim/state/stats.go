@@ -1,0 +1,102 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
+)
+
+// Stats is what a server has done since it was created, over all restarts. Seconds of concurrent work
+// are added up, so they may pass faster than the clock.
+type Stats struct {
+	SamplingSeconds float64 `json:"samplingSeconds"`
+	// TrainingSeconds counts forward, forward_backward and optim_step.
+	TrainingSeconds float64 `json:"trainingSeconds"`
+	// SavingSeconds counts saves and loads, and the creation of models.
+	SavingSeconds float64 `json:"savingSeconds"`
+
+	SampleBatches int64 `json:"sampleBatches"`
+	SampledRows   int64 `json:"sampledRows"`
+	SampledTokens int64 `json:"sampledTokens"`
+	TrainedTokens int64 `json:"trainedTokens"`
+
+	// Operations counts the operations that succeeded by their type, each (model, seq) once.
+	Operations map[string]int64 `json:"operations"`
+	// Calls counts the requests that arrived by endpoint, including repetitions and refused ones.
+	Calls map[string]int64 `json:"calls"`
+}
+
+// workKind says which seconds an operation counts for.
+type workKind int
+
+const (
+	trainingWork workKind = iota
+	savingWork
+)
+
+// Counters counts what a server does, over all restarts. It is safe for concurrent use.
+type Counters struct {
+	mu    sync.Mutex
+	stats Stats
+}
+
+// NewCounters returns counters at zero.
+func NewCounters() *Counters {
+	return &Counters{stats: Stats{Operations: map[string]int64{}, Calls: map[string]int64{}}}
+}
+
+// CountCall counts a request that arrived at an endpoint.
+func (c *Counters) CountCall(op string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Calls[op]++
+}
+
+// countOperation counts an operation and the time that it took.
+func (c *Counters) countOperation(op string, kind workKind, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Operations[op]++
+	if kind == trainingWork {
+		c.stats.TrainingSeconds += took.Seconds()
+		return
+	}
+	c.stats.SavingSeconds += took.Seconds()
+}
+
+// countTokens counts the tokens of a forward pass.
+func (c *Counters) countTokens(tokens int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.TrainedTokens += int64(tokens)
+}
+
+// countSampling adds what an engine did before it was closed.
+func (c *Counters) countSampling(stats sampling.Stats) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.add(stats)
+}
+
+// read returns a copy of the counts plus those of the current engine.
+func (c *Counters) read(current sampling.Stats) Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stats := c.stats
+	stats.Operations = maps.Clone(stats.Operations)
+	stats.Calls = maps.Clone(stats.Calls)
+	stats.add(current)
+	return stats
+}
+
+func (s *Stats) add(sampled sampling.Stats) {
+	s.SamplingSeconds += sampled.Busy.Seconds()
+	s.SampleBatches += sampled.Batches
+	s.SampledRows += sampled.Rows
+	s.SampledTokens += sampled.Tokens
+}
