@@ -1,0 +1,113 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestExportedNamesAreExplained(t *testing.T) {
+	for _, s := range load(t, false) {
+		for _, declaration := range s.file.Decls {
+			for _, name := range unexplained(declaration) {
+				t.Errorf("%s: exported %s has no comment", s.path, name)
+			}
+		}
+	}
+}
+
+// unexplained lists the exported names of a declaration that no comment covers.
+func unexplained(declaration ast.Decl) []string {
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(receiver(d))) {
+			return []string{d.Name.Name}
+		}
+	case *ast.GenDecl:
+		if d.Doc != nil {
+			return nil
+		}
+		var names []string
+		for _, spec := range d.Specs {
+			names = append(names, unexplainedSpec(spec)...)
+		}
+		return names
+	}
+	return nil
+}
+
+func unexplainedSpec(spec ast.Spec) []string {
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		if s.Name.IsExported() && s.Doc == nil {
+			return []string{s.Name.Name}
+		}
+	case *ast.ValueSpec:
+		if s.Doc == nil && s.Comment == nil && s.Names[0].IsExported() {
+			return []string{s.Names[0].Name}
+		}
+	}
+	return nil
+}
+
+func TestEveryPackageIsExplained(t *testing.T) {
+	explained := map[string]bool{}
+	for _, s := range load(t, false) {
+		explained[s.dir()] = explained[s.dir()] || s.file.Doc != nil
+	}
+	for dir, ok := range explained {
+		if !ok {
+			t.Errorf("%s has no package comment", dir)
+		}
+	}
+}
+
+// TestReadmeTableIsTheTree checks "Where things are" of README.md: what it links exists, and each package
+// right below internal has a row or is named in one.
+func TestReadmeTableIsTheTree(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "## Where things are\n")
+	if !found {
+		t.Fatal("README.md has no section \"Where things are\"")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var linked []string
+	for _, match := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(section, -1) {
+		linked = append(linked, match[1])
+		if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+			t.Errorf("README.md links %s, which does not exist", match[1])
+		}
+	}
+	for dir := range imports(t) {
+		top := dir
+		if parts := strings.Split(dir, "/"); parts[0] == "internal" {
+			top = parts[0] + "/" + parts[1]
+		} else if parts[0] == "cmd" {
+			top = parts[0]
+		}
+		if !slices.Contains(linked, top) {
+			t.Errorf("README.md, \"Where things are\", has no row for %s", top)
+		}
+	}
+}
+
+func TestCommittedFilesSpeakOfTheProjectAlone(t *testing.T) {
+	header := "// Copyright 2026 The tinker-operator authors."
+	for _, tests := range []bool{false, true} {
+		for _, s := range load(t, tests) {
+			if len(s.file.Comments) == 0 || s.file.Comments[0].List[0].Text != header {
+				t.Errorf("%s does not begin with the licence header", s.path)
+			}
+		}
+	}
+}
