@@ -9,7 +9,7 @@ import "runtime/debug"
 // version is set by the linker (-X) for released builds.
 var version = ""
 
-// String is the released version, else the commit that was built, else "devel".
+// String returns the released version, else the commit that was built, else "devel".
 func String() string {
 	if version != "" {
 		return version
@@ -26,5 +26,5 @@ func String() string {
 	return "devel"
 }
 
-// UserAgent of the project's HTTP clients.
+// UserAgent returns what an HTTP client of the project calls itself.
 func UserAgent(program string) string { return program + "/" + String() }
