@@ -17,7 +17,7 @@ var (
 	}
 	largeTypes = ratchet{
 		"internal/learner.learner":            92,
-		"internal/learner/leases.Board":       46,
+		"internal/learner/leases.Table":       46,
 		"internal/rollout.Worker":             30,
 		"internal/tinker.Client":              36,
 		"internal/tinker/capability.lab":      49,
