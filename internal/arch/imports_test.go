@@ -38,6 +38,7 @@ var permitted = map[string][]string{
 		"internal/version",
 	},
 	"internal/arch":     nil,
+	"internal/chat":     nil,
 	"internal/contract": nil,
 	"internal/controller": {
 		"api/v1alpha1", "internal/controller/poller", "internal/controller/rewardenvironment",
@@ -62,8 +63,8 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/models", "k8s.io/api", "k8s.io/apimachinery",
 		"k8s.io/utils",
 	},
-	"internal/environment":            nil,
-	"internal/environment/calculator": {"internal/environment"},
+	"internal/environment":            {"internal/chat"},
+	"internal/environment/calculator": {"internal/chat"},
 	"internal/environment/dataset":    {"internal/environment"},
 	"internal/environment/registry": {
 		"internal/contract", "internal/environment", "internal/environment/calculator",
@@ -71,10 +72,12 @@ var permitted = map[string][]string{
 		"internal/environment/verify",
 	},
 	"internal/environment/singleturn": {
-		"internal/environment", "internal/environment/dataset", "internal/environment/verify",
+		"internal/chat", "internal/environment", "internal/environment/dataset",
+		"internal/environment/verify",
 	},
 	"internal/environment/tooluse": {
-		"internal/environment", "internal/environment/dataset", "internal/environment/verify",
+		"internal/chat", "internal/environment", "internal/environment/dataset",
+		"internal/environment/verify",
 	},
 	"internal/environment/verify": {"internal/environment"},
 	"internal/exchange": {
@@ -94,9 +97,10 @@ var permitted = map[string][]string{
 	},
 	"internal/models": nil,
 	"internal/renderer": {
-		"internal/models", "internal/renderer/pyjson", "internal/renderer/tsdecl", "internal/tokenizer",
+		"internal/chat", "internal/models", "internal/renderer/pyjson", "internal/renderer/tsdecl",
+		"internal/tokenizer",
 	},
-	"internal/renderer/chatjson": {"internal/renderer"},
+	"internal/renderer/chatjson": {"internal/chat", "internal/renderer"},
 	"internal/renderer/load": {
 		"internal/contract", "internal/models", "internal/renderer", "internal/tokenizer",
 		"internal/tokenizer/fetch",
@@ -110,12 +114,14 @@ var permitted = map[string][]string{
 		"internal/rollout/groupstore", "internal/tinker", "golang.org/x/sync",
 	},
 	"internal/rollout/episode": {
-		"internal/contract", "internal/environment", "internal/renderer", "internal/rl",
+		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",
 		"golang.org/x/sync",
 	},
 	"internal/rollout/groupstore": {"internal/exchange", "internal/rl"},
-	"internal/rollout/probe":      {"internal/contract", "internal/environment", "internal/environment/registry"},
-	"internal/status":             {"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "k8s.io/utils"},
+	"internal/rollout/probe": {
+		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
+	},
+	"internal/status": {"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "k8s.io/utils"},
 	"internal/tinker": {
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},

@@ -9,7 +9,8 @@ package environment
 
 import (
 	"context"
-	"encoding/json"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
 // Environment gives tasks and plays episodes of them. It is safe for concurrent use.
@@ -69,38 +70,9 @@ type Prompt struct {
 	Conversation string
 	// Messages are the whole conversation so far. What a Reply gave is best put in unchanged: then the
 	// tokens that were sampled stand in the next prompt, and both train as one sequence.
-	Messages []Message
+	Messages []chat.Message
 	// Tools that the role may call.
-	Tools []Tool
-}
-
-// Message is one message of a conversation.
-type Message struct {
-	// Role is system, user, assistant or tool.
-	Role    string
-	Content string
-	// Calls of tools by the assistant.
-	Calls []ToolCall
-	// CallID of the call that a tool's message answers.
-	CallID string
-	// Name of the tool whose result a tool's message is.
-	Name string
-}
-
-// Tool that can be called.
-type Tool struct {
-	Name        string
-	Description string
-	// Parameters is a JSON schema; empty for none.
-	Parameters json.RawMessage
-}
-
-// ToolCall is a call of a tool as the policy wrote it.
-type ToolCall struct {
-	ID   string
-	Name string
-	// Arguments is the text of a JSON object.
-	Arguments string
+	Tools []chat.Tool
 }
 
 // Reply is what the policy answered to a Prompt.
@@ -108,7 +80,7 @@ type Reply struct {
 	Role         string
 	Conversation string
 	// Message is the parsed reply; Content is its text without the stop sequence.
-	Message Message
+	Message chat.Message
 	// Truncated says that a token limit cut the reply: no stop was seen.
 	Truncated bool
 	// Malformed says what is wrong with a reply that ended but could not be parsed; empty when it could.

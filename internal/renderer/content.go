@@ -6,6 +6,7 @@ package renderer
 import (
 	"errors"
 	"fmt"
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"slices"
 	"strings"
 )
@@ -16,77 +17,43 @@ const (
 	thinkClose = "</think>"
 )
 
-// structured says whether a message is made of parts, not of one text.
-func (m Message) structured() bool { return m.Parts != nil || m.Thinking != "" }
-
-// parts gives a message piece by piece.
-func (m Message) parts() []Part {
-	switch {
-	case m.Parts != nil:
-		return m.Parts
-	case m.Thinking == "":
-		return []Part{{Text: m.Content}}
-	case m.Content == "":
-		return []Part{{Text: m.Thinking, Thinking: true}}
-	default:
-		return []Part{{Text: m.Thinking, Thinking: true}, {Text: m.Content}}
-	}
-}
-
-// withText gives the message with one text in place of all it says.
-func (m Message) withText(text string) Message {
-	m.Content, m.Thinking, m.Parts = text, "", nil
-	return m
-}
-
-// withParts gives the message made of parts.
-func (m Message) withParts(parts []Part) Message {
-	m.Content, m.Thinking, m.Parts = "", "", parts
-	return m
-}
-
-// plain gives the text of a message that can only be one text.
-func (m Message) plain() (string, error) {
-	if !m.structured() {
+// plainText gives the text of a message that can only be one text.
+func plainText(m chat.Message) (string, error) {
+	if !m.IsStructured() {
 		return m.Content, nil
 	}
-	parts := m.parts()
+	parts := m.AllParts()
 	if len(parts) == 1 && !parts[0].Thinking {
 		return parts[0].Text, nil
 	}
 	return "", fmt.Errorf("its content is to be one text, without reasoning: %w", ErrUnsupported)
 }
 
-// reasons says whether a message holds reasoning, also reasoning that is written into its text.
-func (m Message) reasons() bool {
-	if m.structured() {
-		return hasThinking(m.parts())
+// hasReasoning says whether a message holds reasoning, also reasoning that is written into its text.
+func hasReasoning(m chat.Message) bool {
+	if m.IsStructured() {
+		return hasThinking(m.AllParts())
 	}
 	return strings.Contains(m.Content, thinkOpen)
 }
 
-// saysNothing says whether there is neither text nor a part.
-func (m Message) saysNothing() bool {
-	return !m.structured() && m.Content == "" || m.structured() && len(m.parts()) == 0
-}
-
 // hasThinking says whether one of the parts is reasoning.
-func hasThinking(parts []Part) bool {
-	return slices.ContainsFunc(parts, func(p Part) bool { return p.Thinking })
+func hasThinking(parts []chat.Part) bool {
+	return slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Thinking })
 }
 
 // hasText says whether one of the parts is text that is not empty.
-func hasText(parts []Part) bool {
-	return slices.ContainsFunc(parts, func(p Part) bool { return !p.Thinking && p.Text != "" })
+func hasText(parts []chat.Part) bool {
+	return slices.ContainsFunc(parts, func(p chat.Part) bool { return !p.Thinking && p.Text != "" })
 }
 
 // textOf puts the text of parts together.
-func textOf(parts []Part) string { return join(parts, false) }
+func textOf(parts []chat.Part) string { return join(parts, false) }
 
 // thinkingOf puts the reasoning of parts together.
-func thinkingOf(parts []Part) string { return join(parts, true) }
+func thinkingOf(parts []chat.Part) string { return join(parts, true) }
 
-func join(parts []Part, thinking bool) string {
+func join(parts []chat.Part, thinking bool) string {
 	var out strings.Builder
 	for _, p := range parts {
 		if p.Thinking == thinking {
@@ -97,14 +64,14 @@ func join(parts []Part, thinking bool) string {
 }
 
 // systemFirst takes a leading system message off a conversation and gives its text.
-func systemFirst(messages []Message) (system string, rest []Message, err error) {
-	if len(messages) == 0 || messages[0].Role != RoleSystem {
+func systemFirst(messages []chat.Message) (system string, rest []chat.Message, err error) {
+	if len(messages) == 0 || messages[0].Role != chat.RoleSystem {
 		return "", messages, nil
 	}
-	if hasThinking(messages[0].parts()) {
+	if hasThinking(messages[0].AllParts()) {
 		return "", nil, fmt.Errorf("rendering the system message: it holds reasoning: %w", ErrUnsupported)
 	}
-	return textOf(messages[0].parts()), messages[1:], nil
+	return textOf(messages[0].AllParts()), messages[1:], nil
 }
 
 // errArguments says that a call cannot be written.

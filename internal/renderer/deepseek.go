@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -65,7 +66,7 @@ func newDeepseek(variant deepseekVariant) builder {
 }
 
 // arrange implements family: the tools stand below the system's text, where write puts them.
-func (d *deepseek) arrange(conversation Conversation) ([]Message, error) {
+func (d *deepseek) arrange(conversation Conversation) ([]chat.Message, error) {
 	if conversation.Tools == nil {
 		return conversation.Messages, nil
 	}
@@ -77,19 +78,19 @@ func (d *deepseek) arrange(conversation Conversation) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := Message{Role: RoleSystem, Content: system}
+	first := chat.Message{Role: chat.RoleSystem, Content: system}
 	if len(conversation.Tools) > 0 {
 		first.Content += "\n\n## Tools\nYou have access to the following tools:\n\n" + blocks + "\n\n"
 		first.Name = declared
 	}
-	return slices.Concat([]Message{first}, rest), nil
+	return slices.Concat([]chat.Message{first}, rest), nil
 }
 
 // declared is the name of a system message that ends in how tools are called. No caller can give it: a name
 // of a system message means nothing to any format, and this one is no name.
 const declared = "\x00tools"
 
-func deepseekTool(t Tool) (string, error) {
+func deepseekTool(t chat.Tool) (string, error) {
 	parameters, err := schema(t)
 	if err != nil {
 		return "", err
@@ -100,14 +101,14 @@ func deepseekTool(t Tool) (string, error) {
 // howToCall ends the declaration of tools. The tokens in it are tokens.
 func (d *deepseek) howToCall(out *chunks) {
 	out.text("IMPORTANT: ALWAYS adhere to this exact format for tool use:\n")
-	d.calls(out, []ToolCall{{Name: "tool_call_name", Arguments: "tool_call_arguments"}})
+	d.calls(out, []chat.ToolCall{{Name: "tool_call_name", Arguments: "tool_call_arguments"}})
 	out.text("\n\nWhere:\n- `tool_call_name` must be an exact match to one of the available tools\n" +
 		"- `tool_call_arguments` must be valid JSON that strictly follows the tool's Parameters Schema\n" +
 		"- For multiple tool calls, chain them directly without separators or spaces")
 }
 
 // calls writes calls.
-func (d *deepseek) calls(out *chunks, calls []ToolCall) {
+func (d *deepseek) calls(out *chunks, calls []chat.ToolCall) {
 	if len(calls) == 0 {
 		return
 	}
@@ -121,16 +122,16 @@ func (d *deepseek) calls(out *chunks, calls []ToolCall) {
 // write implements family.
 func (d *deepseek) write(out *chunks, at place) error {
 	m := at.message()
-	if m.Role == RoleAssistant {
+	if m.Role == chat.RoleAssistant {
 		d.assistant(out, m, at)
 		return nil
 	}
-	text, err := m.plain()
+	text, err := plainText(m)
 	if err != nil {
 		return err
 	}
 	switch m.Role {
-	case RoleSystem:
+	case chat.RoleSystem:
 		if at.index > 0 {
 			return fmt.Errorf("a system message has to be the first: %w", ErrUnsupported)
 		}
@@ -138,9 +139,9 @@ func (d *deepseek) write(out *chunks, at place) error {
 		if m.Name == declared {
 			d.howToCall(out)
 		}
-	case RoleUser:
+	case chat.RoleUser:
 		out.token(deepseekUser).body().text(text)
-	case RoleTool:
+	case chat.RoleTool:
 		out.token(deepseekResultOpen).body().text(text).token(deepseekResultClose)
 	default:
 		return fmt.Errorf("the format knows the roles system, user, assistant and tool: %w", ErrUnsupported)
@@ -149,8 +150,8 @@ func (d *deepseek) write(out *chunks, at place) error {
 	return nil
 }
 
-func (d *deepseek) assistant(out *chunks, m Message, at place) {
-	follows := at.after(RoleTool)
+func (d *deepseek) assistant(out *chunks, m chat.Message, at place) {
+	follows := at.after(chat.RoleTool)
 	if !follows {
 		out.token(deepseekAssistant)
 	}
@@ -158,7 +159,7 @@ func (d *deepseek) assistant(out *chunks, m Message, at place) {
 	case follows:
 		out.body()
 	case !d.thinks:
-		m = m.withText(unthought(m))
+		m = m.WithText(unthought(m))
 		out.token(thinkClose).body()
 	case !d.keeps && !at.isLast():
 		out.token(thinkClose).body()
@@ -168,21 +169,21 @@ func (d *deepseek) assistant(out *chunks, m Message, at place) {
 	}
 	d.says(out, m, d.keeps || len(m.Calls) > 0 || at.isLast())
 	d.calls(out, m.Calls)
-	if !m.saysNothing() {
+	if !m.IsEmpty() {
 		out.token(deepseekEnd)
 	}
 }
 
 // emptyBlock stands before a last message without reasoning.
-func (d *deepseek) emptyBlock(out *chunks, m Message, at place) {
-	if at.isLast() && !m.saysNothing() && !m.reasons() {
+func (d *deepseek) emptyBlock(out *chunks, m chat.Message, at place) {
+	if at.isLast() && !m.IsEmpty() && !hasReasoning(m) {
 		out.token(thinkOpen).token(thinkClose)
 	}
 }
 
 // says writes what a message says, with its reasoning or without.
-func (d *deepseek) says(out *chunks, m Message, reasoning bool) {
-	for _, p := range m.parts() {
+func (d *deepseek) says(out *chunks, m chat.Message, reasoning bool) {
+	for _, p := range m.AllParts() {
 		switch {
 		case !p.Thinking:
 			out.text(p.Text)
@@ -193,9 +194,9 @@ func (d *deepseek) says(out *chunks, m Message, reasoning bool) {
 }
 
 // unthought gives the text of a message without its reasoning.
-func unthought(m Message) string {
-	if m.structured() {
-		return textOf(m.parts())
+func unthought(m chat.Message) string {
+	if m.IsStructured() {
+		return textOf(m.AllParts())
 	}
 	return without(m.Content, thinkOpen, thinkClose)
 }
@@ -217,7 +218,7 @@ func without(text, opening, closing string) string {
 // open implements family.
 func (d *deepseek) open(out *chunks, at place) {
 	switch {
-	case at.after(RoleTool):
+	case at.after(chat.RoleTool):
 	case d.thinks:
 		out.token(deepseekAssistant).token(thinkOpen)
 	default:
@@ -264,7 +265,7 @@ func dangling(text string, tags ...string) []UnparsedCall {
 
 var deepseekTags = callTags{opening: deepseekCallOpen, separator: deepseekCallSep, closing: deepseekCallClose}
 
-func deepseekCall(head string) (ToolCall, bool) { return ToolCall{Name: head}, isWord(head) }
+func deepseekCall(head string) (chat.ToolCall, bool) { return chat.ToolCall{Name: head}, isWord(head) }
 
 // isWord says whether a name is made of letters, digits and underscores.
 func isWord(name string) bool {

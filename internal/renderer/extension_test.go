@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -77,15 +78,15 @@ func knownIDs(family string, tokens tokenizer.Tokenizer) []int32 {
 var known = map[string][]int32{}
 
 // step is how a conversation goes on after a reply.
-type step func(reply renderer.Message) []renderer.Message
+type step func(reply chat.Message) []chat.Message
 
-func userSpeaks(reply renderer.Message) []renderer.Message {
-	return []renderer.Message{reply, {Role: renderer.RoleUser, Content: "Sure? "}}
+func userSpeaks(reply chat.Message) []chat.Message {
+	return []chat.Message{reply, {Role: chat.RoleUser, Content: "Sure? "}}
 }
 
-func toolAnswers(reply renderer.Message) []renderer.Message {
-	reply.Calls = []renderer.ToolCall{{ID: "functions.add:0", Name: "add", Arguments: `{"a": 2}`}}
-	return []renderer.Message{reply, {Role: renderer.RoleTool, Content: "4\n", Name: "add", CallID: "functions.add:0"}}
+func toolAnswers(reply chat.Message) []chat.Message {
+	reply.Calls = []chat.ToolCall{{ID: "functions.add:0", Name: "add", Arguments: `{"a": 2}`}}
+	return []chat.Message{reply, {Role: chat.RoleTool, Content: "4\n", Name: "add", CallID: "functions.add:0"}}
 }
 
 // extends plays a conversation of arbitrary replies and says at which of them the next prompt does not begin
@@ -93,7 +94,7 @@ func toolAnswers(reply renderer.Message) []renderer.Message {
 func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, steps ...step) (broken []int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
-	messages := []renderer.Message{{Role: renderer.RoleSystem, Content: "Be brief."}, {Role: renderer.RoleUser, Content: "2+2?"}}
+	messages := []chat.Message{{Role: chat.RoleSystem, Content: "Be brief."}, {Role: chat.RoleUser, Content: "2+2?"}}
 	for i, next := range steps {
 		before, err := r.Prompt(renderer.Conversation{Messages: messages})
 		if err != nil {
@@ -189,7 +190,7 @@ func TestQwen3KeepsRepliesWithoutReasoning(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "2+2?"}}
+			messages := []chat.Message{{Role: chat.RoleUser, Content: "2+2?"}}
 			before, err := r.Prompt(renderer.Conversation{Messages: messages})
 			if err != nil {
 				t.Fatal(err)
@@ -214,14 +215,14 @@ func TestRoleColonDoesNotRepeatTheHeaderThatWasSampled(t *testing.T) {
 	r, tokens := asInARun(t, "role_colon")
 	cases := map[string]struct {
 		sampled string
-		next    renderer.Message
+		next    chat.Message
 		want    string
 	}{
-		"the user speaks":               {sampled: " 4\n\nUser:", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
-		"the user speaks, oddly":        {sampled: "4 \n\nUser:", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant:4 \n\nUser: r\n\nAssistant:"},
-		"the system speaks":             {sampled: " 4\n\nUser:", next: renderer.Message{Role: renderer.RoleSystem, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nSystem: r\n\nAssistant:"},
-		"the reply was cut":             {sampled: " 4", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
-		"the reply ended with its text": {sampled: " 4<|im_end|>", next: renderer.Message{Role: renderer.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4<|im_end|>\n\nUser: r\n\nAssistant:"},
+		"the user speaks":               {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"the user speaks, oddly":        {sampled: "4 \n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant:4 \n\nUser: r\n\nAssistant:"},
+		"the system speaks":             {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleSystem, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nSystem: r\n\nAssistant:"},
+		"the reply was cut":             {sampled: " 4", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"the reply ended with its text": {sampled: " 4<|im_end|>", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4<|im_end|>\n\nUser: r\n\nAssistant:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +230,7 @@ func TestRoleColonDoesNotRepeatTheHeaderThatWasSampled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "q"}, parsed.Message, tc.next}
+			messages := []chat.Message{{Role: chat.RoleUser, Content: "q"}, parsed.Message, tc.next}
 			ids, err := r.Prompt(renderer.Conversation{Messages: messages})
 			if err != nil {
 				t.Fatal(err)
@@ -259,7 +260,7 @@ func TestGptOssAnswerEndsOtherwiseInHistory(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "2+2?"}}
+			messages := []chat.Message{{Role: chat.RoleUser, Content: "2+2?"}}
 			before, err := r.Prompt(renderer.Conversation{Messages: messages})
 			if err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ package renderer_test
 import (
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -48,8 +49,8 @@ func FuzzParse(f *testing.F) {
 		}
 		written := parsed.Message
 		written.Sampled = nil
-		for _, reply := range []renderer.Message{parsed.Message, written} {
-			messages := []renderer.Message{{Role: renderer.RoleUser, Content: "q"}, reply, {Role: renderer.RoleUser, Content: "r"}}
+		for _, reply := range []chat.Message{parsed.Message, written} {
+			messages := []chat.Message{{Role: chat.RoleUser, Content: "q"}, reply, {Role: chat.RoleUser, Content: "r"}}
 			if _, err := renderers[n].Prompt(renderer.Conversation{Messages: messages}); err != nil {
 				t.Fatalf("%s: handing a reply back: %v", names[n], err)
 			}

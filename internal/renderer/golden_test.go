@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/chatjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -258,7 +259,7 @@ func conversationOf(t *testing.T, r record) renderer.Conversation {
 		t.Fatalf("%s: %v", r.Case, err)
 	}
 	if r.System != "" {
-		c.Messages = slices.Insert(c.Messages, 0, renderer.Message{Role: renderer.RoleSystem, Content: r.System})
+		c.Messages = slices.Insert(c.Messages, 0, chat.Message{Role: chat.RoleSystem, Content: r.System})
 	}
 	return c
 }

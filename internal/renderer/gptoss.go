@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -69,10 +70,10 @@ func newGptOss(effort string) builder {
 }
 
 // arrange implements family: the tools stand in a message of the developer, below the system's text.
-func (g *gptOss) arrange(conversation Conversation) ([]Message, error) {
-	var front []Message
+func (g *gptOss) arrange(conversation Conversation) ([]chat.Message, error) {
+	var front []chat.Message
 	if g.system != "" {
-		front = append(front, Message{Role: roleHarmonySystem, Content: g.system})
+		front = append(front, chat.Message{Role: roleHarmonySystem, Content: g.system})
 	}
 	if conversation.Tools == nil {
 		return slices.Concat(front, conversation.Messages), nil
@@ -90,16 +91,16 @@ func (g *gptOss) arrange(conversation Conversation) ([]Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		front = append(front, Message{Role: roleHarmonySystem, Content: "Calls to these tools must go to the commentary channel: 'functions'."})
+		front = append(front, chat.Message{Role: roleHarmonySystem, Content: "Calls to these tools must go to the commentary channel: 'functions'."})
 		text = paragraphs(text, "# Tools\n\n## functions\n\nnamespace functions {\n\n"+tools+"\n\n} // namespace functions")
 	}
 	if text != "" {
-		front = append(front, Message{Role: "developer", Content: text})
+		front = append(front, chat.Message{Role: "developer", Content: text})
 	}
 	return slices.Concat(front, rest), nil
 }
 
-func gptOssTool(t Tool) (string, error) {
+func gptOssTool(t chat.Tool) (string, error) {
 	parameters, err := schema(t)
 	if err != nil {
 		return "", err
@@ -110,24 +111,24 @@ func gptOssTool(t Tool) (string, error) {
 // write implements family.
 func (g *gptOss) write(out *chunks, at place) error {
 	m := at.message()
-	if m.Role == RoleAssistant {
+	if m.Role == chat.RoleAssistant {
 		out.token(harmonyStart).text(m.Role).body()
 		g.assistant(out, m, at)
 		return nil
 	}
-	text, err := m.plain()
+	text, err := plainText(m)
 	if err != nil {
 		return err
 	}
 	out.token(harmonyStart)
 	switch m.Role {
-	case RoleTool:
+	case chat.RoleTool:
 		out.text(toolAuthor(m.Name) + " to=assistant").body().token(harmonyChannel).text(channelCommentary)
-	case RoleSystem:
+	case chat.RoleSystem:
 		out.text("developer").body()
 		text = "# Instructions\n\n" + text + "\n\n"
 	case roleHarmonySystem:
-		out.text(RoleSystem).body()
+		out.text(chat.RoleSystem).body()
 	default:
 		out.text(m.Role).body()
 	}
@@ -143,11 +144,11 @@ func toolAuthor(name string) string {
 	return functionsPrefix + strings.TrimPrefix(name, functionsPrefix)
 }
 
-func (g *gptOss) assistant(out *chunks, m Message, at place) {
-	thinking, text := thinkingOf(m.parts()), textOf(m.parts())
+func (g *gptOss) assistant(out *chunks, m chat.Message, at place) {
+	thinking, text := thinkingOf(m.AllParts()), textOf(m.AllParts())
 	if thinking != "" {
 		out.token(harmonyChannel).text(channelAnalysis).token(harmonyMessage).text(thinking)
-		out.token(harmonyEnd).token(harmonyStart).text(RoleAssistant)
+		out.token(harmonyEnd).token(harmonyStart).text(chat.RoleAssistant)
 	}
 	if len(m.Calls) == 0 {
 		out.token(harmonyChannel).text(channelFinal).token(harmonyMessage).text(text)
@@ -156,11 +157,11 @@ func (g *gptOss) assistant(out *chunks, m Message, at place) {
 	}
 	if text != "" {
 		out.token(harmonyChannel).text(channelCommentary).token(harmonyMessage).text(text)
-		out.token(harmonyEnd).token(harmonyStart).text(RoleAssistant)
+		out.token(harmonyEnd).token(harmonyStart).text(chat.RoleAssistant)
 	}
 	for i, call := range m.Calls {
 		if i > 0 {
-			out.token(harmonyStart).text(RoleAssistant)
+			out.token(harmonyStart).text(chat.RoleAssistant)
 		}
 		out.text(" to=" + functionsPrefix + call.Name).token(harmonyChannel).text(channelCommentary + " ").token(harmonyConstrain).text("json")
 		out.token(harmonyMessage).text(call.Arguments).token(harmonyCall)
@@ -176,7 +177,7 @@ func endOf(at place) string {
 }
 
 // open implements family.
-func (g *gptOss) open(out *chunks, _ place) { out.token(harmonyStart).text(RoleAssistant) }
+func (g *gptOss) open(out *chunks, _ place) { out.token(harmonyStart).text(chat.RoleAssistant) }
 
 // again implements family. The reference keeps earlier reasoning, so of what was sampled only the end of an
 // answer is another once it is history.

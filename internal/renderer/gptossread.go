@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
@@ -51,11 +52,11 @@ func (r *reply) add(m harmonyPart) {
 			r.unparsed = append(r.unparsed, UnparsedCall{Text: m.raw, Problem: fmt.Sprintf("Invalid JSON: %v", err)})
 			return
 		}
-		r.calls = append(r.calls, ToolCall{Name: name, Arguments: pyjson.Strip(m.content)})
+		r.calls = append(r.calls, chat.ToolCall{Name: name, Arguments: pyjson.Strip(m.content)})
 	case m.channel == channelAnalysis:
-		r.parts = append(r.parts, Part{Text: m.content, Thinking: true})
+		r.parts = append(r.parts, chat.Part{Text: m.content, Thinking: true})
 	case m.channel == channelFinal, m.channel == channelCommentary:
-		r.parts = append(r.parts, Part{Text: m.content})
+		r.parts = append(r.parts, chat.Part{Text: m.content})
 	}
 }
 

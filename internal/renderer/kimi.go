@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -59,7 +60,7 @@ type kimiVariant struct {
 	// parted messages may be of several parts. Parts are tokenised apart.
 	parted bool
 	// declare writes tools.
-	declare func(tools []Tool) (string, error)
+	declare func(tools []chat.Tool) (string, error)
 }
 
 func newKimi(variant kimiVariant) builder {
@@ -75,9 +76,9 @@ func newKimi(variant kimiVariant) builder {
 }
 
 // sinceLastAnswer gives the index after the last message of the assistant that called no tool.
-func sinceLastAnswer(messages []Message) int {
+func sinceLastAnswer(messages []chat.Message) int {
 	for i, m := range slices.Backward(messages) {
-		if m.Role == RoleAssistant && len(m.Calls) == 0 {
+		if m.Role == chat.RoleAssistant && len(m.Calls) == 0 {
 			return i + 1
 		}
 	}
@@ -85,7 +86,7 @@ func sinceLastAnswer(messages []Message) int {
 }
 
 // arrange implements family: there is always a system message, after the declaration of tools.
-func (k *kimi) arrange(conversation Conversation) ([]Message, error) {
+func (k *kimi) arrange(conversation Conversation) ([]chat.Message, error) {
 	messages := conversation.Messages
 	if conversation.Tools == nil {
 		return k.withSystem(messages), nil
@@ -94,29 +95,29 @@ func (k *kimi) arrange(conversation Conversation) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	var front []Message
+	var front []chat.Message
 	if len(conversation.Tools) > 0 {
 		text, err := k.declare(conversation.Tools)
 		if err != nil {
 			return nil, err
 		}
-		front = append(front, Message{Role: roleDeclare, Content: text})
+		front = append(front, chat.Message{Role: roleDeclare, Content: text})
 	}
 	if system != "" {
-		front = append(front, Message{Role: RoleSystem, Content: system})
+		front = append(front, chat.Message{Role: chat.RoleSystem, Content: system})
 	}
 	return k.withSystem(append(front, rest...)), nil
 }
 
-func (k *kimi) withSystem(messages []Message) []Message {
+func (k *kimi) withSystem(messages []chat.Message) []chat.Message {
 	at := 0
 	if len(messages) > 0 && messages[0].Role == roleDeclare {
 		at = 1
 	}
-	if len(messages) > at && messages[at].Role == RoleSystem {
+	if len(messages) > at && messages[at].Role == chat.RoleSystem {
 		return messages
 	}
-	own := Message{Role: RoleSystem, Content: "You are Kimi, an AI assistant created by Moonshot AI."}
+	own := chat.Message{Role: chat.RoleSystem, Content: "You are Kimi, an AI assistant created by Moonshot AI."}
 	return slices.Insert(slices.Clone(messages), at, own)
 }
 
@@ -124,16 +125,16 @@ func (k *kimi) withSystem(messages []Message) []Message {
 func (k *kimi) write(out *chunks, at place) error {
 	m := at.message()
 	k.head(out, m).body()
-	if m.Role == RoleAssistant {
+	if m.Role == chat.RoleAssistant {
 		k.assistant(out, m, at)
 		return nil
 	}
-	text, err := m.plain()
+	text, err := plainText(m)
 	switch {
 	case err == nil:
 		out.text(text)
-	case k.parted && !hasThinking(m.parts()):
-		for _, p := range m.parts() {
+	case k.parted && !hasThinking(m.AllParts()):
+		for _, p := range m.AllParts() {
 			out.text(p.Text).cut()
 		}
 	default:
@@ -143,13 +144,13 @@ func (k *kimi) write(out *chunks, at place) error {
 	return nil
 }
 
-func (k *kimi) head(out *chunks, m Message) *chunks {
+func (k *kimi) head(out *chunks, m chat.Message) *chunks {
 	switch m.Role {
-	case RoleUser:
+	case chat.RoleUser:
 		return out.token(kimiUser).text(m.Role).token(kimiMiddle)
-	case RoleAssistant:
+	case chat.RoleAssistant:
 		return out.token(kimiAssistant).text(m.Role).token(kimiMiddle)
-	case RoleTool:
+	case chat.RoleTool:
 		name := m.Name
 		if name == "" {
 			name = m.Role
@@ -160,8 +161,8 @@ func (k *kimi) head(out *chunks, m Message) *chunks {
 	}
 }
 
-func (k *kimi) assistant(out *chunks, m Message, at place) {
-	parts := m.parts()
+func (k *kimi) assistant(out *chunks, m chat.Message, at place) {
+	parts := m.AllParts()
 	out.token(thinkOpen)
 	if at.index >= at.turn || k.keeps {
 		out.text(thinkingOf(parts))
@@ -183,7 +184,7 @@ func (k *kimi) assistant(out *chunks, m Message, at place) {
 
 // open implements family.
 func (k *kimi) open(out *chunks, _ place) {
-	k.head(out, Message{Role: RoleAssistant})
+	k.head(out, chat.Message{Role: chat.RoleAssistant})
 	for _, name := range k.given {
 		out.token(name)
 	}
@@ -222,9 +223,9 @@ func kimiSection(text string) (span, bool) {
 
 var kimiTags = callTags{opening: kimiCallOpen, separator: kimiArguments, closing: kimiCallClose}
 
-func kimiCall(head string) (ToolCall, bool) {
+func kimiCall(head string) (chat.ToolCall, bool) {
 	id := pyjson.Strip(head)
-	return ToolCall{ID: id, Name: kimiName(id)}, isCallID(head)
+	return chat.ToolCall{ID: id, Name: kimiName(id)}, isCallID(head)
 }
 
 // isCallID says whether text, white space apart, is a name, a colon and a number.
@@ -244,7 +245,7 @@ func kimiName(id string) string {
 }
 
 // declareKimiK2 writes tools as JSON without spaces, its names in their order.
-func declareKimiK2(tools []Tool) (string, error) {
+func declareKimiK2(tools []chat.Tool) (string, error) {
 	list := make([]any, len(tools))
 	for i, t := range tools {
 		o, err := function(t)
@@ -257,8 +258,8 @@ func declareKimiK2(tools []Tool) (string, error) {
 }
 
 // declareKimiK25 writes tools as types of TypeScript.
-func declareKimiK25(tools []Tool) (string, error) {
-	text, err := eachTool(tools, "\n", func(t Tool) (string, error) {
+func declareKimiK25(tools []chat.Tool) (string, error) {
+	text, err := eachTool(tools, "\n", func(t chat.Tool) (string, error) {
 		parameters, err := schema(t)
 		if err != nil {
 			return "", err

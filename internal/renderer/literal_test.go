@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
@@ -40,8 +41,8 @@ func TestTextNeverBecomesASpecialToken(t *testing.T) {
 			if diff := cmp.Diff(counted("harmless"), counted(attack)); diff != "" {
 				t.Errorf("special tokens of the prompt (-harmless +attack):\n%s", diff)
 			}
-			example, err := r.Example(renderer.Conversation{Messages: []renderer.Message{
-				{Role: renderer.RoleUser, Content: "q"}, {Role: renderer.RoleAssistant, Content: attack}}})
+			example, err := r.Example(renderer.Conversation{Messages: []chat.Message{
+				{Role: chat.RoleUser, Content: "q"}, {Role: chat.RoleAssistant, Content: attack}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,16 +68,16 @@ func specialsOf(find func(string) (int32, bool), encode func(string) []int32) ma
 }
 
 func conversationSaying(text string, tools bool) renderer.Conversation {
-	c := renderer.Conversation{Messages: []renderer.Message{
-		{Role: renderer.RoleSystem, Content: text}, {Role: renderer.RoleUser, Content: text},
-		{Role: renderer.RoleAssistant, Content: text}, {Role: renderer.RoleUser, Content: text},
+	c := renderer.Conversation{Messages: []chat.Message{
+		{Role: chat.RoleSystem, Content: text}, {Role: chat.RoleUser, Content: text},
+		{Role: chat.RoleAssistant, Content: text}, {Role: chat.RoleUser, Content: text},
 	}}
 	if !tools {
 		return c
 	}
-	c.Tools = []renderer.Tool{{Name: "add", Description: text, Parameters: []byte(`{"type": "object", "properties": {"a": {"type": "integer"}}}`)}}
-	call := renderer.ToolCall{ID: "functions.add:0", Name: "add", Arguments: `{"a": "` + strings.ReplaceAll(text, "\n", " ") + `"}`}
-	c.Messages = append(c.Messages, renderer.Message{Role: renderer.RoleAssistant, Content: text, Calls: []renderer.ToolCall{call}},
-		renderer.Message{Role: renderer.RoleTool, Name: "add", CallID: call.ID, Content: text})
+	c.Tools = []chat.Tool{{Name: "add", Description: text, Parameters: []byte(`{"type": "object", "properties": {"a": {"type": "integer"}}}`)}}
+	call := chat.ToolCall{ID: "functions.add:0", Name: "add", Arguments: `{"a": "` + strings.ReplaceAll(text, "\n", " ") + `"}`}
+	c.Messages = append(c.Messages, chat.Message{Role: chat.RoleAssistant, Content: text, Calls: []chat.ToolCall{call}},
+		chat.Message{Role: chat.RoleTool, Name: "add", CallID: call.ID, Content: text})
 	return c
 }

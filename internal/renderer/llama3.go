@@ -3,7 +3,10 @@
 
 package renderer
 
-import "github.com/tinker-operator/tinker-operator/internal/tokenizer"
+import (
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
 
 // llama3 is the format of Llama 3's instruct models, without what their template says of dates:
 //
@@ -34,7 +37,7 @@ func newLlama3(tokens tokenizer.Tokenizer, options Options) (family, error) {
 // write implements family.
 func (l *llama3) write(out *chunks, at place) error {
 	m := at.message()
-	text, err := m.plain()
+	text, err := plainText(m)
 	if err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (l *llama3) head(out *chunks, role string) *chunks {
 }
 
 // open implements family.
-func (l *llama3) open(out *chunks, _ place) { l.head(out, RoleAssistant) }
+func (l *llama3) open(out *chunks, _ place) { l.head(out, chat.RoleAssistant) }
 
 // read implements family.
 func (l *llama3) read(sampled []int32) (Parsed, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -34,10 +35,10 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var messages []Message
+	var messages []chat.Message
 	for i := range 100 {
 		text := fmt.Sprint(i, strings.Repeat(" word", 100))
-		messages = append(messages, Message{Role: RoleUser, Content: text}, Message{Role: RoleAssistant, Content: text})
+		messages = append(messages, chat.Message{Role: chat.RoleUser, Content: text}, chat.Message{Role: chat.RoleAssistant, Content: text})
 	}
 	messages = append(messages, user("one more"))
 	before, err := r.Prompt(Conversation{Messages: messages})
@@ -45,7 +46,7 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens.encoded = 0
-	messages = append(messages, Message{Role: RoleAssistant, Content: "yes", Sampled: ids(" yes", end)}, user("and the last"))
+	messages = append(messages, chat.Message{Role: chat.RoleAssistant, Content: "yes", Sampled: ids(" yes", end)}, user("and the last"))
 	after, err := r.Prompt(Conversation{Messages: messages})
 	if err != nil {
 		t.Fatal(err)

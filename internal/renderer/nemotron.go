@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -53,27 +54,27 @@ func newNemotron(variant nemotronVariant) builder {
 }
 
 // arrange implements family.
-func (n *nemotron) arrange(conversation Conversation) ([]Message, error) {
+func (n *nemotron) arrange(conversation Conversation) ([]chat.Message, error) {
 	messages, err := n.dialect.arrange(conversation)
-	if err != nil || len(messages) > 0 && messages[0].Role == RoleSystem {
+	if err != nil || len(messages) > 0 && messages[0].Role == chat.RoleSystem {
 		return messages, err
 	}
-	return slices.Concat([]Message{{Role: RoleSystem}}, messages), nil
+	return slices.Concat([]chat.Message{{Role: chat.RoleSystem}}, messages), nil
 }
 
 // prepare trims a message of one text, and puts the effort below the user's last one.
-func (n nemotronVariant) prepare(m Message, at place) (Message, error) {
-	if n.effort != "" && m.Role == RoleUser && at.index == at.lastUser {
+func (n nemotronVariant) prepare(m chat.Message, at place) (chat.Message, error) {
+	if n.effort != "" && m.Role == chat.RoleUser && at.index == at.lastUser {
 		switch {
-		case !m.structured():
+		case !m.IsStructured():
 			m.Content += n.effort
 		case n.parted:
-			m = m.withParts(append(slices.Clone(m.parts()), Part{Text: n.effort}))
+			m = m.WithParts(append(slices.Clone(m.AllParts()), chat.Part{Text: n.effort}))
 		default:
 			return m, fmt.Errorf("the effort is put below a message of one text, not of parts: %w", ErrUnsupported)
 		}
 	}
-	if !m.structured() {
+	if !m.IsStructured() {
 		m.Content = pyjson.Strip(m.Content)
 	}
 	return m, nil
@@ -81,14 +82,14 @@ func (n nemotronVariant) prepare(m Message, at place) (Message, error) {
 
 // lead is the empty block of a turn whose reasoning is not written, because there is none or because it is
 // dropped. The line break that followed dropped reasoning stays before text.
-func (n nemotronVariant) lead(m Message, at place) string {
+func (n nemotronVariant) lead(m chat.Message, at place) string {
 	old := at.index < at.lastUser
 	switch {
-	case !m.reasons():
+	case !hasReasoning(m):
 		return emptyThought
 	case !old || n.keeps:
 		return ""
-	case !n.ultra && m.structured() && hasText(m.parts()) && len(m.Calls) == 0:
+	case !n.ultra && m.IsStructured() && hasText(m.AllParts()) && len(m.Calls) == 0:
 		return emptyThought + "\n"
 	default:
 		return emptyThought
@@ -103,22 +104,22 @@ func (n nemotronVariant) thinking(text string) string {
 }
 
 // calls are separated from what stands before, which ends in a line break already if it is reasoning.
-func (n nemotronVariant) calls(m Message) (string, error) {
+func (n nemotronVariant) calls(m chat.Message) (string, error) {
 	calls, err := xmlCalls(m.Calls, pyjson.Str)
 	text := strings.Join(calls, "\n") + "\n"
-	if !n.ultra && m.structured() && hasThinking(m.parts()) && !hasText(m.parts()) {
+	if !n.ultra && m.IsStructured() && hasThinking(m.AllParts()) && !hasText(m.AllParts()) {
 		return text, err
 	}
 	return "\n" + text, err
 }
 
-func declareNemotron(system string, tools []Tool) (string, error) {
+func declareNemotron(system string, tools []chat.Tool) (string, error) {
 	text, err := xmlTools(tools, nemotronTool)
 	return paragraphs(system, text), err
 }
 
 // nemotronTool declares one tool as XML.
-func nemotronTool(t Tool) (string, error) {
+func nemotronTool(t chat.Tool) (string, error) {
 	parameters, err := schema(t)
 	if err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
@@ -33,9 +34,9 @@ type im struct {
 	// suffix follows the assistant's header in a prompt.
 	suffix string
 	// declare puts the system's text and the tools into one message.
-	declare func(system string, tools []Tool) (string, error)
+	declare func(system string, tools []chat.Tool) (string, error)
 	// unframe takes the white space of the format's own out of what was read; nil for none.
-	unframe func(parts []Part) []Part
+	unframe func(parts []chat.Part) []chat.Part
 	// xml says that calls may be written as <function=name>, not only as JSON.
 	xml bool
 }
@@ -46,7 +47,7 @@ func newIM(v *vocabulary, h history) im {
 }
 
 // arrange implements family: tools stand in the system message.
-func (f *im) arrange(conversation Conversation) ([]Message, error) {
+func (f *im) arrange(conversation Conversation) ([]chat.Message, error) {
 	if conversation.Tools == nil {
 		return conversation.Messages, nil
 	}
@@ -58,7 +59,7 @@ func (f *im) arrange(conversation Conversation) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat([]Message{{Role: RoleSystem, Content: text}}, rest), nil
+	return slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: text}}, rest), nil
 }
 
 // header writes how a message begins. The line break before it belongs to it.
@@ -66,15 +67,15 @@ func header(out *chunks, at place, role string) *chunks {
 	if at.index > 0 {
 		out.text("\n")
 	}
-	if role == RoleTool {
-		role = RoleUser
+	if role == chat.RoleTool {
+		role = chat.RoleUser
 	}
 	return out.token(imStart).text(role + "\n")
 }
 
 // open implements family.
 func (f *im) open(out *chunks, at place) {
-	header(out, at, RoleAssistant).text(f.suffix)
+	header(out, at, chat.RoleAssistant).text(f.suffix)
 }
 
 // read implements family.
@@ -110,7 +111,7 @@ func blocks(text string, xml bool) reply {
 	if !strings.Contains(text, thinkOpen) && !strings.Contains(text, callOpen) {
 		return out
 	}
-	out.parts = []Part{}
+	out.parts = []chat.Part{}
 	thoughts := finder{text: text, opening: thinkOpen, closing: thinkClose}
 	calls := finder{text: text, opening: callOpen, closing: callClose}
 	var raw []string
@@ -136,8 +137,8 @@ func blocks(text string, xml bool) reply {
 }
 
 // readCalls reads calls, tags included. Those in XML come after those in JSON, as the reference has it.
-func readCalls(raw []string, xml bool) (calls []ToolCall, unparsed []UnparsedCall) {
-	var converted []ToolCall
+func readCalls(raw []string, xml bool) (calls []chat.ToolCall, unparsed []UnparsedCall) {
+	var converted []chat.ToolCall
 	for _, text := range raw {
 		inner := strings.TrimSuffix(strings.TrimPrefix(text, callOpen), callClose)
 		call, problem := jsonCall(inner)
@@ -157,24 +158,24 @@ func readCalls(raw []string, xml bool) (calls []ToolCall, unparsed []UnparsedCal
 }
 
 // jsonCall reads {"name": ..., "arguments": {...}}. The arguments are written again, as the reference does.
-func jsonCall(text string) (call ToolCall, problem string) {
+func jsonCall(text string) (call chat.ToolCall, problem string) {
 	value, err := pyjson.Parse(pyjson.Strip(text))
 	if err != nil {
-		return ToolCall{}, "Invalid JSON: " + err.Error()
+		return chat.ToolCall{}, "Invalid JSON: " + err.Error()
 	}
 	object, ok := value.(*pyjson.Object)
 	if !ok {
-		return ToolCall{}, "Tool call is not a JSON object"
+		return chat.ToolCall{}, "Tool call is not a JSON object"
 	}
 	name, _ := object.Get("name")
 	arguments, _ := object.Get("arguments")
 	id, _ := object.Get("id")
 	call.ID, _ = id.(string)
 	if call.Name, ok = name.(string); !ok {
-		return ToolCall{}, "Missing or invalid 'name' field"
+		return chat.ToolCall{}, "Missing or invalid 'name' field"
 	}
 	if _, ok := arguments.(*pyjson.Object); !ok {
-		return ToolCall{}, "Missing or invalid 'arguments' field"
+		return chat.ToolCall{}, "Missing or invalid 'arguments' field"
 	}
 	call.Name, call.ID = pyjson.Text(call.Name), pyjson.Text(call.ID)
 	call.Arguments = pyjson.JSON(arguments)
@@ -182,7 +183,7 @@ func jsonCall(text string) (call ToolCall, problem string) {
 }
 
 // jsonCalls writes calls as JSON between tags, one a line.
-func jsonCalls(calls []ToolCall) (string, error) {
+func jsonCalls(calls []chat.ToolCall) (string, error) {
 	lines := make([]string, len(calls))
 	for i, call := range calls {
 		arguments, err := pyjson.Parse(call.Arguments)

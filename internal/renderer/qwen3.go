@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -55,7 +56,7 @@ func newQwen3(variant qwen3Variant) builder {
 // write implements family.
 func (q *qwen3) write(out *chunks, at place) error {
 	m := at.message()
-	if q.silent && m.Role == RoleAssistant && at.isLast() && !m.saysNothing() && at.lastUser < 0 {
+	if q.silent && m.Role == chat.RoleAssistant && at.isLast() && !m.IsEmpty() && at.lastUser < 0 {
 		return fmt.Errorf("without a message of the user, the format writes no empty block of reasoning, which the prompt always opens; "+
 			"add a message of the user, or take the renderer that thinks: %w", ErrUnsupported)
 	}
@@ -70,21 +71,21 @@ func (q *qwen3) write(out *chunks, at place) error {
 
 // frames says whether a message's reasoning is framed as that of the turn under way. A conversation in
 // which the user says nothing has no such turn.
-func (q *qwen3) frames(m Message, at place) bool {
-	return q.framed && m.Role == RoleAssistant && at.lastUser >= 0 && (at.isLast() || !q.strips)
+func (q *qwen3) frames(m chat.Message, at place) bool {
+	return q.framed && m.Role == chat.RoleAssistant && at.lastUser >= 0 && (at.isLast() || !q.strips)
 }
 
-func (q *qwen3) output(m Message, at place) (string, error) {
+func (q *qwen3) output(m chat.Message, at place) (string, error) {
 	frames := q.frames(m, at)
 	out := q.content(m, at, frames)
 	separator := ""
 	if out != "" {
 		separator = "\n"
 	}
-	if frames && !m.reasons() {
+	if frames && !hasReasoning(m) {
 		out = frame("") + strings.TrimLeft(out, "\n")
 	}
-	if m.Role == RoleTool {
+	if m.Role == chat.RoleTool {
 		out = resultOpen + "\n" + out + "\n" + resultClose
 	}
 	if len(m.Calls) == 0 {
@@ -95,9 +96,9 @@ func (q *qwen3) output(m Message, at place) (string, error) {
 }
 
 // content writes what a message says, without calls.
-func (q *qwen3) content(m Message, at place, frames bool) string {
-	if m.structured() {
-		return q.pieces(m.parts(), q.strips && m.Role == RoleAssistant && !at.isLast(), frames)
+func (q *qwen3) content(m chat.Message, at place, frames bool) string {
+	if m.IsStructured() {
+		return q.pieces(m.AllParts(), q.strips && m.Role == chat.RoleAssistant && !at.isLast(), frames)
 	}
 	reasoning, rest, found := strings.Cut(m.Content, thinkClose)
 	if !frames || !found {
@@ -109,7 +110,7 @@ func (q *qwen3) content(m Message, at place, frames bool) string {
 	return frame(reasoning) + strings.TrimLeft(rest, "\n")
 }
 
-func (q *qwen3) pieces(parts []Part, strip, frames bool) string {
+func (q *qwen3) pieces(parts []chat.Part, strip, frames bool) string {
 	var out strings.Builder
 	framed := false
 	for _, p := range parts {
@@ -137,14 +138,14 @@ func frame(reasoning string) string {
 }
 
 // unframeQwen3 undoes frame: the line breaks are the block's own, and an empty block is no reasoning.
-func unframeQwen3(parts []Part) []Part {
-	out := []Part{}
+func unframeQwen3(parts []chat.Part) []chat.Part {
+	out := []chat.Part{}
 	framed := false
 	for _, p := range parts {
 		if p.Thinking {
 			out = appendPart(out, strings.Trim(p.Text, "\n"), true)
 		} else if framed {
-			out = append(out, Part{Text: strings.TrimLeft(p.Text, "\n")})
+			out = append(out, chat.Part{Text: strings.TrimLeft(p.Text, "\n")})
 		} else {
 			out = append(out, p)
 		}
@@ -153,7 +154,7 @@ func unframeQwen3(parts []Part) []Part {
 	return out
 }
 
-func declareQwen3(system string, tools []Tool) (string, error) {
+func declareQwen3(system string, tools []chat.Tool) (string, error) {
 	text := ""
 	if len(tools) > 0 {
 		lines, err := eachTool(tools, "\n", asJSON(function))

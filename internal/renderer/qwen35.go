@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -39,12 +40,12 @@ func newQwen35(variant qwen35Variant) builder {
 		d := &dialect{im: newIM(v, variant.history), strips: stripsHistory, result: "\n" + resultClose, grouped: true, between: "\n", split: true}
 		d.suffix, d.silent, d.xml = "<think>\n", variant.silent, true
 		d.declare, d.unframe = declareQwen35, unframeQwen35
-		d.prepare = func(m Message, _ place) (Message, error) { return trimmed(m), nil }
+		d.prepare = func(m chat.Message, _ place) (chat.Message, error) { return trimmed(m), nil }
 		d.lead = emptyBlockSinceUser
 		d.thinking = func(text string) string { return "<think>\n" + text + "\n</think>\n\n" }
-		d.calls = func(m Message) (string, error) {
+		d.calls = func(m chat.Message) (string, error) {
 			separator := ""
-			if pyjson.Strip(textOf(m.parts())) != "" {
+			if pyjson.Strip(textOf(m.AllParts())) != "" {
 				separator = "\n\n"
 			}
 			calls, err := xmlCalls(m.Calls, variant.scalar)
@@ -64,35 +65,35 @@ func newQwen35(variant qwen35Variant) builder {
 	}
 }
 
-func emptyBlockSinceUser(m Message, at place) string {
-	if at.index <= at.lastUser || m.reasons() {
+func emptyBlockSinceUser(m chat.Message, at place) string {
+	if at.index <= at.lastUser || hasReasoning(m) {
 		return ""
 	}
 	return emptyBlock
 }
 
 // emptyBlockAlways does not look for reasoning within text.
-func emptyBlockAlways(m Message, _ place) string {
-	if m.structured() && hasThinking(m.parts()) {
+func emptyBlockAlways(m chat.Message, _ place) string {
+	if m.IsStructured() && hasThinking(m.AllParts()) {
 		return ""
 	}
 	return emptyBlock
 }
 
 // trimmed takes the white space off both ends of what a message says, reasoning apart.
-func trimmed(m Message) Message {
-	if !m.structured() {
+func trimmed(m chat.Message) chat.Message {
+	if !m.IsStructured() {
 		m.Content = pyjson.Strip(m.Content)
 		return m
 	}
-	parts := slices.Clone(m.parts())
+	parts := slices.Clone(m.AllParts())
 	trim(parts, slices.All(parts), pyjson.StripLeft)
 	trim(parts, slices.Backward(parts), pyjson.StripRight)
-	return m.withParts(parts)
+	return m.WithParts(parts)
 }
 
 // trim strips text from one end on until some of it is left.
-func trim(parts []Part, order func(func(int, Part) bool), strip func(string) string) {
+func trim(parts []chat.Part, order func(func(int, chat.Part) bool), strip func(string) string) {
 	for i := range order {
 		if parts[i].Thinking {
 			continue
@@ -105,7 +106,7 @@ func trim(parts []Part, order func(func(int, Part) bool), strip func(string) str
 
 // unframeQwen35 undoes the white space that the format puts around reasoning, and trims what is left of the
 // reasoning before the first text.
-func unframeQwen35(parts []Part) []Part {
+func unframeQwen35(parts []chat.Part) []chat.Part {
 	parts = unframeQwen3(parts)
 	seen := false
 	for i := range parts {
@@ -127,16 +128,16 @@ type qwen38 struct {
 }
 
 // arrange implements family. A system message that would be empty is left out.
-func (q *qwen38) arrange(conversation Conversation) ([]Message, error) {
+func (q *qwen38) arrange(conversation Conversation) ([]chat.Message, error) {
 	messages, err := q.dialect.arrange(conversation)
 	if err != nil {
 		return nil, err
 	}
-	if len(messages) == 0 || messages[0].Role != RoleSystem {
+	if len(messages) == 0 || messages[0].Role != chat.RoleSystem {
 		if q.effort == "" {
 			return messages, nil
 		}
-		return slices.Concat([]Message{{Role: RoleSystem, Content: q.effort}}, messages), nil
+		return slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: q.effort}}, messages), nil
 	}
 	text, rest, err := systemFirst(messages)
 	if err != nil {
@@ -146,7 +147,7 @@ func (q *qwen38) arrange(conversation Conversation) ([]Message, error) {
 	if text == "" {
 		return rest, nil
 	}
-	return slices.Concat([]Message{messages[0].withText(text)}, rest), nil
+	return slices.Concat([]chat.Message{messages[0].WithText(text)}, rest), nil
 }
 
 func (q *qwen38) withEffort(text string) string {

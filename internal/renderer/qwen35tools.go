@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // xmlCalls writes calls as <function=name> with a <parameter=name> for each argument. scalar writes what
 // is neither text nor a container.
-func xmlCalls(calls []ToolCall, scalar func(any) string) ([]string, error) {
+func xmlCalls(calls []chat.ToolCall, scalar func(any) string) ([]string, error) {
 	out := make([]string, len(calls))
 	for i, call := range calls {
 		arguments, err := argumentsOf(call)
@@ -30,7 +31,7 @@ func xmlCalls(calls []ToolCall, scalar func(any) string) ([]string, error) {
 	return out, nil
 }
 
-func argumentsOf(call ToolCall) (*pyjson.Object, error) {
+func argumentsOf(call chat.ToolCall) (*pyjson.Object, error) {
 	if call.Arguments == "" {
 		return &pyjson.Object{}, nil
 	}
@@ -60,25 +61,25 @@ const malformedXML = "Malformed Qwen3.5 tool call XML"
 
 // xmlCall reads what stands between the tags of a call. A value that is JSON is taken as JSON, any other
 // as text.
-func xmlCall(inner string) (call ToolCall, problem string) {
+func xmlCall(inner string) (call chat.ToolCall, problem string) {
 	rest, ok := strings.CutPrefix(pyjson.StripLeft(inner), "<function=")
 	if !ok {
-		return ToolCall{}, malformedXML
+		return chat.ToolCall{}, malformedXML
 	}
 	name, rest, ok := tagName(rest)
 	if !ok {
-		return ToolCall{}, malformedXML
+		return chat.ToolCall{}, malformedXML
 	}
 	body, ok := strings.CutSuffix(pyjson.StripRight(rest), "</function>")
 	if !ok {
-		return ToolCall{}, malformedXML
+		return chat.ToolCall{}, malformedXML
 	}
 	if call.Name = pyjson.Strip(name); call.Name == "" {
-		return ToolCall{}, "Missing function name"
+		return chat.ToolCall{}, "Missing function name"
 	}
 	arguments, problem := xmlArguments(pyjson.Strip(body))
 	if problem != "" {
-		return ToolCall{}, problem
+		return chat.ToolCall{}, problem
 	}
 	call.Arguments = pyjson.JSON(arguments)
 	return call, ""
@@ -173,7 +174,7 @@ const howToCall = "</tools>\n\n" +
 	"</IMPORTANT>"
 
 // xmlTools declares tools, one a line or a block.
-func xmlTools(tools []Tool, write func(Tool) (string, error)) (string, error) {
+func xmlTools(tools []chat.Tool, write func(chat.Tool) (string, error)) (string, error) {
 	if len(tools) == 0 {
 		return "", nil
 	}
@@ -189,7 +190,7 @@ func paragraphs(first, second string) string {
 	return first + "\n\n" + second
 }
 
-func declareQwen35(system string, tools []Tool) (string, error) {
+func declareQwen35(system string, tools []chat.Tool) (string, error) {
 	text, err := xmlTools(tools, asJSON(specification))
 	return paragraphs(text, system), err
 }

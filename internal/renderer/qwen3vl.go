@@ -6,6 +6,7 @@ package renderer
 import (
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -14,15 +15,15 @@ import (
 type dialect struct {
 	im
 	// prepare changes a message before it is written; nil for nothing.
-	prepare func(m Message, at place) (Message, error)
+	prepare func(m chat.Message, at place) (chat.Message, error)
 	// strips says whether the reasoning of an assistant's message is dropped.
 	strips func(at place) bool
 	// lead stands between the assistant's header and what it says; nil for nothing.
-	lead func(m Message, at place) string
+	lead func(m chat.Message, at place) string
 	// thinking writes reasoning.
 	thinking func(text string) string
 	// calls writes calls, with what separates them from the text before.
-	calls func(m Message) (string, error)
+	calls func(m chat.Message) (string, error)
 	// result follows a tool's result.
 	result string
 	// grouped puts tools' results that follow each other into one message, with between before each but
@@ -48,24 +49,24 @@ func (d *dialect) write(out *chunks, at place) error {
 	}
 	d.head(out, m, at)
 	out.text(text)
-	if !d.continues(m, at.before(RoleTool)) {
+	if !d.continues(m, at.before(chat.RoleTool)) {
 		out.token(imEnd)
 	}
 	return nil
 }
 
 // continues says whether a tool's result stands in one message with its neighbour, which is one, too.
-func (d *dialect) continues(m Message, neighbour bool) bool {
-	return d.grouped && m.Role == RoleTool && neighbour
+func (d *dialect) continues(m chat.Message, neighbour bool) bool {
+	return d.grouped && m.Role == chat.RoleTool && neighbour
 }
 
-func (d *dialect) head(out *chunks, m Message, at place) {
-	if d.continues(m, at.after(RoleTool)) {
+func (d *dialect) head(out *chunks, m chat.Message, at place) {
+	if d.continues(m, at.after(chat.RoleTool)) {
 		out.text(d.between).body()
 		return
 	}
 	header(out, at, m.Role)
-	if m.Role != RoleAssistant || d.lead == nil {
+	if m.Role != chat.RoleAssistant || d.lead == nil {
 		out.body()
 		return
 	}
@@ -79,10 +80,10 @@ func (d *dialect) head(out *chunks, m Message, at place) {
 	out.text(lead).body()
 }
 
-func (d *dialect) output(m Message, at place) (string, error) {
-	strip := m.Role == RoleAssistant && d.strips(at)
+func (d *dialect) output(m chat.Message, at place) (string, error) {
+	strip := m.Role == chat.RoleAssistant && d.strips(at)
 	var out strings.Builder
-	for _, p := range m.parts() {
+	for _, p := range m.AllParts() {
 		switch {
 		case !p.Thinking:
 			out.WriteString(p.Text)
@@ -91,7 +92,7 @@ func (d *dialect) output(m Message, at place) (string, error) {
 		}
 	}
 	text := out.String()
-	if m.Role == RoleTool {
+	if m.Role == chat.RoleTool {
 		text = resultOpen + "\n" + text + d.result
 	}
 	if len(m.Calls) == 0 {
@@ -121,7 +122,7 @@ func newQwen3VL(variant qwen3VLVariant) builder {
 		d := &dialect{im: newIM(v, reasoningDropped), strips: stripsHistory, result: "\n" + resultClose}
 		d.declare = declareQwen3
 		d.thinking = func(text string) string { return thinkOpen + text + thinkClose }
-		d.calls = func(m Message) (string, error) {
+		d.calls = func(m chat.Message) (string, error) {
 			calls, err := jsonCalls(m.Calls)
 			return "\n" + calls, err
 		}

@@ -15,69 +15,18 @@
 package renderer
 
 import (
-	"encoding/json"
 	"errors"
-)
-
-// Roles of messages.
-const (
-	RoleSystem    = "system"
-	RoleUser      = "user"
-	RoleAssistant = "assistant"
-	RoleTool      = "tool"
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
 // Conversation is what a reply is asked for.
 type Conversation struct {
-	Messages []Message
+	Messages []chat.Message
 	// Tools that may be called. Nil says nothing of tools; a format may also have words for an empty list.
-	Tools []Tool
+	Tools []chat.Tool
 	// Prefill is text that the reply is made to begin with. It comes from whoever asks, so names of special
 	// tokens in it are those tokens.
 	Prefill string
-}
-
-// Message is one message of a conversation.
-type Message struct {
-	// Role is one of the four roles. Some formats have room for others.
-	Role    string
-	Content string
-	// Thinking is the reasoning that an assistant's message begins with.
-	Thinking string
-	// Parts are the message piece by piece, where reasoning and text alternate or stand in another order:
-	// when they are not nil, they are the message, and Content and Thinking are left alone.
-	Parts []Part
-	// Calls of tools by the assistant.
-	Calls []ToolCall
-	// CallID of the call that a tool's message answers.
-	CallID string
-	// Name of the tool whose result a tool's message is. Some formats write it.
-	Name string
-	// Sampled are the ids that the policy gave for this message, stop token included; nil for a message
-	// that was not sampled. They answer a prompt without Prefill.
-	Sampled []int32
-}
-
-// Part of a message: text for the reader, or reasoning.
-type Part struct {
-	Text     string
-	Thinking bool
-}
-
-// Tool that can be called.
-type Tool struct {
-	Name        string
-	Description string
-	// Parameters is a JSON schema; empty for none. The order of its names is kept.
-	Parameters json.RawMessage
-}
-
-// ToolCall is a call of a tool as the policy wrote it.
-type ToolCall struct {
-	ID   string
-	Name string
-	// Arguments is the text of a JSON object.
-	Arguments string
 }
 
 // Stop is what ends a reply; one of the two, as the API takes no mixture.
@@ -105,7 +54,7 @@ const (
 type Parsed struct {
 	// Message of the assistant, with its sampled ids. Content is as much text as there is, whatever the
 	// ending; that of a truncated reply is all of it as it was written.
-	Message Message
+	Message chat.Message
 	Ending  Ending
 	// Unparsed are calls of tools that could not be read. A reply with one is Malformed.
 	Unparsed []UnparsedCall

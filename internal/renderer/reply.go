@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
@@ -15,8 +16,8 @@ import (
 type reply struct {
 	text string
 	// parts of a reply that has any; nil for one that is only text.
-	parts    []Part
-	calls    []ToolCall
+	parts    []chat.Part
+	calls    []chat.ToolCall
 	unparsed []UnparsedCall
 }
 
@@ -102,7 +103,7 @@ type callTags struct{ opening, separator, closing string }
 
 // calls reads the calls of a section. Those whose arguments are JSON are called for, whatever the JSON is.
 // read gives the call that stands before the separator, or false for what is none.
-func (c callTags) calls(section string, read func(head string) (ToolCall, bool)) (calls []ToolCall, unparsed []UnparsedCall) {
+func (c callTags) calls(section string, read func(head string) (chat.ToolCall, bool)) (calls []chat.ToolCall, unparsed []UnparsedCall) {
 	for at := 0; ; {
 		begin := strings.Index(section[at:], c.opening)
 		if begin < 0 {
@@ -134,11 +135,11 @@ func (c callTags) calls(section string, read func(head string) (ToolCall, bool))
 
 // thoughts splits text into reasoning and the text around it; nil when there is no reasoning. Empty parts
 // are left out.
-func thoughts(text string) []Part {
+func thoughts(text string) []chat.Part {
 	if !strings.Contains(text, thinkOpen) {
 		return nil
 	}
-	parts, at := []Part{}, 0
+	parts, at := []chat.Part{}, 0
 	for {
 		block, ok := find(text, at, thinkOpen, thinkClose)
 		if !ok {
@@ -150,11 +151,11 @@ func thoughts(text string) []Part {
 	}
 }
 
-func appendPart(parts []Part, text string, thinking bool) []Part {
+func appendPart(parts []chat.Part, text string, thinking bool) []chat.Part {
 	if text == "" {
 		return parts
 	}
-	return append(parts, Part{Text: text, Thinking: thinking})
+	return append(parts, chat.Part{Text: text, Thinking: thinking})
 }
 
 // longestDetail is how much of a call that is not closed is kept, in characters.

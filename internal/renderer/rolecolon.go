@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -62,13 +63,13 @@ func newRoleColon(tokens tokenizer.Tokenizer, options Options) (family, error) {
 // write implements family.
 func (r *roleColon) write(out *chunks, at place) error {
 	m := at.message()
-	text, err := m.plain()
+	text, err := plainText(m)
 	if err != nil {
 		return err
 	}
 	r.head(out, at)
 	out.text(" " + text + separator).cut()
-	if at.example && at.isLast() && m.Role == RoleAssistant {
+	if at.example && at.isLast() && m.Role == chat.RoleAssistant {
 		out.text(strings.TrimPrefix(nextUser, separator))
 	}
 	return nil
@@ -76,7 +77,7 @@ func (r *roleColon) write(out *chunks, at place) error {
 
 // head writes a message's header, if the reply before did not sample it already.
 func (r *roleColon) head(out *chunks, at place) {
-	if at.message().Role == RoleUser && at.after(RoleAssistant) {
+	if at.message().Role == chat.RoleUser && at.after(chat.RoleAssistant) {
 		before := at
 		before.index--
 		if r.asksUser(before.message()) {
@@ -88,7 +89,7 @@ func (r *roleColon) head(out *chunks, at place) {
 }
 
 // asksUser says whether a reply ends in the user's header.
-func (r *roleColon) asksUser(m Message) bool {
+func (r *roleColon) asksUser(m chat.Message) bool {
 	if m.Sampled == nil {
 		return false
 	}
@@ -104,7 +105,7 @@ func (r *roleColon) again(out *chunks, at place) bool {
 	m := at.message()
 	asks := r.asksUser(m)
 	learnt := at.example && at.isLast()
-	if asks && !learnt && !at.before(RoleUser) {
+	if asks && !learnt && !at.before(chat.RoleUser) {
 		return false
 	}
 	out.put(m.Sampled...)
@@ -126,7 +127,7 @@ func (r *roleColon) read(sampled []int32) (Parsed, error) {
 	}
 	stops := strings.Count(text, nextUser)
 	text, _, _ = strings.Cut(text, nextUser)
-	parsed := Parsed{Message: Message{Content: strings.TrimSuffix(strings.TrimPrefix(text, " "), separator)}}
+	parsed := Parsed{Message: chat.Message{Content: strings.TrimSuffix(strings.TrimPrefix(text, " "), separator)}}
 	switch {
 	case stops > 1, stops == 1 && ended:
 		parsed.Ending, parsed.Problem = Malformed, "the reply goes on after the user's turn has begun"

@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // roleNames are what the format writes for roles. A tool has no place in it.
-var roleNames = map[string]string{RoleSystem: "System:", RoleUser: "User:", RoleAssistant: "Assistant:"}
+var roleNames = map[string]string{chat.RoleSystem: "System:", chat.RoleUser: "User:", chat.RoleAssistant: "Assistant:"}
 
 // roleColonEnd writes messages as role_colon does, "User: text" and "Assistant: text<|end|>", but has replies
 // end with a token, as the simulator's model was taught to. A prompt ends in "Assistant:". Header, text, end
@@ -42,13 +43,13 @@ func (r *roleColonEnd) write(out *chunks, at place) error {
 	if !ok || len(m.Calls) > 0 || m.CallID != "" {
 		return ErrUnsupported
 	}
-	text, err := m.plain()
+	text, err := plainText(m)
 	if err != nil {
 		return err
 	}
 	out.text(header).body()
 	out.text(" " + text).cut()
-	if m.Role == RoleAssistant {
+	if m.Role == chat.RoleAssistant {
 		out.token(r.end)
 	}
 	if !at.example || !at.isLast() {
@@ -58,7 +59,7 @@ func (r *roleColonEnd) write(out *chunks, at place) error {
 }
 
 // open implements family.
-func (r *roleColonEnd) open(out *chunks, _ place) { out.text(roleNames[RoleAssistant]) }
+func (r *roleColonEnd) open(out *chunks, _ place) { out.text(roleNames[chat.RoleAssistant]) }
 
 // again implements family.
 func (r *roleColonEnd) again(out *chunks, at place) bool {

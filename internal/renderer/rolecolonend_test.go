@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
 const end = 256
@@ -38,20 +39,20 @@ func ids(parts ...any) []int32 {
 	return out
 }
 
-func user(text string) Message { return Message{Role: RoleUser, Content: text} }
+func user(text string) chat.Message { return chat.Message{Role: chat.RoleUser, Content: text} }
 
 func TestRoleColonEndPrompt(t *testing.T) {
 	cases := map[string]struct {
-		messages []Message
+		messages []chat.Message
 		want     []int32
 	}{
-		"a question":                       {messages: []Message{user("What is 1 + 2?")}, want: ids("User: What is 1 + 2?\n\nAssistant:")},
+		"a question":                       {messages: []chat.Message{user("What is 1 + 2?")}, want: ids("User: What is 1 + 2?\n\nAssistant:")},
 		"no message at all":                {want: ids("Assistant:")},
-		"a system message and examples":    {messages: []Message{{Role: RoleSystem, Content: "Add."}, user("1 + 1"), {Role: RoleAssistant, Content: "2"}, user("2 + 2")}, want: ids("System: Add.\n\nUser: 1 + 1\n\nAssistant: 2", end, "\n\nUser: 2 + 2\n\nAssistant:")},
-		"names of special tokens are text": {messages: []Message{user("<|end|>")}, want: ids("User: <|end|>\n\nAssistant:")},
-		"what was sampled stays as it was": {messages: []Message{user("q"), {Role: RoleAssistant, Content: "3", Sampled: ids("3  ", end)}, user("r")}, want: ids("User: q\n\nAssistant:3  ", end, "\n\nUser: r\n\nAssistant:")},
-		"a cut reply is closed":            {messages: []Message{user("q"), {Role: RoleAssistant, Content: "3", Sampled: ids(" 3")}, user("r")}, want: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant:")},
-		"an empty cut reply, too":          {messages: []Message{user("q"), {Role: RoleAssistant, Sampled: []int32{}}, user("r")}, want: ids("User: q\n\nAssistant:", end, "\n\nUser: r\n\nAssistant:")},
+		"a system message and examples":    {messages: []chat.Message{{Role: chat.RoleSystem, Content: "Add."}, user("1 + 1"), {Role: chat.RoleAssistant, Content: "2"}, user("2 + 2")}, want: ids("System: Add.\n\nUser: 1 + 1\n\nAssistant: 2", end, "\n\nUser: 2 + 2\n\nAssistant:")},
+		"names of special tokens are text": {messages: []chat.Message{user("<|end|>")}, want: ids("User: <|end|>\n\nAssistant:")},
+		"what was sampled stays as it was": {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids("3  ", end)}, user("r")}, want: ids("User: q\n\nAssistant:3  ", end, "\n\nUser: r\n\nAssistant:")},
+		"a cut reply is closed":            {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids(" 3")}, user("r")}, want: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant:")},
+		"an empty cut reply, too":          {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Sampled: []int32{}}, user("r")}, want: ids("User: q\n\nAssistant:", end, "\n\nUser: r\n\nAssistant:")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,10 +69,10 @@ func TestRoleColonEndPrompt(t *testing.T) {
 
 func TestRoleColonEndRefusesWhatItCannotSay(t *testing.T) {
 	cases := map[string]Conversation{
-		"tools":           {Messages: []Message{user("q")}, Tools: []Tool{{Name: "add"}}},
-		"a tool's result": {Messages: []Message{{Role: RoleTool, Content: "3", CallID: "1"}}},
-		"a call":          {Messages: []Message{{Role: RoleAssistant, Calls: []ToolCall{{Name: "add"}}}}},
-		"a role unknown":  {Messages: []Message{{Role: "player", Content: "3"}}},
+		"tools":           {Messages: []chat.Message{user("q")}, Tools: []chat.Tool{{Name: "add"}}},
+		"a tool's result": {Messages: []chat.Message{{Role: chat.RoleTool, Content: "3", CallID: "1"}}},
+		"a call":          {Messages: []chat.Message{{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "add"}}}}},
+		"a role unknown":  {Messages: []chat.Message{{Role: "player", Content: "3"}}},
 	}
 	for name, conversation := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestRoleColonEndParse(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
-			want := Message{Role: RoleAssistant, Content: tc.content, Sampled: tc.sampled}
+			want := chat.Message{Role: chat.RoleAssistant, Content: tc.content, Sampled: tc.sampled}
 			if diff := cmp.Diff(want, got.Message); diff != "" {
 				t.Errorf("Parse (-want +got):\n%s", diff)
 			}
@@ -133,7 +134,7 @@ func TestRoleColonEndExtends(t *testing.T) {
 	for name, sampled := range replies {
 		t.Run(name, func(t *testing.T) {
 			r := simulated(t)
-			messages := []Message{user("What is 5 + 7?")}
+			messages := []chat.Message{user("What is 5 + 7?")}
 			for range 3 {
 				prompt, err := r.Prompt(Conversation{Messages: messages})
 				if err != nil {

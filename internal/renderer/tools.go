@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
 // schema reads a tool's parameters; nil for none.
-func schema(t Tool) (*pyjson.Object, error) {
+func schema(t chat.Tool) (*pyjson.Object, error) {
 	if len(t.Parameters) == 0 {
 		return nil, nil
 	}
@@ -27,7 +28,7 @@ func schema(t Tool) (*pyjson.Object, error) {
 }
 
 // specification gives a tool as an object: name, description, parameters.
-func specification(t Tool) (*pyjson.Object, error) {
+func specification(t chat.Tool) (*pyjson.Object, error) {
 	parameters, err := schema(t)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func specification(t Tool) (*pyjson.Object, error) {
 }
 
 // function gives a tool as the object that holds a function.
-func function(t Tool) (*pyjson.Object, error) {
+func function(t chat.Tool) (*pyjson.Object, error) {
 	spec, err := specification(t)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func function(t Tool) (*pyjson.Object, error) {
 }
 
 // eachTool writes tools one by one and puts the lines together.
-func eachTool(tools []Tool, separator string, write func(Tool) (string, error)) (string, error) {
+func eachTool(tools []chat.Tool, separator string, write func(chat.Tool) (string, error)) (string, error) {
 	lines := make([]string, len(tools))
 	for i, t := range tools {
 		var err error
@@ -61,8 +62,8 @@ func eachTool(tools []Tool, separator string, write func(Tool) (string, error)) 
 }
 
 // asJSON writes what of a tool makes an object of it as JSON.
-func asJSON(object func(Tool) (*pyjson.Object, error)) func(Tool) (string, error) {
-	return func(t Tool) (string, error) {
+func asJSON(object func(chat.Tool) (*pyjson.Object, error)) func(chat.Tool) (string, error) {
+	return func(t chat.Tool) (string, error) {
 		o, err := object(t)
 		if err != nil {
 			return "", err

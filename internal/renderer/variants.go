@@ -128,5 +128,5 @@ func New(name string, tokens tokenizer.Tokenizer, options Options) (Renderer, er
 	if err != nil {
 		return nil, fmt.Errorf("building renderer %s: %w", name, err)
 	}
-	return &chat{family: f}, nil
+	return &familyRenderer{family: f}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
 // Bounds keep a call's cost and its result's length small, whatever a policy writes.
@@ -33,8 +33,8 @@ const schema = `{"type":"object","properties":{"operation":{"type":"string","enu
 type Calculator struct{}
 
 // Describe gives the tool's name, what it is for and the schema of its arguments.
-func (Calculator) Describe() environment.Tool {
-	return environment.Tool{
+func (Calculator) Describe() chat.Tool {
+	return chat.Tool{
 		Name:        "calculator",
 		Description: "Applies an operation to numbers, from left to right, and gives the exact result.",
 		Parameters:  json.RawMessage(schema),

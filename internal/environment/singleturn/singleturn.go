@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -63,7 +64,7 @@ type episode struct {
 
 // Prompts implements environment.Episode.
 func (e *episode) Prompts(context.Context) ([]environment.Prompt, error) {
-	return []environment.Prompt{{Messages: []environment.Message{{Role: "user", Content: e.row.Prompt}}}}, nil
+	return []environment.Prompt{{Messages: []chat.Message{{Role: "user", Content: e.row.Prompt}}}}, nil
 }
 
 // Step implements environment.Episode: the first reply is the last.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -43,11 +44,11 @@ func TestEpisode(t *testing.T) {
 	for reply, reward := range map[string]float64{right: 1, wrong: 0, "no idea": 0} {
 		episode := start(t, env, task)
 		prompts, err := episode.Prompts(t.Context())
-		want := []environment.Prompt{{Messages: []environment.Message{{Role: "user", Content: "What is 99 + 99?"}}}}
+		want := []environment.Prompt{{Messages: []chat.Message{{Role: "user", Content: "What is 99 + 99?"}}}}
 		if diff := cmp.Diff(want, prompts); diff != "" || err != nil {
 			t.Fatalf("Prompts: err %v (-want +got):\n%s", err, diff)
 		}
-		turn, err := episode.Step(t.Context(), []environment.Reply{{Message: environment.Message{Role: "assistant", Content: reply}}})
+		turn, err := episode.Step(t.Context(), []environment.Reply{{Message: chat.Message{Role: "assistant", Content: reply}}})
 		if err != nil {
 			t.Fatalf("Step: %v", err)
 		}

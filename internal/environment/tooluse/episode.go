@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -15,8 +16,8 @@ import (
 type episode struct {
 	session  Session
 	options  Options
-	messages []environment.Message
-	tools    []environment.Tool
+	messages []chat.Message
+	tools    []chat.Tool
 	// last reply; nil before the first.
 	last *environment.Reply
 	// turns, calls, wrong calls and parse errors so far, and parse errors since the last reply without one.
@@ -39,7 +40,7 @@ func (e *episode) Prompts(ctx context.Context) ([]environment.Prompt, error) {
 
 // prompts asks for the next reply. The messages are the asker's to keep: the episode's own may grow.
 func (e *episode) prompts() []environment.Prompt {
-	return []environment.Prompt{{Messages: append([]environment.Message(nil), e.messages...), Tools: e.tools}}
+	return []environment.Prompt{{Messages: append([]chat.Message(nil), e.messages...), Tools: e.tools}}
 }
 
 // Step implements environment.Episode. A reply that a token limit cut ends the episode, like an answer: what
@@ -90,7 +91,7 @@ func (e *episode) mend(ctx context.Context, reply environment.Reply) (environmen
 
 // call runs calls in their order and gives their results to the policy. A call that ends the episode is the
 // last that is run.
-func (e *episode) call(ctx context.Context, calls []environment.ToolCall) (environment.Turn, error) {
+func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.Turn, error) {
 	var rewards []environment.Reward
 	for i, call := range calls {
 		result, err := e.session.Call(ctx, call)
@@ -107,7 +108,7 @@ func (e *episode) call(ctx context.Context, calls []environment.ToolCall) (envir
 			turn.ToolCalls = i + 1
 			return turn, nil
 		}
-		e.messages = append(e.messages, environment.Message{Role: "tool", Content: result.Text, CallID: call.ID, Name: call.Name})
+		e.messages = append(e.messages, chat.Message{Role: "tool", Content: result.Text, CallID: call.ID, Name: call.Name})
 	}
 	return environment.Turn{Rewards: rewards, Metrics: e.metrics(nil), ToolCalls: len(calls), Prompts: e.prompts()}, nil
 }
@@ -117,7 +118,7 @@ func (e *episode) follow(outcome Outcome) environment.Turn {
 	if outcome.Text == "" {
 		return e.end(outcome)
 	}
-	e.messages = append(e.messages, environment.Message{Role: "user", Content: outcome.Text})
+	e.messages = append(e.messages, chat.Message{Role: "user", Content: outcome.Text})
 	return environment.Turn{Rewards: outcome.Rewards, Metrics: e.metrics(outcome.Metrics), Prompts: e.prompts()}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -16,7 +17,7 @@ import (
 // Tool runs in this process and is a function of its arguments. It is safe for concurrent use.
 type Tool interface {
 	// Describe gives the tool's name, what it is for and the schema of its arguments.
-	Describe() environment.Tool
+	Describe() chat.Tool
 	// Call gives the result for arguments, which are what the policy wrote. An error says what is wrong with
 	// them, to the policy.
 	Call(arguments string) (string, error)
@@ -29,7 +30,7 @@ type Local struct {
 	verifier verify.Verifier
 	tools    map[string]Tool
 	// described are the tools in their order, and names what they are called.
-	described []environment.Tool
+	described []chat.Tool
 	names     string
 }
 
@@ -83,15 +84,15 @@ type localSession struct {
 }
 
 // Messages implements Session.
-func (s *localSession) Messages(context.Context) ([]environment.Message, error) {
-	return []environment.Message{{Role: "user", Content: s.row.Prompt}}, nil
+func (s *localSession) Messages(context.Context) ([]chat.Message, error) {
+	return []chat.Message{{Role: "user", Content: s.row.Prompt}}, nil
 }
 
 // Tools implements Session.
-func (s *localSession) Tools(context.Context) ([]environment.Tool, error) { return s.described, nil }
+func (s *localSession) Tools(context.Context) ([]chat.Tool, error) { return s.described, nil }
 
 // Call implements Session.
-func (s *localSession) Call(_ context.Context, call environment.ToolCall) (Result, error) {
+func (s *localSession) Call(_ context.Context, call chat.ToolCall) (Result, error) {
 	tool, ok := s.tools[call.Name]
 	if !ok {
 		text := fmt.Sprintf("Error: there is no tool %q. The tools are: %s.", call.Name, s.names)
@@ -116,7 +117,7 @@ func (s *localSession) Finish(_ context.Context, last *environment.Reply) (Outco
 		return Outcome{}, nil
 	}
 	silent := *last
-	silent.Message = environment.Message{Role: last.Message.Role}
+	silent.Message = chat.Message{Role: last.Message.Role}
 	return s.grade(silent), nil
 }
 

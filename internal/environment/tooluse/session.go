@@ -6,6 +6,7 @@ package tooluse
 import (
 	"context"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -21,11 +22,11 @@ type World interface {
 // Session is the world's side of one episode, used by one goroutine.
 type Session interface {
 	// Messages are what the conversation begins with. It is called once, before all else.
-	Messages(ctx context.Context) ([]environment.Message, error)
+	Messages(ctx context.Context) ([]chat.Message, error)
 	// Tools that may be called in this episode. It is called once, after Messages.
-	Tools(ctx context.Context) ([]environment.Tool, error)
+	Tools(ctx context.Context) ([]chat.Tool, error)
 	// Call runs a tool. A call that cannot be run as the policy wrote it is no error: its Result is Wrong.
-	Call(ctx context.Context, call environment.ToolCall) (Result, error)
+	Call(ctx context.Context, call chat.ToolCall) (Result, error)
 	// Answer takes a reply that calls no tool.
 	Answer(ctx context.Context, reply environment.Reply) (Outcome, error)
 	// Finish gives what is still to be given for an episode that ends without an answer. last is the reply

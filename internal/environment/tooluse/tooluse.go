@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -87,7 +88,7 @@ func (e *Environment) Answers(ctx context.Context, task environment.Task) (right
 }
 
 // opening gives the first messages and the tools that the model's format is to declare.
-func (o Options) opening(messages []environment.Message, tools []environment.Tool) ([]environment.Message, []environment.Tool) {
+func (o Options) opening(messages []chat.Message, tools []chat.Tool) ([]chat.Message, []chat.Tool) {
 	if o.SystemPrompt == "" {
 		return messages, tools
 	}
@@ -95,11 +96,11 @@ func (o Options) opening(messages []environment.Message, tools []environment.Too
 	if text != o.SystemPrompt {
 		tools = nil
 	}
-	return append([]environment.Message{{Role: "system", Content: text}}, messages...), tools
+	return append([]chat.Message{{Role: "system", Content: text}}, messages...), tools
 }
 
 // describe gives the tools as text, one a line.
-func describe(tools []environment.Tool) string {
+func describe(tools []chat.Tool) string {
 	lines := make([]string, len(tools))
 	for i, tool := range tools {
 		parameters := tool.Parameters

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -52,20 +53,20 @@ func start(t *testing.T, world World, options Options) (environment.Episode, []e
 }
 
 func says(text string) environment.Reply {
-	return environment.Reply{Message: environment.Message{Role: "assistant", Content: text}}
+	return environment.Reply{Message: chat.Message{Role: "assistant", Content: text}}
 }
 
 func calls(arguments ...string) environment.Reply {
 	reply := says("")
 	for _, text := range arguments {
-		reply.Message.Calls = append(reply.Message.Calls, environment.ToolCall{ID: "c", Name: "calculator", Arguments: text})
+		reply.Message.Calls = append(reply.Message.Calls, chat.ToolCall{ID: "c", Name: "calculator", Arguments: text})
 	}
 	return reply
 }
 
 func callsTool(name string) environment.Reply {
 	reply := says("")
-	reply.Message.Calls = []environment.ToolCall{{Name: name, Arguments: "{}"}}
+	reply.Message.Calls = []chat.ToolCall{{Name: name, Arguments: "{}"}}
 	return reply
 }
 
@@ -85,14 +86,14 @@ const add = `{"operation":"add","operands":[99,99]}`
 
 func TestEpisode(t *testing.T) {
 	const mend = "Error: a call has no name. No tool was called. Please write the message again."
-	tool := func(id, name, text string) environment.Message {
-		return environment.Message{Role: "tool", CallID: id, Name: name, Content: text}
+	tool := func(id, name, text string) chat.Message {
+		return chat.Message{Role: "tool", CallID: id, Name: name, Content: text}
 	}
-	user := func(text string) environment.Message { return environment.Message{Role: "user", Content: text} }
+	user := func(text string) chat.Message { return chat.Message{Role: "user", Content: text} }
 	cases := map[string]struct {
 		replies []environment.Reply
 		// last are the messages behind the last reply but one.
-		last []environment.Message
+		last []chat.Message
 		// rewards, metrics and done are those of the last turn.
 		rewards []float64
 		metrics map[string]float64
@@ -108,7 +109,7 @@ func TestEpisode(t *testing.T) {
 		},
 		"a call gets its result": {
 			replies: []environment.Reply{calls(add)},
-			last:    []environment.Message{tool("c", "calculator", "198")},
+			last:    []chat.Message{tool("c", "calculator", "198")},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 1},
 		},
 		"an answer after a call": {
@@ -117,22 +118,22 @@ func TestEpisode(t *testing.T) {
 		},
 		"two calls get two results": {
 			replies: []environment.Reply{calls(add, `{"operation":"subtract","operands":[99,1]}`)},
-			last:    []environment.Message{tool("c", "calculator", "198"), tool("c", "calculator", "98")},
+			last:    []chat.Message{tool("c", "calculator", "198"), tool("c", "calculator", "98")},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 2},
 		},
 		"wrong arguments get what is wrong": {
 			replies: []environment.Reply{calls(`{"operation":"add"}`)},
-			last:    []environment.Message{tool("c", "calculator", "Error: operands is missing.")},
+			last:    []chat.Message{tool("c", "calculator", "Error: operands is missing.")},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "tool_errors": 1},
 		},
 		"a tool that is not there gets those that are": {
 			replies: []environment.Reply{callsTool("search")},
-			last:    []environment.Message{tool("", "search", `Error: there is no tool "search". The tools are: calculator.`)},
+			last:    []chat.Message{tool("", "search", `Error: there is no tool "search". The tools are: calculator.`)},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "tool_errors": 1},
 		},
 		"a broken reply gets what is wrong": {
 			replies: []environment.Reply{broken("198")},
-			last:    []environment.Message{user(mend)},
+			last:    []chat.Message{user(mend)},
 			metrics: map[string]float64{"turns": 1, "parse_errors": 1},
 		},
 		"a broken reply is mended": {
@@ -145,7 +146,7 @@ func TestEpisode(t *testing.T) {
 		},
 		"broken replies with another between them do not": {
 			replies: []environment.Reply{broken(""), calls(add), broken("")},
-			last:    []environment.Message{user(mend)},
+			last:    []chat.Message{user(mend)},
 			metrics: map[string]float64{"turns": 3, "parse_errors": 2, "tool_calls": 1},
 		},
 		"a reply that was cut ends it": {
@@ -180,9 +181,9 @@ func TestEpisode(t *testing.T) {
 }
 
 // checkExtends demands that a prompt is the one before, the reply unchanged, and something more.
-func checkExtends(t *testing.T, before []environment.Message, reply environment.Reply, after []environment.Message) {
+func checkExtends(t *testing.T, before []chat.Message, reply environment.Reply, after []chat.Message) {
 	t.Helper()
-	want := append(append([]environment.Message{}, before...), reply.Message)
+	want := append(append([]chat.Message{}, before...), reply.Message)
 	if len(after) <= len(want) {
 		t.Fatalf("nothing was added to %v", want)
 	}
@@ -214,20 +215,20 @@ func checkTurn(t *testing.T, turn environment.Turn, rewards []float64, metrics m
 }
 
 func TestOpening(t *testing.T) {
-	question := environment.Message{Role: "user", Content: "What is 99 + 99?"}
-	declared := []environment.Tool{calculator.Calculator{}.Describe()}
+	question := chat.Message{Role: "user", Content: "What is 99 + 99?"}
+	declared := []chat.Tool{calculator.Calculator{}.Describe()}
 	cases := map[string]struct {
 		system string
-		want   []environment.Message
-		tools  []environment.Tool
+		want   []chat.Message
+		tools  []chat.Tool
 	}{
-		"without a system prompt the format declares the tools": {want: []environment.Message{question}, tools: declared},
+		"without a system prompt the format declares the tools": {want: []chat.Message{question}, tools: declared},
 		"with a plain one it does, too": {
-			system: "Be brief.", want: []environment.Message{{Role: "system", Content: "Be brief."}, question}, tools: declared,
+			system: "Be brief.", want: []chat.Message{{Role: "system", Content: "Be brief."}, question}, tools: declared,
 		},
 		"with the placeholder the prompt does": {
 			system: "Call tools. <tools>$(tools)</tools>",
-			want: []environment.Message{{Role: "system", Content: `Call tools. <tools>{"name":"calculator","description":"` +
+			want: []chat.Message{{Role: "system", Content: `Call tools. <tools>{"name":"calculator","description":"` +
 				declared[0].Description + `","parameters":` + string(declared[0].Parameters) + `}</tools>`}, question},
 		},
 	}
@@ -242,7 +243,7 @@ func TestOpening(t *testing.T) {
 }
 
 func TestToolsWithoutASchemaAreToldAsSuch(t *testing.T) {
-	got := describe([]environment.Tool{{Name: "a", Description: "A."}, {Name: "b", Parameters: json.RawMessage("{")}})
+	got := describe([]chat.Tool{{Name: "a", Description: "A."}, {Name: "b", Parameters: json.RawMessage("{")}})
 	if want := `{"name":"a","description":"A.","parameters":{}}` + "\nb:  {"; got != want {
 		t.Errorf("describe = %q, want %q", got, want)
 	}
@@ -316,15 +317,15 @@ func (r remote) Open(context.Context, environment.Task) (Session, error) {
 
 type remoteSession struct{ remote }
 
-func (*remoteSession) Messages(context.Context) ([]environment.Message, error) {
-	return []environment.Message{{Role: "user", Content: "Submit 4."}}, nil
+func (*remoteSession) Messages(context.Context) ([]chat.Message, error) {
+	return []chat.Message{{Role: "user", Content: "Submit 4."}}, nil
 }
 
-func (*remoteSession) Tools(context.Context) ([]environment.Tool, error) {
-	return []environment.Tool{{Name: "submit"}}, nil
+func (*remoteSession) Tools(context.Context) ([]chat.Tool, error) {
+	return []chat.Tool{{Name: "submit"}}, nil
 }
 
-func (s *remoteSession) Call(_ context.Context, call environment.ToolCall) (Result, error) {
+func (s *remoteSession) Call(_ context.Context, call chat.ToolCall) (Result, error) {
 	if s.fail != nil {
 		return Result{}, s.fail
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -37,7 +38,7 @@ func TestExactMatch(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			reply := environment.Reply{Message: environment.Message{Content: tc.reply}, Truncated: tc.truncated}
+			reply := environment.Reply{Message: chat.Message{Content: tc.reply}, Truncated: tc.truncated}
 			want := Verdict{Reward: tc.reward, Metrics: map[string]float64{MetricCorrect: 0, MetricWrong: 0, MetricNoAnswer: 0, MetricTruncated: 0, MetricAnswered: 0}}
 			want.Metrics[tc.metric] = 1
 			if tc.metric == MetricCorrect || tc.metric == MetricWrong {
@@ -52,7 +53,7 @@ func TestExactMatch(t *testing.T) {
 
 func TestExactMatchWrongIsWrong(t *testing.T) {
 	for _, answer := range []string{"0", "7", "198", "-3"} {
-		reply := environment.Reply{Message: environment.Message{Content: ExactMatch{}.Wrong(answer)}}
+		reply := environment.Reply{Message: chat.Message{Content: ExactMatch{}.Wrong(answer)}}
 		if got := (ExactMatch{}).Verify(answer, reply); got.Reward != 0 {
 			t.Errorf("Wrong(%q) = %q earns %v", answer, reply.Message.Content, got.Reward)
 		}

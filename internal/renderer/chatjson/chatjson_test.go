@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
@@ -19,30 +20,30 @@ func TestRead(t *testing.T) {
 	}{
 		"text": {
 			line: `{"messages": [{"role": "user", "content": "q"}], "prefill": "So"}`,
-			want: renderer.Conversation{Messages: []renderer.Message{{Role: "user", Content: "q"}}, Prefill: "So"},
+			want: renderer.Conversation{Messages: []chat.Message{{Role: "user", Content: "q"}}, Prefill: "So"},
 		},
-		"no messages at all": {line: `{"messages": []}`, want: renderer.Conversation{Messages: []renderer.Message{}}},
+		"no messages at all": {line: `{"messages": []}`, want: renderer.Conversation{Messages: []chat.Message{}}},
 		"parts": {
 			line: `{"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "r"}, {"type": "text", "text": ""}]}]}`,
-			want: renderer.Conversation{Messages: []renderer.Message{{Role: "assistant", Parts: []renderer.Part{{Text: "r", Thinking: true}, {}}}}},
+			want: renderer.Conversation{Messages: []chat.Message{{Role: "assistant", Parts: []chat.Part{{Text: "r", Thinking: true}, {}}}}},
 		},
 		"no parts are not no text": {
 			line: `{"messages": [{"role": "assistant", "content": []}]}`,
-			want: renderer.Conversation{Messages: []renderer.Message{{Role: "assistant", Parts: []renderer.Part{}}}},
+			want: renderer.Conversation{Messages: []chat.Message{{Role: "assistant", Parts: []chat.Part{}}}},
 		},
 		"calls and results": {
 			line: `{"messages": [{"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}, {"function": {"name": "g"}}]}, {"role": "tool", "content": "r", "tool_call_id": "1", "name": "f"}]}`,
-			want: renderer.Conversation{Messages: []renderer.Message{
-				{Role: "assistant", Calls: []renderer.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {Name: "g"}}},
+			want: renderer.Conversation{Messages: []chat.Message{
+				{Role: "assistant", Calls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {Name: "g"}}},
 				{Role: "tool", Content: "r", CallID: "1", Name: "f"},
 			}},
 		},
 		"tools, bare and wrapped": {
 			line: `{"messages": [], "tools": [{"name": "f", "description": "d", "parameters": {"b": 1, "a": 2}}, {"type": "function", "function": {"name": "g"}}]}`,
-			want: renderer.Conversation{Messages: []renderer.Message{},
-				Tools: []renderer.Tool{{Name: "f", Description: "d", Parameters: []byte(`{"b": 1, "a": 2}`)}, {Name: "g"}}},
+			want: renderer.Conversation{Messages: []chat.Message{},
+				Tools: []chat.Tool{{Name: "f", Description: "d", Parameters: []byte(`{"b": 1, "a": 2}`)}, {Name: "g"}}},
 		},
-		"an empty list of tools is a list": {line: `{"messages": [], "tools": []}`, want: renderer.Conversation{Messages: []renderer.Message{}, Tools: []renderer.Tool{}}},
+		"an empty list of tools is a list": {line: `{"messages": [], "tools": []}`, want: renderer.Conversation{Messages: []chat.Message{}, Tools: []chat.Tool{}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -85,22 +86,22 @@ func TestWrite(t *testing.T) {
 		want   string
 	}{
 		"text": {
-			parsed: renderer.Parsed{Message: renderer.Message{Role: "assistant", Content: "<b>", Sampled: []int32{1}}},
+			parsed: renderer.Parsed{Message: chat.Message{Role: "assistant", Content: "<b>", Sampled: []int32{1}}},
 			want:   `{"message":{"role":"assistant","content":"<b>"},"ending":"stopped"}`,
 		},
 		"thinking without parts": {
-			parsed: renderer.Parsed{Message: renderer.Message{Role: "assistant", Thinking: "r", Content: "a"}, Ending: renderer.Ended},
+			parsed: renderer.Parsed{Message: chat.Message{Role: "assistant", Thinking: "r", Content: "a"}, Ending: renderer.Ended},
 			want:   `{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"r"},{"type":"text","text":"a"}]},"ending":"ended"}`,
 		},
 		"calls, read and not": {
 			parsed: renderer.Parsed{
-				Message: renderer.Message{Role: "assistant", Parts: []renderer.Part{}, Calls: []renderer.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {Name: "g", Arguments: "3"}}},
+				Message: chat.Message{Role: "assistant", Parts: []chat.Part{}, Calls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {Name: "g", Arguments: "3"}}},
 				Ending:  renderer.Malformed, Problem: "p", Unparsed: []renderer.UnparsedCall{{Text: "<", Problem: "q"}},
 			},
 			want: `{"message":{"role":"assistant","content":[],"tool_calls":[{"type":"function","id":"1","function":{"name":"f","arguments":"{}"}},` +
 				`{"type":"function","id":null,"function":{"name":"g","arguments":"3"}}]},"ending":"malformed","problem":"p","unparsed_tool_calls":[{"raw_text":"<","error":"q"}]}`,
 		},
-		"a reply that was cut": {parsed: renderer.Parsed{Message: renderer.Message{Role: "assistant"}, Ending: renderer.Truncated},
+		"a reply that was cut": {parsed: renderer.Parsed{Message: chat.Message{Role: "assistant"}, Ending: renderer.Truncated},
 			want: `{"message":{"role":"assistant","content":""},"ending":"truncated"}`},
 	}
 	for name, tc := range cases {

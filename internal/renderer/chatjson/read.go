@@ -24,6 +24,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
@@ -78,7 +79,7 @@ func Read(data []byte) (renderer.Conversation, error) {
 	if c.Messages == nil {
 		return renderer.Conversation{}, errors.New(`field messages is missing: give a list, like {"messages": [{"role": "user", "content": "Hi"}]}`)
 	}
-	out := renderer.Conversation{Messages: make([]renderer.Message, len(c.Messages)), Prefill: c.Prefill}
+	out := renderer.Conversation{Messages: make([]chat.Message, len(c.Messages)), Prefill: c.Prefill}
 	for i, raw := range c.Messages {
 		var err error
 		if out.Messages[i], err = ReadMessage(raw); err != nil {
@@ -88,7 +89,7 @@ func Read(data []byte) (renderer.Conversation, error) {
 	if c.Tools == nil {
 		return out, nil
 	}
-	out.Tools = make([]renderer.Tool, len(c.Tools))
+	out.Tools = make([]chat.Tool, len(c.Tools))
 	for i, raw := range c.Tools {
 		var err error
 		if out.Tools[i], err = readTool(raw); err != nil {
@@ -99,20 +100,20 @@ func Read(data []byte) (renderer.Conversation, error) {
 }
 
 // ReadMessage reads one message.
-func ReadMessage(data []byte) (renderer.Message, error) {
+func ReadMessage(data []byte) (chat.Message, error) {
 	var m message
 	if err := strict(data, &m); err != nil {
-		return renderer.Message{}, err
+		return chat.Message{}, err
 	}
 	if m.Role == "" {
-		return renderer.Message{}, errors.New("role is missing: give system, user, assistant or tool")
+		return chat.Message{}, errors.New("role is missing: give system, user, assistant or tool")
 	}
-	out := renderer.Message{Role: m.Role, CallID: m.ToolCallID, Name: m.Name}
+	out := chat.Message{Role: m.Role, CallID: m.ToolCallID, Name: m.Name}
 	for i, c := range m.ToolCalls {
 		if c.Function.Name == "" {
-			return renderer.Message{}, fmt.Errorf("tool_calls[%d]: function.name is missing", i)
+			return chat.Message{}, fmt.Errorf("tool_calls[%d]: function.name is missing", i)
 		}
-		call := renderer.ToolCall{Name: c.Function.Name, Arguments: c.Function.Arguments}
+		call := chat.ToolCall{Name: c.Function.Name, Arguments: c.Function.Arguments}
 		if c.ID != nil {
 			call.ID = *c.ID
 		}
@@ -129,12 +130,12 @@ func ReadMessage(data []byte) (renderer.Message, error) {
 	return out, err
 }
 
-func readParts(data []byte) ([]renderer.Part, error) {
+func readParts(data []byte) ([]chat.Part, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, errors.New("content is neither text nor a list of parts")
 	}
-	out := make([]renderer.Part, len(raw))
+	out := make([]chat.Part, len(raw))
 	for i := range raw {
 		var err error
 		if out[i], err = readPart(raw[i]); err != nil {
@@ -144,34 +145,34 @@ func readParts(data []byte) ([]renderer.Part, error) {
 	return out, nil
 }
 
-func readPart(data []byte) (renderer.Part, error) {
+func readPart(data []byte) (chat.Part, error) {
 	var p part
 	err := strict(data, &p)
 	switch {
 	case err != nil:
-		return renderer.Part{}, err
+		return chat.Part{}, err
 	case p.Type == "text" && p.Text != nil && p.Thinking == nil:
-		return renderer.Part{Text: *p.Text}, nil
+		return chat.Part{Text: *p.Text}, nil
 	case p.Type == "thinking" && p.Thinking != nil && p.Text == nil:
-		return renderer.Part{Text: *p.Thinking, Thinking: true}, nil
+		return chat.Part{Text: *p.Thinking, Thinking: true}, nil
 	default:
-		return renderer.Part{}, fmt.Errorf(`a part of type %q is not one of {"type": "text", "text": ...} and {"type": "thinking", "thinking": ...}`, p.Type)
+		return chat.Part{}, fmt.Errorf(`a part of type %q is not one of {"type": "text", "text": ...} and {"type": "thinking", "thinking": ...}`, p.Type)
 	}
 }
 
-func readTool(data []byte) (renderer.Tool, error) {
+func readTool(data []byte) (chat.Tool, error) {
 	var wrapped functionTool
 	if strict(data, &wrapped) == nil && wrapped.Function != nil {
 		data = wrapped.Function
 	}
 	var t tool
 	if err := strict(data, &t); err != nil {
-		return renderer.Tool{}, err
+		return chat.Tool{}, err
 	}
 	if t.Name == "" {
-		return renderer.Tool{}, errors.New("name is missing")
+		return chat.Tool{}, errors.New("name is missing")
 	}
-	return renderer.Tool(t), nil
+	return chat.Tool(t), nil
 }
 
 // strict reads one JSON value that has no fields but those of the target.

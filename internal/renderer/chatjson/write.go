@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
@@ -41,7 +42,7 @@ func Write(p renderer.Parsed) ([]byte, error) {
 }
 
 // WriteMessage writes a message, but for its sampled ids.
-func WriteMessage(m renderer.Message) ([]byte, error) {
+func WriteMessage(m chat.Message) ([]byte, error) {
 	content, err := marshal(contentOf(m))
 	if err != nil {
 		return nil, err
@@ -58,13 +59,13 @@ func WriteMessage(m renderer.Message) ([]byte, error) {
 }
 
 // contentOf is a text, or a list of parts.
-func contentOf(m renderer.Message) any {
+func contentOf(m chat.Message) any {
 	parts := m.Parts
 	if parts == nil {
 		if m.Thinking == "" {
 			return m.Content
 		}
-		parts = []renderer.Part{{Text: m.Thinking, Thinking: true}, {Text: m.Content}}
+		parts = []chat.Part{{Text: m.Thinking, Thinking: true}, {Text: m.Content}}
 	}
 	out := make([]part, len(parts))
 	for i, p := range parts {

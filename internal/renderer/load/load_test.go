@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
@@ -53,7 +54,7 @@ func TestLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ids, err := r.Prompt(renderer.Conversation{Messages: []renderer.Message{{Role: "user", Content: "q"}}})
+			ids, err := r.Prompt(renderer.Conversation{Messages: []chat.Message{{Role: "user", Content: "q"}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -219,12 +219,12 @@ func (e *episode) pay(request Request, sample Sample) {
 
 // record adds a reply to its conversation and to the segments to train on.
 func (e *episode) record(prompt environment.Prompt, request Request, sample Sample) (environment.Reply, error) {
-	out, parts, err := answer(e.player.Renderer, prompt, request, sample)
+	out, kept, err := answer(e.player.Renderer, prompt, request, sample)
 	if err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}
 	}
 	c := e.conversation(prompt)
-	c.replies = append(c.replies, reply{message: out.Message, sampled: sample.Tokens, parts: parts})
+	c.replies = append(c.replies, kept)
 	if err := c.add(request, sample); err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}
 	}

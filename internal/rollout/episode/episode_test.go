@@ -16,16 +16,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// chat goes on for so many turns, each worth 1; history makes the next messages of those before and the
+// multiTurn is an environment of so many turns, each worth 1; history makes the next messages of those before and the
 // reply.
-func chat(turns int, history func(messages []environment.Message, reply environment.Message) []environment.Message) *scripted {
+func multiTurn(turns int, history func(messages []chat.Message, reply chat.Message) []chat.Message) *scripted {
 	var mu sync.Mutex
-	var messages []environment.Message
+	var messages []chat.Message
 	return &scripted{
 		first: ask("q"),
 		step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
@@ -35,7 +36,7 @@ func chat(turns int, history func(messages []environment.Message, reply environm
 				messages = ask("q")[0].Messages
 			}
 			out := environment.Turn{Rewards: []environment.Reward{{Value: 1}}, Done: turn == turns-1, ToolCalls: 1}
-			messages = append(history(messages, replies[0].Message), environment.Message{Role: "user", Content: "on"})
+			messages = append(history(messages, replies[0].Message), chat.Message{Role: "user", Content: "on"})
 			if !out.Done {
 				out.Prompts = []environment.Prompt{{Messages: slices.Clone(messages)}}
 			}
@@ -47,7 +48,7 @@ func chat(turns int, history func(messages []environment.Message, reply environm
 	}
 }
 
-func keep(messages []environment.Message, reply environment.Message) []environment.Message {
+func keep(messages []chat.Message, reply chat.Message) []chat.Message {
 	return append(messages, reply)
 }
 
@@ -63,7 +64,7 @@ func alone(change func(*contract.Environment)) Game {
 
 func TestTurnsBecomeOneSegment(t *testing.T) {
 	// The reply has blanks that parsing drops: only the sampled ids extend what the policy saw.
-	group := play(t, chat(2, keep), says("  yes "), alone(nil))
+	group := play(t, multiTurn(2, keep), says("  yes "), alone(nil))
 	prompt, reply, next := "User: q\n\nAssistant:", "  yes ", "\n\nUser: on\n\nAssistant:"
 	want := rl.Segment{Tokens: slices.Concat(bytesOf(prompt+reply), []int32{end}, bytesOf(next+reply), []int32{end})}
 	for _, part := range []struct {
@@ -88,11 +89,11 @@ func TestTurnsBecomeOneSegment(t *testing.T) {
 }
 
 func TestRewrittenHistoryBeginsASegment(t *testing.T) {
-	shout := func(messages []environment.Message, reply environment.Message) []environment.Message {
+	shout := func(messages []chat.Message, reply chat.Message) []chat.Message {
 		reply.Content += "!"
 		return append(messages, reply)
 	}
-	group := play(t, chat(3, shout), says(" yes"), alone(nil))
+	group := play(t, multiTurn(3, shout), says(" yes"), alone(nil))
 	var turns []int
 	for _, s := range group.Members[0].Segments {
 		turns = append(turns, s.Turn)
@@ -169,7 +170,7 @@ func TestLimits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			group := play(t, chat(5, keep), says("yes"), alone(func(s *contract.Environment) { s.Limits = tc.limits }))
+			group := play(t, multiTurn(5, keep), says("yes"), alone(func(s *contract.Environment) { s.Limits = tc.limits }))
 			m := group.Members[0]
 			if m.StopReason != tc.stop || m.Turns != tc.turns || m.Reward != tc.reward || m.Outcome != tc.outcome || group.Outcome != tc.outcome {
 				t.Errorf("%v after %d turns by %s with reward %v, group %v, want %v after %d by %s with %v",
@@ -185,7 +186,7 @@ func TestTrajectoryTokensShortenTheReply(t *testing.T) {
 		most = append(most, request.Sampling.MaxTokens)
 		return sampled("yes"), nil
 	})
-	play(t, chat(3, keep), policy, alone(func(s *contract.Environment) { s.Limits.TrajectoryTokens = 76 }))
+	play(t, multiTurn(3, keep), policy, alone(func(s *contract.Environment) { s.Limits.TrajectoryTokens = 76 }))
 	if diff := cmp.Diff([]int{16, 16, 5}, most); diff != "" {
 		t.Errorf("tokens that were asked for (-want +got):\n%s", diff)
 	}
@@ -216,7 +217,7 @@ func TestEpisodeSeconds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				group := play(t, chat(5, keep), tc.policy, alone(func(s *contract.Environment) {
+				group := play(t, multiTurn(5, keep), tc.policy, alone(func(s *contract.Environment) {
 					s.Limits = contract.Limits{EpisodeSeconds: 10, OnLimit: tc.onLimit}
 				}))
 				m := group.Members[0]
@@ -238,19 +239,19 @@ func TestHowRepliesEnd(t *testing.T) {
 	}{
 		"by the stop": {
 			sample: sampled(" yes"), stop: "stop",
-			want: environment.Reply{Message: environment.Message{Role: "assistant", Content: "yes"}},
+			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "yes"}},
 		},
 		"by the limit of tokens": {
 			sample: Sample{Tokens: bytesOf(" ye"), Logprobs: make([]float32, 3)}, stop: "length",
-			want: environment.Reply{Message: environment.Message{Role: "assistant", Content: "ye"}, Truncated: true},
+			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "ye"}, Truncated: true},
 		},
 		"by a stop of the run's own": {
 			sample: Sample{Tokens: bytesOf(" yes\nUser:"), Logprobs: make([]float32, 10), Stopped: true}, stops: []string{"\nUser:"}, stop: "stop",
-			want: environment.Reply{Message: environment.Message{Role: "assistant", Content: "yes"}},
+			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "yes"}},
 		},
 		"in disorder": {
 			sample: Sample{Tokens: []int32{'y', end, end}, Logprobs: make([]float32, 3), Stopped: true}, stop: "malformed",
-			want: environment.Reply{Message: environment.Message{Role: "assistant", Content: "y"}, Malformed: "the reply goes on after <|end|>"},
+			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "y"}, Malformed: "the reply goes on after <|end|>"},
 		},
 	}
 	for name, tc := range cases {
@@ -289,7 +290,7 @@ func TestWhatAnEnvironmentMayNotDo(t *testing.T) {
 		"neither ask nor end":           {},
 		"reward with what is no number": {Done: true, Rewards: []environment.Reward{{Value: math.NaN()}}},
 		"measure what is no number":     {Done: true, Rewards: []environment.Reward{{Value: 1}}, Metrics: map[string]float64{"m": math.Inf(1)}},
-		"ask with tools of no format":   {Prompts: []environment.Prompt{{Tools: []environment.Tool{{Name: "add"}}}}},
+		"ask with tools of no format":   {Prompts: []environment.Prompt{{Tools: []chat.Tool{{Name: "add"}}}}},
 	}
 	for name, turn := range turns {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +303,7 @@ func TestWhatAnEnvironmentMayNotDo(t *testing.T) {
 }
 
 func TestFinishMayFault(t *testing.T) {
-	env := chat(5, keep)
+	env := multiTurn(5, keep)
 	env.finish = func() (environment.Turn, error) {
 		return environment.Turn{}, &environment.Fault{Kind: environment.JudgeFault, Err: errors.New("asleep")}
 	}

@@ -15,7 +15,7 @@ import (
 
 // masking plays three turns and masks the replies of some of them.
 func masking(masked ...int) *scripted {
-	env := chat(3, keep)
+	env := multiTurn(3, keep)
 	step := env.step
 	env.step = func(turn int, replies []environment.Reply) (environment.Turn, error) {
 		out, err := step(turn, replies)
@@ -48,7 +48,7 @@ func TestAMemberWhoseRepliesAreAllMaskedTrainsNothing(t *testing.T) {
 }
 
 func TestMaskingWhatWasNotSaidIsAFault(t *testing.T) {
-	env := chat(1, keep)
+	env := multiTurn(1, keep)
 	step := env.step
 	env.step = func(turn int, replies []environment.Reply) (environment.Turn, error) {
 		out, err := step(turn, replies)

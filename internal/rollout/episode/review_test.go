@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
@@ -82,7 +83,7 @@ func TestReviewFewShot(t *testing.T) {
 		if turn == 1 {
 			return done(1), nil
 		}
-		m := append(append([]environment.Message{}, first[0].Messages...), replies[0].Message, environment.Message{Role: "user", Content: "on"})
+		m := append(append([]chat.Message{}, first[0].Messages...), replies[0].Message, chat.Message{Role: "user", Content: "on"})
 		return environment.Turn{Prompts: []environment.Prompt{{Messages: m}}}, nil
 	}}
 	group := play(t, env, policy, alone(nil))

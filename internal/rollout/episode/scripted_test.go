@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -109,7 +110,7 @@ func ask(texts ...string) []environment.Prompt {
 	prompt := environment.Prompt{}
 	for i, text := range texts {
 		role := []string{"user", "assistant"}[i%2]
-		prompt.Messages = append(prompt.Messages, environment.Message{Role: role, Content: text})
+		prompt.Messages = append(prompt.Messages, chat.Message{Role: role, Content: text})
 	}
 	return []environment.Prompt{prompt}
 }

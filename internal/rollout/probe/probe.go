@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
@@ -119,7 +120,7 @@ func play(ctx context.Context, env environment.Environment, task environment.Tas
 	replies := make([]environment.Reply, len(prompts))
 	for i, prompt := range prompts {
 		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation,
-			Message: environment.Message{Role: "assistant", Content: text}}
+			Message: chat.Message{Role: "assistant", Content: text}}
 	}
 	turn, err := episode.Step(ctx, replies)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -15,7 +16,7 @@ import (
 type family interface {
 	// arrange gives the messages as they are written: with the tools declared and the format's own system
 	// messages. What is arranged already stays as it is.
-	arrange(conversation Conversation) ([]Message, error)
+	arrange(conversation Conversation) ([]chat.Message, error)
 	// write writes a message: its header, body() and its output.
 	write(out *chunks, at place) error
 	// open writes what the assistant's reply at a place begins after.
@@ -41,7 +42,7 @@ type profile struct {
 	silent bool
 	// turn gives the index that the assistant's current turn begins at; nil for after the last message of
 	// the user.
-	turn func(messages []Message) int
+	turn func(messages []chat.Message) int
 }
 
 // history is what a format does to the sampled ids of earlier replies. The reference always writes them
@@ -63,7 +64,7 @@ const (
 func (p *profile) base() *profile { return p }
 
 // arrange implements family for formats that have no words for tools.
-func (p *profile) arrange(conversation Conversation) ([]Message, error) {
+func (p *profile) arrange(conversation Conversation) ([]chat.Message, error) {
 	if conversation.Tools != nil {
 		return nil, fmt.Errorf("declaring tools: %w", ErrUnsupported)
 	}
@@ -83,14 +84,14 @@ func (p *profile) again(out *chunks, at place) bool {
 	return true
 }
 
-func (p *profile) stays(m Message, at place) bool {
+func (p *profile) stays(m chat.Message, at place) bool {
 	switch p.history {
 	case kept:
 		return true
 	case currentTurn:
 		return at.index >= at.turn
 	case reasoningDropped:
-		return at.index >= at.turn || !m.reasons() && !slices.Contains(m.Sampled, p.id(thinkOpen))
+		return at.index >= at.turn || !hasReasoning(m) && !slices.Contains(m.Sampled, p.id(thinkOpen))
 	default:
 		return false
 	}
@@ -100,7 +101,7 @@ func (p *profile) isStop(id int32) bool { return slices.Contains(p.stop.Tokens, 
 
 // place is a message among the others, or the reply that follows them.
 type place struct {
-	messages []Message
+	messages []chat.Message
 	index    int
 	// lastUser is the index of the user's last message, or -1.
 	lastUser int
@@ -110,10 +111,10 @@ type place struct {
 	example bool
 }
 
-func (p *profile) place(messages []Message) place {
+func (p *profile) place(messages []chat.Message) place {
 	at := place{messages: messages, lastUser: -1}
 	for i, m := range messages {
-		if m.Role == RoleUser {
+		if m.Role == chat.RoleUser {
 			at.lastUser = i
 		}
 	}
@@ -124,7 +125,7 @@ func (p *profile) place(messages []Message) place {
 	return at
 }
 
-func (a place) message() Message { return a.messages[a.index] }
+func (a place) message() chat.Message { return a.messages[a.index] }
 
 // isLast says whether no message follows.
 func (a place) isLast() bool { return a.index >= len(a.messages)-1 }
@@ -139,27 +140,27 @@ func (a place) before(role string) bool {
 	return a.index+1 < len(a.messages) && a.messages[a.index+1].Role == role
 }
 
-// chat is the Renderer of a family.
-type chat struct{ family family }
+// familyRenderer is the Renderer of a family.
+type familyRenderer struct{ family family }
 
 // Stop implements Renderer.
-func (c *chat) Stop() Stop { return c.family.base().stop }
+func (c *familyRenderer) Stop() Stop { return c.family.base().stop }
 
 // Extends implements Renderer.
-func (c *chat) Extends() bool { return c.family.base().history == kept }
+func (c *familyRenderer) Extends() bool { return c.family.base().history == kept }
 
 // Parse implements Renderer.
-func (c *chat) Parse(sampled []int32) (Parsed, error) {
+func (c *familyRenderer) Parse(sampled []int32) (Parsed, error) {
 	parsed, err := c.family.read(sampled)
 	if err != nil {
 		return Parsed{}, fmt.Errorf("parsing reply: %w", err)
 	}
-	parsed.Message.Role, parsed.Message.Sampled = RoleAssistant, slices.Clone(sampled)
+	parsed.Message.Role, parsed.Message.Sampled = chat.RoleAssistant, slices.Clone(sampled)
 	return parsed, nil
 }
 
 // Prompt implements Renderer.
-func (c *chat) Prompt(conversation Conversation) ([]int32, error) {
+func (c *familyRenderer) Prompt(conversation Conversation) ([]int32, error) {
 	messages, err := c.family.arrange(conversation)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (c *chat) Prompt(conversation Conversation) ([]int32, error) {
 }
 
 // prompt writes arranged messages up to where the reply begins.
-func (c *chat) prompt(messages []Message) (*chunks, error) {
+func (c *familyRenderer) prompt(messages []chat.Message) (*chunks, error) {
 	base := c.family.base()
 	out := &chunks{vocabulary: base.vocabulary, ids: slices.Clone(base.begin)}
 	at := base.place(messages)
@@ -190,9 +191,9 @@ func (c *chat) prompt(messages []Message) (*chunks, error) {
 }
 
 // write writes a message: as it was sampled, if it was and the format lets it stand.
-func (c *chat) write(out *chunks, at place) error {
+func (c *familyRenderer) write(out *chunks, at place) error {
 	m := at.message()
-	if m.Role == RoleAssistant && m.Sampled != nil {
+	if m.Role == chat.RoleAssistant && m.Sampled != nil {
 		written := len(out.ids)
 		c.family.open(out, at)
 		if out.body(); c.family.again(out, at) {
@@ -209,14 +210,14 @@ func (c *chat) write(out *chunks, at place) error {
 }
 
 // Example implements Renderer.
-func (c *chat) Example(conversation Conversation) (Example, error) {
+func (c *familyRenderer) Example(conversation Conversation) (Example, error) {
 	messages, err := c.family.arrange(conversation)
 	if err != nil {
 		return Example{}, err
 	}
 	last := len(messages) - 1
-	if last < 0 || messages[last].Role != RoleAssistant {
-		return Example{}, fmt.Errorf("building an example: the conversation must end with a message of role %q", RoleAssistant)
+	if last < 0 || messages[last].Role != chat.RoleAssistant {
+		return Example{}, fmt.Errorf("building an example: the conversation must end with a message of role %q", chat.RoleAssistant)
 	}
 	base := c.family.base()
 	out := &chunks{vocabulary: base.vocabulary, ids: slices.Clone(base.begin)}
