@@ -18,9 +18,6 @@ import (
 	"time"
 )
 
-// HeaderAPIKey carries the key or the JWT.
-const HeaderAPIKey = "X-API-Key"
-
 const (
 	apiPrefix      = "/api/v1/"
 	defaultTimeout = time.Minute

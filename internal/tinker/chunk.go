@@ -65,7 +65,7 @@ func checkData(data []Datum) error {
 		return fmt.Errorf("there are no datums")
 	}
 	for i, datum := range data {
-		if _, err := encodeDatum(datum); err != nil {
+		if err := datum.Validate(); err != nil {
 			return fmt.Errorf("datum %d: %w", i, err)
 		}
 	}

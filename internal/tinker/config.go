@@ -8,6 +8,9 @@ import "encoding/json"
 // SDKVersion is the version of the official SDK whose wire forms this package speaks.
 const SDKVersion = "0.25.0"
 
+// HeaderAPIKey is the header that carries the API key or the JWT.
+const HeaderAPIKey = "X-API-Key"
+
 // ConfigRequest is the body of POST client/config and of POST client/dynamic_config.
 type ConfigRequest struct {
 	SDKVersion string `json:"sdk_version"`

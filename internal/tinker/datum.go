@@ -3,6 +3,8 @@
 
 package tinker
 
+import "fmt"
+
 // The types of a chunk.
 const (
 	ChunkText         = "encoded_text"
@@ -77,6 +79,24 @@ func (d Datum) Size() int64 {
 		size += tensor.size()
 	}
 	return size
+}
+
+// Validate checks that the datum has a protobuf form: it consists of text, images and audio, and its tensors
+// are valid.
+func (d Datum) Validate() error {
+	for _, chunk := range d.ModelInput.Chunks {
+		switch chunk.Type {
+		case ChunkText, ChunkImage, ChunkDmel:
+		default:
+			return fmt.Errorf("chunk of type %q has no protobuf form", chunk.Type)
+		}
+	}
+	for name, tensor := range d.LossFnInputs {
+		if err := tensor.Validate(); err != nil {
+			return fmt.Errorf("tensor %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // Loss names a loss and its settings: cross_entropy, importance_sampling, ppo, cispo or dro.

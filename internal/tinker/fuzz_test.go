@@ -6,7 +6,6 @@ package tinker
 import (
 	"encoding/hex"
 	"encoding/json"
-	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,23 +96,5 @@ func FuzzBodies(f *testing.F) {
 		if json.Unmarshal(body, &tensor) == nil && tensor.Validate() != nil {
 			t.Errorf("an invalid tensor is taken: %+v", tensor)
 		}
-	})
-}
-
-// FuzzPollAnswers checks that every answer to a poll is a result, a failure or a state, and never none.
-func FuzzPollAnswers(f *testing.F) {
-	for _, seed := range []string{tryAgain, paused, saved, `{"error":null}`, `{"status":"complete_metadata","response_payload_size":-1}`, "null", "[]", ""} {
-		f.Add(200, seed, true)
-		f.Add(408, seed, false)
-	}
-	f.Fuzz(func(t *testing.T, status int, body string, metadataOnly bool) {
-		got, err := readState(promise{op: "op"}, reply{status: status, header: http.Header{}, body: []byte(body)}, metadataOnly)
-		if err != nil && (got != state{} || CategoryFrom(err) == "") {
-			t.Errorf("%+v with %v", got, err)
-		}
-		if got.done && got.size != 0 {
-			t.Errorf("both done and to be asked for: %+v", got)
-		}
-		message([]byte(body))
 	})
 }

@@ -60,38 +60,33 @@ func EncodeForwardBackward(r ForwardBackwardRequest) ([]byte, error) {
 }
 
 func encodeDatum(d Datum) (*tinkerpb.Datum, error) {
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
 	out := &tinkerpb.Datum{LossFnInputs: make(map[string]*tinkerpb.Tensor, len(d.LossFnInputs))}
 	for _, chunk := range d.ModelInput.Chunks {
-		encoded, err := encodeChunk(chunk)
-		if err != nil {
-			return nil, err
-		}
-		out.ModelInput = append(out.ModelInput, encoded)
+		out.ModelInput = append(out.ModelInput, encodeChunk(chunk))
 	}
 	for name, tensor := range d.LossFnInputs {
-		if err := tensor.Validate(); err != nil {
-			return nil, fmt.Errorf("tensor %s: %w", name, err)
-		}
 		out.LossFnInputs[name] = encodeTensor(tensor)
 	}
 	return out, nil
 }
 
-func encodeChunk(c Chunk) (*tinkerpb.Chunk, error) {
+// encodeChunk encodes a chunk that Datum.Validate accepts.
+func encodeChunk(c Chunk) *tinkerpb.Chunk {
 	switch c.Type {
-	case ChunkText:
-		text := &tinkerpb.EncodedTextChunk{Tokens: int32Bytes(c.Tokens)}
-		return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_EncodedText{EncodedText: text}}, nil
 	case ChunkImage:
 		image := &tinkerpb.ImageChunk{Data: c.Data, Format: c.Format, ExpectedTokens: c.ExpectedTokens}
-		return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_Image{Image: image}}, nil
+		return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_Image{Image: image}}
 	case ChunkDmel:
-		return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_Dmel{Dmel: &tinkerpb.DmelChunk{Dmel: c.Dmel}}}, nil
+		return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_Dmel{Dmel: &tinkerpb.DmelChunk{Dmel: c.Dmel}}}
 	}
-	return nil, fmt.Errorf("chunk of type %q has no protobuf form", c.Type)
+	text := &tinkerpb.EncodedTextChunk{Tokens: int32Bytes(c.Tokens)}
+	return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_EncodedText{EncodedText: text}}
 }
 
-// encodeTensor takes a valid tensor.
+// encodeTensor encodes a valid tensor.
 func encodeTensor(t Tensor) *tinkerpb.Tensor {
 	out := &tinkerpb.Tensor{Dtype: dtypes[t.DType], Shape: t.Shape}
 	if t.Sparse == nil {

@@ -1,0 +1,64 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinker
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func TestErrorSays(t *testing.T) {
+	cause := errors.New("reset")
+	e := &Error{Category: CategoryServer, Op: "optim_step", Status: 503, RequestID: "r", Message: "busy", Err: cause}
+	const want = "optim_step: server (status 503) for r: busy: reset"
+	if e.Error() != want || !errors.Is(e, cause) || !e.Temporary() {
+		t.Errorf("Error = %q, temporary %v", e, e.Temporary())
+	}
+	wrapped := fmt.Errorf("stepping: %w", e)
+	if CategoryFrom(wrapped) != CategoryServer || MayHaveRun(wrapped) {
+		t.Errorf("CategoryFrom = %s, MayHaveRun = %v", CategoryFrom(wrapped), MayHaveRun(wrapped))
+	}
+	if CategoryFrom(cause) != "" || !MayHaveRun(cause) || MayHaveRun(nil) {
+		t.Error("errors of others have no category, and may have run")
+	}
+	if got := asError("op", cause); got.Category != CategoryUnknown || !got.MayHaveRun || !errors.Is(got, cause) {
+		t.Errorf("asError = %+v", got)
+	}
+}
+
+func TestTakenNames(t *testing.T) {
+	for message, want := range map[string]Category{
+		"Checkpoint 'a' already exists":      CategoryExists,
+		"a checkpoint with this name exists": CategoryExists,
+		"name is already in use":             CategoryExists,
+		"Duplicate checkpoint name":          CategoryExists,
+		"name has bad characters":            CategoryUser,
+		"session does not exist":             CategoryUser,
+	} {
+		if got := asExists(&Error{Op: TypeSaveSampler, Category: CategoryUser, Message: message}); got.Category != want {
+			t.Errorf("%q is %s, want %s", message, got.Category, want)
+		}
+		if got := asExists(&Error{Op: TypeLoadWeights, Category: CategoryUser, Message: message}); got.Category != CategoryUser {
+			t.Errorf("%q of a load is %s", message, got.Category)
+		}
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	long := make([]byte, 5000)
+	for i := range long {
+		long[i] = 0xc3
+	}
+	copy(long, "start")
+	if got := message(long); got != "start" {
+		t.Errorf("message = %q", got)
+	}
+	if got := message([]byte(`{"detail":"" }`)); got != "" {
+		t.Errorf("message = %q", got)
+	}
+	if got := message([]byte(`{"error":"x"}`)); got != `{"error":"x"}` {
+		t.Errorf("message = %q", got)
+	}
+}
