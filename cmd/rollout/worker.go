@@ -127,7 +127,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, configError(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := tinker.NewClient(tinker.Config{
+	endpoint, err := tinker.New(tinker.Config{
 		BaseURL: file.Fixed.BaseURL, APIKey: o.apiKey, UserAgent: version.UserAgent("tinker-operator-rollout"),
 		Logger: logger, Observe: pressure.Observe,
 	})

@@ -120,7 +120,7 @@ func (l *learner) prepare() error {
 	}
 	l.plan = planEvaluation(l.file)
 	var err error
-	l.client, err = tinker.NewClient(tinker.Config{
+	l.client, err = tinker.New(tinker.Config{
 		BaseURL: l.file.Fixed.BaseURL, APIKey: l.config.APIKey, UserAgent: l.config.UserAgent,
 		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.observe,
 	})

@@ -35,7 +35,7 @@ func newSimulator(t *testing.T) *simulator {
 		server.Close()
 	})
 	s := &simulator{t: t, server: server}
-	if s.client, err = tinker.NewClient(tinker.Config{BaseURL: web.URL, APIKey: "tml-test"}); err != nil {
+	if s.client, err = tinker.New(tinker.Config{BaseURL: web.URL, APIKey: "tml-test"}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := s.client.CreateModel(t.Context(), tinker.CreateModelRequest{Session: s.session(), BaseModel: model, Lora: tinker.LoraConfig{Rank: 4, TrainMLP: true}})

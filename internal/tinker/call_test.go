@@ -242,7 +242,7 @@ func TestRequestHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Capabilities{SupportedModels: []SupportedModel{{ModelName: "m", MaxContextLength: 8}}}
+		want := ServerCapabilities{SupportedModels: []SupportedModel{{ModelName: "m", MaxContextLength: 8}}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("capabilities (-want +got):\n%s", diff)
 		}
@@ -292,7 +292,7 @@ func TestNewClientRefuses(t *testing.T) {
 		"what is no address":      {BaseURL: "http://h:port", APIKey: "k"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c, err := NewClient(config); err == nil {
+			if c, err := New(config); err == nil {
 				t.Errorf("NewClient = %v", c)
 			}
 		})
@@ -304,7 +304,7 @@ func TestBaseURLKeepsItsPath(t *testing.T) {
 		"http://h:1":              "http://h:1/api/v1/training_runs/a:train:0/checkpoints/weights/n.1",
 		"http://h:1/services/x//": "http://h:1/services/x/api/v1/training_runs/a:train:0/checkpoints/weights/n.1",
 	} {
-		c, err := NewClient(Config{BaseURL: base, APIKey: "k"})
+		c, err := New(Config{BaseURL: base, APIKey: "k"})
 		if err != nil {
 			t.Fatal(err)
 		}

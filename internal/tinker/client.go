@@ -65,8 +65,8 @@ type Client struct {
 	responses   *budget
 }
 
-// NewClient checks the configuration. It does not call the server.
-func NewClient(config Config) (*Client, error) {
+// New checks the configuration. It does not call the server.
+func New(config Config) (*Client, error) {
 	base, err := url.Parse(strings.TrimRight(config.BaseURL, "/"))
 	if err != nil {
 		return nil, fmt.Errorf("parsing base URL: %w", err)

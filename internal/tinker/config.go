@@ -94,8 +94,8 @@ type Health struct {
 	Status string `json:"status"`
 }
 
-// Capabilities is the answer of GET get_server_capabilities.
-type Capabilities struct {
+// ServerCapabilities is the answer of GET get_server_capabilities.
+type ServerCapabilities struct {
 	SupportedModels []SupportedModel `json:"supported_models"`
 }
 

@@ -35,7 +35,7 @@ func TestReviewTransportReplays(t *testing.T) {
 	}))
 	defer server.Close()
 	told := 0
-	c, err := NewClient(Config{BaseURL: server.URL, APIKey: "k", Observe: func(Event) { told++ }})
+	c, err := New(Config{BaseURL: server.URL, APIKey: "k", Observe: func(Event) { told++ }})
 	if err != nil {
 		t.Fatal(err)
 	}

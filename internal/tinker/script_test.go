@@ -173,7 +173,7 @@ func watch(t *testing.T, answers map[string][]answer) *watched {
 	t.Helper()
 	w := &watched{script: newScript(answers), logged: &bytes.Buffer{}}
 	var err error
-	w.Client, err = NewClient(Config{
+	w.Client, err = New(Config{
 		BaseURL: "http://server.test/", APIKey: testKey + "\n", UserAgent: "test/1", HTTP: &http.Client{Transport: w.script},
 		Logger:  slog.New(slog.NewJSONHandler(w.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Observe: w.note,

@@ -10,8 +10,8 @@ import (
 )
 
 // Capabilities asks which base models the server knows.
-func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
-	return fetch[Capabilities](ctx, c, get("get_server_capabilities", "get_server_capabilities", nil))
+func (c *Client) Capabilities(ctx context.Context) (ServerCapabilities, error) {
+	return fetch[ServerCapabilities](ctx, c, get("get_server_capabilities", "get_server_capabilities", nil))
 }
 
 // SessionRequest is what a session is noted with.

@@ -41,7 +41,7 @@ func simulate(t *testing.T) simulated {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	client, err := tinker.NewClient(tinker.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
+	client, err := tinker.New(tinker.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

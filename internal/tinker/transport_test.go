@@ -98,7 +98,7 @@ func checkLongPolls(t *testing.T, tls bool, proto string) {
 	}
 	defer server.Close()
 	defer transport.CloseIdleConnections()
-	client, err := NewClient(Config{BaseURL: server.URL, APIKey: testKey, HTTP: &http.Client{Transport: transport}})
+	client, err := New(Config{BaseURL: server.URL, APIKey: testKey, HTTP: &http.Client{Transport: transport}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func checkLongPolls(t *testing.T, tls bool, proto string) {
 }
 
 func TestDefaultTransport(t *testing.T) {
-	client, err := NewClient(Config{BaseURL: "https://server.test", APIKey: "k"})
+	client, err := New(Config{BaseURL: "https://server.test", APIKey: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func start(t *testing.T, options tinkersim.Options) *bench {
 // client returns a client of the server.
 func (b *bench) client() *tinker.Client {
 	b.t.Helper()
-	client, err := tinker.NewClient(tinker.Config{BaseURL: b.url, APIKey: "tml-test", UserAgent: "test", HTTP: &http.Client{}})
+	client, err := tinker.New(tinker.Config{BaseURL: b.url, APIKey: "tml-test", UserAgent: "test", HTTP: &http.Client{}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

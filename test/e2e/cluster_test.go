@@ -67,7 +67,7 @@ func (c *cluster) simulator(t testing.TB) *tinker.Client {
 	}
 	var service corev1.Service
 	c.get(t, systemNamespace, "tinkersim", &service)
-	sim, err := tinker.NewClient(tinker.Config{BaseURL: "http://" + service.Spec.ClusterIP, APIKey: "tml-e2e", UserAgent: "e2e"})
+	sim, err := tinker.New(tinker.Config{BaseURL: "http://" + service.Spec.ClusterIP, APIKey: "tml-e2e", UserAgent: "e2e"})
 	if err != nil {
 		t.Fatal(err)
 	}

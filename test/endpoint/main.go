@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	if *url == "" || *model == "" || key == "" {
 		return errors.New("give -url, -model and the environment variable TINKER_API_KEY")
 	}
-	client, err := tinker.NewClient(tinker.Config{BaseURL: *url, APIKey: key, UserAgent: version.UserAgent("tinker-operator-endpoint")})
+	client, err := tinker.New(tinker.Config{BaseURL: *url, APIKey: key, UserAgent: version.UserAgent("tinker-operator-endpoint")})
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func newTown(t *testing.T) *town {
 	if v.file.SpecDigest, err = contract.SpecDigest(v.file.Fixed); err != nil {
 		t.Fatal(err)
 	}
-	if v.client, err = tinker.NewClient(tinker.Config{BaseURL: v.url, APIKey: apiKey}); err != nil {
+	if v.client, err = tinker.New(tinker.Config{BaseURL: v.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{

@@ -27,7 +27,7 @@ func (w *world) roll(name string) (kill func()) {
 		w.t.Fatal(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := tinker.NewClient(tinker.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
+	endpoint, err := tinker.New(tinker.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
 	if err != nil {
 		w.t.Fatal(err)
 	}

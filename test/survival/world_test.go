@@ -146,7 +146,7 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*contract.R
 	// The base URL is chosen by the machine, and so no part of what two worlds have in common.
 	w.file.SpecDigest, w.file.Fixed.BaseURL = digest, w.url
 	w.file.Capabilities = everything(w.file.Fixed)
-	if w.client, err = tinker.NewClient(tinker.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {
+	if w.client, err = tinker.New(tinker.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	return w

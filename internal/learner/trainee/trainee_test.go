@@ -35,7 +35,7 @@ func opener(t *testing.T) (*Opener, *tinkersim.Server) {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	client, err := tinker.NewClient(tinker.Config{BaseURL: server.URL, APIKey: key})
+	client, err := tinker.New(tinker.Config{BaseURL: server.URL, APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func server(t *testing.T, before door) (*tinkersim.Server, capability.Probe) {
 		listening.CloseClientConnections()
 		listening.Close()
 	})
-	client, err := tinker.NewClient(tinker.Config{BaseURL: listening.URL, APIKey: key})
+	client, err := tinker.New(tinker.Config{BaseURL: listening.URL, APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}

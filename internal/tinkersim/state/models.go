@@ -175,12 +175,12 @@ func (l *State) ModelInfo(_ context.Context, req tinker.ModelRequest) (tinker.Mo
 }
 
 // Capabilities lists the names of the base model.
-func (l *State) Capabilities() tinker.Capabilities {
+func (l *State) Capabilities() tinker.ServerCapabilities {
 	var models []tinker.SupportedModel
 	for _, name := range slices.Concat(l.options.BaseModels, slices.Sorted(maps.Keys(l.options.Vocabularies))) {
 		models = append(models, tinker.SupportedModel{
 			ModelName: name, MaxContextLength: model.MaxContext, Trainable: new(true), Sampleable: new(true),
 		})
 	}
-	return tinker.Capabilities{SupportedModels: models}
+	return tinker.ServerCapabilities{SupportedModels: models}
 }
