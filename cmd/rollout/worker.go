@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -119,7 +119,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
-	client, err := exchange.NewClient(exchange.ClientConfig{
+	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: file.LearnerAddress, Credentials: secrets, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
 		Worker: o.worker, Logger: logger,
 	})
@@ -127,7 +127,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, configError(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := tinker.New(tinker.Config{
+	endpoint, err := client.New(client.Config{
 		BaseURL: file.Fixed.BaseURL, APIKey: o.apiKey, UserAgent: version.UserAgent("tinker-operator-rollout"),
 		Logger: logger, Observe: pressure.Observe,
 	})
@@ -139,10 +139,10 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, err
 	}
 	worker := rollout.New(rollout.Config{
-		Learner: client, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
+		Learner: learner, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
 		Renderer: speech,
 	})
-	return parts{client: client, held: store, worker: worker}, nil
+	return parts{client: learner, held: store, worker: worker}, nil
 }
 
 // loadFormat makes the format of the run's model. A file that cannot be reached now may be later.

@@ -30,7 +30,7 @@ var permitted = map[string][]string{
 	},
 	"cmd/rollout": {
 		"internal/contract", "internal/exchange", "internal/renderer/load", "internal/rollout",
-		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker",
+		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker/client",
 		"internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
 	},
 	"cmd/tinkersim": {
@@ -87,13 +87,14 @@ var permitted = map[string][]string{
 	"internal/learner": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints",
 		"internal/learner/leases", "internal/learner/store", "internal/learner/trainee", "internal/rl",
-		"internal/tinker", "internal/tinker/capability", "internal/tokenizer/fetch",
+		"internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tokenizer/fetch",
 	},
 	"internal/learner/checkpoints": {"internal/rl"},
 	"internal/learner/leases":      {"internal/exchange", "internal/rl"},
 	"internal/learner/store":       nil,
 	"internal/learner/trainee": {
 		"internal/contract", "internal/learner/checkpoints", "internal/rl", "internal/tinker",
+		"internal/tinker/client",
 	},
 	"internal/models": nil,
 	"internal/renderer": {
@@ -111,7 +112,7 @@ var permitted = map[string][]string{
 	"internal/rollout": {
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
 		"internal/renderer", "internal/renderer/load", "internal/rl", "internal/rollout/episode",
-		"internal/rollout/groupstore", "internal/tinker", "golang.org/x/sync",
+		"internal/rollout/groupstore", "internal/tinker", "internal/tinker/client", "golang.org/x/sync",
 	},
 	"internal/rollout/episode": {
 		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",
@@ -125,7 +126,8 @@ var permitted = map[string][]string{
 	"internal/tinker": {
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
-	"internal/tinker/capability": {"internal/tinker"},
+	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client"},
+	"internal/tinker/client":     {"internal/tinker"},
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",

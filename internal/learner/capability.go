@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // checkCapabilities finds out whether the endpoint honours what the run sets, before anything is bought for
@@ -65,7 +66,7 @@ func (l *learner) prober(features []capability.Feature) capability.Probe {
 func (l *learner) probe(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	began := l.config.Now()
 	report, err := l.prober(features).Run(ctx)
-	if tinker.CategoryFrom(err) == tinker.CategoryUser {
+	if client.CategoryFrom(err) == tinker.CategoryUser {
 		return report, &trainee.SettingsError{Err: err}
 	}
 	if err == nil {
@@ -111,7 +112,7 @@ func knownCapabilities(file contract.RunFile) capability.Report {
 // checkOptimizer says whether a model that was loaded from a state to go on with has the optimizer's state:
 // an endpoint may keep that for most states and lose it for one. Before the first optimizer step there is none,
 // so it looks only where one is sure to have been taken.
-func (l *learner) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *tinker.Model) (bool, error) {
+func (l *learner) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
 	if state.Name.Step == 0 || l.capabilities.Lacks(capability.OptimizerRestore) || !l.surelyTrained(state) {
 		return true, nil
 	}

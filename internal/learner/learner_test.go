@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 func TestVerdictOf(t *testing.T) {
@@ -33,12 +34,12 @@ func TestVerdictOf(t *testing.T) {
 		"an attempt that is taken is Fenced":        {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
 		"lost states are data that will not return": {wrap(trainee.ErrNoUsableState), contract.CauseDataRejected, "NoUsableCheckpoint"},
 		"states without the optimizer are such":     {fmt.Errorf("%w: %w", trainee.ErrNoUsableState, trainee.ErrColdOptimizer), contract.CauseDataRejected, "OptimizerNotRestored"},
-		"a refused key wants a person":              {wrap(&tinker.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
+		"a refused key wants a person":              {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
 		"refused settings want a person":            {wrap(&trainee.SettingsError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"data that are refused whole want a person": {wrap(&trainee.RejectedError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"an unknown model wants a person":           {unsupported(reasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
-		"a broken model is no end":                  {wrap(tinker.ErrModelBroken), contract.CauseCrashed, ""},
-		"a lost promise is no end":                  {wrap(&tinker.Error{Category: tinker.CategoryPromiseLost}), contract.CauseCrashed, ""},
+		"a broken model is no end":                  {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
+		"a lost promise is no end":                  {wrap(&client.Error{Category: tinker.CategoryPromiseLost}), contract.CauseCrashed, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,16 +142,16 @@ func TestStatus(t *testing.T) {
 	if got := s.snapshot("").BlockedOn; got != "artifacts: disk is gone" {
 		t.Errorf("blocked on %q, want the store", got)
 	}
-	s.observe(tinker.Event{Category: tinker.CategoryThrottled})
+	s.observe(client.Event{Category: tinker.CategoryThrottled})
 	if got := s.snapshot(""); got.Upstream != "throttled" || got.BlockedOn != "endpoint: throttled" {
 		t.Errorf("blocked on %q, upstream %q, want throttled", got.BlockedOn, got.Upstream)
 	}
 	now = now.Add(time.Second)
-	s.observe(tinker.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity})
+	s.observe(client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity})
 	if got := s.snapshot("").Upstream; got != "paused_capacity" {
 		t.Errorf("upstream is %q, want the newest trouble", got)
 	}
-	s.observe(tinker.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity, Over: true})
+	s.observe(client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity, Over: true})
 	if got := s.snapshot("").Upstream; got != "throttled" {
 		t.Errorf("upstream is %q, want what is not over", got)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // unloadEarlier unloads the models of earlier attempts where the endpoint can, so that nothing of theirs that
@@ -37,7 +38,7 @@ func (l *learner) unloadEarlier(ctx context.Context) (map[string]string, error) 
 	}
 	for _, id := range earlier {
 		err := l.client.UnloadModel(ctx, id)
-		if errors.Is(err, tinker.ErrUnsupported) || err == nil {
+		if errors.Is(err, client.ErrUnsupported) || err == nil {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -49,7 +50,7 @@ func (l *learner) unloadEarlier(ctx context.Context) (map[string]string, error) 
 }
 
 func isMissing(err error) bool {
-	category := tinker.CategoryFrom(err)
+	category := client.CategoryFrom(err)
 	return category == tinker.CategoryNotFound || category == tinker.CategoryUnsupported
 }
 

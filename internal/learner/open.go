@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // begin does what an attempt does once: it claims its number, finds out whether the endpoint can serve the
@@ -126,7 +127,7 @@ func (l *learner) look() error {
 // checkEndpoint refuses a base model that the endpoint does not train.
 func (l *learner) checkEndpoint(ctx context.Context) error {
 	capabilities, err := l.client.Capabilities(ctx)
-	switch tinker.CategoryFrom(err) {
+	switch client.CategoryFrom(err) {
 	case tinker.CategoryNotFound, tinker.CategoryUnsupported:
 		return nil // the endpoint does not say
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // learner is one attempt. What stands behind the empty line belongs to the goroutine of the loop, except
@@ -28,7 +28,7 @@ import (
 type learner struct {
 	config Config
 	file   contract.RunFile
-	client *tinker.Client
+	client *client.Client
 	store  *store.Store // nil without artifacts
 	board  *leases.Table
 	train  *leases.BatchSource // nil for a run that only evaluates
@@ -120,7 +120,7 @@ func (l *learner) prepare() error {
 	}
 	l.plan = planEvaluation(l.file)
 	var err error
-	l.client, err = tinker.New(tinker.Config{
+	l.client, err = client.New(client.Config{
 		BaseURL: l.file.Fixed.BaseURL, APIKey: l.config.APIKey, UserAgent: l.config.UserAgent,
 		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.observe,
 	})

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // sessions is what keeping a session alive needs of the API.
 type sessions interface {
-	CreateSession(ctx context.Context, request tinker.SessionRequest) (string, error)
+	CreateSession(ctx context.Context, request client.SessionRequest) (string, error)
 	Heartbeat(ctx context.Context, session string) error
 	KeepAlive(ctx context.Context, session string, lost func(error))
 }
@@ -42,7 +42,7 @@ func (k *keeper) get(ctx context.Context) (string, error) {
 	if k.session != "" {
 		return k.session, nil
 	}
-	session, err := k.api.CreateSession(ctx, tinker.SessionRequest{Tags: k.tags})
+	session, err := k.api.CreateSession(ctx, client.SessionRequest{Tags: k.tags})
 	if err != nil {
 		return "", fmt.Errorf("making a session: %w", err)
 	}

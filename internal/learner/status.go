@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // status is what the heartbeat says. It is safe for concurrent use.
@@ -113,7 +114,7 @@ func (s *status) upstream() string {
 }
 
 // observe takes note of what calls to the endpoint wait out.
-func (s *status) observe(event tinker.Event) {
+func (s *status) observe(event client.Event) {
 	kind := upstreamKind(event)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +133,7 @@ func (s *status) throttle(kind string) {
 	s.trouble[kind] = s.now()
 }
 
-func upstreamKind(event tinker.Event) string {
+func upstreamKind(event client.Event) string {
 	switch event.Category {
 	case tinker.CategoryThrottled:
 		return "throttled"

@@ -10,6 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // The reasons of a verdict, as conditions quote them.
@@ -49,7 +50,7 @@ func verdictOf(err error) contract.Verdict {
 	case errors.Is(err, trainee.ErrNoUsableState):
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
-	case tinker.CategoryFrom(err) == tinker.CategoryUnauthorized:
+	case client.CategoryFrom(err) == tinker.CategoryUnauthorized:
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reasonKeyRefused,
 			Message: "The endpoint refuses the API key: put a valid one into the Secret and resume the run"}
 	default:

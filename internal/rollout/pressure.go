@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // Pressure collects what the endpoint says of its load, for the learner to hand out fewer credits. The zero
@@ -17,8 +18,8 @@ type Pressure struct {
 	queue     tinker.QueueState
 }
 
-// Observe takes an event of the client; it is made for tinker.Config.Observe.
-func (p *Pressure) Observe(event tinker.Event) {
+// Observe takes an event of the client; it is made for client.Config.Observe.
+func (p *Pressure) Observe(event client.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

@@ -7,25 +7,26 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 func TestPressure(t *testing.T) {
-	throttled := tinker.Event{Category: tinker.CategoryThrottled}
-	paused := tinker.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity}
-	over := func(e tinker.Event) tinker.Event {
+	throttled := client.Event{Category: tinker.CategoryThrottled}
+	paused := client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity}
+	over := func(e client.Event) client.Event {
 		e.Over = true
 		return e
 	}
 	cases := map[string]struct {
-		events    []tinker.Event
+		events    []client.Event
 		throttled int
 		queue     string
 	}{
 		"nothing was said":           {},
-		"answers 429 are counted":    {events: []tinker.Event{throttled, throttled, over(throttled)}, throttled: 2},
-		"a paused queue is told of":  {events: []tinker.Event{paused}, queue: "paused_capacity"},
-		"until it goes on":           {events: []tinker.Event{paused, over(paused)}, queue: "active"},
-		"other trouble is no matter": {events: []tinker.Event{{Category: tinker.CategoryServer}}},
+		"answers 429 are counted":    {events: []client.Event{throttled, throttled, over(throttled)}, throttled: 2},
+		"a paused queue is told of":  {events: []client.Event{paused}, queue: "paused_capacity"},
+		"until it goes on":           {events: []client.Event{paused, over(paused)}, queue: "active"},
+		"other trouble is no matter": {events: []client.Event{{Category: tinker.CategoryServer}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

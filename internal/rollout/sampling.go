@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // policy samples the replies of one group.
@@ -98,7 +99,7 @@ func (p *policy) mend(failure error, key samplerKey, met *troubles) error {
 	if errors.As(failure, &gone) {
 		return failure
 	}
-	switch remedyFor(tinker.CategoryFrom(failure)) {
+	switch remedyFor(client.CategoryFrom(failure)) {
 	case refuse:
 		met.refusals++
 		met.reposts++

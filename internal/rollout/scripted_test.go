@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 const (
@@ -239,7 +240,7 @@ func newEndpoint() *endpoint {
 		weights: map[string]bool{"tinker://run/sampler_weights/v0": true}}
 }
 
-func trouble(category tinker.Category) error { return &tinker.Error{Category: category, Op: "test"} }
+func trouble(category tinker.Category) error { return &client.Error{Category: category, Op: "test"} }
 
 func (e *endpoint) CreateSamplingSession(_ context.Context, session string, seq int64, path, _ string) (string, error) {
 	e.mu.Lock()
@@ -393,7 +394,7 @@ func (r *running) ended() bool {
 func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	client, err := exchange.NewClient(exchange.ClientConfig{
+	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: "learner:7443", Credentials: s.link, RunUID: runUID, SpecDigest: digest, Worker: name, Renew: 20 * time.Millisecond,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", s.address.Load().(string))
@@ -402,7 +403,7 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	config := Config{Learner: client, Endpoint: api, Pressure: &Pressure{}, Grace: 50 * time.Millisecond, Logger: logger}
+	config := Config{Learner: learner, Endpoint: api, Pressure: &Pressure{}, Grace: 50 * time.Millisecond, Logger: logger}
 	config.Groups, err = groupstore.Open(groupstore.Config{MemoryBytes: 1 << 20, Logger: logger})
 	if err != nil {
 		s.t.Fatal(err)
@@ -410,7 +411,7 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 	if change != nil {
 		change(&config)
 	}
-	r := &running{worker: New(config), client: client, store: config.Groups}
+	r := &running{worker: New(config), client: learner, store: config.Groups}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	r.finished = make(chan struct{})
@@ -420,7 +421,7 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 	}()
 	r.stop = sync.OnceValue(func() error {
 		cancel()
-		defer client.Close()
+		defer learner.Close()
 		select {
 		case err := <-done:
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // Endpoint is what a worker needs of the Tinker API.
@@ -180,7 +181,7 @@ func (s *sessions) forget(key samplerKey, made *sampler) {
 // then; err is why it could not be made. The endpoint gives the same answer for a session that is gone and
 // for weights that are, so it is asked for the session.
 func (s *sessions) recover(ctx context.Context, session string, err error) error {
-	category := tinker.CategoryFrom(err)
+	category := client.CategoryFrom(err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -190,7 +191,7 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		// The key may be mended; the learner says what is wrong meanwhile.
 		return pause(ctx, distrust)
 	}
-	switch tinker.CategoryFrom(s.endpoint.Heartbeat(ctx, session)) {
+	switch client.CategoryFrom(s.endpoint.Heartbeat(ctx, session)) {
 	case tinker.CategoryNotFound, tinker.CategoryPromiseLost:
 		s.lose(session)
 		return nil

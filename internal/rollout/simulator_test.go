@@ -11,6 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
@@ -19,7 +20,7 @@ import (
 type simulator struct {
 	t       *testing.T
 	server  *tinkersim.Server
-	client  *tinker.Client
+	client  *client.Client
 	sampler string
 }
 
@@ -35,14 +36,14 @@ func newSimulator(t *testing.T) *simulator {
 		server.Close()
 	})
 	s := &simulator{t: t, server: server}
-	if s.client, err = tinker.New(tinker.Config{BaseURL: web.URL, APIKey: "tml-test"}); err != nil {
+	if s.client, err = client.New(client.Config{BaseURL: web.URL, APIKey: "tml-test"}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := s.client.CreateModel(t.Context(), tinker.CreateModelRequest{Session: s.session(), BaseModel: model, Lora: tinker.LoraConfig{Rank: 4, TrainMLP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	future, err := m.SaveSampler(t.Context(), tinker.SaveRequest{Name: "v0"})
+	future, err := m.SaveSampler(t.Context(), client.SaveRequest{Name: "v0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func newSimulator(t *testing.T) *simulator {
 
 func (s *simulator) session() string {
 	s.t.Helper()
-	session, err := s.client.CreateSession(s.t.Context(), tinker.SessionRequest{})
+	session, err := s.client.CreateSession(s.t.Context(), client.SessionRequest{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

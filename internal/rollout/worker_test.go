@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
@@ -345,9 +346,9 @@ func TestThrottlingIsReported(t *testing.T) {
 	s.serve(b, 1)
 	s.start("worker-0", newEndpoint(), func(c *Config) { c.Pressure = pressure })
 	for range 3 {
-		pressure.Observe(tinker.Event{Category: tinker.CategoryThrottled})
+		pressure.Observe(client.Event{Category: tinker.CategoryThrottled})
 	}
-	pressure.Observe(tinker.Event{Category: tinker.CategoryThrottled, Over: true})
+	pressure.Observe(client.Event{Category: tinker.CategoryThrottled, Over: true})
 	eventually(t, "three answers 429 are reported", func() bool { return see(b, func() int { return b.throttled }) == 3 })
 }
 

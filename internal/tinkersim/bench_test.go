@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
@@ -45,19 +46,19 @@ func start(t *testing.T, options tinkersim.Options) *bench {
 }
 
 // client returns a client of the server.
-func (b *bench) client() *tinker.Client {
+func (b *bench) client() *client.Client {
 	b.t.Helper()
-	client, err := tinker.New(tinker.Config{BaseURL: b.url, APIKey: "tml-test", UserAgent: "test", HTTP: &http.Client{}})
+	api, err := client.New(client.Config{BaseURL: b.url, APIKey: "tml-test", UserAgent: "test", HTTP: &http.Client{}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return client
+	return api
 }
 
 // session makes a session.
-func (b *bench) session(c *tinker.Client) string {
+func (b *bench) session(c *client.Client) string {
 	b.t.Helper()
-	session, err := c.CreateSession(b.t.Context(), tinker.SessionRequest{})
+	session, err := c.CreateSession(b.t.Context(), client.SessionRequest{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func (b *bench) session(c *tinker.Client) string {
 var lora = tinker.LoraConfig{Rank: 8, Seed: new(int64(1)), TrainUnembed: true, TrainMLP: true, TrainAttn: true}
 
 // model makes a model.
-func (b *bench) model(c *tinker.Client, session string, seq int) *tinker.Model {
+func (b *bench) model(c *client.Client, session string, seq int) *client.Model {
 	b.t.Helper()
 	m, err := c.CreateModel(b.t.Context(), tinker.CreateModelRequest{
 		Session: session, ModelSeq: seq, BaseModel: tinkersim.ModelName, Lora: lora,
@@ -80,7 +81,7 @@ func (b *bench) model(c *tinker.Client, session string, seq int) *tinker.Model {
 }
 
 // done waits for a future.
-func done[T any](t *testing.T, submitted *tinker.Future[T], err error) T {
+func done[T any](t *testing.T, submitted *client.Future[T], err error) T {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ var crossEntropy = tinker.Loss{Name: "cross_entropy"}
 var adam = tinker.AdamParams{LearningRate: 1e-2, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
 
 // step makes one training step and returns the loss before it.
-func step(t *testing.T, m *tinker.Model, data ...tinker.Datum) float64 {
+func step(t *testing.T, m *client.Model, data ...tinker.Datum) float64 {
 	t.Helper()
 	forward, err := m.ForwardBackward(t.Context(), data, crossEntropy)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
@@ -199,7 +200,7 @@ func TestClientLivesThroughFaults(t *testing.T) {
 		m := b.model(c, b.session(c), 0)
 		step(t, m, datum("one"), datum("two"), datum("three"))
 		step(t, m, datum("four"), datum("five"))
-		saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "end"})
+		saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "end"})
 		return b.unpack(done(t, saving, err).Path)["adapter_model.bin"]
 	}
 	want := train()

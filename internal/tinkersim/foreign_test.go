@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -75,7 +76,7 @@ func foreignDatum(ids []int32) tinker.Datum {
 	}
 }
 
-func (b *bench) foreignModel(c *tinker.Client, session string, seq int) *tinker.Model {
+func (b *bench) foreignModel(c *client.Client, session string, seq int) *client.Model {
 	b.t.Helper()
 	m, err := c.CreateModel(b.t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: seq, BaseModel: foreignName, Lora: lora})
 	if err != nil {
@@ -124,7 +125,7 @@ func TestAModelAbroadTrainsSavesAndSamples(t *testing.T) {
 	data := foreignDatum(write(exchange))
 	first := step(t, m, data)
 	step(t, m, data)
-	saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "two"})
+	saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "two"})
 	state := done(t, saving, err)
 	third := step(t, m, data)
 	if !(third < first) {
@@ -136,13 +137,13 @@ func TestAModelAbroadTrainsSavesAndSamples(t *testing.T) {
 	if got := step(t, resumed, data); got != third {
 		t.Errorf("resumed: loss %v, want exactly %v", got, third)
 	}
-	saving, err = m.SaveSampler(t.Context(), tinker.SaveRequest{Name: "s"})
+	saving, err = m.SaveSampler(t.Context(), client.SaveRequest{Name: "s"})
 	sampler := done(t, saving, err)
 	b.checkSampler(c, session, m, sampler.Path, write)
 }
 
 // checkSampler demands that samples and prompt log-probabilities are those of the trainer's weights.
-func (b *bench) checkSampler(c *tinker.Client, session string, m *tinker.Model, path string, write func(string) []int32) {
+func (b *bench) checkSampler(c *client.Client, session string, m *client.Model, path string, write func(string) []int32) {
 	t := b.t
 	t.Helper()
 	sampling, err := c.CreateSamplingSession(t.Context(), session, 7, path, "")
@@ -185,9 +186,9 @@ func TestACheckpointWhoseVocabularyIsGone(t *testing.T) {
 	before, _ := abroad(t, tinkersim.Options{Dir: dir})
 	c := before.client()
 	m := before.foreignModel(c, before.session(c), 0)
-	saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "one"})
+	saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "one"})
 	state := done(t, saving, err)
-	saving, err = m.SaveSampler(t.Context(), tinker.SaveRequest{Name: "two"})
+	saving, err = m.SaveSampler(t.Context(), client.SaveRequest{Name: "two"})
 	sampler := done(t, saving, err)
 	before.sim.Close()
 

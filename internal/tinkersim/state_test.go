@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
@@ -198,7 +198,7 @@ func TestListingsCoverAllModels(t *testing.T) {
 	want := map[string]bool{}
 	for seq, session := range []string{first, second, second} {
 		m := b.model(c, session, seq)
-		saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "s", TTLSeconds: 3600})
+		saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "s", TTLSeconds: 3600})
 		want[done(t, saving, err).Path] = true
 	}
 	for checkpoint, err := range c.Checkpoints(t.Context()) {

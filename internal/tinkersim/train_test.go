@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
@@ -19,7 +20,7 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	m := b.model(c, session, 0)
 	first := step(t, m, datum("Q: 1+1 A: 2"), datum("Q: 2+2 A: 4"))
 	step(t, m, datum("Q: 1+1 A: 2"), datum("Q: 2+2 A: 4"))
-	saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "two"})
+	saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "two"})
 	state := done(t, saving, err)
 	if want := "tinker://" + m.ID() + "/weights/two"; state.Path != want {
 		t.Errorf("saved at %s, want %s", state.Path, want)
@@ -46,7 +47,7 @@ func TestTrainSaveLoadSample(t *testing.T) {
 		t.Errorf("a fresh optimizer gave the very loss %v of the saved one", got)
 	}
 
-	saving, err = m.SaveSampler(t.Context(), tinker.SaveRequest{Name: "s"})
+	saving, err = m.SaveSampler(t.Context(), client.SaveRequest{Name: "s"})
 	sampler := done(t, saving, err)
 	sampling, err := c.CreateSamplingSession(t.Context(), session, 7, sampler.Path, "")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	tinkerclient "github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // kubeconfig of the cluster, once it runs.
@@ -31,7 +31,7 @@ var kubeconfig string
 // cluster is the API server and the simulator, seen from this machine.
 type cluster struct {
 	client.Client
-	sim *tinker.Client
+	sim *tinkerclient.Client
 }
 
 func connect(ctx context.Context) (*cluster, error) {
@@ -60,14 +60,14 @@ func connect(ctx context.Context) (*cluster, error) {
 }
 
 // simulator is a client of tinkersim by its Service's address, which this machine reaches.
-func (c *cluster) simulator(t testing.TB) *tinker.Client {
+func (c *cluster) simulator(t testing.TB) *tinkerclient.Client {
 	t.Helper()
 	if c.sim != nil {
 		return c.sim
 	}
 	var service corev1.Service
 	c.get(t, systemNamespace, "tinkersim", &service)
-	sim, err := tinker.New(tinker.Config{BaseURL: "http://" + service.Spec.ClusterIP, APIKey: "tml-e2e", UserAgent: "e2e"})
+	sim, err := tinkerclient.New(tinkerclient.Config{BaseURL: "http://" + service.Spec.ClusterIP, APIKey: "tml-e2e", UserAgent: "e2e"})
 	if err != nil {
 		t.Fatal(err)
 	}

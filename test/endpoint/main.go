@@ -21,6 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
@@ -47,18 +48,18 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	if *url == "" || *model == "" || key == "" {
 		return errors.New("give -url, -model and the environment variable TINKER_API_KEY")
 	}
-	client, err := tinker.New(tinker.Config{BaseURL: *url, APIKey: key, UserAgent: version.UserAgent("tinker-operator-endpoint")})
+	api, err := client.New(client.Config{BaseURL: *url, APIKey: key, UserAgent: version.UserAgent("tinker-operator-endpoint")})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
-	if err := greet(ctx, client); err != nil {
+	if err := greet(ctx, api); err != nil {
 		return fmt.Errorf("nothing of the Tinker API answers at %s: %w", *url, err)
 	}
 	began := time.Now()
 	report, err := capability.Probe{
-		API: client, BaseURL: *url, Model: *model, Features: capability.All(), Patience: *patience,
+		API: api, BaseURL: *url, Model: *model, Features: capability.All(), Patience: *patience,
 		Lora:         tinker.LoraConfig{Rank: *rank, TrainAttn: true, TrainMLP: true, TrainUnembed: true},
 		UserMetadata: tinker.Metadata{"purpose": "probe"},
 	}.Run(ctx)
@@ -70,11 +71,11 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 }
 
 // greet fails soon where nothing answers, for which the client would wait.
-func greet(ctx context.Context, client *tinker.Client) error {
+func greet(ctx context.Context, api *client.Client) error {
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return client.Connect(ctx)
+	return api.Connect(ctx)
 }
 
 // write prints a row for each feature, and sums them up.

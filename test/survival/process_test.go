@@ -21,6 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // programs are built once.
@@ -70,7 +71,7 @@ func newTown(t *testing.T) *town {
 	if v.file.SpecDigest, err = contract.SpecDigest(v.file.Fixed); err != nil {
 		t.Fatal(err)
 	}
-	if v.client, err = tinker.New(tinker.Config{BaseURL: v.url, APIKey: apiKey}); err != nil {
+	if v.client, err = client.New(client.Config{BaseURL: v.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{

@@ -13,13 +13,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // roll starts a real rollout worker and gives what ends it abruptly.
 func (w *world) roll(name string) (kill func()) {
 	w.t.Helper()
-	client, err := exchange.NewClient(exchange.ClientConfig{
+	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Dial: w.dial,
 	})
@@ -27,7 +27,7 @@ func (w *world) roll(name string) (kill func()) {
 		w.t.Fatal(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := tinker.New(tinker.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
+	endpoint, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func (w *world) roll(name string) (kill func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	worker := rollout.New(rollout.Config{Learner: client, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger()})
+	worker := rollout.New(rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger()})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = worker.Run(ctx)
-		_ = client.Close()
+		_ = learner.Close()
 	}()
 	kill = sync.OnceFunc(func() {
 		cancel()

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
@@ -121,7 +121,7 @@ func (w *world) speak(name string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	client, err := exchange.NewClient(exchange.ClientConfig{
+	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Dial: w.dial,
 	})
@@ -129,7 +129,7 @@ func (w *world) speak(name string) {
 		w.t.Fatal(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := tinker.New(tinker.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
+	endpoint, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -138,13 +138,13 @@ func (w *world) speak(name string) {
 		w.t.Fatal(err)
 	}
 	worker := rollout.New(rollout.Config{
-		Learner: client, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(), Renderer: speech,
+		Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(), Renderer: speech,
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		_ = worker.Run(ctx)
-		_ = client.Close()
+		_ = learner.Close()
 	})
 	w.t.Cleanup(func() {
 		cancel()

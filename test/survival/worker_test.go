@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // player is a rollout worker of the least kind: it plays "a+b=" for a reward that depends on the sampled
@@ -212,7 +213,7 @@ func (p *player) finish(ctx context.Context, lease exchange.Lease) {
 	if stop != nil {
 		stop()
 	}
-	if tinker.CategoryFrom(err) == tinker.CategoryNotFound {
+	if client.CategoryFrom(err) == tinker.CategoryNotFound {
 		go func() { _ = p.client.Release(p.world.t.Context(), []rl.Key{lease.Key}, "policy_gone") }()
 	}
 	if err != nil {
@@ -306,7 +307,7 @@ func (p *player) member(ctx context.Context, lease exchange.Lease, index int) (r
 			if ctx.Err() != nil {
 				return rl.Member{}, err
 			}
-			if tinker.CategoryFrom(err) == tinker.CategoryNotFound && repost > 3 {
+			if client.CategoryFrom(err) == tinker.CategoryNotFound && repost > 3 {
 				return rl.Member{}, err
 			}
 			pauseFor(ctx, 5*time.Millisecond)
@@ -327,7 +328,7 @@ func (p *player) member(ctx context.Context, lease exchange.Lease, index int) (r
 		if ctx.Err() != nil {
 			return rl.Member{}, err
 		}
-		if tinker.CategoryFrom(err) == tinker.CategoryNotFound {
+		if client.CategoryFrom(err) == tinker.CategoryNotFound {
 			p.forget()
 		}
 		pauseFor(ctx, 2*time.Millisecond)

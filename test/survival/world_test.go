@@ -27,8 +27,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
@@ -44,7 +44,7 @@ type world struct {
 	artifacts string
 	link      contract.Credentials
 	file      contract.RunFile
-	client    *tinker.Client
+	client    *client.Client
 	players   []*player
 	// http calls the simulator for learners; nil is their own.
 	http *http.Client
@@ -146,7 +146,7 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*contract.R
 	// The base URL is chosen by the machine, and so no part of what two worlds have in common.
 	w.file.SpecDigest, w.file.Fixed.BaseURL = digest, w.url
 	w.file.Capabilities = everything(w.file.Fixed)
-	if w.client, err = tinker.New(tinker.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {
+	if w.client, err = client.New(client.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -15,17 +15,18 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // endpoint is what the package needs of the API.
 type endpoint interface {
-	CreateModel(ctx context.Context, request tinker.CreateModelRequest) (*tinker.Model, error)
+	CreateModel(ctx context.Context, request tinker.CreateModelRequest) (*client.Model, error)
 	UnloadModel(ctx context.Context, modelID string) error
 	WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error)
 	RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error)
 }
 
-var _ endpoint = (*tinker.Client)(nil)
+var _ endpoint = (*client.Client)(nil)
 
 // RejectedError is a refusal of the training data: the same data will be refused again.
 type RejectedError struct{ Err error }
@@ -59,7 +60,7 @@ func unclean(format string, args ...any) error {
 }
 
 // isUser says whether an error is the endpoint's refusal of what it was sent.
-func isUser(err error) bool { return tinker.CategoryFrom(err) == tinker.CategoryUser }
+func isUser(err error) bool { return client.CategoryFrom(err) == tinker.CategoryUser }
 
 // listed says whether a checkpoint of that path is among those of a run.
 func listed(checkpoints []tinker.Checkpoint, path string) bool {

@@ -9,12 +9,13 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // Model is a model of this attempt. It is used by one goroutine.
 type Model struct {
 	api   endpoint
-	model *tinker.Model
+	model *client.Model
 	// Number of the model within the attempt, from 1.
 	Number int
 	// Cold says that it was loaded from a state without the optimizer's.
@@ -39,8 +40,8 @@ type Replies struct {
 
 // substep is a pass and its optimizer step under way.
 type substep struct {
-	pass  *tinker.Future[tinker.ForwardBackwardResult]
-	optim *tinker.Future[tinker.OptimStepResult]
+	pass  *client.Future[tinker.ForwardBackwardResult]
+	optim *client.Future[tinker.OptimStepResult]
 	size  int
 }
 
@@ -142,7 +143,7 @@ func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss
 
 // SaveState saves weights and optimizer and gives the path. A clean answer is the commit of the step.
 func (m *Model) SaveState(ctx context.Context, name string, submitted func() error) (string, error) {
-	future, err := m.model.SaveState(ctx, tinker.SaveRequest{Name: name})
+	future, err := m.model.SaveState(ctx, client.SaveRequest{Name: name})
 	if err != nil {
 		return "", fmt.Errorf("saving state: %w", err)
 	}
@@ -155,7 +156,7 @@ func (m *Model) SaveState(ctx context.Context, name string, submitted func() err
 
 // SaveSampler saves the weights for sampling and gives the path.
 func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
-	future, err := m.model.SaveSampler(ctx, tinker.SaveRequest{Name: name})
+	future, err := m.model.SaveSampler(ctx, client.SaveRequest{Name: name})
 	if err != nil {
 		return "", fmt.Errorf("saving sampler weights: %w", err)
 	}
@@ -167,7 +168,7 @@ func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
 // is ours, once it was looked up.
 func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result tinker.SaveResult, err error) (string, error) {
 	want := tinker.Path{Run: m.model.ID(), Kind: kind, Name: name}.String()
-	if tinker.CategoryFrom(err) == tinker.CategoryExists {
+	if client.CategoryFrom(err) == tinker.CategoryExists {
 		checkpoints, lookErr := m.api.RunCheckpoints(ctx, m.model.ID())
 		if lookErr != nil {
 			return "", fmt.Errorf("looking %s up: %w", name, lookErr)

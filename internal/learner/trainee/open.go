@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // The keys of a model's user_metadata, by which a run's models are found.
@@ -37,7 +38,7 @@ type Opener struct {
 	// Lost is told of a session that is gone.
 	Lost func(session string)
 	// Check says whether a model that was loaded from a state with its optimizer has that; nil does not look.
-	Check func(ctx context.Context, state checkpoints.Entry, model *tinker.Model) (bool, error)
+	Check func(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error)
 
 	mu   sync.Mutex
 	made int
@@ -154,7 +155,7 @@ func (o *Opener) restore(ctx context.Context, state checkpoints.Entry, optimizer
 var errRefused = errors.New("the state is refused")
 
 func isRefusal(err error) bool {
-	category := tinker.CategoryFrom(err)
+	category := client.CategoryFrom(err)
 	return category == tinker.CategoryUser || category == tinker.CategoryNotFound
 }
 
@@ -184,7 +185,7 @@ func (o *Opener) load(ctx context.Context, path string, optimizer bool) (*Model,
 
 // isFinal says whether no other state would fare better.
 func isFinal(err error) bool {
-	switch tinker.CategoryFrom(err) {
+	switch client.CategoryFrom(err) {
 	case tinker.CategoryUnauthorized, tinker.CategoryCanceled:
 		return true
 	}
@@ -193,7 +194,7 @@ func isFinal(err error) bool {
 
 // isGone says whether a failed load was about the state. A 404 may mean the model as well.
 func (o *Opener) isGone(ctx context.Context, path string, err error) bool {
-	switch tinker.CategoryFrom(err) {
+	switch client.CategoryFrom(err) {
 	case tinker.CategoryUser:
 		return true
 	case tinker.CategoryNotFound:
@@ -229,7 +230,7 @@ func (o *Opener) create(ctx context.Context) (*Model, error) {
 		},
 		UserMetadata: tinker.Metadata{MetadataRun: o.RunUID, MetadataAttempt: strconv.Itoa(int(o.Attempt))},
 	})
-	if tinker.CategoryFrom(err) == tinker.CategoryNotFound {
+	if client.CategoryFrom(err) == tinker.CategoryNotFound {
 		o.Lost(session)
 	}
 	if isUser(err) {

@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
@@ -35,18 +36,18 @@ func opener(t *testing.T) (*Opener, *tinkersim.Server) {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	client, err := tinker.New(tinker.Config{BaseURL: server.URL, APIKey: key})
+	api, err := client.New(client.Config{BaseURL: server.URL, APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}
 	session := ""
 	return &Opener{
-		API: client, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true,
+		API: api, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true,
 		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
 		Lost: func(string) { session = "" },
 		Session: func(ctx context.Context) (string, error) {
 			if session == "" {
-				session, err = client.CreateSession(ctx, tinker.SessionRequest{})
+				session, err = api.CreateSession(ctx, client.SessionRequest{})
 			}
 			return session, err
 		},

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // setting is a setting of a loss: a usual value, and another that the probe's data tell from it.
@@ -96,7 +97,7 @@ func (l *lab) examine(ctx context.Context) error {
 // an error: one that was refused something is of no use any more.
 type reader struct {
 	*lab
-	model *tinker.Model
+	model *client.Model
 }
 
 // examine compares the value of a loss with its formula, and for each setting with the value under another.
@@ -140,7 +141,7 @@ func (r *reader) examine(ctx context.Context, name string, d definition) error {
 
 // ended gives the error if it ends the probe.
 func (l *lab) ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil || tinker.CategoryFrom(err) == tinker.CategoryUnauthorized {
+	if ctx.Err() != nil || client.CategoryFrom(err) == tinker.CategoryUnauthorized {
 		return fmt.Errorf("trying a loss: %w", err)
 	}
 	return nil

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // Probe is what is to be found out, and where.
 type Probe struct {
-	API *tinker.Client
+	API *client.Client
 	// BaseURL is copied into the report.
 	BaseURL string
 	// Model is the name of the base model.
@@ -74,7 +75,7 @@ type lab struct {
 	loss string
 	// first is the model that everything begins with. base are its log-probabilities as it was made, saved
 	// when its state was saved, third after the step that it took then. blind is a server that tells none.
-	first       *tinker.Model
+	first       *client.Model
 	base, saved []float64
 	third       outcome
 	blind       bool
@@ -120,12 +121,12 @@ func (l *lab) persist(ctx context.Context, act func(context.Context) error) erro
 
 // hopeless says that trying again does not help.
 func hopeless(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || refused(err) || tinker.CategoryFrom(err) == tinker.CategoryUnauthorized
+	return ctx.Err() != nil || refused(err) || client.CategoryFrom(err) == tinker.CategoryUnauthorized
 }
 
 // refused says that the server does not take what it was sent.
 func refused(err error) bool {
-	switch tinker.CategoryFrom(err) {
+	switch client.CategoryFrom(err) {
 	case tinker.CategoryUser, tinker.CategoryUnsupported:
 		return true
 	}
@@ -134,17 +135,17 @@ func refused(err error) bool {
 
 // absent says that the server has no such thing, or gives answers that are not the API's.
 func absent(err error) bool {
-	switch tinker.CategoryFrom(err) {
+	switch client.CategoryFrom(err) {
 	case tinker.CategoryNotFound, tinker.CategoryProtocol:
 		return true
 	}
-	return refused(err) || errors.Is(err, tinker.ErrUnsupported)
+	return refused(err) || errors.Is(err, client.ErrUnsupported)
 }
 
 // conclude files what an error says about a feature. A key that is refused ends the probe.
 func (l *lab) conclude(f Feature, err error) {
 	switch {
-	case tinker.CategoryFrom(err) == tinker.CategoryUnauthorized:
+	case client.CategoryFrom(err) == tinker.CategoryUnauthorized:
 		l.stop(err)
 	case absent(err):
 		l.find(f, Unsupported, err.Error())
@@ -162,7 +163,7 @@ func (l *lab) concludeTrial(f Feature, err error) {
 	l.find(f, Unknown, err.Error())
 }
 
-func await[T any](ctx context.Context, future *tinker.Future[T], err error) (T, error) {
+func await[T any](ctx context.Context, future *client.Future[T], err error) (T, error) {
 	if err != nil {
 		var zero T
 		return zero, err

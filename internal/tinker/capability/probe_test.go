@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
@@ -34,12 +35,12 @@ func server(t *testing.T, before door) (*tinkersim.Server, capability.Probe) {
 		listening.CloseClientConnections()
 		listening.Close()
 	})
-	client, err := tinker.New(tinker.Config{BaseURL: listening.URL, APIKey: key})
+	api, err := client.New(client.Config{BaseURL: listening.URL, APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sim, capability.Probe{
-		API: client, BaseURL: listening.URL, Model: tinkersim.ModelName, Features: capability.All(),
+		API: api, BaseURL: listening.URL, Model: tinkersim.ModelName, Features: capability.All(),
 		Lora:         tinker.LoraConfig{Rank: 8, TrainAttn: true, TrainMLP: true, TrainUnembed: true},
 		UserMetadata: tinker.Metadata{"run": "uid"}, Patience: 5 * time.Minute,
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // errInvisible says that a step moved nothing that could be told from noise.
@@ -22,7 +23,7 @@ var errInvisible = errors.New("looking for the optimizer's state: a step moves n
 //
 // It costs a state and 96 tokens of training, and is meant for a resume. A state whose weights are those of a
 // new adapter has no past to lose, and counts as restored.
-func (p Probe) Restored(ctx context.Context, model *tinker.Model) (bool, error) {
+func (p Probe) Restored(ctx context.Context, model *client.Model) (bool, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	l := &lab{Probe: p, stop: stop, rank: p.Lora.Rank, loss: crossEntropy, report: Report{Findings: map[Feature]Finding{}}}
 	defer l.alive.Wait()
@@ -32,7 +33,7 @@ func (p Probe) Restored(ctx context.Context, model *tinker.Model) (bool, error) 
 		return false, err
 	}
 	// Saved as a run saves, without a time to live: a refused submit would break the model.
-	saving, err := model.SaveState(ctx, tinker.SaveRequest{Name: "probe-optimizer"})
+	saving, err := model.SaveState(ctx, client.SaveRequest{Name: "probe-optimizer"})
 	saved, err := await(ctx, saving, err)
 	if err != nil {
 		return false, fmt.Errorf("saving for a look at the optimizer: %w", err)
@@ -81,7 +82,7 @@ func (l *lab) followAll(ctx context.Context, shadows ...*shadow) error {
 func (l *lab) follow(ctx context.Context, s *shadow) error {
 	open := l.create
 	if s.load {
-		open = func(ctx context.Context, lora tinker.LoraConfig) (*tinker.Model, error) {
+		open = func(ctx context.Context, lora tinker.LoraConfig) (*client.Model, error) {
 			return l.load(ctx, lora, s.optimizer)
 		}
 	}

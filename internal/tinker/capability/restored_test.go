@@ -8,12 +8,13 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
 // await waits for a result that is bound to come.
-func await[T any](t *testing.T, future *tinker.Future[T], err error) T {
+func await[T any](t *testing.T, future *client.Future[T], err error) T {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +27,7 @@ func await[T any](t *testing.T, future *tinker.Future[T], err error) T {
 }
 
 // pupil makes a model as a run does.
-func pupil(t *testing.T, probe capability.Probe, session string, number int) *tinker.Model {
+func pupil(t *testing.T, probe capability.Probe, session string, number int) *client.Model {
 	t.Helper()
 	model, err := probe.API.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: number, BaseModel: tinkersim.ModelName, Lora: probe.Lora})
 	if err != nil {
@@ -48,7 +49,7 @@ func saved(t *testing.T, probe capability.Probe, session string, steps int) stri
 		step, err := model.OptimStep(t.Context(), tinker.AdamParams{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8})
 		await(t, step, err)
 	}
-	saving, err := model.SaveState(t.Context(), tinker.SaveRequest{Name: "state"})
+	saving, err := model.SaveState(t.Context(), client.SaveRequest{Name: "state"})
 	return await(t, saving, err).Path
 }
 
@@ -70,7 +71,7 @@ func TestRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sim, probe := server(t, all())
-			session, err := probe.API.CreateSession(t.Context(), tinker.SessionRequest{})
+			session, err := probe.API.CreateSession(t.Context(), client.SessionRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}

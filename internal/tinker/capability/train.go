@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // sequence is what the probe trains on: ids that are in every vocabulary, in an order that no model expects.
@@ -66,7 +67,7 @@ func (l *lab) lesson(advantage float64) []tinker.Datum {
 }
 
 // create makes a model of the probe's own.
-func (l *lab) create(ctx context.Context, lora tinker.LoraConfig) (*tinker.Model, error) {
+func (l *lab) create(ctx context.Context, lora tinker.LoraConfig) (*client.Model, error) {
 	l.mu.Lock()
 	l.made++
 	number := l.made
@@ -88,7 +89,7 @@ func (l *lab) create(ctx context.Context, lora tinker.LoraConfig) (*tinker.Model
 }
 
 // load makes a model and loads the saved state into it, if there is one.
-func (l *lab) load(ctx context.Context, lora tinker.LoraConfig, optimizer bool) (*tinker.Model, error) {
+func (l *lab) load(ctx context.Context, lora tinker.LoraConfig, optimizer bool) (*client.Model, error) {
 	model, err := l.create(ctx, lora)
 	if err != nil || l.state == "" {
 		return model, err
@@ -102,7 +103,7 @@ func (l *lab) load(ctx context.Context, lora tinker.LoraConfig, optimizer bool) 
 
 // enter makes a session.
 func (l *lab) enter(ctx context.Context) error {
-	session, err := l.API.CreateSession(ctx, tinker.SessionRequest{Tags: []string{"tinker-operator", "probe"}})
+	session, err := l.API.CreateSession(ctx, client.SessionRequest{Tags: []string{"tinker-operator", "probe"}})
 	if err != nil {
 		return fmt.Errorf("making a session: %w", err)
 	}
@@ -125,7 +126,7 @@ func (l *lab) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	saving, err := l.first.SaveSampler(ctx, tinker.SaveRequest{Name: "probe-sampler", TTLSeconds: l.ttl})
+	saving, err := l.first.SaveSampler(ctx, client.SaveRequest{Name: "probe-sampler", TTLSeconds: l.ttl})
 	if l.sampler, err = l.path(ctx, saving, err); err != nil {
 		return fmt.Errorf("saving sampler weights: %w", err)
 	}
@@ -138,7 +139,7 @@ func (l *lab) prepare(ctx context.Context) error {
 }
 
 // path waits for a save. A server that refuses the time to live is asked again without, by another model.
-func (l *lab) path(ctx context.Context, saving *tinker.Future[tinker.SaveResult], err error) (string, error) {
+func (l *lab) path(ctx context.Context, saving *client.Future[tinker.SaveResult], err error) (string, error) {
 	saved, err := await(ctx, saving, err)
 	if refused(err) && l.ttl > 0 {
 		l.ttl = 0
@@ -158,7 +159,7 @@ func (l *lab) train(ctx context.Context) error {
 	if err := l.steps(ctx, l.first, 1, 1); err != nil {
 		return err
 	}
-	saving, err := l.first.SaveState(ctx, tinker.SaveRequest{Name: "probe-state", TTLSeconds: l.ttl})
+	saving, err := l.first.SaveState(ctx, client.SaveRequest{Name: "probe-state", TTLSeconds: l.ttl})
 	if l.state, err = l.path(ctx, saving, err); err != nil {
 		return fmt.Errorf("saving the state: %w", err)
 	}
@@ -205,7 +206,7 @@ func (l *lab) see(ctx context.Context) ([]float64, error) {
 var errBlind = errors.New("the endpoint gives no log-probabilities of training data")
 
 // measure gives the log-probabilities of the sequence.
-func (l *lab) measure(ctx context.Context, m *tinker.Model) ([]float64, error) {
+func (l *lab) measure(ctx context.Context, m *client.Model) ([]float64, error) {
 	future, err := m.Forward(ctx, l.lesson(1), tinker.Loss{Name: l.loss})
 	result, err := await(ctx, future, err)
 	if err != nil {
@@ -229,7 +230,7 @@ func (l *lab) measure(ctx context.Context, m *tinker.Model) ([]float64, error) {
 }
 
 // steps takes optimizer steps one after the other, each with its advantage.
-func (l *lab) steps(ctx context.Context, m *tinker.Model, advantages ...float64) error {
+func (l *lab) steps(ctx context.Context, m *client.Model, advantages ...float64) error {
 	for _, advantage := range advantages {
 		if err := l.step(ctx, m, l.lesson(advantage), tinker.Loss{Name: l.loss}, stepSize); err != nil {
 			return err
@@ -239,7 +240,7 @@ func (l *lab) steps(ctx context.Context, m *tinker.Model, advantages ...float64)
 }
 
 // step submits a pass and an optimizer step back to back and waits for both.
-func (l *lab) step(ctx context.Context, m *tinker.Model, data []tinker.Datum, loss tinker.Loss, adam tinker.AdamParams) error {
+func (l *lab) step(ctx context.Context, m *client.Model, data []tinker.Datum, loss tinker.Loss, adam tinker.AdamParams) error {
 	pass, err := m.ForwardBackward(ctx, data, loss)
 	if err != nil {
 		return fmt.Errorf("computing gradients: %w", err)

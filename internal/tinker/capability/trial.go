@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // trial is a step of a model of its own, from the saved state.
@@ -43,7 +44,7 @@ func (l *lab) try(ctx context.Context, trials ...trial) ([]outcome, error) {
 	}
 	under.Wait()
 	for _, o := range outcomes {
-		if tinker.CategoryFrom(o.err) == tinker.CategoryUnauthorized || ctx.Err() != nil {
+		if client.CategoryFrom(o.err) == tinker.CategoryUnauthorized || ctx.Err() != nil {
 			return nil, fmt.Errorf("trying a step: %w", o.err)
 		}
 	}
@@ -57,7 +58,7 @@ func (l *lab) tryOnce(ctx context.Context, t trial) ([]float64, error) {
 	}
 	open := l.create
 	if !t.fresh {
-		open = func(ctx context.Context, lora tinker.LoraConfig) (*tinker.Model, error) {
+		open = func(ctx context.Context, lora tinker.LoraConfig) (*client.Model, error) {
 			return l.load(ctx, lora, t.optimizer)
 		}
 	}

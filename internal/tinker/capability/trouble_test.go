@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -169,7 +170,7 @@ func TestWhatEndsAProbe(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&probe)
 			}
-			if _, err := probe.Run(t.Context()); tinker.CategoryFrom(err) != tc.want {
+			if _, err := probe.Run(t.Context()); client.CategoryFrom(err) != tc.want {
 				t.Errorf("Run gives %v, want %s", err, tc.want)
 			}
 		})

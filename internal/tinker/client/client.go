@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // Config says which server is spoken to, and how.
@@ -38,11 +40,11 @@ type Event struct {
 	Op string
 	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout
 	// or CategoryPaused.
-	Category Category
+	Category tinker.Category
 	// Status is the HTTP status, 0 without an answer.
 	Status int
 	// QueueState is set for CategoryPaused; Reason is the server's, for people.
-	QueueState QueueState
+	QueueState tinker.QueueState
 	Reason     string
 	// Wait until the call is repeated.
 	Wait time.Duration
@@ -61,7 +63,7 @@ type Client struct {
 	observe     func(Event)
 	credentials *credentials
 	connecting  turn
-	config      atomic.Pointer[ServerConfig]
+	config      atomic.Pointer[tinker.ServerConfig]
 	responses   *budget
 }
 
@@ -104,12 +106,12 @@ func (c *Client) Connect(ctx context.Context) error {
 	return err
 }
 
-func (c *Client) connect(ctx context.Context) (ServerConfig, error) {
+func (c *Client) connect(ctx context.Context) (tinker.ServerConfig, error) {
 	if config := c.config.Load(); config != nil {
 		return *config, nil
 	}
 	if err := c.connecting.take(ctx); err != nil {
-		return ServerConfig{}, canceled("client_config", err)
+		return tinker.ServerConfig{}, canceled("client_config", err)
 	}
 	defer c.connecting.give()
 	if config := c.config.Load(); config != nil {
@@ -117,11 +119,11 @@ func (c *Client) connect(ctx context.Context) (ServerConfig, error) {
 	}
 	config, err := c.fetchConfig(ctx)
 	if err != nil {
-		return ServerConfig{}, fmt.Errorf("connecting: %w", err)
+		return tinker.ServerConfig{}, fmt.Errorf("connecting: %w", err)
 	}
 	if config.PJWTAuthEnabled {
 		if _, err := c.renew(ctx, ""); err != nil {
-			return ServerConfig{}, fmt.Errorf("connecting: %w", err)
+			return tinker.ServerConfig{}, fmt.Errorf("connecting: %w", err)
 		}
 	}
 	c.responses.add(max(config.InflightResponseBytes, 1))
@@ -130,14 +132,14 @@ func (c *Client) connect(ctx context.Context) (ServerConfig, error) {
 }
 
 // fetchConfig uses the key itself: the answer says whether a JWT is wanted.
-func (c *Client) fetchConfig(ctx context.Context) (ServerConfig, error) {
-	ask, err := postJSON("client_config", "client/config", ConfigRequest{SDKVersion: SDKVersion})
+func (c *Client) fetchConfig(ctx context.Context) (tinker.ServerConfig, error) {
+	ask, err := postJSON("client_config", "client/config", tinker.ConfigRequest{SDKVersion: tinker.SDKVersion})
 	if err != nil {
-		return ServerConfig{}, err
+		return tinker.ServerConfig{}, err
 	}
 	answer, err := c.persist(ctx, ask, c.exchangeWithKey)
 	if err != nil {
-		return ServerConfig{}, err
+		return tinker.ServerConfig{}, err
 	}
-	return decodeJSON[ServerConfig](ask.op, answer)
+	return decodeJSON[tinker.ServerConfig](ask.op, answer)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 func TestOperationBodies(t *testing.T) {
@@ -29,7 +31,7 @@ func TestOperationBodies(t *testing.T) {
 			t.Errorf("ID = %q", m.ID())
 		}
 		load := submitted(m.LoadState(ctx, "tinker://o/weights/n", true))
-		step := submitted(m.OptimStep(ctx, AdamParams{LearningRate: 3e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}))
+		step := submitted(m.OptimStep(ctx, tinker.AdamParams{LearningRate: 3e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}))
 		state := submitted(m.SaveState(ctx, SaveRequest{Name: "n"}))
 		sampler := submitted(m.SaveSampler(ctx, SaveRequest{Name: "v1", TTLSeconds: 3600}))
 		if err := m.Unload(ctx); err != nil {
@@ -43,7 +45,7 @@ func TestOperationBodies(t *testing.T) {
 		if diff := cmp.Diff(map[string]float64{"unclipped_grad_l2:mean": 0.5, "free": 2}, stepped.Metrics); diff != "" || err != nil {
 			t.Errorf("OptimStep: %v, metrics (-want +got):\n%s", err, diff)
 		}
-		for _, f := range []*Future[SaveResult]{state, sampler} {
+		for _, f := range []*Future[tinker.SaveResult]{state, sampler} {
 			if got, err := f.Wait(ctx); err != nil || got.Path != "p" {
 				t.Errorf("save = %v, %v", got, err)
 			}
@@ -95,7 +97,7 @@ func TestSubmits(t *testing.T) {
 				var wg sync.WaitGroup
 				for range 3 {
 					wg.Go(func() {
-						if _, err := submitted(m.OptimStep(ctx, DefaultAdam())).Wait(ctx); err != nil {
+						if _, err := submitted(m.OptimStep(ctx, tinker.DefaultAdam())).Wait(ctx); err != nil {
 							t.Error(err)
 						}
 					})
@@ -115,14 +117,14 @@ func TestSubmits(t *testing.T) {
 func TestModelBreaks(t *testing.T) {
 	cases := map[string]struct {
 		submit     answer
-		category   Category
+		category   tinker.Category
 		mayHaveRun bool
 	}{
-		"by a submit that is refused":             {submit: status(400), category: CategoryUser},
-		"by a server that lost the model":         {submit: status(404), category: CategoryNotFound},
-		"by a name that is taken":                 {submit: status(409), category: CategoryExists},
-		"by an answer without a request id":       {submit: ok(`{}`), category: CategoryProtocol, mayHaveRun: true},
-		"by a context that ends before an answer": {submit: answer{hold: time.Hour}, category: CategoryCanceled, mayHaveRun: true},
+		"by a submit that is refused":             {submit: status(400), category: tinker.CategoryUser},
+		"by a server that lost the model":         {submit: status(404), category: tinker.CategoryNotFound},
+		"by a name that is taken":                 {submit: status(409), category: tinker.CategoryExists},
+		"by an answer without a request id":       {submit: ok(`{}`), category: tinker.CategoryProtocol, mayHaveRun: true},
+		"by a context that ends before an answer": {submit: answer{hold: time.Hour}, category: tinker.CategoryCanceled, mayHaveRun: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -135,11 +137,11 @@ func TestModelBreaks(t *testing.T) {
 				if CategoryFrom(err) != tc.category || MayHaveRun(err) != tc.mayHaveRun {
 					t.Errorf("SaveState = %v, may have run %v", err, MayHaveRun(err))
 				}
-				_, err = m.OptimStep(ctx, DefaultAdam())
+				_, err = m.OptimStep(ctx, tinker.DefaultAdam())
 				if !errors.Is(err, ErrModelBroken) || MayHaveRun(err) {
 					t.Errorf("OptimStep = %v, may have run %v", err, MayHaveRun(err))
 				}
-				_, err = m.Forward(ctx, textData(1), Loss{Name: "cross_entropy"})
+				_, err = m.Forward(ctx, textData(1), tinker.Loss{Name: "cross_entropy"})
 				if !errors.Is(err, ErrModelBroken) {
 					t.Errorf("Forward = %v", err)
 				}
@@ -157,28 +159,28 @@ func TestModelSurvives(t *testing.T) {
 			"optim_step": {{hold: 10 * time.Second, status: 200, body: `{"request_id":"r"}`}, ok(`{"request_id":"r"}`)}, "retrieve_future": {ok("{}")},
 		})
 		m := w.mustModel(t, ctx)
-		_, err := m.ForwardBackward(ctx, []Datum{{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImagePointer}}}}}, Loss{})
-		if CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+		_, err := m.ForwardBackward(ctx, []tinker.Datum{{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImagePointer}}}}}, tinker.Loss{})
+		if CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
 			t.Errorf("a datum that cannot be encoded: %v", err)
 		}
-		if _, err = m.ForwardBackward(ctx, nil, Loss{}); CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+		if _, err = m.ForwardBackward(ctx, nil, tinker.Loss{}); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
 			t.Errorf("no data: %v", err)
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { submitted(m.OptimStep(ctx, DefaultAdam())) })
+		wg.Go(func() { submitted(m.OptimStep(ctx, tinker.DefaultAdam())) })
 		synctest.Wait()
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		for _, waiting := range []context.Context{short, short} {
-			if _, err = m.OptimStep(waiting, DefaultAdam()); CategoryFrom(err) != CategoryCanceled || MayHaveRun(err) {
+			if _, err = m.OptimStep(waiting, tinker.DefaultAdam()); CategoryFrom(err) != tinker.CategoryCanceled || MayHaveRun(err) {
 				t.Errorf("a context that ended before its turn: %v", err)
 			}
 		}
-		if _, err = m.Forward(short, textData(1), Loss{}); CategoryFrom(err) != CategoryCanceled || MayHaveRun(err) {
+		if _, err = m.Forward(short, textData(1), tinker.Loss{}); CategoryFrom(err) != tinker.CategoryCanceled || MayHaveRun(err) {
 			t.Errorf("a context that ended before its turn: %v", err)
 		}
 		wg.Wait()
-		if _, err := submitted(m.OptimStep(ctx, DefaultAdam())).Wait(ctx); err != nil {
+		if _, err := submitted(m.OptimStep(ctx, tinker.DefaultAdam())).Wait(ctx); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]int64{1, 2}, seqIDs(t, w.bodies("optim_step"))); diff != "" {
@@ -190,17 +192,17 @@ func TestModelSurvives(t *testing.T) {
 func TestCreateModelFails(t *testing.T) {
 	cases := map[string]struct {
 		submit, poll answer
-		want         Category
+		want         tinker.Category
 	}{
-		"by the POST":               {submit: status(400), want: CategoryUser},
-		"by the result":             {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"no such model","category":"user"}`), want: CategoryUser},
-		"by a result without an id": {submit: ok(`{"request_id":"r"}`), poll: ok(`{}`), want: CategoryProtocol},
+		"by the POST":               {submit: status(400), want: tinker.CategoryUser},
+		"by the result":             {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"no such model","category":"user"}`), want: tinker.CategoryUser},
+		"by a result without an id": {submit: ok(`{"request_id":"r"}`), poll: ok(`{}`), want: tinker.CategoryProtocol},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				w := watch(t, map[string][]answer{"create_model": {tc.submit}, "retrieve_future": {tc.poll}})
-				if _, err := w.CreateModel(ctx, CreateModelRequest{Session: "s"}); CategoryFrom(err) != tc.want {
+				if _, err := w.CreateModel(ctx, tinker.CreateModelRequest{Session: "s"}); CategoryFrom(err) != tc.want {
 					t.Errorf("CreateModel = %v", err)
 				}
 			})
@@ -212,12 +214,12 @@ func TestUnloadModel(t *testing.T) {
 	cases := map[string]struct {
 		submit, poll answer
 		unsupported  bool
-		want         Category
+		want         tinker.Category
 	}{
-		"404 is an endpoint that cannot": {submit: status(404), unsupported: true, want: CategoryNotFound},
-		"405 is an endpoint that cannot": {submit: status(405), unsupported: true, want: CategoryUnsupported},
-		"A refusal is an error":          {submit: status(403), want: CategoryUnauthorized},
-		"A failed result is an error":    {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"x"}`), want: CategoryUnknown},
+		"404 is an endpoint that cannot": {submit: status(404), unsupported: true, want: tinker.CategoryNotFound},
+		"405 is an endpoint that cannot": {submit: status(405), unsupported: true, want: tinker.CategoryUnsupported},
+		"A refusal is an error":          {submit: status(403), want: tinker.CategoryUnauthorized},
+		"A failed result is an error":    {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"x"}`), want: tinker.CategoryUnknown},
 		"A result is a success":          {submit: ok(`{"request_id":"r"}`), poll: ok(`{"model_id":"m","type":"unload_model"}`)},
 	}
 	for name, tc := range cases {
@@ -241,7 +243,7 @@ func TestSubmitsDoNotOvertake(t *testing.T) {
 		m := w.mustModel(t, ctx)
 		var wg sync.WaitGroup
 		for range 5 {
-			wg.Go(func() { submitted(m.OptimStep(ctx, DefaultAdam())) })
+			wg.Go(func() { submitted(m.OptimStep(ctx, tinker.DefaultAdam())) })
 			wg.Go(func() { submitted(m.SaveState(ctx, SaveRequest{Name: "n"})) })
 		}
 		wg.Wait()

@@ -1,13 +1,15 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // Model is an adapter in training on the server. Its methods may be called concurrently: each submits its
@@ -26,9 +28,9 @@ type Model struct {
 
 // CreateModel makes the model (Session, ModelSeq), or finds it if the first answer was lost, and waits
 // until it is there.
-func (c *Client) CreateModel(ctx context.Context, r CreateModelRequest) (*Model, error) {
-	r.Type = TypeCreateModel
-	ask, err := postJSON(TypeCreateModel, TypeCreateModel, r)
+func (c *Client) CreateModel(ctx context.Context, r tinker.CreateModelRequest) (*Model, error) {
+	r.Type = tinker.TypeCreateModel
+	ask, err := postJSON(tinker.TypeCreateModel, tinker.TypeCreateModel, r)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +38,7 @@ func (c *Client) CreateModel(ctx context.Context, r CreateModelRequest) (*Model,
 	if err != nil {
 		return nil, err
 	}
-	made, err := redeem(ctx, c, p, decodeResult[CreateModelResult](p.op))
+	made, err := redeem(ctx, c, p, decodeResult[tinker.CreateModelResult](p.op))
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +52,9 @@ func (c *Client) CreateModel(ctx context.Context, r CreateModelRequest) (*Model,
 func (m *Model) ID() string { return m.id }
 
 // OptimStep applies the gradients that have gathered, and clears them.
-func (m *Model) OptimStep(ctx context.Context, p AdamParams) (*Future[OptimStepResult], error) {
-	return submitJSON[OptimStepResult](ctx, m, TypeOptimStep, func(seq int64) any {
-		return OptimStepRequest{AdamParams: p, ModelID: m.id, SeqID: seq, Type: TypeOptimStep}
+func (m *Model) OptimStep(ctx context.Context, p tinker.AdamParams) (*Future[tinker.OptimStepResult], error) {
+	return submitJSON[tinker.OptimStepResult](ctx, m, tinker.TypeOptimStep, func(seq int64) any {
+		return tinker.OptimStepRequest{AdamParams: p, ModelID: m.id, SeqID: seq, Type: tinker.TypeOptimStep}
 	})
 }
 
@@ -72,22 +74,22 @@ func (r SaveRequest) ttl() *int64 {
 }
 
 // SaveState saves weights and optimizer under a name. A name that is taken fails with CategoryExists.
-func (m *Model) SaveState(ctx context.Context, r SaveRequest) (*Future[SaveResult], error) {
-	return m.save(ctx, TypeSaveWeights, func(seq int64) any {
-		return SaveWeightsRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(), Type: TypeSaveWeights}
+func (m *Model) SaveState(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
+	return m.save(ctx, tinker.TypeSaveWeights, func(seq int64) any {
+		return tinker.SaveWeightsRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(), Type: tinker.TypeSaveWeights}
 	})
 }
 
 // SaveSampler saves weights for sampling under a name. A name that is taken fails with CategoryExists.
-func (m *Model) SaveSampler(ctx context.Context, r SaveRequest) (*Future[SaveResult], error) {
-	return m.save(ctx, TypeSaveSampler, func(seq int64) any {
-		return SaveSamplerRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(), Type: TypeSaveSampler}
+func (m *Model) SaveSampler(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
+	return m.save(ctx, tinker.TypeSaveSampler, func(seq int64) any {
+		return tinker.SaveSamplerRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(), Type: tinker.TypeSaveSampler}
 	})
 }
 
-func (m *Model) save(ctx context.Context, op string, body func(seq int64) any) (*Future[SaveResult], error) {
-	decode := func(answer reply) (SaveResult, error) {
-		result, err := decodeResult[SaveResult](op)(answer)
+func (m *Model) save(ctx context.Context, op string, body func(seq int64) any) (*Future[tinker.SaveResult], error) {
+	decode := func(answer reply) (tinker.SaveResult, error) {
+		result, err := decodeResult[tinker.SaveResult](op)(answer)
 		if err == nil && result.Path == "" {
 			err = protocolError(op, fmt.Errorf("result has no path"))
 		}
@@ -98,9 +100,9 @@ func (m *Model) save(ctx context.Context, op string, body func(seq int64) any) (
 
 // LoadState loads a state into the model, with or without the optimizer's. Hosted servers allow it as the
 // first operation alone.
-func (m *Model) LoadState(ctx context.Context, path string, optimizer bool) (*Future[LoadResult], error) {
-	return submitJSON[LoadResult](ctx, m, TypeLoadWeights, func(seq int64) any {
-		return LoadWeightsRequest{ModelID: m.id, SeqID: seq, Path: path, Optimizer: optimizer, Type: TypeLoadWeights}
+func (m *Model) LoadState(ctx context.Context, path string, optimizer bool) (*Future[tinker.LoadResult], error) {
+	return submitJSON[tinker.LoadResult](ctx, m, tinker.TypeLoadWeights, func(seq int64) any {
+		return tinker.LoadWeightsRequest{ModelID: m.id, SeqID: seq, Path: path, Optimizer: optimizer, Type: tinker.TypeLoadWeights}
 	})
 }
 
@@ -110,18 +112,18 @@ func (m *Model) Unload(ctx context.Context) error { return m.client.UnloadModel(
 // UnloadModel frees a model on the server, and waits for it. It returns ErrUnsupported where the endpoint
 // answers 404, 405 or 501; a 404 may also mean that the model is gone.
 func (c *Client) UnloadModel(ctx context.Context, modelID string) error {
-	ask, err := postJSON(TypeUnloadModel, TypeUnloadModel, ModelRequest{ModelID: modelID, Type: TypeUnloadModel})
+	ask, err := postJSON(tinker.TypeUnloadModel, tinker.TypeUnloadModel, tinker.ModelRequest{ModelID: modelID, Type: tinker.TypeUnloadModel})
 	if err != nil {
 		return err
 	}
 	p, err := c.submit(ctx, ask)
-	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Category == CategoryUnsupported) {
+	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Category == tinker.CategoryUnsupported) {
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = redeem(ctx, c, p, decodeResult[UnloadModelResult](p.op))
+	_, err = redeem(ctx, c, p, decodeResult[tinker.UnloadModelResult](p.op))
 	return err
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 func ms(values ...int) []time.Duration {
@@ -121,7 +123,7 @@ func checkRepeats(t *testing.T, all []exchanged) {
 		if e.header.Get("X-Idempotency-Key") != all[0].header.Get("X-Idempotency-Key") {
 			t.Errorf("repeats have different idempotency keys")
 		}
-		if got := e.header.Get(HeaderAPIKey); got != testKey {
+		if got := e.header.Get(tinker.HeaderAPIKey); got != testKey {
 			t.Errorf("key %q", got)
 		}
 	}
@@ -134,43 +136,43 @@ func TestFinalAnswers(t *testing.T) {
 		mayHaveRun bool
 	}{
 		"400 with a body is the user's fault": {
-			answers: []answer{status(400)}, want: Error{Category: CategoryUser, Status: 400, Message: "answer 400"},
+			answers: []answer{status(400)}, want: Error{Category: tinker.CategoryUser, Status: 400, Message: "answer 400"},
 		},
 		"422 keeps where and what, and drops the input that servers repeat": {
 			answers: []answer{{status: 422, body: `{"detail":[{"loc":["body","data",0],"msg":"too long","type":"x","input":[1,2,3]}]}`}},
-			want:    Error{Category: CategoryUser, Status: 422, Message: "body data 0: too long"},
+			want:    Error{Category: tinker.CategoryUser, Status: 422, Message: "body data 0: too long"},
 		},
 		"401 is final": {
-			answers: []answer{status(401)}, want: Error{Category: CategoryUnauthorized, Status: 401, Message: "answer 401"},
+			answers: []answer{status(401)}, want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "answer 401"},
 		},
 		"403 is final": {
-			answers: []answer{{status: 403, body: "plain text"}}, want: Error{Category: CategoryUnauthorized, Status: 403, Message: "plain text"},
+			answers: []answer{{status: 403, body: "plain text"}}, want: Error{Category: tinker.CategoryUnauthorized, Status: 403, Message: "plain text"},
 		},
 		"404 is final": {
-			answers: []answer{{status: 404, body: `{"detail":{"a":1}}`}}, want: Error{Category: CategoryNotFound, Status: 404, Message: `{"a":1}`},
+			answers: []answer{{status: 404, body: `{"detail":{"a":1}}`}}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: `{"a":1}`},
 		},
 		"405 says that the endpoint is not there": {
-			answers: []answer{status(405)}, want: Error{Category: CategoryUnsupported, Status: 405, Message: "answer 405"},
+			answers: []answer{status(405)}, want: Error{Category: tinker.CategoryUnsupported, Status: 405, Message: "answer 405"},
 		},
 		"409 is final": {
-			answers: []answer{status(409)}, want: Error{Category: CategoryConflict, Status: 409, Message: "answer 409"},
+			answers: []answer{status(409)}, want: Error{Category: tinker.CategoryConflict, Status: 409, Message: "answer 409"},
 		},
 		"410 is final": {
-			answers: []answer{status(410)}, want: Error{Category: CategoryPromiseLost, Status: 410, Message: "answer 410"},
+			answers: []answer{status(410)}, want: Error{Category: tinker.CategoryPromiseLost, Status: 410, Message: "answer 410"},
 		},
 		"A redirect is not followed": {
 			answers: []answer{{status: 307, header: map[string]string{"Location": "http://elsewhere.test/"}}},
-			want:    Error{Category: CategoryProtocol, Status: 307}, mayHaveRun: true,
+			want:    Error{Category: tinker.CategoryProtocol, Status: 307}, mayHaveRun: true,
 		},
 		"An answer of no JSON breaks the protocol": {
-			answers: []answer{ok("<html>")}, want: Error{Category: CategoryProtocol, Status: 200}, mayHaveRun: true,
+			answers: []answer{ok("<html>")}, want: Error{Category: tinker.CategoryProtocol, Status: 200}, mayHaveRun: true,
 		},
 		"A refusal after 5xx may follow on an execution": {
 			answers: []answer{status(500), status(404)}, mayHaveRun: true,
-			want: Error{Category: CategoryNotFound, Status: 404, Message: "answer 404"},
+			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "answer 404"},
 		},
 		"A refusal after 429 alone follows on none": {
-			answers: []answer{status(429), status(404)}, want: Error{Category: CategoryNotFound, Status: 404, Message: "answer 404"},
+			answers: []answer{status(429), status(404)}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "answer 404"},
 		},
 	}
 	for name, tc := range cases {
@@ -179,7 +181,7 @@ func TestFinalAnswers(t *testing.T) {
 				w := watch(t, map[string][]answer{"weights_info": tc.answers})
 				_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
 				got := asError("", err)
-				if got.Category == CategoryProtocol {
+				if got.Category == tinker.CategoryProtocol {
 					got.Err, got.Message = nil, ""
 				}
 				tc.want.Op, tc.want.MayHaveRun = "weights_info", tc.mayHaveRun
@@ -221,7 +223,7 @@ func TestContextEnds(t *testing.T) {
 				defer cancel()
 				_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
 				got := asError("", err)
-				if got.Category != CategoryCanceled || !errors.Is(got, context.DeadlineExceeded) || got.MayHaveRun != tc.mayHaveRun {
+				if got.Category != tinker.CategoryCanceled || !errors.Is(got, context.DeadlineExceeded) || got.MayHaveRun != tc.mayHaveRun {
 					t.Errorf("error %+v", got)
 				}
 				if n := len(w.requests("weights_info")); n != tc.requests {
@@ -242,7 +244,7 @@ func TestRequestHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := ServerCapabilities{SupportedModels: []SupportedModel{{ModelName: "m", MaxContextLength: 8}}}
+		want := tinker.ServerCapabilities{SupportedModels: []tinker.SupportedModel{{ModelName: "m", MaxContextLength: 8}}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("capabilities (-want +got):\n%s", diff)
 		}
@@ -253,11 +255,11 @@ func TestRequestHeaders(t *testing.T) {
 		if read.method != http.MethodGet || read.body != "" || read.header.Get("Content-Type") != "" || read.header.Get("X-Idempotency-Key") != "" {
 			t.Errorf("GET %+v", read)
 		}
-		if write.header.Get("Content-Type") != ContentJSON || !strings.HasPrefix(write.header.Get("X-Idempotency-Key"), "tinker-operator-") {
+		if write.header.Get("Content-Type") != tinker.ContentJSON || !strings.HasPrefix(write.header.Get("X-Idempotency-Key"), "tinker-operator-") {
 			t.Errorf("POST %+v", write)
 		}
 		for _, e := range []exchanged{read, write} {
-			if e.header.Get("Accept") != ContentJSON || e.header.Get("User-Agent") != "test/1" {
+			if e.header.Get("Accept") != tinker.ContentJSON || e.header.Get("User-Agent") != "test/1" {
 				t.Errorf("headers %v", e.header)
 			}
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 func TestCreateSession(t *testing.T) {
@@ -19,7 +21,7 @@ func TestCreateSession(t *testing.T) {
 		body    string
 		answer  answer
 		want    string
-		fails   Category
+		fails   tinker.Category
 	}{
 		"Lists and objects are sent even if empty": {
 			body:   `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
@@ -32,7 +34,7 @@ func TestCreateSession(t *testing.T) {
 		},
 		"An answer without an id breaks the protocol": {
 			body:   `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
-			answer: ok("{}"), fails: CategoryProtocol,
+			answer: ok("{}"), fails: tinker.CategoryProtocol,
 		},
 	}
 	for name, tc := range cases {
@@ -57,7 +59,7 @@ func TestKeepAlive(t *testing.T) {
 		beats  []answer
 		length time.Duration
 		at     []time.Duration
-		lost   Category
+		lost   tinker.Category
 		warned bool
 	}{
 		"A heartbeat goes out every ten seconds": {
@@ -68,10 +70,10 @@ func TestKeepAlive(t *testing.T) {
 			at: ms(10000, 20000, 30000, 50000, 60000),
 		},
 		"A session that is gone is told": {
-			beats: []answer{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: CategoryNotFound,
+			beats: []answer{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
 		},
 		"So is one that was finished": {
-			beats: []answer{status(410)}, length: time.Minute, at: ms(10000), lost: CategoryPromiseLost,
+			beats: []answer{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryPromiseLost,
 		},
 		"Two minutes of failures are worth a warning": {
 			beats: []answer{status(500)}, length: 125 * time.Second, warned: true,
@@ -106,7 +108,7 @@ func TestKeepAlive(t *testing.T) {
 func TestHeartbeatToNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := watch(t, map[string][]answer{"client/config": {status(404)}, "session_heartbeat": {status(404)}})
-		if err := w.Heartbeat(ctx, "s"); CategoryFrom(err) != CategoryNotFound {
+		if err := w.Heartbeat(ctx, "s"); CategoryFrom(err) != tinker.CategoryNotFound {
 			t.Errorf("Heartbeat = %v", err)
 		}
 		w.KeepAlive(ctx, "s", nil)
@@ -126,7 +128,7 @@ func TestCreateSamplingSession(t *testing.T) {
 		if diff := cmp.Diff([]string{body, body}, w.bodies("create_sampling_session")); diff != "" {
 			t.Errorf("bodies (-want +got):\n%s", diff)
 		}
-		for _, want := range []Category{CategoryProtocol, CategoryNotFound} {
+		for _, want := range []tinker.Category{tinker.CategoryProtocol, tinker.CategoryNotFound} {
 			if _, err := w.CreateSamplingSession(ctx, "s", 8, "", "base"); CategoryFrom(err) != want {
 				t.Errorf("CreateSamplingSession = %v, want %s", err, want)
 			}
@@ -140,9 +142,9 @@ func TestModelInfo(t *testing.T) {
 			`{"type":"get_info","model_id":"m","is_lora":true,"lora_rank":8,"model_name":"b","model_data":{"arch":"a","model_name":"b","tokenizer_id":"t"}}`,
 		)}})
 		got, err := w.ModelInfo(ctx, "m")
-		want := ModelInfo{
-			Type: TypeGetInfo, ModelID: "m", IsLora: new(true), LoraRank: new(8), ModelName: "b",
-			ModelData: ModelData{Arch: "a", ModelName: "b", TokenizerID: "t"},
+		want := tinker.ModelInfo{
+			Type: tinker.TypeGetInfo, ModelID: "m", IsLora: new(true), LoraRank: new(8), ModelName: "b",
+			ModelData: tinker.ModelData{Arch: "a", ModelName: "b", TokenizerID: "t"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("ModelInfo: %v, (-want +got):\n%s", err, diff)
@@ -153,11 +155,11 @@ func TestModelInfo(t *testing.T) {
 // sampleAnswer is a result of n samples and the log-probabilities of a prompt.
 func sampleAnswer(t *testing.T, n int, prompt []float32) answer {
 	t.Helper()
-	r := SampleResult{PromptLogprobs: prompt}
+	r := tinker.SampleResult{PromptLogprobs: prompt}
 	for range n {
-		r.Sequences = append(r.Sequences, SampledSequence{StopReason: StopReasonStop, Tokens: []int32{5}, Logprobs: []float32{-1}})
+		r.Sequences = append(r.Sequences, tinker.SampledSequence{StopReason: tinker.StopReasonStop, Tokens: []int32{5}, Logprobs: []float32{-1}})
 	}
-	body, err := EncodeSample(r)
+	body, err := tinker.EncodeSample(r)
 	return protobufAnswer(t, body, err)
 }
 
@@ -167,7 +169,7 @@ func TestSample(t *testing.T) {
 		`"sampling_session_id":"s:sample:0","seq_id":9007199254740993,"prompt_logprobs":false,"topk_prompt_logprobs":0,"type":"sample"}`
 	cases := map[string]struct {
 		submits, polls []answer
-		fails          Category
+		fails          tinker.Category
 		told           []string
 	}{
 		"Samples are drawn": {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 2, nil)}},
@@ -176,20 +178,20 @@ func TestSample(t *testing.T) {
 			told: []string{"asample throttled", "asample throttled", "asample throttled over"},
 		},
 		"A lost promise is the caller's to ask for anew": {
-			submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{status(410)}, fails: CategoryPromiseLost,
+			submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{status(410)}, fails: tinker.CategoryPromiseLost,
 		},
-		"A session that is gone is final":                    {submits: []answer{status(404)}, fails: CategoryNotFound},
-		"Another number of samples breaks the protocol":      {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 1, nil)}, fails: CategoryProtocol},
-		"An answer without a request id breaks the protocol": {submits: []answer{ok(`{}`)}, fails: CategoryProtocol},
+		"A session that is gone is final":                    {submits: []answer{status(404)}, fails: tinker.CategoryNotFound},
+		"Another number of samples breaks the protocol":      {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 1, nil)}, fails: tinker.CategoryProtocol},
+		"An answer without a request id breaks the protocol": {submits: []answer{ok(`{}`)}, fails: tinker.CategoryProtocol},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				w := watch(t, map[string][]answer{"asample": tc.submits, "retrieve_future": tc.polls})
-				params := DefaultSampling()
-				params.MaxTokens, params.Seed, params.Stop = new(16), new(int64(7)), Stop{Strings: []string{"\n"}}
-				got, err := w.Sample(ctx, SampleRequest{
-					NumSamples: 2, Prompt: Text([]int32{1, 2, 3}), SamplingParams: params,
+				params := tinker.DefaultSampling()
+				params.MaxTokens, params.Seed, params.Stop = new(16), new(int64(7)), tinker.Stop{Strings: []string{"\n"}}
+				got, err := w.Sample(ctx, tinker.SampleRequest{
+					NumSamples: 2, Prompt: tinker.Text([]int32{1, 2, 3}), SamplingParams: params,
 					SamplingSession: "s:sample:0", SeqID: new(int64(1)<<53 + 1),
 				})
 				if CategoryFrom(err) != tc.fails {
@@ -214,8 +216,8 @@ func TestSample(t *testing.T) {
 func TestSampleThatCannotBeEncoded(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := watch(t, nil)
-		params := SamplingParams{Stop: Stop{Strings: []string{"a"}, Tokens: []int32{1}}}
-		if _, err := w.Sample(ctx, SampleRequest{SamplingParams: params}); CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+		params := tinker.SamplingParams{Stop: tinker.Stop{Strings: []string{"a"}, Tokens: []int32{1}}}
+		if _, err := w.Sample(ctx, tinker.SampleRequest{SamplingParams: params}); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
 			t.Errorf("Sample = %v", err)
 		}
 	})
@@ -226,11 +228,11 @@ func TestComputeLogprobs(t *testing.T) {
 	cases := map[string]struct {
 		poll  answer
 		want  []float32
-		fails Category
+		fails tinker.Category
 	}{
 		"There is one for each token, the first of them none": {poll: sampleAnswer(t, 1, []float32{nan, -2}), want: []float32{nan, -2}},
-		"One too few breaks the protocol":                     {poll: sampleAnswer(t, 1, []float32{-2}), fails: CategoryProtocol},
-		"A failure is an error":                               {poll: ok(`{"error":"x","category":"user"}`), fails: CategoryUser},
+		"One too few breaks the protocol":                     {poll: sampleAnswer(t, 1, []float32{-2}), fails: tinker.CategoryProtocol},
+		"A failure is an error":                               {poll: ok(`{"error":"x","category":"user"}`), fails: tinker.CategoryUser},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,46 +1,48 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 func TestErrorSays(t *testing.T) {
 	cause := errors.New("reset")
-	e := &Error{Category: CategoryServer, Op: "optim_step", Status: 503, RequestID: "r", Message: "busy", Err: cause}
+	e := &Error{Category: tinker.CategoryServer, Op: "optim_step", Status: 503, RequestID: "r", Message: "busy", Err: cause}
 	const want = "optim_step: server (status 503) for r: busy: reset"
 	if e.Error() != want || !errors.Is(e, cause) || !e.Temporary() {
 		t.Errorf("Error = %q, temporary %v", e, e.Temporary())
 	}
 	wrapped := fmt.Errorf("stepping: %w", e)
-	if CategoryFrom(wrapped) != CategoryServer || MayHaveRun(wrapped) {
+	if CategoryFrom(wrapped) != tinker.CategoryServer || MayHaveRun(wrapped) {
 		t.Errorf("CategoryFrom = %s, MayHaveRun = %v", CategoryFrom(wrapped), MayHaveRun(wrapped))
 	}
 	if CategoryFrom(cause) != "" || !MayHaveRun(cause) || MayHaveRun(nil) {
 		t.Error("errors of others have no category, and may have run")
 	}
-	if got := asError("op", cause); got.Category != CategoryUnknown || !got.MayHaveRun || !errors.Is(got, cause) {
+	if got := asError("op", cause); got.Category != tinker.CategoryUnknown || !got.MayHaveRun || !errors.Is(got, cause) {
 		t.Errorf("asError = %+v", got)
 	}
 }
 
 func TestTakenNames(t *testing.T) {
-	for message, want := range map[string]Category{
-		"Checkpoint 'a' already exists":      CategoryExists,
-		"a checkpoint with this name exists": CategoryExists,
-		"name is already in use":             CategoryExists,
-		"Duplicate checkpoint name":          CategoryExists,
-		"name has bad characters":            CategoryUser,
-		"session does not exist":             CategoryUser,
+	for message, want := range map[string]tinker.Category{
+		"Checkpoint 'a' already exists":      tinker.CategoryExists,
+		"a checkpoint with this name exists": tinker.CategoryExists,
+		"name is already in use":             tinker.CategoryExists,
+		"Duplicate checkpoint name":          tinker.CategoryExists,
+		"name has bad characters":            tinker.CategoryUser,
+		"session does not exist":             tinker.CategoryUser,
 	} {
-		if got := asExists(&Error{Op: TypeSaveSampler, Category: CategoryUser, Message: message}); got.Category != want {
+		if got := asExists(&Error{Op: tinker.TypeSaveSampler, Category: tinker.CategoryUser, Message: message}); got.Category != want {
 			t.Errorf("%q is %s, want %s", message, got.Category, want)
 		}
-		if got := asExists(&Error{Op: TypeLoadWeights, Category: CategoryUser, Message: message}); got.Category != CategoryUser {
+		if got := asExists(&Error{Op: tinker.TypeLoadWeights, Category: tinker.CategoryUser, Message: message}); got.Category != tinker.CategoryUser {
 			t.Errorf("%q of a load is %s", message, got.Category)
 		}
 	}

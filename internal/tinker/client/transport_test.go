@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"encoding/json"
@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // longPolls is a server over real sockets: it accepts optim_step, and holds every poll until it is let go.
@@ -29,12 +31,12 @@ func (s *longPolls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"client/config": "{}", "create_model": `{"request_id":"new"}`, "optim_step": `{"request_id":"r"}`,
 	}
 	path := strings.TrimPrefix(r.URL.Path, apiPrefix)
-	w.Header().Set("Content-Type", ContentJSON)
+	w.Header().Set("Content-Type", tinker.ContentJSON)
 	if path != "retrieve_future" {
 		io.WriteString(w, answers[path])
 		return
 	}
-	var poll RetrieveRequest
+	var poll tinker.RetrieveRequest
 	if err := json.NewDecoder(r.Body).Decode(&poll); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -98,18 +100,18 @@ func checkLongPolls(t *testing.T, tls bool, proto string) {
 	}
 	defer server.Close()
 	defer transport.CloseIdleConnections()
-	client, err := New(Config{BaseURL: server.URL, APIKey: testKey, HTTP: &http.Client{Transport: transport}})
+	api, err := New(Config{BaseURL: server.URL, APIKey: testKey, HTTP: &http.Client{Transport: transport}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	model, err := client.CreateModel(ctx, CreateModelRequest{Session: "s"})
+	model, err := api.CreateModel(ctx, tinker.CreateModelRequest{Session: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var futures []*Future[OptimStepResult]
+	var futures []*Future[tinker.OptimStepResult]
 	for range polls {
-		futures = append(futures, submitted(model.OptimStep(ctx, DefaultAdam())))
+		futures = append(futures, submitted(model.OptimStep(ctx, tinker.DefaultAdam())))
 	}
 	eventually(t, "all polls are held", func() bool { return handler.waiting.Load() == polls })
 	close(handler.release)
@@ -124,15 +126,15 @@ func checkLongPolls(t *testing.T, tls bool, proto string) {
 }
 
 func TestDefaultTransport(t *testing.T) {
-	client, err := New(Config{BaseURL: "https://server.test", APIKey: "k"})
+	api, err := New(Config{BaseURL: "https://server.test", APIKey: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, ok := client.files.Transport.(*http.Transport)
+	transport, ok := api.files.Transport.(*http.Transport)
 	if !ok || !transport.ForceAttemptHTTP2 || transport.MaxIdleConnsPerHost < 1000 || transport.MaxIdleConns != 0 {
 		t.Errorf("transport %+v", transport)
 	}
-	if client.files.CheckRedirect != nil {
+	if api.files.CheckRedirect != nil {
 		t.Error("archives may be redirected")
 	}
 }

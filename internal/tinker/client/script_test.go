@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 const testKey = "tml-secret-of-the-test"
@@ -66,7 +68,7 @@ func protobufAnswer(t *testing.T, body []byte, err error) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{status: http.StatusOK, header: map[string]string{"Content-Type": ContentProtobuf}, body: string(body)}
+	return answer{status: http.StatusOK, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: string(body)}
 }
 
 func status(code int) answer {
@@ -92,7 +94,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	if next.lost {
 		return nil, errLost
 	}
-	header := http.Header{"Content-Type": {ContentJSON}}
+	header := http.Header{"Content-Type": {tinker.ContentJSON}}
 	for name, value := range next.header {
 		header.Set(name, value)
 	}
@@ -103,7 +105,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // requestID finds the promise that a poll is about.
 func requestID(body string) string {
-	var poll RetrieveRequest
+	var poll tinker.RetrieveRequest
 	if json.Unmarshal([]byte(body), &poll) != nil {
 		return ""
 	}
@@ -239,7 +241,7 @@ func (w *watched) mustModel(t *testing.T, ctx context.Context) *Model {
 	t.Helper()
 	w.answers["create_model"] = []answer{ok(`{"request_id":"new"}`)}
 	w.answers["retrieve_future#new"] = []answer{ok(`{"model_id":"s:train:0","type":"create_model"}`)}
-	model, err := w.CreateModel(ctx, CreateModelRequest{Session: "s", BaseModel: "base", Lora: DefaultLora()})
+	model, err := w.CreateModel(ctx, tinker.CreateModelRequest{Session: "s", BaseModel: "base", Lora: tinker.DefaultLora()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // WeightsInfo asks what a model must be to load the state at the path.
-func (c *Client) WeightsInfo(ctx context.Context, path string) (WeightsInfo, error) {
-	return post[WeightsInfo](ctx, c, "weights_info", "weights_info", WeightsInfoRequest{TinkerPath: path})
+func (c *Client) WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error) {
+	return post[tinker.WeightsInfo](ctx, c, "weights_info", "weights_info", tinker.WeightsInfoRequest{TinkerPath: path})
 }
 
 const (
@@ -30,39 +32,39 @@ const (
 
 // TrainingRuns lists the runs that the key owns, each once. A listing that changes while it is read is read
 // again, so that nothing slips between two pages; the list ends with an error if there is one.
-func (c *Client) TrainingRuns(ctx context.Context) iter.Seq2[TrainingRun, error] {
-	return listAll(func(offset int) (page[TrainingRun], error) {
+func (c *Client) TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error] {
+	return listAll(func(offset int) (page[tinker.TrainingRun], error) {
 		query := url.Values{"access_scope": {"owned"}, "limit": {strconv.Itoa(runsPage)}, "offset": {strconv.Itoa(offset)}}
-		list, err := fetch[TrainingRunList](ctx, c, get(opTrainingRuns, "training_runs", query))
-		return page[TrainingRun]{list.TrainingRuns, &list.Cursor}, err
-	}, func(run TrainingRun) string { return run.TrainingRunID })
+		list, err := fetch[tinker.TrainingRunList](ctx, c, get(opTrainingRuns, "training_runs", query))
+		return page[tinker.TrainingRun]{list.TrainingRuns, &list.Cursor}, err
+	}, func(run tinker.TrainingRun) string { return run.TrainingRunID })
 }
 
 // TrainingRun asks for one run.
-func (c *Client) TrainingRun(ctx context.Context, runID string) (TrainingRun, error) {
+func (c *Client) TrainingRun(ctx context.Context, runID string) (tinker.TrainingRun, error) {
 	query := url.Values{"access_scope": {"owned"}}
-	return fetch[TrainingRun](ctx, c, get(opTrainingRuns, "training_runs/"+runID, query))
+	return fetch[tinker.TrainingRun](ctx, c, get(opTrainingRuns, "training_runs/"+runID, query))
 }
 
 // Checkpoints lists the checkpoints of all runs that the key owns, as TrainingRuns does.
-func (c *Client) Checkpoints(ctx context.Context) iter.Seq2[Checkpoint, error] {
-	return listAll(func(offset int) (page[Checkpoint], error) {
+func (c *Client) Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, error] {
+	return listAll(func(offset int) (page[tinker.Checkpoint], error) {
 		query := url.Values{"limit": {strconv.Itoa(checkpointsPage)}, "offset": {strconv.Itoa(offset)}}
-		list, err := fetch[CheckpointList](ctx, c, get(opCheckpoints, "checkpoints", query))
-		return page[Checkpoint]{list.Checkpoints, list.Cursor}, err
-	}, func(checkpoint Checkpoint) string { return checkpoint.TinkerPath })
+		list, err := fetch[tinker.CheckpointList](ctx, c, get(opCheckpoints, "checkpoints", query))
+		return page[tinker.Checkpoint]{list.Checkpoints, list.Cursor}, err
+	}, func(checkpoint tinker.Checkpoint) string { return checkpoint.TinkerPath })
 }
 
 // RunCheckpoints lists the checkpoints of one run.
-func (c *Client) RunCheckpoints(ctx context.Context, runID string) ([]Checkpoint, error) {
-	list, err := fetch[CheckpointList](ctx, c, get(opCheckpoints, "training_runs/"+runID+"/checkpoints", nil))
+func (c *Client) RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error) {
+	list, err := fetch[tinker.CheckpointList](ctx, c, get(opCheckpoints, "training_runs/"+runID+"/checkpoints", nil))
 	return list.Checkpoints, err
 }
 
 // page is a part of a listing; without a cursor it is all.
 type page[T any] struct {
 	items  []T
-	cursor *Cursor
+	cursor *tinker.Cursor
 }
 
 // listAll yields everything that the pages hold, once for each key.
@@ -115,7 +117,7 @@ func listOnce[T any](fetch func(offset int) (page[T], error)) (items []T, steady
 
 // SetTTL lets a checkpoint expire so many seconds from now; nil keeps it for ever.
 func (c *Client) SetTTL(ctx context.Context, path string, seconds *int64) error {
-	ask, err := postJSON("set_ttl", "", TTLRequest{TTLSeconds: seconds})
+	ask, err := postJSON("set_ttl", "", tinker.TTLRequest{TTLSeconds: seconds})
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func (c *Client) SetTTL(ctx context.Context, path string, seconds *int64) error 
 // may be a repeat of this very call that deleted it.
 func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
 	err := c.onCheckpoint(ctx, call{op: "delete_checkpoint", method: http.MethodDelete}, path, "")
-	if CategoryFrom(err) == CategoryNotFound && MayHaveRun(err) {
+	if CategoryFrom(err) == tinker.CategoryNotFound && MayHaveRun(err) {
 		return nil
 	}
 	return err
@@ -143,9 +145,9 @@ func (c *Client) onCheckpoint(ctx context.Context, ask call, path, suffix string
 }
 
 func checkpointURL(op, path, suffix string) (string, error) {
-	parsed, err := ParsePath(path)
+	parsed, err := tinker.ParsePath(path)
 	if err != nil {
-		return "", &Error{Category: CategoryUser, Op: op, Err: err}
+		return "", &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}
 	return "training_runs/" + parsed.Run + "/checkpoints/" + parsed.CheckpointID() + suffix, nil
 }
@@ -167,7 +169,7 @@ func (c *Client) Archive(ctx context.Context, path string) (io.ReadCloser, error
 	}
 	location := answer.header.Get("Location")
 	if answer.status != http.StatusFound {
-		body, err := decodeJSON[ArchiveResponse](opArchive, answer)
+		body, err := decodeJSON[tinker.ArchiveResponse](opArchive, answer)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // checkpointPage is a page of the checkpoints of these names.
@@ -31,7 +33,7 @@ func TestCheckpoints(t *testing.T) {
 		pages   []answer
 		want    []string
 		queries []string
-		fails   Category
+		fails   tinker.Category
 	}{
 		"One page is all": {
 			pages: []answer{checkpointPage(2, "a", "b")}, want: []string{"a", "b"}, queries: []string{"limit=1000&offset=0"},
@@ -50,7 +52,7 @@ func TestCheckpoints(t *testing.T) {
 		},
 		"No entries are no entries": {pages: []answer{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
 		"An error ends the list": {
-			pages: []answer{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: CategoryUnauthorized,
+			pages: []answer{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: tinker.CategoryUnauthorized,
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2"},
 		},
 	}
@@ -123,9 +125,9 @@ func TestTrainingRuns(t *testing.T) {
 			"training_runs/s:train:0":             {ok(run)},
 			"training_runs/s:train:0/checkpoints": {ok(`{"checkpoints":[{"checkpoint_id":"weights/n","expires_at":"2026-08-01T12:00:00Z"}],"cursor":null}`)},
 		})
-		want := TrainingRun{
+		want := tinker.TrainingRun{
 			TrainingRunID: "s:train:0", BaseModel: "b", ModelOwner: "local", IsLora: true, LoraRank: new(32),
-			LastRequestTime: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), UserMetadata: Metadata{"k": "v", "n": "1", "z": "null"},
+			LastRequestTime: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), UserMetadata: tinker.Metadata{"k": "v", "n": "1", "z": "null"},
 		}
 		for got, err := range w.TrainingRuns(ctx) {
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -162,7 +164,7 @@ func TestTTL(t *testing.T) {
 		if got := w.requests(path)[0].method; got != http.MethodPut {
 			t.Errorf("method %s", got)
 		}
-		if err := w.SetTTL(ctx, "tinker://s:train:0/n", nil); CategoryFrom(err) != CategoryUser || MayHaveRun(err) {
+		if err := w.SetTTL(ctx, "tinker://s:train:0/n", nil); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
 			t.Errorf("a path that is none: %v", err)
 		}
 	})
@@ -171,10 +173,10 @@ func TestTTL(t *testing.T) {
 func TestDeleteCheckpoint(t *testing.T) {
 	cases := map[string]struct {
 		answers []answer
-		fails   Category
+		fails   tinker.Category
 	}{
 		"204 is a success":                     {answers: []answer{{status: http.StatusNoContent}}},
-		"404 is an error":                      {answers: []answer{status(404)}, fails: CategoryNotFound},
+		"404 is an error":                      {answers: []answer{status(404)}, fails: tinker.CategoryNotFound},
 		"404 after a lost answer is a success": {answers: []answer{{lost: true}, status(404)}},
 	}
 	for name, tc := range cases {
@@ -197,7 +199,7 @@ func TestArchive(t *testing.T) {
 	const path = "training_runs/r/checkpoints/weights/n/archive"
 	cases := map[string]struct {
 		archive, file []answer
-		fails         Category
+		fails         tinker.Category
 	}{
 		"An archive is where the redirect says": {
 			archive: []answer{{status: 302, header: map[string]string{"Location": "http://files.test/file?sig=1"}}}, file: []answer{ok("tar")},
@@ -206,12 +208,12 @@ func TestArchive(t *testing.T) {
 		"Packing is waited for": {
 			archive: []answer{status(503), status(503), ok(`{"url":"http://files.test/file"}`)}, file: []answer{ok("tar")},
 		},
-		"A file that is gone is an error":     {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{status(404)}, fails: CategoryNotFound},
-		"A lost file is an error":             {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{{lost: true}}, fails: CategoryUnreachable},
-		"A file of this machine is none":      {archive: []answer{ok(`{"url":"file:///etc/passwd"}`)}, fails: CategoryProtocol},
-		"An address that is none is an error": {archive: []answer{ok(`{"url":"http://h:x/"}`)}, fails: CategoryProtocol},
-		"An answer of no JSON is an error":    {archive: []answer{ok("tar")}, fails: CategoryProtocol},
-		"No endpoint is an error":             {archive: []answer{status(404)}, fails: CategoryNotFound},
+		"A file that is gone is an error":     {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{status(404)}, fails: tinker.CategoryNotFound},
+		"A lost file is an error":             {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{{lost: true}}, fails: tinker.CategoryUnreachable},
+		"A file of this machine is none":      {archive: []answer{ok(`{"url":"file:///etc/passwd"}`)}, fails: tinker.CategoryProtocol},
+		"An address that is none is an error": {archive: []answer{ok(`{"url":"http://h:x/"}`)}, fails: tinker.CategoryProtocol},
+		"An answer of no JSON is an error":    {archive: []answer{ok("tar")}, fails: tinker.CategoryProtocol},
+		"No endpoint is an error":             {archive: []answer{status(404)}, fails: tinker.CategoryNotFound},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +224,7 @@ func TestArchive(t *testing.T) {
 					t.Fatalf("Archive = %v", err)
 				}
 				for _, e := range w.requests("/file") {
-					if e.header.Get(HeaderAPIKey) != "" {
+					if e.header.Get(tinker.HeaderAPIKey) != "" {
 						t.Error("the key was sent to where the archive is")
 					}
 				}
@@ -241,10 +243,10 @@ func TestArchive(t *testing.T) {
 func TestArchiveOfNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := watch(t, nil)
-		if _, err := w.Archive(ctx, "weights/n"); CategoryFrom(err) != CategoryUser {
+		if _, err := w.Archive(ctx, "weights/n"); CategoryFrom(err) != tinker.CategoryUser {
 			t.Errorf("Archive = %v", err)
 		}
-		if err := w.DeleteCheckpoint(ctx, "weights/n"); CategoryFrom(err) != CategoryUser {
+		if err := w.DeleteCheckpoint(ctx, "weights/n"); CategoryFrom(err) != tinker.CategoryUser {
 			t.Errorf("DeleteCheckpoint = %v", err)
 		}
 	})

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // jwt makes a token with the given claims and signature.
@@ -34,7 +36,7 @@ const jwtConfig = `{"pjwt_auth_enabled":true}`
 func (w *watched) signatures(path string) []string {
 	var out []string
 	for _, e := range w.requests(path) {
-		credential := e.header.Get(HeaderAPIKey)
+		credential := e.header.Get(tinker.HeaderAPIKey)
 		out = append(out, credential[strings.LastIndex(credential, ".")+1:])
 	}
 	return out
@@ -85,8 +87,8 @@ func TestJWT(t *testing.T) {
 					t.Errorf("%d renewals, want %d", len(asked), tc.asked)
 				}
 				for _, e := range append(asked, w.requests("client/config")...) {
-					if e.header.Get(HeaderAPIKey) != testKey {
-						t.Errorf("%s was asked for with %q", e.path, e.header.Get(HeaderAPIKey))
+					if e.header.Get(tinker.HeaderAPIKey) != testKey {
+						t.Errorf("%s was asked for with %q", e.path, e.header.Get(tinker.HeaderAPIKey))
 					}
 				}
 			})
@@ -108,7 +110,7 @@ func TestRefusedCredentialIsFinal(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				w := watch(t, map[string][]answer{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens, "weights_info": tc.answers})
 				_, err := w.WeightsInfo(ctx, "p")
-				if CategoryFrom(err) != CategoryUnauthorized || MayHaveRun(err) {
+				if CategoryFrom(err) != tinker.CategoryUnauthorized || MayHaveRun(err) {
 					t.Errorf("WeightsInfo = %v", err)
 				}
 				if n := len(w.requests("weights_info")); n != tc.requests {
@@ -150,12 +152,12 @@ func TestManyCallsRenewOnce(t *testing.T) {
 func TestConnectEnds(t *testing.T) {
 	cases := map[string]struct {
 		config answer
-		want   Category
+		want   tinker.Category
 	}{
-		"without client/config nothing works":  {config: status(404), want: CategoryNotFound},
-		"a refused key is final":               {config: status(401), want: CategoryUnauthorized},
-		"an answer of no JSON is final":        {config: ok("["), want: CategoryProtocol},
-		"a context that ends ends the waiting": {config: answer{hold: time.Hour}, want: CategoryCanceled},
+		"without client/config nothing works":  {config: status(404), want: tinker.CategoryNotFound},
+		"a refused key is final":               {config: status(401), want: tinker.CategoryUnauthorized},
+		"an answer of no JSON is final":        {config: ok("["), want: tinker.CategoryProtocol},
+		"a context that ends ends the waiting": {config: answer{hold: time.Hour}, want: tinker.CategoryCanceled},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // ErrModelBroken is returned by every operation of a Model after a submit failed for good: its numbers can
@@ -22,7 +24,7 @@ var ErrUnsupported = errors.New("endpoint is not supported by the server")
 
 // Error is what every failed call returns, somewhere in its chain.
 type Error struct {
-	Category Category
+	Category tinker.Category
 	// Op is the operation: forward_backward, retrieve_future and so on.
 	Op string
 	// Status is the HTTP status, 200 for a result that failed, and 0 without an answer.
@@ -66,7 +68,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Temporary() bool { return e.Category.Temporary() }
 
 // CategoryFrom returns the category of the first Error in err's chain, and "" if there is none.
-func CategoryFrom(err error) Category {
+func CategoryFrom(err error) tinker.Category {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Category
 	}
@@ -91,30 +93,30 @@ func asError(op string, err error) *Error {
 		found := *e
 		return &found
 	}
-	return &Error{Category: CategoryUnknown, Op: op, MayHaveRun: true, Err: err}
+	return &Error{Category: tinker.CategoryUnknown, Op: op, MayHaveRun: true, Err: err}
 }
 
 // canceled is the error of a call that its context ended before anything was sent.
 func canceled(op string, cause error) *Error {
-	return &Error{Category: CategoryCanceled, Op: op, Err: cause}
+	return &Error{Category: tinker.CategoryCanceled, Op: op, Err: cause}
 }
 
 // protocolError is the error of an answer that is not what the API promises.
 func protocolError(op string, err error) *Error {
-	return &Error{Category: CategoryProtocol, Op: op, Status: http.StatusOK, MayHaveRun: true, Err: err}
+	return &Error{Category: tinker.CategoryProtocol, Op: op, Status: http.StatusOK, MayHaveRun: true, Err: err}
 }
 
 // refused makes the error of an answer that is no success. A 400 without a body is a proxy's, and as good
 // as no answer.
 func refused(op string, r reply) *Error {
 	e := &Error{
-		Category: CategoryOf(r.status), Op: op, Status: r.status, Message: message(r.body), RetryAfter: askedDelay(r.header),
+		Category: tinker.CategoryOf(r.status), Op: op, Status: r.status, Message: message(r.body), RetryAfter: askedDelay(r.header),
 	}
 	if r.status == http.StatusBadRequest && len(r.body) == 0 {
-		e.Category = CategoryUnreachable
+		e.Category = tinker.CategoryUnreachable
 	}
 	switch e.Category {
-	case CategoryServer, CategoryTimeout, CategoryUnreachable, CategoryProtocol:
+	case tinker.CategoryServer, tinker.CategoryTimeout, tinker.CategoryUnreachable, tinker.CategoryProtocol:
 		e.MayHaveRun = true
 	}
 	return e

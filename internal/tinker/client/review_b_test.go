@@ -1,23 +1,25 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"testing"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 func TestReviewEncodeCost(t *testing.T) {
 	t.Skip("finding not repaired yet: tinker L6")
 	const datums, tokens = 256, 8192
-	var data []Datum
+	var data []tinker.Datum
 	for range datums {
 		in, tg, f := make([]int32, tokens), make([]int64, tokens), make([]float32, tokens)
 		for i := range in {
 			in[i], tg[i], f[i] = int32(i), int64(i), -0.5
 		}
-		data = append(data, Datum{ModelInput: Text(in), LossFnInputs: map[string]Tensor{InputTargetTokens: Ints(tg), InputLogprobs: Floats(f), InputAdvantages: Floats(f)}})
+		data = append(data, tinker.Datum{ModelInput: tinker.Text(in), LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(tg), tinker.InputLogprobs: tinker.Floats(f), tinker.InputAdvantages: tinker.Floats(f)}})
 	}
 	began := time.Now()
 	if err := checkData(data); err != nil {
@@ -25,12 +27,12 @@ func TestReviewEncodeCost(t *testing.T) {
 	}
 	check := time.Since(began)
 	began = time.Now()
-	chunks := splitData(data, DefaultServerConfig())
+	chunks := splitData(data, tinker.DefaultServerConfig())
 	split := time.Since(began)
 	began = time.Now()
 	bytes := 0
 	for _, c := range chunks {
-		b, err := EncodeForwardBackward(ForwardBackwardRequest{ModelID: "m", SeqID: 1, Loss: Loss{Name: "ppo"}, Data: c})
+		b, err := tinker.EncodeForwardBackward(tinker.ForwardBackwardRequest{ModelID: "m", SeqID: 1, Loss: tinker.Loss{Name: "ppo"}, Data: c})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // turn is a lock that a context can interrupt.
@@ -107,7 +109,7 @@ func (b *backoff) delayFor(e *Error) time.Duration {
 	if e.RetryAfter > 0 {
 		return max(e.RetryAfter, minDelay)
 	}
-	if e.Category == CategoryPayment {
+	if e.Category == tinker.CategoryPayment {
 		return max(b.delay(), paymentDelay)
 	}
 	return b.delay()

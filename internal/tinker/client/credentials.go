@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // A JWT is renewed renewAhead before it expires, or at half its life if that is short. After a renewal
@@ -123,7 +125,7 @@ func (c *Client) renew(ctx context.Context, refused string) (string, error) {
 
 // newToken reads the answer of auth/token and starts the token's timer.
 func newToken(answer reply) (*token, error) {
-	body, err := decodeJSON[TokenResponse](operationAuth, answer)
+	body, err := decodeJSON[tinker.TokenResponse](operationAuth, answer)
 	if err != nil {
 		return nil, err
 	}

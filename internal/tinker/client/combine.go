@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"fmt"
@@ -9,21 +9,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // combine makes one result of those of the chunks of a call, by the rules of the official SDK. Outputs
 // follow one another. A metric survives if every chunk has it; its name must hold exactly one colon, and
 // what follows says how: sum, min, max; mean, weighted by the chunks' datums; slack, the greatest less the
 // mean; unique, each under its own name. Metrics of other kinds are left out.
-func combine(results []ForwardBackwardResult) (ForwardBackwardResult, error) {
-	out := ForwardBackwardResult{LossFnOutputType: results[0].LossFnOutputType, Metrics: map[string]float64{}}
+func combine(results []tinker.ForwardBackwardResult) (tinker.ForwardBackwardResult, error) {
+	out := tinker.ForwardBackwardResult{LossFnOutputType: results[0].LossFnOutputType, Metrics: map[string]float64{}}
 	weights := make([]float64, len(results))
 	for i, result := range results {
 		weights[i] = float64(len(result.LossFnOutputs))
 		out.LossFnOutputs = append(out.LossFnOutputs, result.LossFnOutputs...)
 		for name := range result.Metrics {
 			if strings.Count(name, ":") != 1 {
-				return ForwardBackwardResult{}, fmt.Errorf("metric %q has not exactly one colon", name)
+				return tinker.ForwardBackwardResult{}, fmt.Errorf("metric %q has not exactly one colon", name)
 			}
 		}
 	}
@@ -35,7 +37,7 @@ func combine(results []ForwardBackwardResult) (ForwardBackwardResult, error) {
 	return out, nil
 }
 
-func valuesOf(name string, results []ForwardBackwardResult) ([]float64, bool) {
+func valuesOf(name string, results []tinker.ForwardBackwardResult) ([]float64, bool) {
 	values := make([]float64, len(results))
 	for i, result := range results {
 		value, ok := result.Metrics[name]

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 const (
@@ -122,9 +124,9 @@ func TestLargeResultIsAskedForWhole(t *testing.T) {
 			"retrieve_future#a": slices.Clone(large), "retrieve_future#b": slices.Clone(large), "retrieve_future#c": slices.Clone(large),
 		})
 		model := w.mustModel(t, ctx)
-		var futures []*Future[OptimStepResult]
+		var futures []*Future[tinker.OptimStepResult]
 		for range 3 {
-			futures = append(futures, submitted(model.OptimStep(ctx, DefaultAdam())))
+			futures = append(futures, submitted(model.OptimStep(ctx, tinker.DefaultAdam())))
 			synctest.Wait()
 		}
 		for _, future := range futures {
@@ -147,40 +149,40 @@ func TestFailedResults(t *testing.T) {
 		want Error
 	}{
 		"a user's error": {
-			poll: ok(`{"error":"bad input","category":"user"}`), want: Error{Category: CategoryUser, Status: 200, Message: "bad input"},
+			poll: ok(`{"error":"bad input","category":"user"}`), want: Error{Category: tinker.CategoryUser, Status: 200, Message: "bad input"},
 		},
 		"a server's error": {
-			poll: ok(`{"error":"boom","category":"server"}`), want: Error{Category: CategoryServer, Status: 200, Message: "boom"},
+			poll: ok(`{"error":"boom","category":"server"}`), want: Error{Category: tinker.CategoryServer, Status: 200, Message: "boom"},
 		},
 		"an error of a category that is not known": {
-			poll: ok(`{"error":"boom","category":"throttled"}`), want: Error{Category: CategoryUnknown, Status: 200, Message: "boom"},
+			poll: ok(`{"error":"boom","category":"throttled"}`), want: Error{Category: tinker.CategoryUnknown, Status: 200, Message: "boom"},
 		},
 		"an error that is null": {
-			poll: ok(`{"error":null}`), want: Error{Category: CategoryUnknown, Status: 200},
+			poll: ok(`{"error":null}`), want: Error{Category: tinker.CategoryUnknown, Status: 200},
 		},
 		"an error that is no string": {
-			poll: ok(`{"error":{"a":1}}`), want: Error{Category: CategoryUnknown, Status: 200, Message: `{"error":{"a":1}}`},
+			poll: ok(`{"error":{"a":1}}`), want: Error{Category: tinker.CategoryUnknown, Status: 200, Message: `{"error":{"a":1}}`},
 		},
 		"a name that is taken": {
 			poll: ok(`{"error":"Checkpoint 'n' already exists","category":"user"}`),
-			want: Error{Category: CategoryExists, Status: 200, Message: "Checkpoint 'n' already exists"},
+			want: Error{Category: tinker.CategoryExists, Status: 200, Message: "Checkpoint 'n' already exists"},
 		},
 		"a lost promise": {
-			poll: status(410), want: Error{Category: CategoryPromiseLost, Status: 410, Message: "answer 410"},
+			poll: status(410), want: Error{Category: tinker.CategoryPromiseLost, Status: 410, Message: "answer 410"},
 		},
 		"a model that the server has lost": {
 			poll: answer{status: 404, body: `{"detail":"Model not found"}`},
-			want: Error{Category: CategoryNotFound, Status: 404, Message: "Model not found"},
+			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "Model not found"},
 		},
-		"a bad request": {poll: status(400), want: Error{Category: CategoryUser, Status: 400, Message: "answer 400"}},
-		"a refused key": {poll: status(401), want: Error{Category: CategoryUnauthorized, Status: 401, Message: "answer 401"}},
-		"a bare null":   {poll: ok("null"), want: Error{Category: CategoryProtocol, Status: 200}},
-		"no JSON":       {poll: ok("{"), want: Error{Category: CategoryProtocol, Status: 200}},
-		"a list":        {poll: ok("[]"), want: Error{Category: CategoryProtocol, Status: 200}},
+		"a bad request": {poll: status(400), want: Error{Category: tinker.CategoryUser, Status: 400, Message: "answer 400"}},
+		"a refused key": {poll: status(401), want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "answer 401"}},
+		"a bare null":   {poll: ok("null"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"no JSON":       {poll: ok("{"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"a list":        {poll: ok("[]"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 		"a result of another kind": {
-			poll: answer{status: 200, header: map[string]string{"Content-Type": ContentProtobuf}}, want: Error{Category: CategoryProtocol, Status: 200},
+			poll: answer{status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}}, want: Error{Category: tinker.CategoryProtocol, Status: 200},
 		},
-		"a save without a path": {poll: ok("{}"), want: Error{Category: CategoryProtocol, Status: 200}},
+		"a save without a path": {poll: ok("{}"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -192,10 +194,10 @@ func TestFailedResults(t *testing.T) {
 				}
 				_, err = future.Wait(ctx)
 				got := asError("", err)
-				if got.Category == CategoryProtocol {
+				if got.Category == tinker.CategoryProtocol {
 					got.Err = nil
 				}
-				tc.want.Op, tc.want.RequestID, tc.want.MayHaveRun = TypeSaveWeights, "r", true
+				tc.want.Op, tc.want.RequestID, tc.want.MayHaveRun = tinker.TypeSaveWeights, "r", true
 				if diff := cmp.Diff(&tc.want, got); diff != "" {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}
@@ -209,11 +211,11 @@ func TestWithheldResult(t *testing.T) {
 		w := watch(t, map[string][]answer{
 			"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {ok(`{"status":"complete_metadata"}`)},
 		})
-		future, err := w.mustModel(t, ctx).OptimStep(ctx, DefaultAdam())
+		future, err := w.mustModel(t, ctx).OptimStep(ctx, tinker.DefaultAdam())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := future.Wait(ctx); CategoryFrom(err) != CategoryProtocol {
+		if _, err := future.Wait(ctx); CategoryFrom(err) != tinker.CategoryProtocol {
 			t.Errorf("Wait = %v", err)
 		}
 	})
@@ -224,14 +226,14 @@ func TestWaitEnds(t *testing.T) {
 		w := watch(t, map[string][]answer{
 			"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {held(ok(tryAgain)), ok("{}")},
 		})
-		future, err := w.mustModel(t, ctx).OptimStep(ctx, DefaultAdam())
+		future, err := w.mustModel(t, ctx).OptimStep(ctx, tinker.DefaultAdam())
 		if err != nil {
 			t.Fatal(err)
 		}
 		short, cancel := context.WithTimeoutCause(ctx, time.Second, errors.New("enough"))
 		defer cancel()
 		_, err = future.Wait(short)
-		if e := asError("", err); e.Category != CategoryCanceled || !e.MayHaveRun || e.Err.Error() != "enough" || e.Op != TypeOptimStep {
+		if e := asError("", err); e.Category != tinker.CategoryCanceled || !e.MayHaveRun || e.Err.Error() != "enough" || e.Op != tinker.TypeOptimStep {
 			t.Errorf("Wait = %+v", e)
 		}
 		<-future.Done()
@@ -256,14 +258,14 @@ func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
 					t.Fatal(err)
 				}
 				submitting, cancel := context.WithCancel(ctx)
-				future, err := model.OptimStep(submitting, DefaultAdam())
+				future, err := model.OptimStep(submitting, tinker.DefaultAdam())
 				if err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(100 * time.Millisecond)
 				cancel()
 				_, err = future.Wait(ctx)
-				if e := asError("", err); e.Category != CategoryCanceled || !errors.Is(e, context.Canceled) || !e.MayHaveRun || e.RequestID != "r" {
+				if e := asError("", err); e.Category != tinker.CategoryCanceled || !errors.Is(e, context.Canceled) || !e.MayHaveRun || e.RequestID != "r" {
 					t.Errorf("Wait = %+v", e)
 				}
 			})

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 const (
@@ -54,7 +56,7 @@ type reply struct {
 }
 
 func (r reply) protobuf() bool {
-	return strings.Contains(r.header.Get("Content-Type"), ContentProtobuf)
+	return strings.Contains(r.header.Get("Content-Type"), tinker.ContentProtobuf)
 }
 
 func get(op, path string, query url.Values) call {
@@ -64,7 +66,7 @@ func get(op, path string, query url.Values) call {
 func postJSON(op, path string, body any) (call, error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
-		return call{}, &Error{Category: CategoryUser, Op: op, Err: fmt.Errorf("encoding body: %w", err)}
+		return call{}, &Error{Category: tinker.CategoryUser, Op: op, Err: fmt.Errorf("encoding body: %w", err)}
 	}
 	return call{op: op, method: http.MethodPost, path: path, body: encoded}, nil
 }
@@ -131,7 +133,7 @@ func (c *Client) persist(ctx context.Context, ask call, send func(context.Contex
 		c.report(failed, delay)
 		if err := sleep(ctx, delay); err != nil {
 			return reply{}, &Error{
-				Category: CategoryCanceled, Op: ask.op, Status: failed.Status, Message: failed.Message,
+				Category: tinker.CategoryCanceled, Op: ask.op, Status: failed.Status, Message: failed.Message,
 				MayHaveRun: failed.MayHaveRun, Err: err,
 			}
 		}
@@ -156,7 +158,7 @@ func (c *Client) send(ctx context.Context, ask call, credential string) (reply, 
 	defer cancel()
 	request, err := c.request(limited, ask, credential)
 	if err != nil {
-		return reply{}, &Error{Category: CategoryUser, Op: ask.op, Err: err}
+		return reply{}, &Error{Category: tinker.CategoryUser, Op: ask.op, Err: err}
 	}
 	response, err := c.api.Do(request)
 	if err != nil {
@@ -187,11 +189,11 @@ func (c *Client) request(ctx context.Context, ask call, credential string) (*htt
 		return nil, fmt.Errorf("making request: %w", err)
 	}
 	h := request.Header
-	h.Set(HeaderAPIKey, credential)
+	h.Set(tinker.HeaderAPIKey, credential)
 	h.Set("User-Agent", c.userAgent)
-	h.Set("Accept", orDefault(ask.accept, ContentJSON))
+	h.Set("Accept", orDefault(ask.accept, tinker.ContentJSON))
 	if ask.method != http.MethodGet {
-		h.Set("Content-Type", orDefault(ask.contentType, ContentJSON))
+		h.Set("Content-Type", orDefault(ask.contentType, tinker.ContentJSON))
 		h.Set("X-Idempotency-Key", "tinker-operator-"+ask.idempotency)
 	}
 	if ask.encoding != "" {
@@ -214,10 +216,10 @@ func orDefault(value, otherwise string) string {
 // exchange's own time limit.
 func unanswered(ctx context.Context, op string, err error) *Error {
 	if ctx.Err() != nil {
-		return &Error{Category: CategoryCanceled, Op: op, MayHaveRun: true, Err: context.Cause(ctx)}
+		return &Error{Category: tinker.CategoryCanceled, Op: op, MayHaveRun: true, Err: context.Cause(ctx)}
 	}
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return &Error{Category: CategoryUnreachable, Op: op, MayHaveRun: true, Err: err}
+	return &Error{Category: tinker.CategoryUnreachable, Op: op, MayHaveRun: true, Err: err}
 }

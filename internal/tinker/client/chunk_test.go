@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
@@ -11,41 +11,43 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // textData are datums of one token, numbered from 0.
-func textData(n int) []Datum {
-	data := make([]Datum, n)
+func textData(n int) []tinker.Datum {
+	data := make([]tinker.Datum, n)
 	for i := range data {
-		data[i] = Datum{
-			ModelInput:   Text([]int32{int32(i)}),
-			LossFnInputs: map[string]Tensor{InputTargetTokens: Ints([]int64{1}), InputWeights: Floats([]float32{1})},
+		data[i] = tinker.Datum{
+			ModelInput:   tinker.Text([]int32{int32(i)}),
+			LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints([]int64{1}), tinker.InputWeights: tinker.Floats([]float32{1})},
 		}
 	}
 	return data
 }
 
 // bytesDatum has an estimated size of n bytes.
-func bytesDatum(n int) Datum {
-	return Datum{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImage, Format: "png", Data: make([]byte, n)}}}}
+func bytesDatum(n int) tinker.Datum {
+	return tinker.Datum{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImage, Format: "png", Data: make([]byte, n)}}}}
 }
 
 func TestSplitData(t *testing.T) {
 	cases := map[string]struct {
-		data []Datum
+		data []tinker.Datum
 		want []int
 	}{
 		"One datum is one chunk":                        {data: textData(1), want: []int{1}},
 		"A chunk has 1024 datums at most":               {data: textData(2049), want: []int{1024, 1024, 1}},
 		"Exactly 1024 datums are one chunk":             {data: textData(1024), want: []int{1024}},
-		"A chunk has 5 MB at most":                      {data: []Datum{bytesDatum(2_500_000), bytesDatum(2_500_000), bytesDatum(1)}, want: []int{2, 1}},
-		"A datum that would pass the limit starts anew": {data: []Datum{bytesDatum(4_000_000), bytesDatum(1_000_001), bytesDatum(3_999_999)}, want: []int{1, 2}},
-		"A datum that is larger goes alone":             {data: []Datum{bytesDatum(1), bytesDatum(6_000_000), bytesDatum(1), bytesDatum(1)}, want: []int{1, 1, 2}},
+		"A chunk has 5 MB at most":                      {data: []tinker.Datum{bytesDatum(2_500_000), bytesDatum(2_500_000), bytesDatum(1)}, want: []int{2, 1}},
+		"A datum that would pass the limit starts anew": {data: []tinker.Datum{bytesDatum(4_000_000), bytesDatum(1_000_001), bytesDatum(3_999_999)}, want: []int{1, 2}},
+		"A datum that is larger goes alone":             {data: []tinker.Datum{bytesDatum(1), bytesDatum(6_000_000), bytesDatum(1), bytesDatum(1)}, want: []int{1, 1, 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []int
-			for _, chunk := range splitData(tc.data, DefaultServerConfig()) {
+			for _, chunk := range splitData(tc.data, tinker.DefaultServerConfig()) {
 				got = append(got, len(chunk))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -58,11 +60,11 @@ func TestSplitData(t *testing.T) {
 // outputOf is the result of a chunk of the datums first to last, with their numbers for log-probabilities.
 func outputOf(t *testing.T, first, last int, metrics map[string]float64) answer {
 	t.Helper()
-	r := ForwardBackwardResult{LossFnOutputType: OutputArrayRecord, Metrics: metrics}
+	r := tinker.ForwardBackwardResult{LossFnOutputType: tinker.OutputArrayRecord, Metrics: metrics}
 	for i := first; i <= last; i++ {
-		r.LossFnOutputs = append(r.LossFnOutputs, map[string]Tensor{InputLogprobs: Floats([]float32{float32(i)})})
+		r.LossFnOutputs = append(r.LossFnOutputs, map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats([]float32{float32(i)})})
 	}
-	body, err := EncodeOutput(r)
+	body, err := tinker.EncodeOutput(r)
 	return protobufAnswer(t, body, err)
 }
 
@@ -77,7 +79,7 @@ func TestForwardBackwardInChunks(t *testing.T) {
 func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 	config, encoding := `{"fwdbwd_max_chunk_len":2}`, ""
 	if compress {
-		config, encoding = `{"fwdbwd_max_chunk_len":2,"proto_compress_fwdbwd":true}`, EncodingZstd
+		config, encoding = `{"fwdbwd_max_chunk_len":2,"proto_compress_fwdbwd":true}`, tinker.EncodingZstd
 	}
 	w := watch(t, map[string][]answer{
 		"client/config":     {ok(config)},
@@ -89,16 +91,16 @@ func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 		"retrieve_future#d": {ok("{}")},
 	})
 	m := w.mustModel(t, ctx)
-	loss := Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+	loss := tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 	future := submitted(m.ForwardBackward(ctx, textData(5), loss))
-	submitted(m.OptimStep(ctx, DefaultAdam()))
+	submitted(m.OptimStep(ctx, tinker.DefaultAdam()))
 	got, err := future.Wait(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ForwardBackwardResult{LossFnOutputType: OutputArrayRecord, Metrics: map[string]float64{"loss:sum": 7, "x:mean": 2}}
+	want := tinker.ForwardBackwardResult{LossFnOutputType: tinker.OutputArrayRecord, Metrics: map[string]float64{"loss:sum": 7, "x:mean": 2}}
 	for i := range 5 {
-		want.LossFnOutputs = append(want.LossFnOutputs, map[string]Tensor{InputLogprobs: Floats([]float32{float32(i)})})
+		want.LossFnOutputs = append(want.LossFnOutputs, map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats([]float32{float32(i)})})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -109,26 +111,26 @@ func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 	}
 }
 
-func checkChunkRequests(t *testing.T, w *watched, loss Loss, encoding string) {
+func checkChunkRequests(t *testing.T, w *watched, loss tinker.Loss, encoding string) {
 	t.Helper()
-	var got []ForwardBackwardRequest
+	var got []tinker.ForwardBackwardRequest
 	for _, e := range w.requests("forward_backward") {
-		if e.header.Get("Content-Type") != ContentProtobuf || e.header.Get("Content-Encoding") != encoding {
+		if e.header.Get("Content-Type") != tinker.ContentProtobuf || e.header.Get("Content-Encoding") != encoding {
 			t.Errorf("headers %v", e.header)
 		}
-		body, err := Decompress(encoding, []byte(e.body))
+		body, err := tinker.Decompress(encoding, []byte(e.body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		request, err := DecodeForwardBackward(body)
+		request, err := tinker.DecodeForwardBackward(body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, request)
 	}
 	data := textData(5)
-	request := ForwardBackwardRequest{ModelID: "s:train:0", Loss: loss}
-	want := []ForwardBackwardRequest{request, request, request, request}
+	request := tinker.ForwardBackwardRequest{ModelID: "s:train:0", Loss: loss}
+	want := []tinker.ForwardBackwardRequest{request, request, request, request}
 	want[0].SeqID, want[0].Data = 1, data[:2]
 	want[1].SeqID, want[1].Data = 2, data[2:4]
 	want[2].SeqID, want[2].Data = 2, data[2:4]
@@ -140,7 +142,7 @@ func checkChunkRequests(t *testing.T, w *watched, loss Loss, encoding string) {
 		t.Errorf("each chunk waits for the answer to the one before (-want +got):\n%s", diff)
 	}
 	poll := w.requests("retrieve_future")[1].header
-	if poll.Get("Accept") != ContentProtobuf || poll.Get("X-Tinker-Request-Type") != "ForwardBackward" {
+	if poll.Get("Accept") != tinker.ContentProtobuf || poll.Get("X-Tinker-Request-Type") != "ForwardBackward" {
 		t.Errorf("poll %v", poll)
 	}
 }
@@ -148,10 +150,10 @@ func checkChunkRequests(t *testing.T, w *watched, loss Loss, encoding string) {
 func TestForwardLeavesNoGradient(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := watch(t, map[string][]answer{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {outputOf(t, 0, 0, nil)}})
-		if _, err := submitted(w.mustModel(t, ctx).Forward(ctx, textData(1), Loss{Name: "cross_entropy"})).Wait(ctx); err != nil {
+		if _, err := submitted(w.mustModel(t, ctx).Forward(ctx, textData(1), tinker.Loss{Name: "cross_entropy"})).Wait(ctx); err != nil {
 			t.Fatal(err)
 		}
-		request, err := DecodeForwardBackward([]byte(w.bodies("forward_backward")[0]))
+		request, err := tinker.DecodeForwardBackward([]byte(w.bodies("forward_backward")[0]))
 		if err != nil || !request.ForwardOnly {
 			t.Errorf("request %+v, %v", request, err)
 		}
@@ -171,7 +173,7 @@ func TestFailedChunk(t *testing.T) {
 			"retrieve_future#c": {held(outputOf(t, 2, 2, nil))},
 		})
 		m := w.mustModel(t, ctx)
-		future := submitted(m.ForwardBackward(ctx, textData(3), Loss{}))
+		future := submitted(m.ForwardBackward(ctx, textData(3), tinker.Loss{}))
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
 		select {
@@ -180,7 +182,7 @@ func TestFailedChunk(t *testing.T) {
 		default:
 		}
 		_, err := future.Wait(ctx)
-		if CategoryFrom(err) != CategoryServer || !MayHaveRun(err) {
+		if CategoryFrom(err) != tinker.CategoryServer || !MayHaveRun(err) {
 			t.Errorf("Wait = %v", err)
 		}
 	})
@@ -193,8 +195,8 @@ func TestRefusedChunk(t *testing.T) {
 			"forward_backward":  {ok(`{"request_id":"a"}`), status(400)},
 			"retrieve_future#a": {{hold: time.Hour}},
 		})
-		_, err := w.mustModel(t, ctx).ForwardBackward(ctx, textData(3), Loss{})
-		if CategoryFrom(err) != CategoryUser || !MayHaveRun(err) {
+		_, err := w.mustModel(t, ctx).ForwardBackward(ctx, textData(3), tinker.Loss{})
+		if CategoryFrom(err) != tinker.CategoryUser || !MayHaveRun(err) {
 			t.Errorf("the chunk before may have run: %v, %v", err, MayHaveRun(err))
 		}
 		if n := len(w.requests("forward_backward")); n != 2 {
@@ -208,7 +210,7 @@ func TestUnusableOutputs(t *testing.T) {
 	cases := map[string]answer{
 		"of another number of datums":            two,
 		"in JSON":                                ok(`{"metrics":{}}`),
-		"that are no protobuf":                   {status: 200, header: map[string]string{"Content-Type": ContentProtobuf}, body: "\xff"},
+		"that are no protobuf":                   {status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: "\xff"},
 		"with a metric without a colon":          outputOf(t, 0, 0, map[string]float64{"loss": 1}),
 		"with a metric with more than one colon": outputOf(t, 0, 0, map[string]float64{"a:b:sum": 1}),
 	}
@@ -216,8 +218,8 @@ func TestUnusableOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				w := watch(t, map[string][]answer{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {poll}})
-				_, err := submitted(w.mustModel(t, ctx).ForwardBackward(ctx, textData(1), Loss{})).Wait(ctx)
-				if CategoryFrom(err) != CategoryProtocol || !MayHaveRun(err) {
+				_, err := submitted(w.mustModel(t, ctx).ForwardBackward(ctx, textData(1), tinker.Loss{})).Wait(ctx)
+				if CategoryFrom(err) != tinker.CategoryProtocol || !MayHaveRun(err) {
 					t.Errorf("Wait = %v", err)
 				}
 			})
@@ -226,28 +228,28 @@ func TestUnusableOutputs(t *testing.T) {
 }
 
 func TestCombine(t *testing.T) {
-	chunk := func(datums int, metrics map[string]float64) ForwardBackwardResult {
-		return ForwardBackwardResult{LossFnOutputs: make([]map[string]Tensor, datums), Metrics: metrics}
+	chunk := func(datums int, metrics map[string]float64) tinker.ForwardBackwardResult {
+		return tinker.ForwardBackwardResult{LossFnOutputs: make([]map[string]tinker.Tensor, datums), Metrics: metrics}
 	}
 	cases := map[string]struct {
-		chunks []ForwardBackwardResult
+		chunks []tinker.ForwardBackwardResult
 		want   map[string]float64
 	}{
 		"Every reduction over two chunks": {
-			chunks: []ForwardBackwardResult{
+			chunks: []tinker.ForwardBackwardResult{
 				chunk(3, map[string]float64{"a:sum": 1, "a:min": 1, "a:max": 1, "a:mean": 1, "a:slack": 1, "a:unique": 1}),
 				chunk(1, map[string]float64{"a:sum": 5, "a:min": 5, "a:max": 5, "a:mean": 5, "a:slack": 5, "a:unique": 5}),
 			},
 			want: map[string]float64{"a:sum": 6, "a:min": 1, "a:max": 5, "a:mean": 2, "a:slack": 3, "a:unique": 1, "a:unique_1": 5},
 		},
 		"A metric that a chunk lacks is left out, and so is one of another kind": {
-			chunks: []ForwardBackwardResult{chunk(1, map[string]float64{"a:sum": 1, "b:sum": 1, "c:median": 1}), chunk(1, map[string]float64{"b:sum": 2, "d:sum": 2, "c:median": 2})},
+			chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:sum": 1, "b:sum": 1, "c:median": 1}), chunk(1, map[string]float64{"b:sum": 2, "d:sum": 2, "c:median": 2})},
 			want:   map[string]float64{"b:sum": 3},
 		},
-		"Chunks without outputs weigh alike":     {chunks: []ForwardBackwardResult{chunk(0, map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})}, want: map[string]float64{"a:mean": 1.5}},
-		"One chunk keeps its values":             {chunks: []ForwardBackwardResult{chunk(2, map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
-		"No metrics are no metrics":              {chunks: []ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
-		"A mean of what is not a number is none": {chunks: []ForwardBackwardResult{chunk(1, map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
+		"Chunks without outputs weigh alike":     {chunks: []tinker.ForwardBackwardResult{chunk(0, map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})}, want: map[string]float64{"a:mean": 1.5}},
+		"One chunk keeps its values":             {chunks: []tinker.ForwardBackwardResult{chunk(2, map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
+		"No metrics are no metrics":              {chunks: []tinker.ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
+		"A mean of what is not a number is none": {chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

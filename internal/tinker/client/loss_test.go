@@ -1,13 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker_test
+package client_test
 
 import (
 	"math"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // formula is a loss as the API's reference has it, written down here once more: its value for one token, and
@@ -115,13 +116,13 @@ func newSchool(t *testing.T) *school {
 	s := &school{simulated: simulate(t)}
 	m := s.model(t, 0)
 	train(t, m)
-	saving, err := m.SaveState(t.Context(), tinker.SaveRequest{Name: "state"})
+	saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "state"})
 	s.state = wait(t, saving, err).Path
 	return s
 }
 
 // pupil is a model from that state, with a fresh optimizer.
-func (s *school) pupil(t *testing.T) *tinker.Model {
+func (s *school) pupil(t *testing.T) *client.Model {
 	t.Helper()
 	s.made++
 	m := s.model(t, s.made)

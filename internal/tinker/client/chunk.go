@@ -1,12 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 const (
@@ -18,18 +20,18 @@ const (
 // gives the log-probabilities of the targets. The data go out in chunks, as the server's configuration
 // says, and the result is that of all. If one chunk fails the call fails, once all are known; the others
 // have added their gradients.
-func (m *Model) ForwardBackward(ctx context.Context, data []Datum, loss Loss) (*Future[ForwardBackwardResult], error) {
+func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.forward(ctx, opForwardBackward, data, loss)
 }
 
 // Forward gives what ForwardBackward gives, and leaves no gradient.
-func (m *Model) Forward(ctx context.Context, data []Datum, loss Loss) (*Future[ForwardBackwardResult], error) {
+func (m *Model) Forward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.forward(ctx, opForward, data, loss)
 }
 
-func (m *Model) forward(ctx context.Context, op string, data []Datum, loss Loss) (*Future[ForwardBackwardResult], error) {
+func (m *Model) forward(ctx context.Context, op string, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	if err := checkData(data); err != nil {
-		return nil, &Error{Category: CategoryUser, Op: op, Err: err}
+		return nil, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}
 	config, err := m.client.connect(ctx)
 	if err != nil {
@@ -40,27 +42,27 @@ func (m *Model) forward(ctx context.Context, op string, data []Datum, loss Loss)
 	}
 	defer m.turn.give()
 	polling, stop := context.WithCancel(ctx)
-	var parts []*Future[ForwardBackwardResult]
+	var parts []*Future[tinker.ForwardBackwardResult]
 	for _, chunk := range splitData(data, config) {
 		p, err := m.submit(ctx, func(seq int64) (call, error) {
-			r := ForwardBackwardRequest{ModelID: m.id, SeqID: seq, ForwardOnly: op == opForward, Loss: loss, Data: chunk}
+			r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: seq, ForwardOnly: op == opForward, Loss: loss, Data: chunk}
 			return forwardCall(op, r, config.CompressForwardBackward)
 		})
 		if err != nil {
 			stop()
 			return nil, afterChunks(op, err, len(parts))
 		}
-		p.accept = ContentProtobuf
+		p.accept = tinker.ContentProtobuf
 		parts = append(parts, fetchInBackground(polling, m.client, p, decodeProtobuf(op, decodeChunkOf(chunk))))
 	}
-	return inBackground(op, func() (ForwardBackwardResult, error) {
+	return inBackground(op, func() (tinker.ForwardBackwardResult, error) {
 		defer stop()
 		return gather(op, parts)
 	}), nil
 }
 
 // checkData finds what cannot be encoded before anything is sent.
-func checkData(data []Datum) error {
+func checkData(data []tinker.Datum) error {
 	if len(data) == 0 {
 		return fmt.Errorf("there are no datums")
 	}
@@ -74,8 +76,8 @@ func checkData(data []Datum) error {
 
 // splitData cuts the data greedily: a chunk ends when it has the most datums, or when another would take
 // it over the most bytes. A datum that is larger goes alone.
-func splitData(data []Datum, config ServerConfig) [][]Datum {
-	var chunks [][]Datum
+func splitData(data []tinker.Datum, config tinker.ServerConfig) [][]tinker.Datum {
+	var chunks [][]tinker.Datum
 	start, size := 0, int64(0)
 	for i, datum := range data {
 		own := datum.Size()
@@ -88,26 +90,26 @@ func splitData(data []Datum, config ServerConfig) [][]Datum {
 	return append(chunks, data[start:])
 }
 
-func forwardCall(op string, r ForwardBackwardRequest, compress bool) (call, error) {
-	body, err := EncodeForwardBackward(r)
+func forwardCall(op string, r tinker.ForwardBackwardRequest, compress bool) (call, error) {
+	body, err := tinker.EncodeForwardBackward(r)
 	encoding := ""
 	if err == nil && compress {
-		encoding = EncodingZstd
-		body, err = Compress(body)
+		encoding = tinker.EncodingZstd
+		body, err = tinker.Compress(body)
 	}
 	if err != nil {
-		return call{}, &Error{Category: CategoryUser, Op: op, Err: err}
+		return call{}, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}
 	return call{
 		op: op, method: http.MethodPost, path: "forward_backward",
-		body: body, contentType: ContentProtobuf, encoding: encoding,
+		body: body, contentType: tinker.ContentProtobuf, encoding: encoding,
 	}, nil
 }
 
 // decodeChunkOf reads the result of one chunk, and checks that it is of as many datums, or of none.
-func decodeChunkOf(chunk []Datum) func([]byte) (ForwardBackwardResult, error) {
-	return func(body []byte) (ForwardBackwardResult, error) {
-		result, err := DecodeOutput(body)
+func decodeChunkOf(chunk []tinker.Datum) func([]byte) (tinker.ForwardBackwardResult, error) {
+	return func(body []byte) (tinker.ForwardBackwardResult, error) {
+		result, err := tinker.DecodeOutput(body)
 		if got := len(result.LossFnOutputs); err == nil && got != 0 && got != len(chunk) {
 			err = fmt.Errorf("result has outputs of %d datums, not of %d", got, len(chunk))
 		}
@@ -126,8 +128,8 @@ func afterChunks(op string, err error, accepted int) error {
 }
 
 // gather waits for all chunks, and only then fails with the first that failed.
-func gather(op string, parts []*Future[ForwardBackwardResult]) (ForwardBackwardResult, error) {
-	results := make([]ForwardBackwardResult, len(parts))
+func gather(op string, parts []*Future[tinker.ForwardBackwardResult]) (tinker.ForwardBackwardResult, error) {
+	results := make([]tinker.ForwardBackwardResult, len(parts))
 	var first error
 	for i, part := range parts {
 		<-part.done
@@ -137,11 +139,11 @@ func gather(op string, parts []*Future[ForwardBackwardResult]) (ForwardBackwardR
 		}
 	}
 	if first != nil {
-		return ForwardBackwardResult{}, first
+		return tinker.ForwardBackwardResult{}, first
 	}
 	combined, err := combine(results)
 	if err != nil {
-		return ForwardBackwardResult{}, protocolError(op, err)
+		return tinker.ForwardBackwardResult{}, protocolError(op, err)
 	}
 	return combined, nil
 }

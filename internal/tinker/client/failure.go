@@ -1,20 +1,22 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker
+package client
 
 import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // failedResult makes the error of a result that says the operation failed.
-func failedResult(p promise, body []byte, category Category) *Error {
+func failedResult(p promise, body []byte, category tinker.Category) *Error {
 	switch category {
-	case CategoryUser, CategoryServer:
+	case tinker.CategoryUser, tinker.CategoryServer:
 	default:
-		category = CategoryUnknown
+		category = tinker.CategoryUnknown
 	}
 	var parsed struct {
 		Error string `json:"error"`
@@ -32,11 +34,11 @@ var taken = regexp.MustCompile(`(?i)(already (exists|saved|in use|taken)|\bexist
 
 // asExists gives a refused save its own category if it was the name: 409, or a message that says so.
 func asExists(e *Error) *Error {
-	if e.Op != TypeSaveWeights && e.Op != TypeSaveSampler {
+	if e.Op != tinker.TypeSaveWeights && e.Op != tinker.TypeSaveSampler {
 		return e
 	}
-	if e.Category == CategoryConflict || (e.Category == CategoryUser && taken.MatchString(e.Message)) {
-		e.Category = CategoryExists
+	if e.Category == tinker.CategoryConflict || (e.Category == tinker.CategoryUser && taken.MatchString(e.Message)) {
+		e.Category = tinker.CategoryExists
 	}
 	return e
 }

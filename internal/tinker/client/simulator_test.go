@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tinker_test
+package client_test
 
 import (
 	"archive/tar"
@@ -17,13 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
 // simulated is the real simulator behind a real socket, with a client that exchanges its key for a JWT,
 // compresses, and sends two datums a chunk.
 type simulated struct {
-	*tinker.Client
+	*client.Client
 	session string
 }
 
@@ -41,18 +42,18 @@ func simulate(t *testing.T) simulated {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	client, err := tinker.New(tinker.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
+	api, err := client.New(client.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := client.CreateSession(t.Context(), tinker.SessionRequest{Tags: []string{"test"}})
+	session, err := api.CreateSession(t.Context(), client.SessionRequest{Tags: []string{"test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return simulated{client, session}
+	return simulated{api, session}
 }
 
-func (s simulated) model(t *testing.T, seq int) *tinker.Model {
+func (s simulated) model(t *testing.T, seq int) *client.Model {
 	t.Helper()
 	lora := tinker.DefaultLora()
 	lora.Rank, lora.Seed = 8, new(int64(7))
@@ -65,7 +66,7 @@ func (s simulated) model(t *testing.T, seq int) *tinker.Model {
 	return model
 }
 
-func wait[T any](t *testing.T, future *tinker.Future[T], err error) T {
+func wait[T any](t *testing.T, future *client.Future[T], err error) T {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func lessons() []tinker.Datum {
 var imitation = tinker.Loss{Name: "cross_entropy"}
 
 // train makes a step and returns its result.
-func train(t *testing.T, m *tinker.Model) tinker.ForwardBackwardResult {
+func train(t *testing.T, m *client.Model) tinker.ForwardBackwardResult {
 	t.Helper()
 	forward, err := m.ForwardBackward(t.Context(), lessons(), imitation)
 	if err != nil {
@@ -129,16 +130,16 @@ func TestSimulatorTrains(t *testing.T) {
 			t.Errorf("datum %d has log-probabilities %v", i, got)
 		}
 	}
-	saving, err := m.SaveState(ctx, tinker.SaveRequest{Name: "one"})
+	saving, err := m.SaveState(ctx, client.SaveRequest{Name: "one"})
 	state := wait(t, saving, err).Path
 	if want := (tinker.Path{Run: m.ID(), Kind: tinker.KindState, Name: "one"}).String(); state != want {
 		t.Errorf("saved at %s, want %s", state, want)
 	}
-	again, err := m.SaveState(ctx, tinker.SaveRequest{Name: "one"})
+	again, err := m.SaveState(ctx, client.SaveRequest{Name: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := again.Wait(ctx); tinker.CategoryFrom(err) != tinker.CategoryExists {
+	if _, err := again.Wait(ctx); client.CategoryFrom(err) != tinker.CategoryExists {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	third := train(t, m)
@@ -153,10 +154,10 @@ func TestSimulatorTrains(t *testing.T) {
 	if diff := cmp.Diff(third, train(t, resumed)); diff != "" {
 		t.Errorf("a resumed step differs (-want +got):\n%s", diff)
 	}
-	if err := resumed.Unload(ctx); err != nil && !errors.Is(err, tinker.ErrUnsupported) {
+	if err := resumed.Unload(ctx); err != nil && !errors.Is(err, client.ErrUnsupported) {
 		t.Errorf("Unload: %v", err)
 	}
-	if _, err := resumed.OptimStep(ctx, tinker.DefaultAdam()); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+	if _, err := resumed.OptimStep(ctx, tinker.DefaultAdam()); client.CategoryFrom(err) != tinker.CategoryNotFound {
 		t.Errorf("a step of a model that is gone: %v", err)
 	}
 }
@@ -167,11 +168,11 @@ func TestSimulatorSamples(t *testing.T) {
 	if err := s.Heartbeat(ctx, s.session); err != nil {
 		t.Error(err)
 	}
-	if err := s.Heartbeat(ctx, "nobody"); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+	if err := s.Heartbeat(ctx, "nobody"); client.CategoryFrom(err) != tinker.CategoryNotFound {
 		t.Errorf("a session that is none: %v", err)
 	}
 	m := s.model(t, 0)
-	saving, err := m.SaveSampler(ctx, tinker.SaveRequest{Name: "v0", TTLSeconds: 3600})
+	saving, err := m.SaveSampler(ctx, client.SaveRequest{Name: "v0", TTLSeconds: 3600})
 	sampler := wait(t, saving, err).Path
 	session, err := s.CreateSamplingSession(ctx, s.session, 1<<47, sampler, "")
 	if err != nil {
@@ -206,7 +207,7 @@ func TestSimulatorSamples(t *testing.T) {
 	if err != nil || !math.IsNaN(float64(logprobs[0])) || !cmp.Equal(logprobs[1:], want.PromptLogprobs[1:]) {
 		t.Errorf("ComputeLogprobs = %v, %v, want %v", logprobs, err, want.PromptLogprobs)
 	}
-	if _, err := s.ComputeLogprobs(ctx, "nobody", 1, []int32{1}); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+	if _, err := s.ComputeLogprobs(ctx, "nobody", 1, []int32{1}); client.CategoryFrom(err) != tinker.CategoryNotFound {
 		t.Errorf("a sampling session that is none: %v", err)
 	}
 }
@@ -217,7 +218,7 @@ func TestSimulatorListings(t *testing.T) {
 	m := s.model(t, 3)
 	var paths []string
 	for _, name := range []string{"a", "b", "c"} {
-		saving, err := m.SaveState(ctx, tinker.SaveRequest{Name: name})
+		saving, err := m.SaveState(ctx, client.SaveRequest{Name: name})
 		paths = append(paths, wait(t, saving, err).Path)
 	}
 	listed := func() []string {
@@ -255,7 +256,7 @@ func TestSimulatorListings(t *testing.T) {
 	if err := s.DeleteCheckpoint(ctx, paths[1]); err != nil {
 		t.Error(err)
 	}
-	if err := s.DeleteCheckpoint(ctx, paths[1]); tinker.CategoryFrom(err) != tinker.CategoryNotFound {
+	if err := s.DeleteCheckpoint(ctx, paths[1]); client.CategoryFrom(err) != tinker.CategoryNotFound {
 		t.Errorf("a checkpoint that is gone: %v", err)
 	}
 	if diff := cmp.Diff([]string{paths[0], paths[2]}, listed()); diff != "" {

@@ -1,0 +1,19 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package client is a client of the Tinker API for sessions, training, sampling and checkpoints. It never
+// logs keys, tokens or prompts.
+//
+// # Operations of a model
+//
+// A Model numbers its operations from 1 and submits them one after the other. If the reply to a submit is
+// lost, the client sends the submit again under its own number, and a number never goes to another operation;
+// so the server can tell a repeat from something new. A submit returns a request id, and a Future fetches the
+// result by long polls in the background.
+//
+// # Retries
+//
+// Replies 408, 429, 402 and 5xx, and calls without a reply, are repeated until the context ends, after the
+// delay that the server asks for or one that doubles from half a second to thirty seconds. All other errors
+// are final. Config.Observe receives the errors that a call retries.
+package client
