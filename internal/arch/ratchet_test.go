@@ -12,10 +12,10 @@ type ratchet map[string]int
 var (
 	largePackages = ratchet{
 		"internal/renderer": 3270,
-		"internal/learner":  2960,
+		"internal/learner":  3140,
 	}
 	largeTypes = ratchet{
-		"internal/learner.learner":            92,
+		"internal/learner.learner":            83,
 		"internal/learner/leases.Table":       46,
 		"internal/rollout.Worker":             30,
 		"internal/tinker/client.Client":       36,

@@ -12,25 +12,35 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// commit makes the step that was trained last durable: its row, then its state, whose clean reply is the
-// commit, and only then what follows from it. Steps between states leave a row alone.
-func (l *learner) commit(ctx context.Context, batch leases.Batch, metrics map[string]float64) error {
-	finite, diverged := rl.Finite(metrics)
-	l.rows = append(l.rows, l.row(batch, finite))
-	l.logStep(finite)
-	l.report(func(p *contract.Progress) {
-		p.Metrics = withEvaluation(finite, p.Metrics)
-		p.Diverged = p.Diverged || diverged
-	})
-	if !l.savesAt(l.at.step) {
-		l.flushRows()
+// commit makes the version at hand durable: its row, then its state, whose clean reply is the commit, and only
+// then what follows from it.
+type commit struct {
+	*learner
+	name  rl.CheckpointName
+	began time.Time
+	save  *trainee.Save
+	path  string
+}
+
+func (c *commit) number() int64 { return c.at.step }
+
+// commit saves the version at hand. While the artifact store does not answer nothing is saved, as if states
+// were further apart, unless there is nothing else left to do.
+func (l *learner) commit(ctx context.Context) error {
+	c := &commit{learner: l, name: l.name(l.at, l.model.Number)}
+	err := perform(ctx, ctx, c, commitPhases, l.config.Fault)
+	if errors.Is(err, errPostponed) {
 		return nil
 	}
-	return l.save(ctx)
+	return err
 }
+
+// errPostponed says that the artifact store does not answer, so that the rest waits for a later commit.
+var errPostponed = errors.New("the artifact store does not answer")
 
 // savesAt says whether a version's state is saved.
 func (l *learner) savesAt(step int64) bool {
@@ -70,92 +80,83 @@ func (l *learner) flushRows() bool {
 	return true
 }
 
-// save commits the version at hand. While the store does not answer nothing is saved, as if states were
-// further apart, unless there is nothing else left to do.
-func (l *learner) save(ctx context.Context) error {
-	name := l.name(l.at, l.model.Number)
-	if err := l.writeRows(ctx, l.model.StatePath(name.String())); err != nil {
-		if errors.Is(err, errStoreSilent) {
-			return nil
-		}
-		return err
-	}
-	if err := l.fault(ctx, "row.written", l.at.step); err != nil {
-		return err
-	}
-	began := l.config.Now()
-	path, err := l.model.SaveState(ctx, name.String(), func() error { return l.fault(ctx, "save.submitted", l.at.step) })
-	if err != nil {
-		return err
-	}
-	if err := l.fault(ctx, "save.done-unanswered", l.at.step); err != nil {
-		return err
-	}
-	l.enter(path, name, false)
-	if err := l.fault(ctx, "save.answered", l.at.step); err != nil {
-		return err
-	}
-	l.config.Logger.Info("state is saved", "step", l.at.step, "path", path, "seconds", l.config.Now().Sub(began).Seconds())
-	return l.cover(ctx)
-}
-
-var errStoreSilent = errors.New("the artifact store does not answer")
-
 // writeRows makes the rows durable that the state goes with; the newest names it.
-func (l *learner) writeRows(ctx context.Context, path string) error {
-	if n := len(l.rows); n > 0 {
-		l.rows[n-1].State = path
-	} else if n := len(l.lines); n > 0 {
+func (c *commit) writeRows(ctx context.Context) error {
+	path := c.model.StatePath(c.name.String())
+	if n := len(c.rows); n > 0 {
+		c.rows[n-1].State = path
+	} else if n := len(c.lines); n > 0 {
 		// A drained learner saves a version whose row is written: it is written again.
-		l.rows, l.lines = []store.Row{l.lines[n-1]}, l.lines[:n-1]
-		l.rows[0].State = path
+		c.rows, c.lines = []store.Row{c.lines[n-1]}, c.lines[:n-1]
+		c.rows[0].State = path
 	}
-	if l.flushRows() {
+	if c.flushRows() {
 		return nil
 	}
-	if l.at.step < l.file.Fixed.Algorithm.Steps {
-		return errStoreSilent
+	if c.at.step < c.file.Fixed.Algorithm.Steps {
+		return errPostponed
 	}
-	return l.insist(ctx, "writing rows", func() error {
-		if l.flushRows() {
+	return c.insist(ctx, "writing rows", func() error {
+		if c.flushRows() {
 			return nil
 		}
-		return errStoreSilent
+		return errPostponed
 	})
 }
 
-// cover acts on a state that is saved, unless a higher attempt has shown itself meanwhile: then it is that
-// attempt's to say what became of it.
-func (l *learner) cover(ctx context.Context) error {
-	look := l.look
-	if l.at.step == l.file.Fixed.Algorithm.Steps {
-		look = func() error { return l.insist(ctx, "looking for a higher claim", l.look) }
+func (c *commit) submit(ctx context.Context) error {
+	c.began = c.config.Now()
+	var err error
+	c.save, err = c.model.SaveState(ctx, c.name.String())
+	return err
+}
+
+func (c *commit) wait(ctx context.Context) error {
+	var err error
+	c.path, err = c.save.Wait(ctx)
+	return err
+}
+
+func (c *commit) enter(context.Context) error {
+	c.learner.enter(c.path, c.name, false)
+	return nil
+}
+
+// look makes sure that no higher attempt has claimed the run: it would be that attempt's to say what became of
+// the state.
+func (c *commit) look(ctx context.Context) error {
+	c.config.Logger.Info("state is saved", "step", c.at.step, "path", c.path, "seconds", c.config.Now().Sub(c.began).Seconds())
+	if c.at.step == c.file.Fixed.Algorithm.Steps {
+		return c.insist(ctx, "looking for a higher claim", c.lookForClaim)
 	}
-	if err := look(); err != nil {
-		if errors.Is(err, errFenced) || ctx.Err() != nil {
-			return err
-		}
-		l.config.Logger.Warn("artifact store does not answer", "act", "looking for a higher claim", "err", err)
-		l.status.blockOnStore(err.Error())
-		return nil
-	}
-	if err := l.fault(ctx, "claim.looked", l.at.step); err != nil {
+	err := c.lookForClaim()
+	if err == nil || errors.Is(err, errFenced) || ctx.Err() != nil {
 		return err
 	}
-	l.saved = l.at
-	l.board.Cover(l.at.cursor)
-	l.server.Notify()
-	if err := l.fault(ctx, "covered.sent", l.at.step); err != nil {
-		return err
-	}
-	l.writeLines()
-	l.judge(l.at.version())
-	l.evaluateOutstanding()
-	if err := l.fault(ctx, "retire.before", l.at.step); err != nil {
-		return err
-	}
-	l.retire(ctx)
-	l.report(func(*contract.Progress) {})
+	c.config.Logger.Warn("artifact store does not answer", "act", "looking for a higher claim", "err", err)
+	c.status.blockOnStore(err.Error())
+	return errPostponed
+}
+
+// cover tells the workers that the groups of the version are durable.
+func (c *commit) cover(context.Context) error {
+	c.saved = c.at
+	c.board.Cover(c.at.cursor)
+	c.server.Notify()
+	return nil
+}
+
+// evaluate writes the metrics of the committed steps and begins the evaluations that are due.
+func (c *commit) evaluate(context.Context) error {
+	c.writeLines()
+	c.judge(c.at.version())
+	c.evaluateOutstanding()
+	return nil
+}
+
+func (c *commit) retire(context.Context) error {
+	c.learner.retire()
+	c.report(func(*contract.Progress) {})
 	return nil
 }
 
@@ -180,14 +181,14 @@ func (l *learner) logStep(metrics map[string]float64) {
 
 // retire gives what is out of use a time to live, beside the loop: no step waits for it. While one round is
 // under way none is begun, and what failed or was left out is the next one's.
-func (l *learner) retire(ctx context.Context) {
+func (l *learner) retire() {
 	select {
 	case l.retiring <- struct{}{}:
 	default:
 		return
 	}
 	due := l.retirements()
-	l.tasks.Go(func() {
+	l.background(func(ctx context.Context) {
 		defer func() { <-l.retiring }()
 		l.retireAll(ctx, due)
 	})

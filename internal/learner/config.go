@@ -39,10 +39,13 @@ type Config struct {
 	// Now is the clock; nil for the real one.
 	Now    func() time.Time
 	Timing Timing
-	// Fault is called at the named points of the loop, with the step that is being made; an error ends the
-	// learner on the spot. Nil but in tests.
-	Fault func(ctx context.Context, point string, step int64) error
+	// Fault is nil but in tests.
+	Fault Fault
 }
+
+// Fault is called at each of FaultPoints with the step that is being made, -1 while no state is loaded. An
+// error ends the learner on the spot.
+type Fault func(ctx context.Context, point string, step int64) error
 
 // Timing of a learner; zeros are the defaults given.
 type Timing struct {

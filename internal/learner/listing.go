@@ -54,9 +54,9 @@ func isMissing(err error) bool {
 	return category == tinker.CategoryNotFound || category == tinker.CategoryUnsupported
 }
 
-// list reads all states and samplers of the run: those that the server lists, those that the run file
+// readStates reads all states and samplers of the run: those that the server lists, those that the run file
 // knows, and those that rows name.
-func (l *learner) list(ctx context.Context, runs map[string]string) error {
+func (l *learner) readStates(ctx context.Context, runs map[string]string) error {
 	found := checkpoints.Ledger{}
 	l.hear(found, l.file.KnownCheckpoints)
 	if l.store != nil {

@@ -9,15 +9,12 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
-	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // loop opens models and trains until the run is done. soft ends when the learner is to drain: what must not
 // be cut off runs under ctx.
 func (l *learner) loop(ctx, soft context.Context) error {
-	if err := l.begin(ctx, soft); err != nil {
+	if err := perform(ctx, soft, &beginning{learner: l}, beginPhases, l.config.Fault); err != nil {
 		return endOf(soft, err)
 	}
 	for failures := 0; ; failures++ {
@@ -41,7 +38,7 @@ func (l *learner) loop(ctx, soft context.Context) error {
 // pass opens one model and trains with it until the run is done or the model is poisoned.
 func (l *learner) pass(ctx, soft context.Context) error {
 	l.evaluations.start(soft)
-	if err := l.open(ctx, soft); err != nil {
+	if err := perform(ctx, soft, &opening{learner: l}, openPhases, l.config.Fault); err != nil {
 		return err
 	}
 	l.evaluateOutstanding()
@@ -54,7 +51,7 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		if l.isDraining() {
 			return errDrained
 		}
-		if err := l.step(ctx, soft); err != nil {
+		if err := l.makeStep(ctx, soft); err != nil {
 			return err
 		}
 	}
@@ -78,7 +75,7 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	if err := l.evaluations.wait(soft); err != nil {
 		return err
 	}
-	if err := l.insist(ctx, "looking for a higher claim", l.look); err != nil {
+	if err := l.insist(ctx, "looking for a higher claim", l.lookForClaim); err != nil {
 		return err
 	}
 	l.retireRest(ctx)
@@ -98,7 +95,7 @@ func (l *learner) leave(ctx, soft context.Context, err error) error {
 	}
 	err = endOf(soft, err)
 	if errors.Is(err, errDrained) && l.model != nil && l.at.step > l.saved.step {
-		if saveErr := l.save(ctx); saveErr != nil {
+		if saveErr := l.commit(ctx); saveErr != nil {
 			l.config.Logger.Warn("steps since the last state are lost", "step", l.at.step, "saved", l.saved.step, "err", saveErr)
 		}
 	}
@@ -144,69 +141,4 @@ func (l *learner) pause(ctx context.Context, failures int) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// step collects the next batch, trains on it and commits.
-func (l *learner) step(ctx, soft context.Context) error {
-	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
-	clock := newStopwatch(l.config.Now)
-	batch, err := l.train.Batch(soft)
-	if err != nil {
-		return err
-	}
-	clock.lap("time/sampling")
-	work, err := l.prepareStep(batch)
-	if err != nil {
-		return err
-	}
-	replies, err := l.submit(ctx, work)
-	var rejected *trainee.RejectedError
-	if errors.As(err, &rejected) {
-		return l.suspectBatch(batch, err)
-	}
-	if err != nil {
-		return err
-	}
-	clock.lap("time/train_step")
-	next := position{
-		step: l.at.step + 1, cursor: batch.Slots.Next, parent: l.at.lineage,
-		lineage: l.at.lineage.Next(batch.Manifest(), work.settings),
-	}
-	if err := l.announce(ctx, next); err != nil {
-		return err
-	}
-	clock.lap("time/save_sampler")
-	return l.commit(ctx, batch, l.measure(batch, work, replies, clock))
-}
-
-// submit trains where there is something to train on.
-func (l *learner) submit(ctx context.Context, work stepWork) (trainee.Replies, error) {
-	step := l.at.step + 1
-	submitted := func() error { return l.fault(ctx, "step.submitted", step) }
-	if len(work.datums) == 0 {
-		return trainee.Replies{}, submitted()
-	}
-	replies, err := l.model.Train(ctx, trainee.Step{
-		Datums: work.datums, Substeps: l.file.Fixed.Algorithm.Substeps, Loss: lossOf(l.file), Adam: work.adam,
-	}, submitted)
-	if err != nil {
-		return trainee.Replies{}, err
-	}
-	return replies, l.fault(ctx, "replies.clean", step)
-}
-
-// announce saves the new version's sampler weights and has workers sample them.
-func (l *learner) announce(ctx context.Context, next position) error {
-	sampler, err := l.saveSampler(ctx, next)
-	if err != nil {
-		return err
-	}
-	l.at = next
-	l.mu.Lock()
-	l.chain[next.step] = next.lineage.Short()
-	l.mu.Unlock()
-	l.train.Announce(leases.Version{Step: next.step, Lineage: next.lineage, Sampler: sampler})
-	l.train.Advance(rl.Position{Step: next.step, Cursor: next.cursor})
-	l.server.Notify()
-	return l.fault(ctx, "sampler.announced", next.step)
 }

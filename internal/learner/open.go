@@ -5,206 +5,89 @@ package learner
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// begin does what an attempt does once: it claims its number, finds out whether the endpoint can serve the
-// run, and gets itself sessions.
-func (l *learner) begin(ctx, soft context.Context) error {
-	if l.file.ArtifactsDir != "" {
-		if err := l.claim(soft); err != nil {
-			return err
-		}
+// opening makes a model, loads the newest state into it, or what the run begins with, and saves that under
+// its own name: from then on nothing that an earlier model saves, late or in a superseded learner, is the newest.
+type opening struct {
+	*learner
+	loaded bool
+}
+
+func (o *opening) number() int64 {
+	if !o.loaded {
+		return -1
 	}
-	if err := l.fault(ctx, "open.claimed", -1); err != nil {
+	return o.at.step
+}
+
+// list unloads the models of earlier attempts and reads which states there are.
+func (o *opening) list(ctx context.Context) error {
+	runs, err := o.unloadEarlier(ctx)
+	if err != nil {
 		return err
 	}
-	if err := l.pinTokenizer(soft); err != nil {
+	return o.readStates(ctx, runs)
+}
+
+func (o *opening) load(ctx context.Context) error {
+	if err := o.loadNewest(ctx); err != nil {
 		return err
 	}
-	if err := l.checkEndpoint(soft); err != nil {
-		return err
-	}
-	if err := l.checkCapabilities(soft); err != nil {
-		return err
-	}
-	if err := l.fault(ctx, "open.probed", -1); err != nil {
-		return err
-	}
-	tags := []string{"tinker-operator"}
-	models := &keeper{api: l.client, alive: ctx, tasks: &l.tasks, tags: tags, logger: l.config.Logger}
-	l.opener = &trainee.Opener{
-		API: l.client, Logger: l.config.Logger, Session: models.get, RunUID: l.file.Run.UID, Attempt: l.file.Attempt,
-		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.drop, Check: l.checkOptimizer,
-	}
-	rollouts := &keeper{
-		api: l.client, alive: ctx, tasks: &l.tasks, tags: tags, logger: l.config.Logger, changed: l.useSession,
-	}
-	if l.store != nil {
-		rollouts.adopt(soft, l.store.Session())
-		l.board.Expect(l.store.Workers())
-		l.tasks.Go(func() { l.noteWorkers(ctx, l.store) })
-	}
-	if _, err := rollouts.get(soft); err != nil {
-		return err
-	}
-	l.tasks.Go(func() { rollouts.keep(ctx, l.config.Timing.Tick) })
+	o.loaded = true
 	return nil
 }
 
-// useSession tells the workers, and the attempt after this one, in which session groups are played.
-func (l *learner) useSession(session string) {
-	l.board.SetSession(session)
-	if l.store == nil {
-		return
-	}
-	if err := l.store.SetSession(session); err != nil {
-		l.config.Logger.Warn("session is not noted", "err", err)
-	}
-}
-
-// claim marks the attempt as begun before anything is listed. While the store does not answer there is
-// nothing to do but to try again.
-func (l *learner) claim(ctx context.Context) error {
-	return l.insist(ctx, "claiming", func() error {
-		var err error
-		if l.store == nil {
-			if l.store, err = store.Open(l.file.ArtifactsDir, l.file.Run.UID); err != nil {
-				return err
-			}
-		}
-		if err := l.store.Claim(l.file.Attempt, l.config.Identity); err != nil {
-			return err
-		}
-		return l.look()
-	})
-}
-
-// insist repeats what needs the artifact store until the store answers. Being fenced is an answer.
-func (l *learner) insist(ctx context.Context, what string, act func() error) error {
-	const pause = time.Second
-	for {
-		err := act()
-		if err == nil || errors.Is(err, errFenced) || errors.Is(err, store.ErrClaimed) {
-			l.status.blockOnStore("")
-			return err
-		}
-		l.config.Logger.Warn("artifact store does not answer", "act", what, "err", err)
-		l.status.blockOnStore(err.Error())
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// look stops the learner when a higher attempt has claimed the run.
-func (l *learner) look() error {
-	if l.store == nil {
+// save saves the state that was loaded under the name of the new model.
+func (o *opening) save(ctx context.Context) error {
+	if o.train == nil {
 		return nil
 	}
-	highest, err := l.store.HighestClaim()
+	name := o.name(o.at, o.model.Number)
+	save, err := o.model.SaveState(ctx, name.String())
 	if err != nil {
 		return err
 	}
-	if highest > l.file.Attempt {
-		return fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, errFenced, highest)
+	path, err := save.Wait(ctx)
+	if err != nil {
+		return err
 	}
+	o.enter(path, name, false)
 	return nil
 }
 
-// checkEndpoint refuses a base model that the endpoint does not train.
-func (l *learner) checkEndpoint(ctx context.Context) error {
-	capabilities, err := l.client.Capabilities(ctx)
-	switch client.CategoryFrom(err) {
-	case tinker.CategoryNotFound, tinker.CategoryUnsupported:
-		return nil // the endpoint does not say
-	}
-	if err != nil {
-		return fmt.Errorf("asking for capabilities: %w", err)
-	}
-	name := l.file.Fixed.Model.Name
-	for _, model := range capabilities.SupportedModels {
-		if model.ModelName != name {
-			continue
-		}
-		if model.Trainable != nil && !*model.Trainable {
-			return unsupported(reasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
-		}
+func (o *opening) look(ctx context.Context) error {
+	if o.train == nil {
 		return nil
 	}
-	if len(capabilities.SupportedModels) == 0 {
-		return nil
-	}
-	return unsupported(reasonModelUnknown, "The endpoint does not know the model %s: choose another model.name, or another tinker.baseURL", name)
+	return o.insist(ctx, "looking for a higher claim", o.lookForClaim)
 }
 
-// open makes a model and loads the newest state into it, or what the run begins with, and saves that under
-// its own name: from then on nothing that an earlier model saves, late or by a zombie, is the newest.
-func (l *learner) open(ctx, soft context.Context) error {
-	runs, err := l.unloadEarlier(soft)
+// admit saves the sampler weights anew, whatever is listed, and lets the workers in.
+func (o *opening) admit(ctx context.Context) error {
+	sampler, err := o.saveSampler(ctx, o.at)
 	if err != nil {
 		return err
 	}
-	if err := l.list(soft, runs); err != nil {
-		return err
-	}
-	if err := l.fault(ctx, "open.listed", -1); err != nil {
-		return err
-	}
-	if err := l.load(soft); err != nil {
-		return err
-	}
-	if err := l.fault(ctx, "open.loaded", l.at.step); err != nil {
-		return err
-	}
-	if l.train == nil {
-		return l.opened(ctx)
-	}
-	name := l.name(l.at, l.model.Number)
-	path, err := l.model.SaveState(ctx, name.String(), func() error { return nil })
-	if err != nil {
-		return err
-	}
-	l.enter(path, name, false)
-	if err := l.fault(ctx, "open.saved", l.at.step); err != nil {
-		return err
-	}
-	if err := l.insist(ctx, "looking for a higher claim", l.look); err != nil {
-		return err
-	}
-	return l.opened(ctx)
-}
-
-// opened saves the sampler weights anew, whatever is listed, and lets the workers in.
-func (l *learner) opened(ctx context.Context) error {
-	sampler, err := l.saveSampler(ctx, l.at)
-	if err != nil {
-		return err
-	}
-	l.saved = l.at
-	l.resume()
-	if l.train != nil {
-		versions, err := l.window(ctx, sampler)
+	o.saved = o.at
+	o.resume()
+	if o.train != nil {
+		versions, err := o.window(ctx, sampler)
 		if err != nil {
 			return err
 		}
-		l.train.Reset(rl.Position{Step: l.at.step, Cursor: l.at.cursor}, versions)
-		l.board.Cover(l.at.cursor)
+		o.train.Reset(rl.Position{Step: o.at.step, Cursor: o.at.cursor}, versions)
+		o.board.Cover(o.at.cursor)
 	}
-	l.board.Open()
-	l.server.Notify()
+	o.board.Open()
+	o.server.Notify()
 	return nil
 }
 
@@ -221,34 +104,6 @@ func (l *learner) saveSampler(ctx context.Context, at position) (string, error) 
 	}
 	l.enter(path, name, true)
 	return path, nil
-}
-
-// load chooses what to load. A state of a higher attempt means that this one is superseded.
-func (l *learner) load(ctx context.Context) error {
-	states := l.ledger.States()
-	if l.train == nil || len(states) == 0 {
-		model, err := l.first(ctx)
-		if err != nil {
-			return err
-		}
-		l.model, l.at = model, position{lineage: rl.Genesis(l.file.SpecDigest)}
-		return nil
-	}
-	if highest := states[0].Name.Attempt; highest > l.file.Attempt {
-		return fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, errFenced, highest)
-	}
-	model, state, err := l.opener.Resume(ctx, states)
-	if err != nil {
-		return err
-	}
-	at, err := positionOf(state.Name)
-	if err != nil {
-		return err
-	}
-	l.model, l.at = model, at
-	l.cold = l.cold || at.step > 0 && (model.Cold || l.capabilities.Lacks(capability.OptimizerRestore))
-	l.config.Logger.Info("state is loaded", "path", state.Path, "step", at.step)
-	return nil
 }
 
 // first makes the model that the run begins with; none when a run that only evaluates is given sampler
@@ -291,4 +146,32 @@ func (l *learner) resume() {
 			p.FromStep, l.begun = l.at.step, true
 		}
 	})
+}
+
+// loadNewest chooses what to load. A state of a higher attempt means that this one is superseded.
+func (l *learner) loadNewest(ctx context.Context) error {
+	states := l.ledger.States()
+	if l.train == nil || len(states) == 0 {
+		model, err := l.first(ctx)
+		if err != nil {
+			return err
+		}
+		l.model, l.at = model, position{lineage: rl.Genesis(l.file.SpecDigest)}
+		return nil
+	}
+	if highest := states[0].Name.Attempt; highest > l.file.Attempt {
+		return fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, errFenced, highest)
+	}
+	model, state, err := l.opener.Resume(ctx, states)
+	if err != nil {
+		return err
+	}
+	at, err := positionOf(state.Name)
+	if err != nil {
+		return err
+	}
+	l.model, l.at = model, at
+	l.cold = l.cold || at.step > 0 && (model.Cold || l.capabilities.Lacks(capability.OptimizerRestore))
+	l.config.Logger.Info("state is loaded", "path", state.Path, "step", at.step)
+	return nil
 }

@@ -35,12 +35,16 @@ type learner struct {
 	server *exchange.Server
 	status *status
 	opener *trainee.Opener
-	plan   evaluationPlan
-	cancel context.CancelCauseFunc
+	// rollouts keeps the session that groups are sampled in.
+	rollouts *keeper
+	plan     evaluationPlan
+	cancel   context.CancelCauseFunc
 	// drain is closed when the manager wants it.
 	drain     chan struct{}
 	drainOnce sync.Once
 	tasks     sync.WaitGroup
+	// background runs a task beside the loop until the learner ends.
+	background func(task func(context.Context))
 	// retiring is full while checkpoints are being retired.
 	retiring chan struct{}
 
@@ -89,6 +93,8 @@ func (l *learner) run(ctx context.Context) error {
 		l.closeListeners()
 		return err
 	}
+	l.background = func(task func(context.Context)) { l.tasks.Go(func() { task(ctx) }) }
+	l.prepareSessions(ctx)
 	l.serve(ctx)
 	soft, drain := context.WithCancelCause(ctx)
 	defer drain(nil)
@@ -276,12 +282,4 @@ func (l *learner) closeListeners() {
 func (l *learner) fence(higher int32) {
 	l.config.Logger.Warn("fenced by a higher attempt", "attempt", l.file.Attempt, "higher", higher)
 	l.cancel(fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, errFenced, higher))
-}
-
-// fault is the test hook.
-func (l *learner) fault(ctx context.Context, point string, step int64) error {
-	if l.config.Fault == nil {
-		return nil
-	}
-	return l.config.Fault(ctx, point, step)
 }

@@ -52,7 +52,7 @@ func (w *world) until(what string, happened func() bool) {
 func TestTheProbeLeavesTheRunAsItIs(t *testing.T) {
 	w := curious(newWorld(t, nil))
 	w.play("w0", ways{})
-	first := w.learn(1, dieAt("covered.sent", 2))
+	first := w.learn(1, w.dieAt("covered.sent", 2))
 	<-first.done
 	probed := w.models()
 	if probed < 4 {
@@ -80,7 +80,7 @@ func TestDeathWhileProbing(t *testing.T) {
 	first.cancel()
 	<-first.done
 	w.sim.Faults().Clear()
-	<-w.learn(2, dieAt("open.probed", -1)).done
+	<-w.learn(2, w.dieAt("open.probed", -1)).done
 	w.checkSame(w.end(w.learn(3, nil), contract.CauseCompleted))
 }
 
@@ -108,7 +108,7 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 		w := curious(newWorld(t, func(f *contract.RunFile) { f.RequireOptimizer = false }))
 		w.script(forgetful)
 		w.play("w0", ways{})
-		first := w.learn(1, dieAt("covered.sent", 2))
+		first := w.learn(1, w.dieAt("covered.sent", 2))
 		<-first.done
 		if first.verdict.Progress.ColdOptimizer {
 			t.Error("the first attempt is said to have lost its optimizer")
@@ -146,7 +146,7 @@ func TestAStateThatLoadsCold(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, func(f *contract.RunFile) { f.RequireOptimizer = tc.required })
 			w.play("w0", ways{})
-			<-w.learn(1, dieAt("retire.before", 2)).done
+			<-w.learn(1, w.dieAt("retire.before", 2)).done
 			w.script(tc.rule)
 			verdict := w.end(w.learn(2, nil), tc.cause)
 			if verdict.Progress.ColdOptimizer != tc.cold {

@@ -8,21 +8,15 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner"
 )
-
-// points are all at which a learner can be struck.
-var points = []string{
-	"open.claimed", "open.probed", "open.listed", "open.loaded", "open.saved",
-	"step.submitted", "replies.clean", "sampler.announced", "row.written", "save.submitted",
-	"save.done-unanswered", "save.answered", "claim.looked", "covered.sent", "retire.before",
-}
 
 // whoDies along with the learner.
 var whoDies = map[string]bool{"learner alone": false, "learner and worker": true}
 
 func TestDeathAtEachPoint(t *testing.T) {
 	want := baseline(t)
-	for _, point := range points {
+	for _, point := range learner.FaultPoints() {
 		for name, workerDies := range whoDies {
 			t.Run(fmt.Sprintf("%s, %s", point, name), func(t *testing.T) {
 				t.Parallel()
@@ -32,13 +26,13 @@ func TestDeathAtEachPoint(t *testing.T) {
 				if point[:5] == "open." {
 					step = -1
 				}
-				<-w.learn(1, dieAt(point, step)).done
+				<-w.learn(1, w.dieAt(point, step)).done
 				if workerDies {
 					worker.kill()
 					w.play("w1", ways{})
 				}
 				// The second dies in the same place, should it come there; the third must not.
-				second := w.learn(2, dieAt(point, step))
+				second := w.learn(2, dieIfAt(point, step))
 				<-second.done
 				verdict := second.verdict
 				if verdict.Cause != contract.CauseCompleted {

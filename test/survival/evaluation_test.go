@@ -34,7 +34,7 @@ func TestEvaluationAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			kill := w.roll("e0")
-			<-w.learn(1, dieAt("open.loaded", -1)).done
+			<-w.learn(1, w.dieAt("open.loaded", -1)).done
 			verdict := w.end(w.learn(2, nil), contract.CauseCompleted)
 			kill()
 			got, ok := verdict.Progress.Metrics["test/pass@1"]

@@ -45,7 +45,7 @@ func TestLagSurvivesDeaths(t *testing.T) {
 					if point == "open.saved" {
 						step = -1
 					}
-					<-w.learn(1, dieAt(point, step)).done
+					<-w.learn(1, w.dieAt(point, step)).done
 					if workerDies {
 						worker.kill()
 						w.play("w1", ways{})
@@ -118,7 +118,7 @@ func TestLagWithAnExpiredSampler(t *testing.T) {
 func TestLagWithAVersionLostForGood(t *testing.T) {
 	w := newWorld(t, lagging(1))
 	worker := w.play("w0", ways{})
-	<-w.learn(1, dieAt("retire.before", 3)).done
+	<-w.learn(1, w.dieAt("retire.before", 3)).done
 	worker.kill()
 	for c, err := range w.client.Checkpoints(t.Context()) {
 		if err != nil {

@@ -30,7 +30,7 @@ func TestReviewStatesFarApart(t *testing.T) {
 			}{{"replies.clean", 5}, {"sampler.announced", 5}, {"save.answered", 6}, {"covered.sent", 3}, {"step.submitted", 4}} {
 				w := run()
 				p := w.play("w0", ways{})
-				<-w.learn(1, dieAt(at.point, at.step)).done
+				<-w.learn(1, w.dieAt(at.point, at.step)).done
 				if workerDies {
 					p.kill()
 					w.play("w1", ways{})

@@ -32,7 +32,7 @@ func TestReviewTwoEnvironments(t *testing.T) {
 	w2 := newWorld(t, change)
 	w2.roll("w0")
 	w2.roll("w1")
-	<-w2.learn(1, dieAt("save.answered", 2)).done
+	<-w2.learn(1, w2.dieAt("save.answered", 2)).done
 	if got := w2.weights(w2.end(w2.learn(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("differs")
 	}

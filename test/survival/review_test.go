@@ -24,7 +24,7 @@ func TestReviewLoadOutage(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A1")
 	w := newWorld(t, nil)
 	w.play("w0", ways{})
-	<-w.learn(1, dieAt("retire.before", 2)).done
+	<-w.learn(1, w.dieAt("retire.before", 2)).done
 	w.script(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 9})
 	began := time.Now()
 	a := w.learn(2, nil)
@@ -37,7 +37,7 @@ func TestReviewLoadBlip(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A1")
 	w := newWorld(t, nil)
 	p := w.play("w0", ways{})
-	<-w.learn(1, dieAt("retire.before", 2)).done
+	<-w.learn(1, w.dieAt("retire.before", 2)).done
 	w.script(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 3})
 	a := w.learn(2, nil)
 	<-a.done
@@ -183,7 +183,7 @@ func TestReviewUsageOverRestart(t *testing.T) {
 	w = newWorld(t, func(f *contract.RunFile) { lagging(1)(f); f.Evaluation = nil })
 	p := w.play("w0", ways{})
 	for i, step := range []int64{1, 2, 3, 4} {
-		<-w.learn(int32(i+1), dieAt("covered.sent", step)).done
+		<-w.learn(int32(i+1), w.dieAt("covered.sent", step)).done
 	}
 	struck := w.end(w.learn(5, nil), contract.CauseCompleted).Progress.Usage
 	t.Logf("sampled tokens: %d undisturbed, %d after four deaths of the learner alone; groups bought twice: %d, said to be: %d",
@@ -199,7 +199,7 @@ func TestReviewBestByTrainingMetric(t *testing.T) {
 		f.Fixed.Algorithm.Steps = 6
 	})
 	w.play("w0", ways{})
-	first := w.learn(1, dieAt("covered.sent", 5))
+	first := w.learn(1, w.dieAt("covered.sent", 5))
 	<-first.done
 	say := func(v contract.Verdict) string {
 		if v.Progress.Best == nil {
@@ -224,7 +224,7 @@ func TestReviewEvaluationParked(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B4")
 	w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 6 })
 	worker := w.play("w0", ways{stuckEvaluation: true})
-	<-w.learn(1, dieAt("claim.looked", 2)).done
+	<-w.learn(1, w.dieAt("claim.looked", 2)).done
 	worker.kill()
 	w.script(fault.Rule{Op: "create_sampling_session", Name: "s000000.*a001", Do: fault.Missing, Count: -1})
 	w.script(fault.Rule{Op: "save_weights_for_sampler", Name: "s000000", Do: fault.Fail, Category: "server"})
@@ -248,8 +248,8 @@ func TestReviewVacuous(t *testing.T) {
 	want := baseline(t)
 	w := newWorld(t, nil)
 	w.play("w0", ways{})
-	<-w.learn(1, dieAt("no.such.point", 2)).done
-	second := w.learn(2, dieAt("no.such.point", 2))
+	<-w.learn(1, w.dieAt("no.such.point", 2)).done
+	second := w.learn(2, w.dieAt("no.such.point", 2))
 	<-second.done
 	if got := w.weights(second.verdict); got != want {
 		t.Errorf("differs")

@@ -80,7 +80,7 @@ func TestRealWorkers(t *testing.T) {
 				if point == "open.saved" {
 					step = -1
 				}
-				<-w.learn(1, dieAt(point, step)).done
+				<-w.learn(1, w.dieAt(point, step)).done
 				if workerDies {
 					kill()
 					w.roll("w2")

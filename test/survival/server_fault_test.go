@@ -61,7 +61,7 @@ func TestAFailedChunkThatIsNeverSeen(t *testing.T) {
 			w := newWorld(t, nil)
 			w.script(fault.Rule{Op: op, Occurrence: 2, Do: fault.Fail, Category: "server"})
 			w.play("w0", ways{})
-			<-w.learn(1, dieAt("step.submitted", 2)).done
+			<-w.learn(1, w.dieAt("step.submitted", 2)).done
 			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
@@ -76,8 +76,8 @@ func TestALateSave(t *testing.T) {
 	w := newWorld(t, nil)
 	w.script(fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold})
 	w.play("w0", ways{})
-	<-w.learn(1, dieAt("save.submitted", 2)).done
-	<-w.learn(2, dieAt("save.answered", 2)).done
+	<-w.learn(1, w.dieAt("save.submitted", 2)).done
+	<-w.learn(2, w.dieAt("save.answered", 2)).done
 	if err := w.sim.Faults().Release("late"); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestTheNewestStateIsLost(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, nil)
 			w.play("w0", ways{})
-			<-w.learn(1, dieAt("retire.before", 2)).done
+			<-w.learn(1, w.dieAt("retire.before", 2)).done
 			w.script(rule)
 			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
@@ -40,7 +40,7 @@ func TestTheNewestStateIsLost(t *testing.T) {
 func TestEveryStateIsLost(t *testing.T) {
 	w := newWorld(t, nil)
 	w.play("w0", ways{})
-	<-w.learn(1, dieAt("retire.before", 2)).done
+	<-w.learn(1, w.dieAt("retire.before", 2)).done
 	w.script(fault.Rule{Op: "load_weights", Do: fault.Missing, Count: -1})
 	if v := w.end(w.learn(2, nil), contract.CauseDataRejected); v.Reason != "NoUsableCheckpoint" {
 		t.Errorf("reason is %s, want NoUsableCheckpoint", v.Reason)
@@ -75,7 +75,7 @@ func TestInitFromVanishes(t *testing.T) {
 	second := fork()
 	second.file.Run.UID = "3c3a9c2b-0000-4000-8000-000000000003"
 	second.play("f1", ways{})
-	<-second.learn(1, dieAt("open.saved", -1)).done
+	<-second.learn(1, second.dieAt("open.saved", -1)).done
 	if err := second.client.DeleteCheckpoint(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestTwoRunsOfOneSeed(t *testing.T) {
 	b.file.Run.UID = "1f3a9c2b-0000-4000-8000-0000000000ff" // begins with the same 8 digits
 	a.play("a0", ways{})
 	b.play("b0", ways{})
-	<-a.learn(1, dieAt("save.answered", 2)).done
-	<-b.learn(1, dieAt("save.answered", 1)).done
+	<-a.learn(1, a.dieAt("save.answered", 2)).done
+	<-b.learn(1, b.dieAt("save.answered", 1)).done
 	second := a.learn(2, nil)
 	a.checkSame(a.end(second, contract.CauseCompleted))
 	b.checkSame(b.end(b.learn(2, nil), contract.CauseCompleted))
@@ -113,7 +113,7 @@ func TestAnEvaluationIsOutstanding(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, nil)
 			worker := w.play("w0", ways{stuckEvaluation: true})
-			<-w.learn(1, dieAt("claim.looked", 2)).done
+			<-w.learn(1, w.dieAt("claim.looked", 2)).done
 			worker.kill()
 			w.script(rules...)
 			w.play("w1", ways{})
@@ -159,7 +159,7 @@ func TestWithoutArtifacts(t *testing.T) {
 			if point == "open.saved" {
 				step = -1
 			}
-			<-w.learn(1, dieAt(point, step)).done
+			<-w.learn(1, w.dieAt(point, step)).done
 			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner"
 )
 
 // TestSuspendAtEachPoint asks a learner to drain, takes its workers away, and resumes with others.
 func TestSuspendAtEachPoint(t *testing.T) {
 	want := baseline(t)
-	for _, point := range points {
+	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, nil)

@@ -210,7 +210,7 @@ func TestToolUse(t *testing.T) {
 		w := newQwen(t)
 		w.speak("w0")
 		w.speak("w1")
-		<-w.learn(1, dieAt("save.answered", 1)).done
+		<-w.learn(1, w.dieAt("save.answered", 1)).done
 		if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 			t.Errorf("final adapter is %s, undisturbed %s", got, want)
 		}

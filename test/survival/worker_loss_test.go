@@ -43,7 +43,7 @@ func TestOneWorkerIsLate(t *testing.T) {
 		}
 		return 0
 	}})
-	first := w.learn(1, dieAt("save.answered", 1))
+	first := w.learn(1, w.dieAt("save.answered", 1))
 	<-first.done
 	second := w.learn(2, nil)
 	time.AfterFunc(150*time.Millisecond, func() { close(release) })
@@ -85,11 +85,11 @@ func TestTombstones(t *testing.T) {
 
 			w = newWorld(t, change)
 			worker := w.play("w0", ways{flaw: flaky})
-			<-w.learn(1, dieAt("row.written", 2)).done
+			<-w.learn(1, w.dieAt("row.written", 2)).done
 			worker.kill()
 			w.play("w1", ways{flaw: flaky})
 			w.play("w2", ways{flaw: flaky})
-			<-w.learn(2, dieAt("sampler.announced", 3)).done
+			<-w.learn(2, w.dieAt("sampler.announced", 3)).done
 			if got := w.weights(w.end(w.learn(3, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
@@ -107,7 +107,7 @@ func TestNothingUsable(t *testing.T) {
 		}
 		return rl.Usable
 	}})
-	<-w.learn(1, dieAt("save.submitted", 2)).done
+	<-w.learn(1, w.dieAt("save.submitted", 2)).done
 	w.end(w.learn(2, nil), contract.CauseCompleted)
 	w.checkMetrics()
 }
@@ -132,7 +132,7 @@ func TestRefusedTokens(t *testing.T) {
 		}
 		return g
 	}})
-	<-w.learn(1, dieAt("sampler.announced", 2)).done
+	<-w.learn(1, w.dieAt("sampler.announced", 2)).done
 	if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, that of the run with tombstones %s", got, want)
 	}

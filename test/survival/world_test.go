@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -250,8 +251,28 @@ func (w *world) listen() net.Listener {
 	return listener
 }
 
-// dieAt kills the learner at the first passing of a point, at a step if that is not negative.
-func dieAt(point string, step int64) hook {
+// dieAt kills the learner when it first passes a fault point, at a step if that is not negative. The test fails
+// when no learner comes there.
+func (w *world) dieAt(point string, step int64) hook {
+	w.t.Helper()
+	var reached atomic.Bool
+	w.t.Cleanup(func() {
+		if !reached.Load() {
+			w.t.Errorf("no learner came to the fault point %s of step %d", point, step)
+		}
+	})
+	die := dieIfAt(point, step)
+	return func(ctx context.Context, kill func() error, at string, now int64) error {
+		err := die(ctx, kill, at, now)
+		if err != nil {
+			reached.Store(true)
+		}
+		return err
+	}
+}
+
+// dieIfAt kills the learner should it pass a fault point.
+func dieIfAt(point string, step int64) hook {
 	return func(_ context.Context, kill func() error, at string, now int64) error {
 		if at == point && (step < 0 || now == step) {
 			return kill()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -111,10 +112,7 @@ func (w *world) beat(a *attempt, newest int32, desired contract.Desired) (contra
 // it ends fenced and changes nothing.
 func TestAStoppedLearnerGoesOn(t *testing.T) {
 	want := baseline(t)
-	for _, point := range []string{
-		"open.listed", "open.loaded", "open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.submitted",
-		"save.answered", "claim.looked", "covered.sent", "retire.before",
-	} {
+	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, nil)

@@ -38,31 +38,35 @@ type Replies struct {
 	Metrics map[string]float64
 }
 
-// substep is a pass and its optimizer step under way.
+// substep is a pass and its optimizer step in flight.
 type substep struct {
 	pass  *client.Future[tinker.ForwardBackwardResult]
 	optim *client.Future[tinker.OptimStepResult]
 	size  int
 }
 
-// Train submits the passes and optimizer steps back to back, calls submitted, and waits for all replies.
-// After an error the model must be abandoned; a *RejectedError is about the data, a *SettingsError about the
-// optimizer.
-func (m *Model) Train(ctx context.Context, step Step, submitted func() error) (Replies, error) {
+// Training is a step whose operations are in flight. The zero value is a step without data.
+type Training struct{ substeps []substep }
+
+// Train submits the passes and optimizer steps of a step back to back. After an error, here or of Wait, the
+// model must be abandoned; a *RejectedError concerns the data, a *SettingsError the optimizer.
+func (m *Model) Train(ctx context.Context, step Step) (Training, error) {
 	edges := rl.SplitSubsteps(len(step.Datums), step.Substeps)
-	var under []substep
+	var training Training
 	for i := range len(edges) - 1 {
 		s, err := m.submit(ctx, step, step.Datums[edges[i]:edges[i+1]])
 		if err != nil {
-			return Replies{}, err
+			return Training{}, err
 		}
-		under = append(under, s)
+		training.substeps = append(training.substeps, s)
 	}
-	if err := submitted(); err != nil {
-		return Replies{}, err
-	}
+	return training, nil
+}
+
+// Wait waits for all replies and checks them.
+func (t Training) Wait(ctx context.Context) (Replies, error) {
 	replies := Replies{Metrics: map[string]float64{}}
-	for _, s := range under {
+	for _, s := range t.substeps {
 		if err := s.collect(ctx, &replies); err != nil {
 			return Replies{}, err
 		}
@@ -82,7 +86,7 @@ func (m *Model) submit(ctx context.Context, step Step, datums []rl.Datum) (subst
 	return substep{pass: pass, optim: optim, size: len(datums)}, nil
 }
 
-// collect waits for both replies, so that nothing is under way when it fails.
+// collect waits for both replies, so that neither is in flight when it fails.
 func (s substep) collect(ctx context.Context, replies *Replies) error {
 	pass, passErr := s.pass.Wait(ctx)
 	optim, optimErr := s.optim.Wait(ctx)
@@ -141,17 +145,22 @@ func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss
 	return true, nil
 }
 
-// SaveState saves weights and optimizer and gives the path. A clean answer is the commit of the step.
-func (m *Model) SaveState(ctx context.Context, name string, submitted func() error) (string, error) {
+// Save is a save in flight.
+type Save struct {
+	model  *Model
+	kind   tinker.Kind
+	name   string
+	future *client.Future[tinker.SaveResult]
+}
+
+// SaveState submits a save of weights and optimizer. A clean answer, which Wait gives, is the commit of the
+// step.
+func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
 	future, err := m.model.SaveState(ctx, client.SaveRequest{Name: name})
 	if err != nil {
-		return "", fmt.Errorf("saving state: %w", err)
+		return nil, fmt.Errorf("saving state: %w", err)
 	}
-	if err := submitted(); err != nil {
-		return "", err
-	}
-	result, err := future.Wait(ctx)
-	return m.saved(ctx, tinker.KindState, name, result, err)
+	return &Save{model: m, kind: tinker.KindState, name: name, future: future}, nil
 }
 
 // SaveSampler saves the weights for sampling and gives the path.
@@ -160,8 +169,13 @@ func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("saving sampler weights: %w", err)
 	}
-	result, err := future.Wait(ctx)
-	return m.saved(ctx, tinker.KindSampler, name, result, err)
+	return (&Save{model: m, kind: tinker.KindSampler, name: name, future: future}).Wait(ctx)
+}
+
+// Wait waits for the answer and gives the path.
+func (s *Save) Wait(ctx context.Context) (string, error) {
+	result, err := s.future.Wait(ctx)
+	return s.model.saved(ctx, s.kind, s.name, result, err)
 }
 
 // saved checks that an answer names what was asked for. What "exists already" under our own model and name

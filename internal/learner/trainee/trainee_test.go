@@ -74,7 +74,15 @@ var step = Step{
 	Loss: tinker.Loss{Name: "importance_sampling"}, Adam: tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
 }
 
-func nothing() error { return nil }
+// train submits a step and waits for its replies.
+func train(t *testing.T, m *Model) (Replies, error) {
+	t.Helper()
+	training, err := m.Train(t.Context(), step)
+	if err != nil {
+		return Replies{}, err
+	}
+	return training.Wait(t.Context())
+}
 
 func fresh(t *testing.T, o *Opener) *Model {
 	t.Helper()
@@ -87,7 +95,11 @@ func fresh(t *testing.T, o *Opener) *Model {
 
 func save(t *testing.T, m *Model, name string) string {
 	t.Helper()
-	path, err := m.SaveState(t.Context(), name, nothing)
+	pending, err := m.SaveState(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := pending.Wait(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +108,7 @@ func save(t *testing.T, m *Model, name string) string {
 
 func TestTrain(t *testing.T) {
 	o, _ := opener(t)
-	replies, err := fresh(t, o).Train(t.Context(), step, nothing)
+	replies, err := train(t, fresh(t, o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +139,7 @@ func TestTrainTellsWhoseFaultItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, sim := opener(t)
 			script(t, sim, tc.rule)
-			_, err := fresh(t, o).Train(t.Context(), step, nothing)
+			_, err := train(t, fresh(t, o))
 			var rejected *RejectedError
 			var settings *SettingsError
 			if err == nil || errors.As(err, &rejected) != tc.rejected || errors.As(err, &settings) != tc.settings {
