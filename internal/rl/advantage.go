@@ -28,10 +28,10 @@ const (
 
 // Advantage is how rewards become advantages.
 type Advantage struct {
-	Baseline Baseline `json:"baseline"`
-	Scale    Scale    `json:"scale"`
+	Baseline Baseline
+	Scale    Scale
 	// DDoF is what the standard deviation's divisor is less than the number of values: 0 or 1.
-	DDoF int `json:"ddof"`
+	DDoF int
 }
 
 // Advantages gives the advantage of each member, by group and place in Group.Members. Members that are not

@@ -296,10 +296,4 @@ func TestBatchManifestListsTombstonesToo(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Manifest (-want +got):\n%s", diff)
 	}
-	if got.Cursor() != batch.Next {
-		t.Errorf("Cursor = %d, want %d", got.Cursor(), batch.Next)
-	}
-	if (Manifest{}).Cursor() != 0 {
-		t.Errorf("Cursor of an empty manifest = %d", (Manifest{}).Cursor())
-	}
 }

@@ -18,28 +18,6 @@ type Digest [sha256.Size]byte
 // String gives 64 hex digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// MarshalText gives 64 hex digits.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads 64 hex digits.
-func (d *Digest) UnmarshalText(text []byte) error {
-	parsed, err := ParseDigest(string(text))
-	if err != nil {
-		return err
-	}
-	*d = parsed
-	return nil
-}
-
-// ParseDigest reads 64 hex digits in lower case.
-func ParseDigest(text string) (Digest, error) {
-	var d Digest
-	if err := parseHex(d[:], text); err != nil {
-		return Digest{}, fmt.Errorf("parsing digest: %w", err)
-	}
-	return d, nil
-}
-
 func parseHex(into []byte, text string) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil {

@@ -82,6 +82,3 @@ func (n CheckpointName) Compare(other CheckpointName) int {
 		cmp.Compare(n.Step, other.Step),
 	)
 }
-
-// Newer says whether n was saved by a later attempt or model than other, or else at a later step.
-func (n CheckpointName) Newer(other CheckpointName) bool { return n.Compare(other) > 0 }

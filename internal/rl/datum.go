@@ -17,21 +17,6 @@ type Transition struct {
 	// Action is the reply as it was sampled, and Logprobs those of its tokens.
 	Action   []int32
 	Logprobs []float32
-	// Masked keeps the reply out of the loss; it still is context of later turns.
-	Masked bool
-}
-
-// MergeTurns joins the turns of one trajectory into as few segments as hold them: AppendTurn for each turn,
-// then Trainable.
-func MergeTurns(role string, turns []Transition) ([]Segment, error) {
-	var segments []Segment
-	for _, t := range turns {
-		var err error
-		if segments, err = AppendTurn(segments, role, t); err != nil {
-			return nil, err
-		}
-	}
-	return Trainable(segments), nil
 }
 
 // AppendTurn adds the next turn of a trajectory to its segments, which it takes over: a turn whose
@@ -69,13 +54,8 @@ func (s Segment) extend(t Transition) Segment {
 	s.Actions = append(s.Actions, make([]bool, len(delta))...)
 	s.Logprobs = append(s.Logprobs, make([]float32, len(delta))...)
 	s.Tokens = append(s.Tokens, t.Action...)
-	for _, logprob := range t.Logprobs {
-		if t.Masked {
-			logprob = 0
-		}
-		s.Actions = append(s.Actions, !t.Masked)
-		s.Logprobs = append(s.Logprobs, logprob)
-	}
+	s.Actions = append(s.Actions, slices.Repeat([]bool{true}, len(t.Action))...)
+	s.Logprobs = append(s.Logprobs, t.Logprobs...)
 	return s
 }
 

@@ -9,13 +9,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMergeTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
+// mergeTurns adds the turns of one trajectory one after the other, as an episode does.
+func mergeTurns(role string, turns []Transition) ([]Segment, error) {
+	var segments []Segment
+	for _, t := range turns {
+		var err error
+		if segments, err = AppendTurn(segments, role, t); err != nil {
+			return nil, err
+		}
+	}
+	return Trainable(segments), nil
+}
+
+func TestTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
 	turns := []Transition{
 		{Turn: 0, Observation: []int32{1, 2, 3}, Action: []int32{10, 11}, Logprobs: []float32{-0.1, -0.2}},
 		{Turn: 1, Observation: []int32{1, 2, 3, 10, 11, 4, 5}, Action: []int32{12}, Logprobs: []float32{-0.3}},
 		{Turn: 2, Observation: []int32{9, 9}, Action: []int32{13, 14}, Logprobs: []float32{-0.4, -0.5}},
 	}
-	segments, err := MergeTurns("", turns)
+	segments, err := mergeTurns("", turns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +55,7 @@ func TestMergeTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
 	}
 }
 
-func TestMergeTurns(t *testing.T) {
+func TestAppendTurn(t *testing.T) {
 	cases := map[string]struct {
 		turns []Transition
 		want  []Segment
@@ -52,22 +64,6 @@ func TestMergeTurns(t *testing.T) {
 		"an empty reply gives no segment": {
 			turns: []Transition{{Observation: []int32{1, 2}}},
 			want:  []Segment{},
-		},
-		"a masked reply is context": {
-			turns: []Transition{
-				{Turn: 4, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}, Masked: true},
-				{Turn: 5, Observation: []int32{1, 2, 3}, Action: []int32{4}, Logprobs: []float32{-2}},
-			},
-			want: []Segment{{
-				Role: "r", Turn: 4, Tokens: []int32{1, 2, 3, 4}, Actions: []bool{false, false, false, true}, Logprobs: []float32{0, 0, 0, -2},
-			}},
-		},
-		"a segment of masked replies is left out": {
-			turns: []Transition{
-				{Turn: 0, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}, Masked: true},
-				{Turn: 1, Observation: []int32{7}, Action: []int32{4}, Logprobs: []float32{-2}},
-			},
-			want: []Segment{{Role: "r", Turn: 1, Tokens: []int32{7, 4}, Actions: []bool{false, true}, Logprobs: []float32{0, -2}}},
 		},
 		"a prompt that is shorter than what came before begins anew": {
 			turns: []Transition{
@@ -89,7 +85,7 @@ func TestMergeTurns(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := MergeTurns("r", tc.turns)
+			got, err := mergeTurns("r", tc.turns)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,13 +100,13 @@ func TestMergeTurns(t *testing.T) {
 	}
 }
 
-func TestMergeTurnsLeavesItsArgumentsAlone(t *testing.T) {
+func TestAppendTurnLeavesItsArgumentsAlone(t *testing.T) {
 	backing := []int32{1, 2, 3, 0, 0, 0, 0}
 	turns := []Transition{
 		{Turn: 0, Observation: backing[:3], Action: []int32{9}, Logprobs: []float32{-1}},
 		{Turn: 1, Observation: []int32{1, 2, 3, 9, 5}, Action: []int32{6}, Logprobs: []float32{-1}},
 	}
-	if _, err := MergeTurns("", turns); err != nil {
+	if _, err := mergeTurns("", turns); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]int32{1, 2, 3, 0, 0, 0, 0}, backing); diff != "" {
@@ -118,15 +114,15 @@ func TestMergeTurnsLeavesItsArgumentsAlone(t *testing.T) {
 	}
 }
 
-func TestMergeTurnsRefuses(t *testing.T) {
+func TestAppendTurnRefuses(t *testing.T) {
 	cases := map[string]Transition{
 		"a reply with too few log-probs":  {Observation: []int32{1}, Action: []int32{2, 3}, Logprobs: []float32{-1}},
 		"a reply that follows on nothing": {Action: []int32{2}, Logprobs: []float32{-1}},
 	}
 	for name, turn := range cases {
 		t.Run(name, func(t *testing.T) {
-			if s, err := MergeTurns("", []Transition{turn}); err == nil {
-				t.Errorf("MergeTurns = %v, want an error", s)
+			if s, err := mergeTurns("", []Transition{turn}); err == nil {
+				t.Errorf("segments = %v, want an error", s)
 			}
 		})
 	}

@@ -23,23 +23,23 @@ const shortBytes = 5
 
 // Settings decide what a step makes of its batch.
 type Settings struct {
-	Optimizer Optimizer `json:"optimizer"`
-	// Loss as the Tinker API spells it, with its settings.
-	Loss       string             `json:"loss"`
-	LossConfig map[string]float64 `json:"lossConfig,omitempty"`
-	Advantage  Advantage          `json:"advantage"`
-	Substeps   int                `json:"substeps"`
+	Optimizer Optimizer
+	// Loss is spelled as the Tinker API spells it, with its settings.
+	Loss       string
+	LossConfig map[string]float64
+	Advantage  Advantage
+	Substeps   int
 }
 
 // Optimizer is the settings of AdamW for one step.
 type Optimizer struct {
 	// LearningRate of this very step, the schedule applied.
-	LearningRate float64 `json:"learningRate"`
-	Beta1        float64 `json:"beta1"`
-	Beta2        float64 `json:"beta2"`
-	Epsilon      float64 `json:"epsilon"`
-	WeightDecay  float64 `json:"weightDecay"`
-	GradClipNorm float64 `json:"gradClipNorm"`
+	LearningRate float64
+	Beta1        float64
+	Beta2        float64
+	Epsilon      float64
+	WeightDecay  float64
+	GradClipNorm float64
 }
 
 // Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
@@ -95,19 +95,6 @@ func (l Lineage) Short() string { return hex.EncodeToString(l[:shortBytes]) }
 
 // IsZero says that this is no policy's lineage: the parent of version 0.
 func (l Lineage) IsZero() bool { return l == Lineage{} }
-
-// MarshalText gives 64 hex digits.
-func (l Lineage) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
-
-// UnmarshalText reads 64 hex digits.
-func (l *Lineage) UnmarshalText(text []byte) error {
-	parsed, err := ParseLineage(string(text))
-	if err != nil {
-		return err
-	}
-	*l = parsed
-	return nil
-}
 
 // ParseLineage reads 64 hex digits in lower case.
 func ParseLineage(text string) (Lineage, error) {

@@ -6,15 +6,15 @@ package rl
 // Manifest lists what a step's batch took from the stream, in slot order: the groups it trained on and the
 // tombstones it passed.
 type Manifest struct {
-	Step  int64        `json:"step"`
-	Slots []SlotDigest `json:"slots"`
+	Step  int64
+	Slots []SlotDigest
 }
 
 // SlotDigest is one slot of a batch.
 type SlotDigest struct {
-	Slot    int64   `json:"slot"`
-	Digest  Digest  `json:"digest"`
-	Outcome Outcome `json:"outcome"`
+	Slot    int64
+	Digest  Digest
+	Outcome Outcome
 }
 
 // Digest covers every field of the manifest.
@@ -28,14 +28,6 @@ func (m Manifest) Digest() Digest {
 		c.bytes(s.Digest[:])
 	}
 	return c.sum()
-}
-
-// Cursor is the slot after the last one of the batch, and 0 of an empty manifest.
-func (m Manifest) Cursor() int64 {
-	if len(m.Slots) == 0 {
-		return 0
-	}
-	return m.Slots[len(m.Slots)-1].Slot + 1
 }
 
 // Digest covers what the group does to the weights: its key and outcome and, when it is usable, the

@@ -31,24 +31,6 @@ func (o Outcome) String() string {
 	return outcomeNames[o]
 }
 
-// MarshalText gives the outcome's name; an unknown outcome is an error.
-func (o Outcome) MarshalText() ([]byte, error) {
-	if !o.IsValid() {
-		return nil, fmt.Errorf("encoding outcome %d: no such outcome", uint8(o))
-	}
-	return []byte(o.String()), nil
-}
-
-// UnmarshalText reads an outcome's name.
-func (o *Outcome) UnmarshalText(text []byte) error {
-	i := slices.Index(outcomeNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("parsing outcome: no outcome is called %q", text)
-	}
-	*o = Outcome(i)
-	return nil
-}
-
 // String gives train or evaluate.
 func (k Kind) String() string {
 	if k == Evaluate {

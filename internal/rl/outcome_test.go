@@ -6,15 +6,12 @@ package rl
 import "testing"
 
 func TestOutcomesAndKindsHaveNames(t *testing.T) {
+	names := map[string]bool{}
 	for o := Usable; o <= InvalidTokens; o++ {
-		text, err := o.MarshalText()
-		if err != nil || !o.IsValid() || string(text) != o.String() {
-			t.Errorf("outcome %d: %q, %v, called %s", uint8(o), text, err, o)
+		if !o.IsValid() || o.String() == "" || names[o.String()] {
+			t.Errorf("outcome %d is called %q", uint8(o), o)
 		}
-		var back Outcome
-		if err := back.UnmarshalText(text); err != nil || back != o {
-			t.Errorf("%q was read as %s, %v", text, back, err)
-		}
+		names[o.String()] = true
 	}
 	if got := (InvalidTokens + 1).String(); got != "Outcome(7)" {
 		t.Errorf("an outcome that is none is called %s", got)
