@@ -59,14 +59,6 @@ func lineageFromProto(field, text string) (rl.Lineage, error) {
 	return lineage, nil
 }
 
-func digestFromProto(field, text string) (rl.Digest, error) {
-	digest, err := rl.ParseDigest(text)
-	if err != nil {
-		return rl.Digest{}, &rl.FieldError{Field: field, Problem: err.Error()}
-	}
-	return digest, nil
-}
-
 func outcomeFromProto(field string, o pb.Outcome) (rl.Outcome, error) {
 	if o < 0 || int(o) >= len(pb.Outcome_name) {
 		return 0, &rl.FieldError{Field: field, Problem: fmt.Sprintf("%d is none", o)}
@@ -75,7 +67,7 @@ func outcomeFromProto(field string, o pb.Outcome) (rl.Outcome, error) {
 }
 
 func heldToProto(h StoredGroup) *pb.Held {
-	return &pb.Held{Key: keyToProto(h.Key), Outcome: pb.Outcome(h.Outcome), Digest: h.Digest.String(), Bytes: h.Bytes}
+	return &pb.Held{Key: keyToProto(h.Key), Outcome: pb.Outcome(h.Outcome)}
 }
 
 func heldFromProto(field string, h *pb.Held) (StoredGroup, error) {
@@ -87,18 +79,14 @@ func heldFromProto(field string, h *pb.Held) (StoredGroup, error) {
 	if err != nil {
 		return StoredGroup{}, err
 	}
-	digest, err := digestFromProto(field+".digest", h.GetDigest())
-	if err != nil {
-		return StoredGroup{}, err
-	}
-	return StoredGroup{Key: key, Outcome: outcome, Digest: digest, Bytes: h.GetBytes()}, nil
+	return StoredGroup{Key: key, Outcome: outcome}, nil
 }
 
 func leaseToProto(l Lease) *pb.Lease {
 	return &pb.Lease{
 		Key: keyToProto(l.Key), Environment: l.Environment, Split: l.Split, Task: l.Task,
-		GroupSize: int32(l.GroupSize), MinMembers: int32(l.MinMembers), Sampler: l.Sampler, PolicyStep: l.PolicyStep,
-		Seed: l.Seed, SamplingSession: l.SamplingSession, Session: l.Session,
+		GroupSize: int32(l.GroupSize), MinMembers: int32(l.MinMembers), Sampler: l.Sampler,
+		Seed: l.Seed, SamplingSession: l.SamplingSession,
 	}
 }
 
@@ -110,6 +98,6 @@ func leaseFromProto(field string, l *pb.Lease) (Lease, error) {
 	return Lease{
 		Key: key, Environment: l.GetEnvironment(), Split: l.GetSplit(), Task: l.GetTask(),
 		GroupSize: int(l.GetGroupSize()), MinMembers: int(l.GetMinMembers()), Sampler: l.GetSampler(),
-		PolicyStep: l.GetPolicyStep(), Seed: l.GetSeed(), SamplingSession: l.GetSamplingSession(), Session: l.GetSession(),
+		Seed: l.GetSeed(), SamplingSession: l.GetSamplingSession(),
 	}, nil
 }

@@ -20,7 +20,7 @@ import (
 func exampleLease(slot int64) Lease {
 	return Lease{
 		Key: exampleKey(slot), Environment: "sums", Split: "train", Task: 77, GroupSize: 8, MinMembers: 4,
-		Sampler: "tinker://model/sampler_weights/name", PolicyStep: 3, Seed: 1 << 63, SamplingSession: 1<<48 - 1, Session: "session-1",
+		Sampler: "tinker://model/sampler_weights/name", Seed: 1 << 63, SamplingSession: 1<<48 - 1,
 	}
 }
 
@@ -30,10 +30,10 @@ func TestHelloCarriesBothSides(t *testing.T) {
 	evaluation := rl.Key{Kind: rl.Evaluate, Slot: 5, Lineage: rl.Genesis("x"), Evaluation: "plan"}
 	w.hello = HelloRequest{
 		Stored: []StoredGroup{
-			{Key: exampleKey(3), Outcome: rl.JudgeFault, Digest: rl.Digest{9}, Bytes: 1 << 40},
-			{Key: evaluation, Digest: rl.Digest{8}, Bytes: 1},
+			{Key: exampleKey(3), Outcome: rl.JudgeFault},
+			{Key: evaluation},
 		},
-		Playing: []rl.Key{exampleKey(4), evaluation}, Session: "session-0",
+		Playing: []rl.Key{exampleKey(4), evaluation},
 	}
 	l.reply = HelloReply{
 		Wanted: []rl.Key{exampleKey(3)}, Keep: []Lease{exampleLease(4)}, CoveredIndex: 2, Play: []byte(`{"a":1}`), Session: "session-1",

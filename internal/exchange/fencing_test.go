@@ -178,7 +178,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	first := newLearner()
 	s1 := serve(t, "", epochOf(1), first, Timing{})
 	w := newWorker()
-	w.hello = HelloRequest{Stored: []StoredGroup{{Key: exampleKey(7), Bytes: 1}}}
+	w.hello = HelloRequest{Stored: []StoredGroup{{Key: exampleKey(7)}}}
 	a := attend(t, clientConfig(t, s1.address), w)
 	take(t, "answer", w.greeted)
 	if _, err := a.Submit(t.Context(), exampleGroup(7, 2, 8)); err != nil {

@@ -229,7 +229,7 @@ func TestSubmitSendsLargeGroupsAndKeepsBackInvalidOnes(t *testing.T) {
 	s := serve(t, "", epochOf(1), l, Timing{})
 	a := attend(t, clientConfig(t, s.address), newWorker())
 	large := exampleGroup(7, 16, 32768)
-	if size := GroupBytes(large); size < 4*MaxFrameBytes {
+	if size := proto.Size(groupToProto(large)); size < 4*MaxFrameBytes {
 		t.Fatalf("%d bytes are no large group", size)
 	}
 	if reply, err := a.Submit(t.Context(), large); err != nil || reply.Status != Accepted {
@@ -290,7 +290,7 @@ func BenchmarkSubmit(b *testing.B) {
 		}
 	}()
 	b.Cleanup(func() { close(l.submitted) })
-	b.SetBytes(GroupBytes(group))
+	b.SetBytes(int64(proto.Size(groupToProto(group))))
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			if _, err := a.Submit(b.Context(), group); err != nil {

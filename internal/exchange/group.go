@@ -51,9 +51,6 @@ func DecodeGroup(encoded []byte) (rl.Group, error) {
 	return group, nil
 }
 
-// GroupBytes is the size of a valid group as a message, for Held.
-func GroupBytes(group rl.Group) int64 { return int64(proto.Size(groupToProto(group))) }
-
 func groupToProto(g rl.Group) *pb.Group {
 	message := &pb.Group{
 		Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome), Environment: g.Environment, Reason: g.Reason,

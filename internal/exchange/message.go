@@ -20,17 +20,12 @@ type HelloRequest struct {
 	Stored []StoredGroup
 	// Playing are the groups that it has under way.
 	Playing []rl.Key
-	// Session is the rollout session that it samples under, if any.
-	Session string
 }
 
 // StoredGroup is a finished group, or a tombstone, that a worker keeps.
 type StoredGroup struct {
 	Key     rl.Key
 	Outcome rl.Outcome
-	Digest  rl.Digest
-	// Bytes that it takes as a message.
-	Bytes int64
 }
 
 // HelloReply is what the learner answers.
@@ -59,13 +54,10 @@ type Lease struct {
 	MinMembers         int
 	// Sampler is the weights that play the group, tinker://RUN/sampler_weights/NAME.
 	Sampler string
-	// PolicyStep is the version of the policy.
-	PolicyStep int64
 	// Seed of the run; rl.Seed derives those of samples.
 	Seed uint64
-	// SamplingSession names the policy's sampling session within Session, the rollout session.
+	// SamplingSession names the policy's sampling session within the rollout session.
 	SamplingSession int64
-	Session         string
 }
 
 // Renewal is what a worker says of its leases.

@@ -10,7 +10,7 @@ import (
 
 func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
-		Epoch: epochToProto(epoch), Worker: worker, Session: r.Session, Held: all(r.Stored, heldToProto),
+		Epoch: epochToProto(epoch), Worker: worker, Held: all(r.Stored, heldToProto),
 		Playing: all(r.Playing, keyToProto),
 	}
 }
@@ -24,7 +24,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	if err != nil {
 		return HelloRequest{}, err
 	}
-	return HelloRequest{Stored: held, Playing: playing, Session: r.GetSession()}, nil
+	return HelloRequest{Stored: held, Playing: playing}, nil
 }
 
 func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {

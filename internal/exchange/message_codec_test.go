@@ -16,7 +16,7 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	badKey := &pb.GroupKey{Lineage: "none"}
 	goodKey := keyToProto(exampleKey(1))
 	held := func(change func(h *pb.Held)) []*pb.Held {
-		h := heldToProto(StoredGroup{Key: exampleKey(1), Digest: rl.Digest{1}})
+		h := heldToProto(StoredGroup{Key: exampleKey(1)})
 		change(h)
 		return []*pb.Held{h}
 	}
@@ -27,7 +27,6 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	cases := map[string]error{
 		"held[0].key.lineage":            hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Key = badKey })}),
 		"held[0].outcome":                hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Outcome = 99 })}),
-		"held[0].digest":                 hello(&pb.HelloRequest{Held: held(func(h *pb.Held) { h.Digest = "" })}),
 		"playing[1].lineage":             hello(&pb.HelloRequest{Playing: []*pb.GroupKey{goodKey, badKey}}),
 		"wanted[0].lineage":              reply(&pb.HelloReply{Wanted: []*pb.GroupKey{badKey}}),
 		"keep[0].key.lineage":            reply(&pb.HelloReply{Keep: []*pb.Lease{{Key: badKey}}}),

@@ -87,7 +87,7 @@ func (p evaluationPlan) leases(v leases.Version, seed uint64) []exchange.Lease {
 					},
 					Environment: env.Name, Split: split.Name, Task: task,
 					GroupSize: env.GroupSize, MinMembers: env.MinMembers,
-					Sampler: v.Sampler, PolicyStep: v.Step, Seed: seed, SamplingSession: session,
+					Sampler: v.Sampler, Seed: seed, SamplingSession: session,
 				})
 			}
 		}

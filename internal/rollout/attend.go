@@ -34,7 +34,7 @@ func (a *attendant) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.toldPlaying[key] = true
 	}
-	return exchange.HelloRequest{Stored: held, Playing: playing, Session: w.sessions.name()}
+	return exchange.HelloRequest{Stored: held, Playing: playing}
 }
 
 // HandleHello implements exchange.Attendant.

@@ -58,7 +58,7 @@ func play() contract.Play {
 func lease(key rl.Key) exchange.Lease {
 	l := exchange.Lease{
 		Key: key, Environment: "arithmetic", Split: "train", Task: key.Slot, GroupSize: 4, MinMembers: 2,
-		Sampler: "tinker://run/sampler_weights/v0", Seed: 42, Session: "session-1",
+		Sampler: "tinker://run/sampler_weights/v0", Seed: 42,
 	}
 	if key.Kind == rl.Evaluate {
 		l.GroupSize, l.MinMembers, l.Split = 2, 1, "test"
@@ -159,7 +159,6 @@ func (b *board) grant(free int) (leases []exchange.Lease) {
 		l := b.open[0]
 		b.open = b.open[1:]
 		free -= l.GroupSize
-		l.Session = b.directive.Session
 		b.leased[l.Key] = l
 		leases = append(leases, l)
 	}

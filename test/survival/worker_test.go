@@ -104,9 +104,9 @@ func (p *player) kill() {
 func (p *player) Hello() exchange.HelloRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	request := exchange.HelloRequest{Session: p.session}
+	request := exchange.HelloRequest{}
 	for key, group := range p.held {
-		request.Stored = append(request.Stored, exchange.StoredGroup{Key: key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: 1})
+		request.Stored = append(request.Stored, exchange.StoredGroup{Key: key, Outcome: group.Outcome})
 	}
 	for key := range p.playing {
 		request.Playing = append(request.Playing, key)
@@ -357,9 +357,6 @@ func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
 func (p *player) samplingSession(ctx context.Context, lease exchange.Lease) (string, error) {
 	p.mu.Lock()
 	session := p.session
-	if session == "" {
-		session = lease.Session
-	}
 	key := fmt.Sprint(session, lease.SamplingSession)
 	found := p.sampling[key]
 	p.mu.Unlock()

@@ -336,11 +336,9 @@ type HelloRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Stable for the life of the worker process.
-	Worker  string      `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	Held    []*Held     `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
-	Playing []*GroupKey `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
-	// The rollout session that the worker samples under, if any.
-	Session       string `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
+	Worker        string      `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Held          []*Held     `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
+	Playing       []*GroupKey `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -403,21 +401,11 @@ func (x *HelloRequest) GetPlaying() []*GroupKey {
 	return nil
 }
 
-func (x *HelloRequest) GetSession() string {
-	if x != nil {
-		return x.Session
-	}
-	return ""
-}
-
 // Held is a finished group, or a tombstone, that a worker keeps.
 type Held struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Key     *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Outcome Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=tinker_operator.exchange.v1.Outcome" json:"outcome,omitempty"`
-	// Digest of the group, 64 hex digits.
-	Digest        string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
-	Bytes         int64  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Outcome       Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=tinker_operator.exchange.v1.Outcome" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -464,20 +452,6 @@ func (x *Held) GetOutcome() Outcome {
 		return x.Outcome
 	}
 	return Outcome_USABLE
-}
-
-func (x *Held) GetDigest() string {
-	if x != nil {
-		return x.Digest
-	}
-	return ""
-}
-
-func (x *Held) GetBytes() int64 {
-	if x != nil {
-		return x.Bytes
-	}
-	return 0
 }
 
 type HelloReply struct {
@@ -691,13 +665,11 @@ type Lease struct {
 	GroupSize  int32 `protobuf:"varint,5,opt,name=group_size,json=groupSize,proto3" json:"group_size,omitempty"`
 	MinMembers int32 `protobuf:"varint,6,opt,name=min_members,json=minMembers,proto3" json:"min_members,omitempty"`
 	// Sampler weights that play this group, tinker://RUN/sampler_weights/NAME.
-	Sampler    string `protobuf:"bytes,7,opt,name=sampler,proto3" json:"sampler,omitempty"`
-	PolicyStep int64  `protobuf:"varint,8,opt,name=policy_step,json=policyStep,proto3" json:"policy_step,omitempty"`
+	Sampler string `protobuf:"bytes,7,opt,name=sampler,proto3" json:"sampler,omitempty"`
 	// Seed of the run; sampling seeds derive from it, the key's kind and slot, member, turn, try.
 	Seed uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
 	// 48 bits that name the sampling session within the rollout session.
-	SamplingSession int64  `protobuf:"varint,10,opt,name=sampling_session,json=samplingSession,proto3" json:"sampling_session,omitempty"`
-	Session         string `protobuf:"bytes,11,opt,name=session,proto3" json:"session,omitempty"`
+	SamplingSession int64 `protobuf:"varint,10,opt,name=sampling_session,json=samplingSession,proto3" json:"sampling_session,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -781,13 +753,6 @@ func (x *Lease) GetSampler() string {
 	return ""
 }
 
-func (x *Lease) GetPolicyStep() int64 {
-	if x != nil {
-		return x.PolicyStep
-	}
-	return 0
-}
-
 func (x *Lease) GetSeed() uint64 {
 	if x != nil {
 		return x.Seed
@@ -800,13 +765,6 @@ func (x *Lease) GetSamplingSession() int64 {
 		return x.SamplingSession
 	}
 	return 0
-}
-
-func (x *Lease) GetSession() string {
-	if x != nil {
-		return x.Session
-	}
-	return ""
 }
 
 type RenewRequest struct {
@@ -1881,18 +1839,15 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2!.tinker_operator.exchange.v1.KindR\x04kind\x12\x12\n" +
 	"\x04slot\x18\x02 \x01(\x03R\x04slot\x12\x18\n" +
 	"\alineage\x18\x03 \x01(\tR\alineage\x12\x12\n" +
-	"\x04plan\x18\x04 \x01(\tR\x04plan\"\xf2\x01\n" +
+	"\x04plan\x18\x04 \x01(\tR\x04plan\"\xde\x01\n" +
 	"\fHelloRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x125\n" +
 	"\x04held\x18\x03 \x03(\v2!.tinker_operator.exchange.v1.HeldR\x04held\x12?\n" +
-	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x12\x18\n" +
-	"\asession\x18\x05 \x01(\tR\asession\"\xad\x01\n" +
+	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplayingJ\x04\b\x05\x10\x06\"\x8b\x01\n" +
 	"\x04Held\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12\x16\n" +
-	"\x06digest\x18\x03 \x01(\tR\x06digest\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\"\x90\x02\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcomeJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x90\x02\n" +
 	"\n" +
 	"HelloReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12=\n" +
@@ -1907,7 +1862,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x04free\x18\x03 \x01(\x05R\x04free\"\x84\x01\n" +
 	"\fAcquireReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12:\n" +
-	"\x06leases\x18\x02 \x03(\v2\".tinker_operator.exchange.v1.LeaseR\x06leases\"\xe0\x02\n" +
+	"\x06leases\x18\x02 \x03(\v2\".tinker_operator.exchange.v1.LeaseR\x06leases\"\xb1\x02\n" +
 	"\x05Lease\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12 \n" +
 	"\venvironment\x18\x02 \x01(\tR\venvironment\x12\x14\n" +
@@ -1917,13 +1872,10 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"group_size\x18\x05 \x01(\x05R\tgroupSize\x12\x1f\n" +
 	"\vmin_members\x18\x06 \x01(\x05R\n" +
 	"minMembers\x12\x18\n" +
-	"\asampler\x18\a \x01(\tR\asampler\x12\x1f\n" +
-	"\vpolicy_step\x18\b \x01(\x03R\n" +
-	"policyStep\x12\x12\n" +
+	"\asampler\x18\a \x01(\tR\asampler\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12)\n" +
 	"\x10sampling_session\x18\n" +
-	" \x01(\x03R\x0fsamplingSession\x12\x18\n" +
-	"\asession\x18\v \x01(\tR\asession\"\xe2\x01\n" +
+	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xe2\x01\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +

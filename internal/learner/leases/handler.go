@@ -52,7 +52,7 @@ func (b *Table) Hello(ctx context.Context, name string, request exchange.HelloRe
 	}
 	for _, key := range request.Playing {
 		if e := b.entries[key]; e != nil && e.group == nil && e.player == name {
-			reply.Keep = append(reply.Keep, b.leaseOf(e))
+			reply.Keep = append(reply.Keep, e.lease)
 		}
 	}
 	b.config.Logger.Info("worker said hello", "worker", name, "held", len(request.Stored),
@@ -103,7 +103,7 @@ func (b *Table) grant(name string, free int) ([]exchange.Lease, <-chan struct{})
 		w.playing[key] = true
 		room -= e.lease.GroupSize
 		all += e.lease.GroupSize
-		leases = append(leases, b.leaseOf(e))
+		leases = append(leases, e.lease)
 		return true
 	})
 	return leases, b.changed
@@ -121,12 +121,6 @@ func (b *Table) leased(name string) (all, own int) {
 		}
 	}
 	return all, own
-}
-
-func (b *Table) leaseOf(e *entry) exchange.Lease {
-	lease := e.lease
-	lease.Session = b.session
-	return lease
 }
 
 // Renew takes what the worker says and tells it how things are.

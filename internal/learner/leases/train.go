@@ -155,7 +155,7 @@ func (t *BatchSource) lease(slot int64, v Version) exchange.Lease {
 		Key:         rl.Key{Kind: rl.Train, Slot: slot, Lineage: v.Lineage},
 		Environment: task.Environment, Split: task.Split, Task: task.Index,
 		GroupSize: shape.Size, MinMembers: shape.MinMembers,
-		Sampler: v.Sampler, PolicyStep: v.Step, Seed: t.config.Seed,
+		Sampler: v.Sampler, Seed: t.config.Seed,
 		SamplingSession: v.SamplingSession(rl.Train, ""),
 	}
 }

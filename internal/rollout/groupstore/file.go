@@ -135,7 +135,6 @@ func loadFile(dir, name string) (*entry, error) {
 	if path(dir, group.Key) != name {
 		return nil, errDamaged
 	}
-	return &entry{StoredGroup: exchange.StoredGroup{
-		Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: int64(len(encoded)),
-	}}, nil
+	return &entry{StoredGroup: exchange.StoredGroup{Key: group.Key, Outcome: group.Outcome},
+		size: int64(len(encoded))}, nil
 }

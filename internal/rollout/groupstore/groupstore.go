@@ -47,6 +47,8 @@ type Store struct {
 // entry is one group, in memory or in a file.
 type entry struct {
 	exchange.StoredGroup
+	// size of the group as a message, in bytes.
+	size int64
 	// encoded is nil when the group is in a file.
 	encoded []byte
 	// fresh says that it has not been offered to a learner yet: it is not given up before.
@@ -69,7 +71,7 @@ func Open(config Config) (*Store, error) {
 	}
 	for _, e := range found {
 		s.entries[e.Key] = e
-		s.disk += e.Bytes
+		s.disk += e.size
 	}
 	return s, nil
 }
@@ -81,14 +83,13 @@ func (s *Store) Add(group rl.Group) error {
 	if err != nil {
 		return fmt.Errorf("holding group: %w", err)
 	}
-	e := &entry{encoded: encoded, fresh: true, StoredGroup: exchange.StoredGroup{
-		Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Bytes: int64(len(encoded)),
-	}}
+	e := &entry{encoded: encoded, fresh: true, StoredGroup: exchange.StoredGroup{Key: group.Key, Outcome: group.Outcome},
+		size: int64(len(encoded))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(group.Key)
 	s.entries[group.Key] = e
-	s.memory += e.Bytes
+	s.memory += e.size
 	for s.memory > s.config.MemoryBytes && s.spillOne(s.byNeed()) {
 	}
 	return nil
@@ -217,7 +218,7 @@ func (s *Store) makeRoom() (givenUp []rl.Key) {
 // none, or when the disk fails.
 func (s *Store) spillOne(order []*entry) bool {
 	for _, e := range slices.Backward(order) {
-		if e.encoded == nil || s.disk+e.Bytes > s.config.DiskBytes {
+		if e.encoded == nil || s.disk+e.size > s.config.DiskBytes {
 			continue
 		}
 		err := s.spill(e)
@@ -238,8 +239,8 @@ func (s *Store) spill(e *entry) error {
 		return err
 	}
 	e.encoded = nil
-	s.memory -= e.Bytes
-	s.disk += e.Bytes
+	s.memory -= e.size
+	s.disk += e.size
 	return nil
 }
 
@@ -251,10 +252,10 @@ func (s *Store) drop(key rl.Key) {
 	}
 	delete(s.entries, key)
 	if e.encoded != nil {
-		s.memory -= e.Bytes
+		s.memory -= e.size
 		return
 	}
-	s.disk -= e.Bytes
+	s.disk -= e.size
 	if err := remove(s.config.Dir, key); err != nil {
 		s.config.Logger.Error("removing a spilled group", "slot", key.Slot, "error", err)
 	}

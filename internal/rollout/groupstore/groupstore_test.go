@@ -77,8 +77,12 @@ func check(t *testing.T, s *Store, want ...rl.Key) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Group (-want +got):\n%s", diff)
 		}
-		if h.Digest != want.Digest() || h.Bytes != exchange.GroupBytes(want) {
-			t.Errorf("listed as %+v", h)
+		encoded, err := exchange.EncodeGroup(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := s.entries[h.Key].size; h.Outcome != want.Outcome || size != int64(len(encoded)) {
+			t.Errorf("listed as %+v of %d bytes, want %d", h, size, len(encoded))
 		}
 	}
 }
