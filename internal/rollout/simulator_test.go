@@ -126,7 +126,7 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 	}{
 		"another worker":         {workers: []string{"worker-1"}},
 		"three workers":          {workers: []string{"worker-0", "worker-1", "worker-2"}},
-		"promises are lost":      {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.LosePromise, Count: 9}}},
+		"promises are lost":      {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.LoseFuture, Count: 9}}},
 		"samples fail":           {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Fail, Category: "server", Count: 5}}},
 		"answers are lost":       {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.DropAnswer, Count: 5}}},
 		"the endpoint throttles": {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Count: 5}}},

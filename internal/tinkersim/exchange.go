@@ -146,10 +146,10 @@ func (e endpoint) name() string {
 
 // exchange does the work of a request unless a fault strikes the exchange.
 func (s *Server) exchange(ctx context.Context, op string, call fault.Call, work answer) response {
-	var struck fault.Exchange
+	var struck fault.RequestFaults
 	if op != "" {
 		call.Op = cmp.Or(call.Op, op)
-		struck = s.faults.Exchange(call)
+		struck = s.faults.ForRequest(call)
 	}
 	if struck.Delay > 0 {
 		pause(ctx, struck.Delay)

@@ -293,7 +293,7 @@ func TestFaultsAreCounted(t *testing.T) {
 	b.do("optim_step", optim(model, 5))
 	b.do("optim_step", optim(model, 6))
 	b.do("optim_step", optim(model, 6))
-	var list struct{ Faults []fault.State }
+	var list struct{ Faults []fault.RuleStatus }
 	if err := json.Unmarshal([]byte(b.admin(http.MethodGet, "/admin/faults", "")), &list); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (s *Server) retrieve(r *request) (response, error) {
 	return viewed(result)
 }
 
-func tryAgain(id string, pause future.Pause) tinker.TryAgain {
+func tryAgain(id string, pause future.QueueStatus) tinker.TryAgain {
 	answer := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(pause.State)}
 	if pause.Reason != "" {
 		answer.QueueStateReason = &pause.Reason

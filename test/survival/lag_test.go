@@ -152,8 +152,8 @@ func TestLagWithPoisonedModels(t *testing.T) {
 	w := newWorld(t, lagging(2))
 	w.script(
 		fault.Rule{Op: "optim_step", Occurrence: 3, Do: fault.Fail, Category: "server"},
-		fault.Rule{Op: "save_weights", Occurrence: 7, Do: fault.LosePromise},
-		fault.Rule{Op: "forward_backward", Occurrence: 6, Do: fault.LosePromise},
+		fault.Rule{Op: "save_weights", Occurrence: 7, Do: fault.LoseFuture},
+		fault.Rule{Op: "forward_backward", Occurrence: 6, Do: fault.LoseFuture},
 	)
 	w.play("w0", ways{})
 	w.play("w1", ways{})

@@ -25,12 +25,12 @@ func TestTheServerMisbehaves(t *testing.T) {
 		"create_model fails":                      {{Op: "create_model", Do: fault.Fail, Category: "server"}},
 		"answers to optim_step are lost":          {{Op: "optim_step", Occurrence: 2, Do: fault.DropAnswer}, {Op: "optim_step", Occurrence: 4, Do: fault.DropRequest}},
 		"answers to submits are lost":             {{Op: "save_weights", Occurrence: 2, Do: fault.DropAnswer}, {Op: "forward_backward", Occurrence: 2, Do: fault.DropAnswer}},
-		"the promise of forward_backward is lost": {{Op: "forward_backward", Occurrence: 2, Do: fault.LosePromise}},
-		"the promise of optim_step is lost":       {{Op: "optim_step", Occurrence: 3, Do: fault.LosePromise}},
-		"the promise of a save is lost":           {{Op: "save_weights", Occurrence: 3, Do: fault.LosePromise}},
-		"the promise of the last save is lost":    {{Op: "save_weights", Occurrence: 4, Do: fault.LosePromise}},
-		"the promise of a sampler's save is lost": {{Op: "save_weights_for_sampler", Occurrence: 2, Do: fault.LosePromise}},
-		"promises of samples are lost":            {{Op: "asample", Occurrence: 5, Count: 7, Do: fault.LosePromise}},
+		"the promise of forward_backward is lost": {{Op: "forward_backward", Occurrence: 2, Do: fault.LoseFuture}},
+		"the promise of optim_step is lost":       {{Op: "optim_step", Occurrence: 3, Do: fault.LoseFuture}},
+		"the promise of a save is lost":           {{Op: "save_weights", Occurrence: 3, Do: fault.LoseFuture}},
+		"the promise of the last save is lost":    {{Op: "save_weights", Occurrence: 4, Do: fault.LoseFuture}},
+		"the promise of a sampler's save is lost": {{Op: "save_weights_for_sampler", Occurrence: 2, Do: fault.LoseFuture}},
+		"promises of samples are lost":            {{Op: "asample", Occurrence: 5, Count: 7, Do: fault.LoseFuture}},
 		"samples fail":                            {{Op: "asample", Occurrence: 9, Count: 5, Do: fault.Fail, Category: "server"}},
 		"samples are throttled":                   {{Op: "asample", Occurrence: 9, Count: 3, Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.05}},
 		"steps are throttled":                     {{Op: "optim_step", Occurrence: 2, Count: 2, Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.05}},
@@ -90,7 +90,7 @@ func TestASaveReplyIsLostAndTheStepIsRedone(t *testing.T) {
 	w := newWorld(t, nil)
 	w.script(
 		fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold},
-		fault.Rule{Op: "save_weights", Occurrence: 3, Do: fault.LosePromise},
+		fault.Rule{Op: "save_weights", Occurrence: 3, Do: fault.LoseFuture},
 	)
 	w.play("w0", ways{})
 	first := w.learn(1, func(_ context.Context, kill func() error, point string, step int64) error {

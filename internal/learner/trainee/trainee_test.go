@@ -133,7 +133,7 @@ func TestTrainTellsWhoseFaultItWas(t *testing.T) {
 		"refused data":       {fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"}, true, false},
 		"refused optimizer":  {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "user"}, false, true},
 		"the server's fault": {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "server"}, false, false},
-		"a lost reply":       {fault.Rule{Op: "forward_backward", Do: fault.LosePromise}, false, false},
+		"a lost reply":       {fault.Rule{Op: "forward_backward", Do: fault.LoseFuture}, false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

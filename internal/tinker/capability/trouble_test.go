@@ -26,7 +26,7 @@ func TestTroubleThatPassesChangesNothing(t *testing.T) {
 		"the third model is not made":      {Op: "create_model", Occurrence: 3, Do: fault.Fail, Category: "server"},
 		"a pass fails":                     {Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "server"},
 		"a pass of a trial fails":          {Op: "forward_backward", Occurrence: 6, Do: fault.Fail, Category: "unknown"},
-		"the promise of a step is lost":    {Op: "optim_step", Occurrence: 5, Do: fault.LosePromise},
+		"the promise of a step is lost":    {Op: "optim_step", Occurrence: 5, Do: fault.LoseFuture},
 		"the save fails, but was done":     {Op: "save_weights", Do: fault.Fail, Stage: fault.Reply, Category: "server"},
 		"a load fails twice":               {Op: "load_weights", Count: 2, Do: fault.Fail, Category: "server"},
 		"an answer is lost":                {Op: "optim_step", Do: fault.DropAnswer},

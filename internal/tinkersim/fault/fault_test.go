@@ -80,7 +80,7 @@ func TestOccurrences(t *testing.T) {
 			var got strings.Builder
 			for _, call := range calls {
 				mark := "."
-				if s.Plan(call).Failure(fault.Execute) != nil {
+				if s.ForOperation(call).Failure(fault.Execute) != nil {
 					mark = "x"
 				}
 				got.WriteString(mark)
@@ -96,14 +96,14 @@ func TestExchange(t *testing.T) {
 	s := set(t, `{"do":"refuse","status":429,"retryAfterSeconds":1.5,"message":"slow down"},
 		{"do":"drop_request","occurrence":2}, {"do":"drop_answer","occurrence":3}, {"do":"delay","seconds":2,"occurrence":3},
 		{"do":"fail","count":-1}`)
-	want := []fault.Exchange{
+	want := []fault.RequestFaults{
 		{Refusal: &fault.Refusal{Status: 429, RetryAfter: 1500 * time.Millisecond, Message: "slow down"}},
 		{DropRequest: true},
 		{DropAnswer: true, Delay: 2 * time.Second},
 		{},
 	}
 	for i, want := range want {
-		if diff := cmp.Diff(want, s.Exchange(fault.Call{Op: "optim_step"})); diff != "" {
+		if diff := cmp.Diff(want, s.ForRequest(fault.Call{Op: "optim_step"})); diff != "" {
 			t.Errorf("call %d (-want +got):\n%s", i+1, diff)
 		}
 	}
@@ -114,17 +114,17 @@ func TestExchange(t *testing.T) {
 
 func TestPlanDeeds(t *testing.T) {
 	s := set(t, `{"do":"lose_promise"},{"do":"cold_adam","occurrence":2},{"do":"fail","stage":"reply","category":"user","message":"no","occurrence":2}`)
-	first, second := s.Plan(fault.Call{}), s.Plan(fault.Call{})
-	if !first.Has(fault.LosePromise) || first.Has(fault.ColdAdam) || first.Failure(fault.Reply) != nil || first.Waits() {
+	first, second := s.ForOperation(fault.Call{}), s.ForOperation(fault.Call{})
+	if !first.Has(fault.LoseFuture) || first.Has(fault.ColdAdam) || first.Failure(fault.Reply) != nil || first.Waits() {
 		t.Errorf("first plan = %+v", first)
 	}
-	if second.Has(fault.LosePromise) || !second.Has(fault.ColdAdam) || second.Failure(fault.Execute) != nil {
+	if second.Has(fault.LoseFuture) || !second.Has(fault.ColdAdam) || second.Failure(fault.Execute) != nil {
 		t.Errorf("second plan = %+v", second)
 	}
 	if diff := cmp.Diff(&fault.Failure{Category: "user", Message: "no"}, second.Failure(fault.Reply)); diff != "" {
 		t.Errorf("failure at the reply (-want +got):\n%s", diff)
 	}
-	if (fault.Plan{}).Waits() || (fault.Plan{}).Has(fault.Fail) {
+	if (fault.OperationFaults{}).Waits() || (fault.OperationFaults{}).Has(fault.Fail) {
 		t.Error("the zero plan has faults")
 	}
 }
@@ -137,7 +137,7 @@ func told(states *[]string) func(string, string) {
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := set(t, `{"id":"h","do":"hold","stage":"reply","queueState":"paused_capacity","count":2}`)
-		plan := s.Plan(fault.Call{})
+		plan := s.ForOperation(fault.Call{})
 		var states []string
 		if err := plan.Wait(t.Context(), fault.Execute, told(&states)); err != nil || states != nil {
 			t.Fatalf("at the other stage: %v, told %v", err, states)
@@ -148,7 +148,7 @@ func TestHold(t *testing.T) {
 		if got := s.List()[0]; got.Holding != 1 || got.Hits != 1 || got.Released {
 			t.Errorf("while it holds: %+v", got)
 		}
-		if err := s.Release("other"); !errors.Is(err, fault.ErrNoRule) {
+		if err := s.Release("other"); !errors.Is(err, fault.ErrNotFound) {
 			t.Errorf("Release of another id: %v, want ErrNoRule", err)
 		}
 		if err := s.Release("h"); err != nil {
@@ -160,7 +160,7 @@ func TestHold(t *testing.T) {
 		if diff := cmp.Diff([]string{"paused_capacity", ""}, states); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
-		if err := s.Plan(fault.Call{}).Wait(t.Context(), fault.Reply, told(&states)); err != nil {
+		if err := s.ForOperation(fault.Call{}).Wait(t.Context(), fault.Reply, told(&states)); err != nil {
 			t.Errorf("an operation after the release: %v", err)
 		}
 		if got := s.List()[0]; got.Holding != 0 || got.Hits != 2 || !got.Released {
@@ -175,7 +175,7 @@ func TestHoldEndsWithTheContextOrTheRule(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		errs := make(chan error, 2)
 		var states []string
-		first, second := s.Plan(fault.Call{}), s.Plan(fault.Call{})
+		first, second := s.ForOperation(fault.Call{}), s.ForOperation(fault.Call{})
 		go func() { errs <- first.Wait(ctx, fault.Execute, func(string, string) {}) }()
 		synctest.Wait()
 		cancel()
@@ -210,7 +210,7 @@ func TestPauseAndCycle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // starts at a full 10 s
 				s := set(t, tc.rule)
 				start := time.Now()
-				plan := s.Plan(fault.Call{})
+				plan := s.ForOperation(fault.Call{})
 				time.Sleep(tc.delay)
 				if err := plan.Wait(t.Context(), fault.Execute, func(string, string) {}); err != nil {
 					t.Fatal(err)
@@ -264,8 +264,8 @@ func FuzzDecode(f *testing.F) {
 		if _, err := s.Add(rules); err != nil {
 			return // two rules of one id
 		}
-		s.Exchange(fault.Call{Op: "asample", Name: "s000001"})
-		s.Plan(fault.Call{Op: "asample", Name: "s000001"}).Waits()
+		s.ForRequest(fault.Call{Op: "asample", Name: "s000001"})
+		s.ForOperation(fault.Call{Op: "asample", Name: "s000001"}).Waits()
 		if len(s.List()) != len(rules) {
 			t.Errorf("of %d rules %d are in force", len(rules), len(s.List()))
 		}

@@ -52,35 +52,35 @@ import (
 	"time"
 )
 
-// Deed is what a rule does to the calls that it strikes.
-type Deed string
+// Action is what a rule does to the calls that it strikes.
+type Action string
 
 // Deeds that strike the exchange.
 const (
-	Refuse      Deed = "refuse"
-	DropRequest Deed = "drop_request"
-	DropAnswer  Deed = "drop_answer"
-	Delay       Deed = "delay"
+	Refuse      Action = "refuse"
+	DropRequest Action = "drop_request"
+	DropAnswer  Action = "drop_answer"
+	Delay       Action = "delay"
 )
 
 // Deeds that strike the operation.
 const (
-	Fail        Deed = "fail"
-	LosePromise Deed = "lose_promise"
-	Hold        Deed = "hold"
-	Pause       Deed = "pause"
-	Cycle       Deed = "cycle"
-	Missing     Deed = "missing"
-	Corrupt     Deed = "corrupt"
-	ColdAdam    Deed = "cold_adam"
-	IgnoreSeed  Deed = "ignore_seed"
+	Fail        Action = "fail"
+	LoseFuture Action = "lose_promise"
+	Hold        Action = "hold"
+	Pause       Action = "pause"
+	Cycle       Action = "cycle"
+	Missing     Action = "missing"
+	Corrupt     Action = "corrupt"
+	ColdAdam    Action = "cold_adam"
+	IgnoreSeed  Action = "ignore_seed"
 )
 
 var (
-	exchangeDeeds  = []Deed{Refuse, DropRequest, DropAnswer, Delay}
-	operationDeeds = []Deed{Fail, LosePromise, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed}
-	timedDeeds     = []Deed{Delay, Pause, Cycle}
-	stagedDeeds    = []Deed{Fail, Hold, Pause}
+	requestActions  = []Action{Refuse, DropRequest, DropAnswer, Delay}
+	operationActions = []Action{Fail, LoseFuture, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed}
+	timedActions     = []Action{Delay, Pause, Cycle}
+	stagedActions    = []Action{Fail, Hold, Pause}
 
 	// categories are those of a failed result; without one it is the server's.
 	categories = []string{"", "user", "server", "unknown"}
@@ -113,7 +113,7 @@ type Rule struct {
 	// Count is how many matching calls are struck. 0 is 1, -1 is all.
 	Count int `json:"count,omitempty"`
 
-	Do    Deed  `json:"do"`
+	Do    Action  `json:"do"`
 	Stage Stage `json:"stage,omitempty"`
 
 	Status            int     `json:"status,omitempty"`
@@ -142,7 +142,7 @@ func Decode(r io.Reader) ([]Rule, error) {
 		return nil, fmt.Errorf("decoding faults: %w", err)
 	}
 	for i, rule := range script.Faults {
-		if _, err := arm(rule); err != nil {
+		if _, err := activate(rule); err != nil {
 			return nil, fmt.Errorf("decoding fault %d: %w", i, err)
 		}
 	}
@@ -159,18 +159,18 @@ type Call struct {
 	Seq  int64
 }
 
-// armed is a rule with its counts.
-type armed struct {
+// activeRule is a rule with its counts.
+type activeRule struct {
 	Rule
 	session, model, name *regexp.Regexp
 
 	seen, hits, holding int
 	released            chan struct{}
-	open                bool // released is closed
+	isReleased                bool // released is closed
 }
 
-// arm checks a rule and fills in its defaults.
-func arm(rule Rule) (*armed, error) {
+// activate checks a rule and fills in its defaults.
+func activate(rule Rule) (*activeRule, error) {
 	if rule.Occurrence == 0 {
 		rule.Occurrence = 1
 	}
@@ -183,7 +183,7 @@ func arm(rule Rule) (*armed, error) {
 	if err := rule.validate(); err != nil {
 		return nil, err
 	}
-	a := &armed{Rule: rule, released: make(chan struct{})}
+	a := &activeRule{Rule: rule, released: make(chan struct{})}
 	var errs [3]error
 	a.session, errs[0] = regexp.Compile(rule.Session)
 	a.model, errs[1] = regexp.Compile(rule.Model)
@@ -193,13 +193,13 @@ func arm(rule Rule) (*armed, error) {
 
 // validate checks a rule that has its defaults.
 func (r Rule) validate() error {
-	if !slices.Contains(exchangeDeeds, r.Do) && !slices.Contains(operationDeeds, r.Do) {
+	if !slices.Contains(requestActions, r.Do) && !slices.Contains(operationActions, r.Do) {
 		return fmt.Errorf("checking do: %q is no deed", r.Do)
 	}
 	if r.Occurrence < 1 || r.Count < -1 {
 		return errors.New("checking occurrence and count: they start at 1, count -1 is all")
 	}
-	staged := r.Stage == Reply && slices.Contains(stagedDeeds, r.Do)
+	staged := r.Stage == Reply && slices.Contains(stagedActions, r.Do)
 	if r.Stage != Execute && !staged {
 		return fmt.Errorf("checking stage: %q does not go with %s", r.Stage, r.Do)
 	}
@@ -213,14 +213,14 @@ func (r Rule) validateArguments() error {
 		return errors.New("checking status: refuse needs one from 400 to 599")
 	case r.Do == Fail && !slices.Contains(categories, r.Category):
 		return fmt.Errorf("checking category: %q is none", r.Category)
-	case slices.Contains(timedDeeds, r.Do) && r.Seconds <= 0:
+	case slices.Contains(timedActions, r.Do) && r.Seconds <= 0:
 		return fmt.Errorf("checking seconds: %s needs them", r.Do)
 	}
 	return nil
 }
 
 // matches says whether the rule is meant for the call.
-func (a *armed) matches(call Call) bool {
+func (a *activeRule) matches(call Call) bool {
 	return (a.Op == "" || a.Op == call.Op) &&
 		(a.Seq == nil || *a.Seq == call.Seq) &&
 		a.session.MatchString(call.Session) &&
@@ -228,8 +228,8 @@ func (a *armed) matches(call Call) bool {
 		a.name.MatchString(call.Name)
 }
 
-// strike counts a matching call and says whether this one is struck.
-func (a *armed) strike() bool {
+// hit counts a matching call and says whether this one is struck.
+func (a *activeRule) hit() bool {
 	a.seen++
 	if a.seen < a.Occurrence || (a.Count >= 0 && a.seen >= a.Occurrence+a.Count) {
 		return false

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrNoRule says that there is no rule of that id.
-var ErrNoRule = errors.New("finding a fault by its id")
+// ErrNotFound says that there is no rule of that id.
+var ErrNotFound = errors.New("finding a fault by its id")
 
 // Set holds the rules that are in force. It is safe for concurrent use.
 type Set struct {
@@ -21,7 +21,7 @@ type Set struct {
 
 	mu    sync.Mutex
 	added int
-	rules []*armed
+	rules []*activeRule
 }
 
 // NewSet returns a set with those rules in force.
@@ -40,11 +40,11 @@ func (s *Set) Add(rules []Rule) ([]string, error) {
 		if rule.ID == "" {
 			rule.ID = fmt.Sprintf("fault-%d", s.added+i+1)
 		}
-		a, err := arm(rule)
+		a, err := activate(rule)
 		if err != nil {
 			return nil, fmt.Errorf("adding fault %d: %w", i, err)
 		}
-		if slices.ContainsFunc(next, func(old *armed) bool { return old.ID == a.ID }) {
+		if slices.ContainsFunc(next, func(old *activeRule) bool { return old.ID == a.ID }) {
 			return nil, fmt.Errorf("adding fault %d: the id %q is taken", i, a.ID)
 		}
 		next, ids = append(next, a), append(ids, a.ID)
@@ -54,8 +54,8 @@ func (s *Set) Add(rules []Rule) ([]string, error) {
 	return ids, nil
 }
 
-// State is a rule with its counts.
-type State struct {
+// RuleStatus is a rule with its counts.
+type RuleStatus struct {
 	Rule
 	// Seen is how many calls matched.
 	Seen int `json:"seen"`
@@ -68,12 +68,12 @@ type State struct {
 }
 
 // List returns the rules with their counts, in the order in which they were added.
-func (s *Set) List() []State {
+func (s *Set) List() []RuleStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]State, 0, len(s.rules))
+	list := make([]RuleStatus, 0, len(s.rules))
 	for _, a := range s.rules {
-		list = append(list, State{Rule: a.Rule, Seen: a.seen, Hits: a.hits, Holding: a.holding, Released: a.open})
+		list = append(list, RuleStatus{Rule: a.Rule, Seen: a.seen, Hits: a.hits, Holding: a.holding, Released: a.isReleased})
 	}
 	return list
 }
@@ -92,28 +92,28 @@ func (s *Set) Clear() {
 func (s *Set) Release(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := slices.IndexFunc(s.rules, func(a *armed) bool { return a.ID == id })
+	at := slices.IndexFunc(s.rules, func(a *activeRule) bool { return a.ID == id })
 	if at < 0 {
-		return fmt.Errorf("releasing %q: %w", id, ErrNoRule)
+		return fmt.Errorf("releasing %q: %w", id, ErrNotFound)
 	}
 	s.rules[at].release()
 	return nil
 }
 
-func (a *armed) release() {
-	if !a.open {
-		a.open = true
+func (a *activeRule) release() {
+	if !a.isReleased {
+		a.isReleased = true
 		close(a.released)
 	}
 }
 
-// strike counts the call at the rules with such deeds and returns those that strike it.
-func (s *Set) strike(call Call, deeds []Deed) []*armed {
+// hit counts the call at the rules with such deeds and returns those that strike it.
+func (s *Set) hit(call Call, deeds []Action) []*activeRule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var struck []*armed
+	var struck []*activeRule
 	for _, a := range s.rules {
-		if slices.Contains(deeds, a.Do) && a.matches(call) && a.strike() {
+		if slices.Contains(deeds, a.Do) && a.matches(call) && a.hit() {
 			struck = append(struck, a)
 		}
 	}
@@ -127,18 +127,18 @@ type Refusal struct {
 	Message    string
 }
 
-// Exchange says what happens to one call on the wire.
-type Exchange struct {
+// RequestFaults says what happens to one call on the wire.
+type RequestFaults struct {
 	Delay       time.Duration
 	Refusal     *Refusal
 	DropRequest bool
 	DropAnswer  bool
 }
 
-// Exchange counts a call that has arrived and says what is to happen to it.
-func (s *Set) Exchange(call Call) Exchange {
-	var e Exchange
-	for _, a := range s.strike(call, exchangeDeeds) {
+// ForRequest counts a call that has arrived and says what is to happen to it.
+func (s *Set) ForRequest(call Call) RequestFaults {
+	var e RequestFaults
+	for _, a := range s.hit(call, requestActions) {
 		switch a.Do {
 		case Delay:
 			e.Delay += seconds(a.Seconds)
@@ -153,7 +153,7 @@ func (s *Set) Exchange(call Call) Exchange {
 	return e
 }
 
-func (a *armed) message() string {
+func (a *activeRule) message() string {
 	if a.Message != "" {
 		return a.Message
 	}
@@ -166,29 +166,29 @@ type Failure struct {
 	Message  string
 }
 
-// Plan says what happens to one operation. The zero value is an operation without faults.
-type Plan struct {
+// OperationFaults says what happens to one operation. The zero value is an operation without faults.
+type OperationFaults struct {
 	set     *Set
 	arrived time.Time
-	struck  []*armed
+	rules  []*activeRule
 }
 
-// Plan counts a new operation and says what is to happen to it.
-func (s *Set) Plan(call Call) Plan {
-	return Plan{set: s, arrived: s.now(), struck: s.strike(call, operationDeeds)}
+// ForOperation counts a new operation and says what is to happen to it.
+func (s *Set) ForOperation(call Call) OperationFaults {
+	return OperationFaults{set: s, arrived: s.now(), rules: s.hit(call, operationActions)}
 }
 
 // Has says whether the plan has that deed.
-func (p Plan) Has(deed Deed) bool {
-	return slices.ContainsFunc(p.struck, func(a *armed) bool { return a.Do == deed })
+func (p OperationFaults) Has(deed Action) bool {
+	return slices.ContainsFunc(p.rules, func(a *activeRule) bool { return a.Do == deed })
 }
 
 // Waits says whether Wait may take time at either stage.
-func (p Plan) Waits() bool { return p.Has(Hold) || p.Has(Pause) || p.Has(Cycle) }
+func (p OperationFaults) Waits() bool { return p.Has(Hold) || p.Has(Pause) || p.Has(Cycle) }
 
 // Failure returns the failure that is to be the result at that stage, or nil.
-func (p Plan) Failure(stage Stage) *Failure {
-	for _, a := range p.struck {
+func (p OperationFaults) Failure(stage Stage) *Failure {
+	for _, a := range p.rules {
 		if a.Do != Fail || a.Stage != stage {
 			continue
 		}
@@ -203,16 +203,16 @@ func (p Plan) Failure(stage Stage) *Failure {
 
 // Wait returns when the operation may go on past that stage, or with the context's error. It
 // tells with which queue state it waits, and an empty one when it is over.
-func (p Plan) Wait(ctx context.Context, stage Stage, tell func(queueState, reason string)) error {
-	for _, a := range p.struck {
-		wait := p.gate(a)
+func (p OperationFaults) Wait(ctx context.Context, stage Stage, tell func(queueState, reason string)) error {
+	for _, a := range p.rules {
+		wait := p.waitFunc(a)
 		if wait == nil || a.Stage != stage {
 			continue
 		}
 		tell(a.QueueState, a.message())
-		p.set.holding(a, 1)
+		p.set.addHolding(a, 1)
 		err := wait(ctx)
-		p.set.holding(a, -1)
+		p.set.addHolding(a, -1)
 		if err != nil {
 			return err
 		}
@@ -221,8 +221,8 @@ func (p Plan) Wait(ctx context.Context, stage Stage, tell func(queueState, reaso
 	return nil
 }
 
-// gate returns how to wait for a rule, or nil for one that does not wait.
-func (p Plan) gate(a *armed) func(context.Context) error {
+// waitFunc returns how to wait for a rule, or nil for one that does not wait.
+func (p OperationFaults) waitFunc(a *activeRule) func(context.Context) error {
 	switch a.Do {
 	case Hold:
 		return func(ctx context.Context) error { return await(ctx, a.released) }
@@ -237,7 +237,7 @@ func (p Plan) gate(a *armed) func(context.Context) error {
 	return nil
 }
 
-func (s *Set) holding(a *armed, change int) {
+func (s *Set) addHolding(a *activeRule, change int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.holding += change

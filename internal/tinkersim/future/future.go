@@ -38,8 +38,8 @@ type Result struct {
 	Body []byte
 }
 
-// Pause is what a client that asks too early is told.
-type Pause struct {
+// QueueStatus is what a client that asks too early is told.
+type QueueStatus struct {
 	// State is the queue state of the API.
 	State string
 	// Reason is a sentence for people; it may be empty.
@@ -57,18 +57,18 @@ type Retention struct {
 // Table holds the promises of one process. It is safe for concurrent use.
 type Table struct {
 	prefix string
-	keep   Retention
+	retention   Retention
 	now    func() time.Time
 
 	mu       sync.Mutex
 	issued   int64
-	open     map[string]*Future
+	futures     map[string]*Future
 	resolved *list.List // of *Promise, the one to look at first in front
 }
 
 // NewTable returns an empty table whose ids start with the prefix.
 func NewTable(prefix string, keep Retention, now func() time.Time) *Table {
-	return &Table{prefix: prefix, keep: keep, now: now, open: map[string]*Future{}, resolved: list.New()}
+	return &Table{prefix: prefix, retention: keep, now: now, futures: map[string]*Future{}, resolved: list.New()}
 }
 
 // New makes a promise.
@@ -81,9 +81,9 @@ func (t *Table) New() *Future {
 		id:    fmt.Sprintf("%s-%d", t.prefix, t.issued),
 		table: t,
 		done:  make(chan struct{}),
-		pause: Pause{State: Active},
+		status: QueueStatus{State: Active},
 	}
-	t.open[p.id] = p
+	t.futures[p.id] = p
 	return p
 }
 
@@ -92,7 +92,7 @@ func (t *Table) Lookup(id string) (*Future, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep()
-	if p, ok := t.open[id]; ok {
+	if p, ok := t.futures[id]; ok {
 		return p, nil
 	}
 	number, ok := strings.CutPrefix(id, t.prefix+"-")
@@ -110,7 +110,7 @@ func (t *Table) Lookup(id string) (*Future, error) {
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.open)
+	return len(t.futures)
 }
 
 // sweep forgets results whose time is over. It looks only at the front of the list: each promise
@@ -122,13 +122,13 @@ func (t *Table) sweep() {
 		if now.Before(p.checkAt) {
 			return
 		}
-		if expiry := p.expiry(t.keep); now.Before(expiry) {
-			p.checkAt = now.Add(t.keep.Delivered)
+		if expiry := p.expiry(t.retention); now.Before(expiry) {
+			p.checkAt = now.Add(t.retention.Delivered)
 			t.resolved.MoveToBack(front)
 			continue
 		}
 		t.resolved.Remove(front)
-		delete(t.open, p.id)
+		delete(t.futures, p.id)
 	}
 }
 
@@ -147,7 +147,7 @@ type Future struct {
 	settledAt time.Time
 	fetchedAt time.Time
 	checkAt   time.Time
-	pause     Pause
+	status     QueueStatus
 }
 
 // ID returns the request id.
@@ -164,7 +164,7 @@ func (p *Future) Resolve(result Result) {
 		return
 	}
 	p.settled, p.result, p.settledAt = true, result, p.table.now()
-	p.checkAt = p.settledAt.Add(p.table.keep.Delivered)
+	p.checkAt = p.settledAt.Add(p.table.retention.Delivered)
 	p.table.resolved.PushBack(p)
 	close(p.done)
 }
@@ -173,45 +173,45 @@ func (p *Future) Resolve(result Result) {
 func (p *Future) Lose() {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
-	delete(p.table.open, p.id)
+	delete(p.table.futures, p.id)
 	if !p.settled {
 		p.settled = true
 		close(p.done)
 	}
 }
 
-// SetPause changes what early askers are told.
-func (p *Future) SetPause(pause Pause) {
+// SetQueueStatus changes what early askers are told.
+func (p *Future) SetQueueStatus(pause QueueStatus) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
-	p.pause = pause
+	p.status = pause
 }
 
 // Wait returns the result if it is there or comes within the time given. Otherwise ok is false
 // and the pause says why. It returns ErrLost for a promise that was lost, and the context's error.
-func (p *Future) Wait(ctx context.Context, patience time.Duration) (result Result, pause Pause, ok bool, err error) {
+func (p *Future) Wait(ctx context.Context, patience time.Duration) (result Result, pause QueueStatus, ok bool, err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-p.done:
 	case <-timer.C:
 	case <-ctx.Done():
-		return Result{}, Pause{}, false, ctx.Err()
+		return Result{}, QueueStatus{}, false, ctx.Err()
 	}
 	return p.peek()
 }
 
-func (p *Future) peek() (Result, Pause, bool, error) {
+func (p *Future) peek() (Result, QueueStatus, bool, error) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
-	if _, kept := p.table.open[p.id]; !kept {
-		return Result{}, Pause{}, false, ErrLost
+	if _, kept := p.table.futures[p.id]; !kept {
+		return Result{}, QueueStatus{}, false, ErrLost
 	}
 	if !p.settled {
-		return Result{}, p.pause, false, nil
+		return Result{}, p.status, false, nil
 	}
 	p.fetchedAt = p.table.now()
-	return p.result, Pause{}, true, nil
+	return p.result, QueueStatus{}, true, nil
 }
 
 // expiry returns when the result may be forgotten.

@@ -44,7 +44,7 @@ func TestPromiseWait(t *testing.T) {
 		if waited := time.Since(start); waited != 30*time.Second {
 			t.Errorf("waited %v, want 30s", waited)
 		}
-		p.SetPause(future.Pause{State: "paused_capacity", Reason: "busy"})
+		p.SetQueueStatus(future.QueueStatus{State: "paused_capacity", Reason: "busy"})
 		if _, pause, _, _ := p.Wait(t.Context(), time.Second); pause.State != "paused_capacity" || pause.Reason != "busy" {
 			t.Errorf("pause = %v", pause)
 		}

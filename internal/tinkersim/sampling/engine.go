@@ -91,7 +91,7 @@ type Engine struct {
 	cache  *cache
 
 	mu      sync.Mutex
-	line    []*Request
+	queue    []*Request
 	waiting int
 	stats   Stats
 }
@@ -111,7 +111,7 @@ func New(config Config) *Engine {
 		cache:  newCache(config.Cached, config.Load),
 	}
 	for range config.Decoders {
-		e.group.Go(e.decode)
+		e.group.Go(e.loop)
 	}
 	return e
 }
@@ -121,8 +121,8 @@ func (e *Engine) Close() {
 	e.cancel()
 	e.group.Wait()
 	e.mu.Lock()
-	line := e.line
-	e.line, e.waiting = nil, 0
+	line := e.queue
+	e.queue, e.waiting = nil, 0
 	e.mu.Unlock()
 	for _, r := range line {
 		r.Done(Output{}, ErrClosed)
@@ -139,9 +139,9 @@ func (e *Engine) Submit(r *Request) error {
 	if e.waiting > 0 && e.waiting+r.weight() > e.config.Waiting {
 		return ErrBusy
 	}
-	e.line = append(e.line, r)
+	e.queue = append(e.queue, r)
 	e.waiting += r.weight()
-	e.nudge()
+	e.wakeOne()
 	return nil
 }
 
@@ -155,16 +155,16 @@ func (e *Engine) Stats() Stats {
 	return e.stats
 }
 
-// nudge wakes one decoder; when the channel is full all of them will look anyway.
-func (e *Engine) nudge() {
+// wakeOne wakes one decoder; when the channel is full all of them will look anyway.
+func (e *Engine) wakeOne() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
 	}
 }
 
-// decode is a decoder: it takes batches until the engine is closed.
-func (e *Engine) decode() {
+// loop is a decoder: it takes batches until the engine is closed.
+func (e *Engine) loop() {
 	for {
 		batch := e.take()
 		if batch == nil {
@@ -198,23 +198,23 @@ func (e *Engine) count(stats Stats) {
 func (e *Engine) take() []*Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.line) == 0 {
+	if len(e.queue) == 0 {
 		return nil
 	}
-	batch, rows := []*Request{e.line[0]}, e.line[0].weight()
-	rest := e.line[:0]
-	for _, r := range e.line[1:] {
+	batch, rows := []*Request{e.queue[0]}, e.queue[0].weight()
+	rest := e.queue[:0]
+	for _, r := range e.queue[1:] {
 		if r.Key != batch[0].Key || rows+r.weight() > e.config.Rows {
 			rest = append(rest, r)
 			continue
 		}
 		batch, rows = append(batch, r), rows+r.weight()
 	}
-	clear(e.line[len(rest):])
-	e.line = rest
+	clear(e.queue[len(rest):])
+	e.queue = rest
 	e.waiting -= rows
 	if len(rest) > 0 {
-		e.nudge()
+		e.wakeOne()
 	}
 	return batch
 }
@@ -228,13 +228,13 @@ func (e *Engine) run(batch []*Request) Stats {
 		}
 		return Stats{}
 	}
-	stats, err := e.together(weights, batch)
+	stats, err := e.decodeBatch(weights, batch)
 	if err == nil {
 		return stats
 	}
 	// One row that the model refuses must not cost its company: each is tried alone.
 	for _, r := range batch {
-		alone, err := e.together(weights, []*Request{r})
+		alone, err := e.decodeBatch(weights, []*Request{r})
 		if err != nil {
 			r.Done(Output{}, err)
 		}
@@ -245,8 +245,8 @@ func (e *Engine) run(batch []*Request) Stats {
 	return stats
 }
 
-// together decodes a batch and answers its requests, or answers none of them and returns the error.
-func (e *Engine) together(weights *model.Weights, batch []*Request) (Stats, error) {
+// decodeBatch decodes a batch and answers its requests, or answers none of them and returns the error.
+func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, error) {
 	var rows []model.SampleRequest
 	for _, r := range batch {
 		rows = append(rows, r.Rows...)
@@ -260,7 +260,7 @@ func (e *Engine) together(weights *model.Weights, batch []*Request) (Stats, erro
 	}
 	outputs := make([]Output, len(batch))
 	for i, r := range batch {
-		output, err := e.prompt(weights, r)
+		output, err := e.promptOutput(weights, r)
 		if err != nil {
 			return Stats{}, err
 		}
@@ -277,8 +277,8 @@ func (e *Engine) together(weights *model.Weights, batch []*Request) (Stats, erro
 	return stats, nil
 }
 
-// prompt computes what a request wants to know of its prompt.
-func (e *Engine) prompt(weights *model.Weights, r *Request) (Output, error) {
+// promptOutput computes what a request wants to know of its prompt.
+func (e *Engine) promptOutput(weights *model.Weights, r *Request) (Output, error) {
 	var output Output
 	var err error
 	if r.PromptLogprobs {

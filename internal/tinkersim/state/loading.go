@@ -37,7 +37,7 @@ func (l *State) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tin
 		name:   req.Path,
 		digest: digestOf(req),
 		kind:   savingWork,
-		do: func(_ context.Context, plan fault.Plan) (future.Result, error) {
+		do: func(_ context.Context, plan fault.OperationFaults) (future.Result, error) {
 			adapter, err := t.read(path, req.Optimizer, plan)
 			if err != nil {
 				return future.Result{}, err
@@ -69,7 +69,7 @@ func (l *State) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (t
 		digest:   digestOf(req),
 		name:     req.Path,
 		run:      run,
-		do: func(t *trainer, plan fault.Plan) (future.Result, error) {
+		do: func(t *trainer, plan fault.OperationFaults) (future.Result, error) {
 			adapter, err := t.read(path, req.Optimizer, plan)
 			if err != nil {
 				return future.Result{}, err
@@ -81,7 +81,7 @@ func (l *State) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (t
 }
 
 // read returns the adapter of a state, which must be of the model's kind.
-func (t *trainer) read(path tinker.Path, optimizer bool, plan fault.Plan) (*model.Adapter, error) {
+func (t *trainer) read(path tinker.Path, optimizer bool, plan fault.OperationFaults) (*model.Adapter, error) {
 	data, err := t.life.readCheckpoint(path, plan)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (t *trainer) read(path tinker.Path, optimizer bool, plan fault.Plan) (*mode
 }
 
 // readCheckpoint reads a checkpoint, unless a fault keeps it from that.
-func (l *State) readCheckpoint(path tinker.Path, plan fault.Plan) ([]byte, error) {
+func (l *State) readCheckpoint(path tinker.Path, plan fault.OperationFaults) ([]byte, error) {
 	switch {
 	case plan.Has(fault.Missing):
 		return nil, fmt.Errorf("reading %s: %w", path, checkpoint.ErrNotFound)

@@ -25,7 +25,7 @@ type birth struct {
 	// name is the path of a checkpoint, for faults.
 	name string
 	run  checkpoint.Run
-	do   func(t *trainer, plan fault.Plan) (future.Result, error)
+	do   func(t *trainer, plan fault.OperationFaults) (future.Result, error)
 }
 
 // CreateModel makes a model, once for each (session, model_seq_id).
@@ -47,7 +47,7 @@ func (l *State) CreateModel(_ context.Context, req tinker.CreateModelRequest) (t
 			TrainAttention: req.Lora.TrainAttn,
 			UserMetadata:   req.UserMetadata,
 		},
-		do: func(t *trainer, _ fault.Plan) (future.Result, error) { return t.create(req.Lora.Seed) },
+		do: func(t *trainer, _ fault.OperationFaults) (future.Result, error) { return t.create(req.Lora.Seed) },
 	})
 }
 

@@ -26,14 +26,14 @@ const (
 type operation struct {
 	life    *State
 	call    fault.Call
-	plan    fault.Plan
+	plan    fault.OperationFaults
 	promise *future.Future
 }
 
 // newOperation makes the promise of a new operation.
 func (l *State) newOperation(call fault.Call) *operation {
-	o := &operation{life: l, call: call, plan: l.faults.Plan(call), promise: l.promises.New()}
-	if o.plan.Has(fault.LosePromise) {
+	o := &operation{life: l, call: call, plan: l.faults.ForOperation(call), promise: l.promises.New()}
+	if o.plan.Has(fault.LoseFuture) {
 		o.promise.Lose()
 	}
 	return o
@@ -52,7 +52,7 @@ func (o *operation) tell(queueState, reason string) {
 	if queueState == "" {
 		queueState, reason = future.Active, ""
 	}
-	o.promise.SetPause(future.Pause{State: queueState, Reason: reason})
+	o.promise.SetQueueStatus(future.QueueStatus{State: queueState, Reason: reason})
 }
 
 // settle keeps the promise with what came of the operation. A result that is to be held back waits
@@ -129,10 +129,10 @@ func protoResult(kind future.Kind, body []byte, err error) (future.Result, error
 // Await returns the result of a promise if it is there or comes within the time given; otherwise
 // ok is false and the pause says how it stands. It returns future.ErrUnknown, future.ErrLost,
 // ErrEnded or the context's error.
-func (l *State) Await(ctx context.Context, id string, patience time.Duration) (result future.Result, pause future.Pause, ok bool, err error) {
+func (l *State) Await(ctx context.Context, id string, patience time.Duration) (result future.Result, pause future.QueueStatus, ok bool, err error) {
 	p, err := l.promises.Lookup(id)
 	if err != nil {
-		return future.Result{}, future.Pause{}, false, err
+		return future.Result{}, future.QueueStatus{}, false, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -125,7 +125,7 @@ func (l *State) findSource(base, path, session string) (source, error) {
 	if err != nil {
 		return source{}, badRequest("%s", err)
 	}
-	plan := l.faults.Plan(fault.Call{Op: tinker.TypeCreateSamplingSession, Session: session, Model: parsed.Run, Name: path})
+	plan := l.faults.ForOperation(fault.Call{Op: tinker.TypeCreateSamplingSession, Session: session, Model: parsed.Run, Name: path})
 	found, err := l.store.Checkpoint(parsed)
 	if err != nil || plan.Has(fault.Missing) {
 		return source{}, notFound("checkpoint", path)

@@ -29,7 +29,7 @@ func (l *State) SaveWeights(_ context.Context, req tinker.SaveWeightsRequest) (t
 		name:   name,
 		digest: digestOf(req),
 		kind:   savingWork,
-		do: func(ctx context.Context, _ fault.Plan) (future.Result, error) {
+		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
 			data, err := t.adapter.MarshalState(true)
 			if err != nil {
 				return future.Result{}, fmt.Errorf("encoding the state: %w", err)
@@ -64,9 +64,9 @@ func (l *State) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (t
 	if (req.Path == "") == (req.SamplingSessionSeq == nil) {
 		return tinker.FutureResponse{}, badRequest("exactly one of path and sampling_session_seq_id must be given")
 	}
-	do := func(ctx context.Context, _ fault.Plan) (future.Result, error) { return t.saveNamed(ctx, req) }
+	do := func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) { return t.saveNamed(ctx, req) }
 	if req.SamplingSessionSeq != nil {
-		do = func(ctx context.Context, _ fault.Plan) (future.Result, error) { return t.saveEphemeral(ctx, req) }
+		do = func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) { return t.saveEphemeral(ctx, req) }
 	}
 	same := req
 	if same.SamplingSessionSeq != nil {

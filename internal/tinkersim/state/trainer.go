@@ -51,7 +51,7 @@ type submission struct {
 	// digest tells a repetition from another operation under the same number.
 	digest digest
 	kind   workKind
-	do     func(ctx context.Context, plan fault.Plan) (future.Result, error)
+	do     func(ctx context.Context, plan fault.OperationFaults) (future.Result, error)
 }
 
 func newTrainer(l *State, run checkpoint.Run) *trainer {

@@ -37,7 +37,7 @@ func (l *State) ForwardBackward(_ context.Context, req tinker.ForwardBackwardReq
 		chunk:  true,
 		digest: digestOfData(req),
 		kind:   trainingWork,
-		do: func(ctx context.Context, _ fault.Plan) (future.Result, error) {
+		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
 			return t.forwardBackward(ctx, req)
 		},
 	})
@@ -127,7 +127,7 @@ func (l *State) OptimStep(_ context.Context, req tinker.OptimStepRequest) (tinke
 		seq:    req.SeqID,
 		digest: digestOf(req),
 		kind:   trainingWork,
-		do: func(context.Context, fault.Plan) (future.Result, error) {
+		do: func(context.Context, fault.OperationFaults) (future.Result, error) {
 			result, err := t.adapter.OptimStep(model.AdamParams(req.AdamParams))
 			if err != nil {
 				return future.Result{}, err
