@@ -27,33 +27,33 @@ import (
 //	GET    /admin/busy                  what the server has done so far, see Busy
 func (s *Server) adminRoutes() []endpoint {
 	return []endpoint{
-		plain("GET /admin/faults", "", func(*request) (response, error) {
-			return inJSON(http.StatusOK, map[string]any{"faults": s.faults.List()})
+		simpleEndpoint("GET /admin/faults", "", func(*request) (response, error) {
+			return jsonResponse(http.StatusOK, map[string]any{"faults": s.faults.List()})
 		}),
-		plain("POST /admin/faults", "", s.addFaults),
-		plain("DELETE /admin/faults", "", func(*request) (response, error) {
+		simpleEndpoint("POST /admin/faults", "", s.addFaults),
+		simpleEndpoint("DELETE /admin/faults", "", func(*request) (response, error) {
 			s.faults.Clear()
 			return response{}, nil
 		}),
-		plain("POST /admin/faults/{id}/release", "", func(r *request) (response, error) {
+		simpleEndpoint("POST /admin/faults/{id}/release", "", func(r *request) (response, error) {
 			if err := s.faults.Release(r.PathValue("id")); err != nil {
 				return response{}, notFound("fault", r.PathValue("id"))
 			}
 			return response{}, nil
 		}),
-		plain("POST /admin/rehearse", "", s.forceSamples),
-		plain("DELETE /admin/rehearse", "", func(*request) (response, error) {
+		simpleEndpoint("POST /admin/rehearse", "", s.forceSamples),
+		simpleEndpoint("DELETE /admin/rehearse", "", func(*request) (response, error) {
 			return response{}, s.forced.Replace(nil)
 		}),
-		plain("POST /admin/checkpoints", "", harmCheckpoints),
-		plain("DELETE /admin/sessions/{id}", "", func(r *request) (response, error) {
-			return response{}, r.life.ExpireSession(r.PathValue("id"))
+		simpleEndpoint("POST /admin/checkpoints", "", editCheckpoints),
+		simpleEndpoint("DELETE /admin/sessions/{id}", "", func(r *request) (response, error) {
+			return response{}, r.state.ExpireSession(r.PathValue("id"))
 		}),
-		plain("POST /admin/restart", "", func(*request) (response, error) {
+		simpleEndpoint("POST /admin/restart", "", func(*request) (response, error) {
 			return response{}, s.Restart()
 		}),
-		plain("GET /admin/busy", "", func(*request) (response, error) {
-			return inJSON(http.StatusOK, s.Stats())
+		simpleEndpoint("GET /admin/busy", "", func(*request) (response, error) {
+			return jsonResponse(http.StatusOK, s.Stats())
 		}),
 	}
 }
@@ -67,7 +67,7 @@ func (s *Server) addFaults(r *request) (response, error) {
 	if err != nil {
 		return response{}, badRequest("%s", err)
 	}
-	return inJSON(http.StatusOK, map[string]any{"ids": ids})
+	return jsonResponse(http.StatusOK, map[string]any{"ids": ids})
 }
 
 func (s *Server) forceSamples(r *request) (response, error) {
@@ -81,14 +81,14 @@ func (s *Server) forceSamples(r *request) (response, error) {
 	return response{}, nil
 }
 
-// harm is the body of POST /admin/checkpoints.
-type harm struct {
+// checkpointEdit is the body of POST /admin/checkpoints.
+type checkpointEdit struct {
 	Path string `json:"path"`
-	Do   string `json:"do"`
+	Action   string `json:"do"`
 }
 
-func harmCheckpoints(r *request) (response, error) {
-	var req harm
+func editCheckpoints(r *request) (response, error) {
+	var req checkpointEdit
 	if err := decode(r.body, &req); err != nil {
 		return response{}, err
 	}
@@ -96,13 +96,13 @@ func harmCheckpoints(r *request) (response, error) {
 	if err != nil {
 		return response{}, badRequest("%s", err)
 	}
-	edit, ok := map[string]state.Edit{"expire": state.Delete, "damage": state.Damage}[req.Do]
+	edit, ok := map[string]state.Edit{"expire": state.Delete, "damage": state.Damage}[req.Action]
 	if !ok {
 		return response{}, badRequest("do must be expire or damage")
 	}
-	changed, err := r.life.EditMatching(pattern.MatchString, edit)
+	changed, err := r.state.EditMatching(pattern.MatchString, edit)
 	if err != nil {
 		return response{}, err
 	}
-	return inJSON(http.StatusOK, map[string]any{"paths": changed})
+	return jsonResponse(http.StatusOK, map[string]any{"paths": changed})
 }

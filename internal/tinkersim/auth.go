@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// tokenLife is how long an exchanged token holds.
-const tokenLife = 10 * time.Minute
+// tokenTTL is how long an exchanged token holds.
+const tokenTTL = 10 * time.Minute
 
 // jwtHeader is the first part of each token.
 var jwtHeader = encode([]byte(`{"alg":"HS256","typ":"JWT"}`))
@@ -50,14 +50,14 @@ type claims struct {
 // exchangeKey answers with a token for the key that the request came with.
 func (s *Server) exchangeKey(*request) (response, error) {
 	if !s.options.Config.PJWTAuthEnabled {
-		return response{}, refuse(http.StatusNotFound, "keys are not exchanged here")
+		return response{}, newHTTPError(http.StatusNotFound, "keys are not exchanged here")
 	}
 	now := s.options.Clock()
-	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + state.Owner, Organization: state.Owner, Expires: now.Add(tokenLife).Unix(), Issued: now.Unix()})
+	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + state.Owner, Organization: state.Owner, Expires: now.Add(tokenTTL).Unix(), Issued: now.Unix()})
 	if err != nil {
 		return response{}, err
 	}
-	return inJSON(http.StatusOK, tinker.TokenResponse{JWT: jwtHeader + "." + signed})
+	return jsonResponse(http.StatusOK, tinker.TokenResponse{JWT: jwtHeader + "." + signed})
 }
 
 // sign encodes a value and its signature.

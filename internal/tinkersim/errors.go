@@ -15,25 +15,25 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// refusal is an error that a request is answered with.
-type refusal struct {
+// httpError is an error that a request is answered with.
+type httpError struct {
 	status     int
 	detail     any
 	retryAfter time.Duration
 }
 
-func (e *refusal) Error() string { return fmt.Sprintf("answering with %d: %v", e.status, e.detail) }
+func (e *httpError) Error() string { return fmt.Sprintf("answering with %d: %v", e.status, e.detail) }
 
-func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status: status, detail: fmt.Sprintf(format, args...)}
+func newHTTPError(status int, format string, args ...any) *httpError {
+	return &httpError{status: status, detail: fmt.Sprintf(format, args...)}
 }
 
-func badRequest(format string, args ...any) *refusal {
-	return refuse(http.StatusBadRequest, format, args...)
+func badRequest(format string, args ...any) *httpError {
+	return newHTTPError(http.StatusBadRequest, format, args...)
 }
 
-func notFound(what, id string) *refusal {
-	return refuse(http.StatusNotFound, "%s %s not found", what, id)
+func notFound(what, id string) *httpError {
+	return newHTTPError(http.StatusNotFound, "%s %s not found", what, id)
 }
 
 // statusErrors says which status goes with the errors of the packages below.
@@ -51,23 +51,23 @@ var statusErrors = []struct {
 	{state.ErrEnded, http.StatusServiceUnavailable},
 }
 
-// asRefusal turns any error into the answer for it.
-func asRefusal(err error) *refusal {
-	if r, ok := errors.AsType[*refusal](err); ok {
+// asHTTPError turns any error into the answer for it.
+func asHTTPError(err error) *httpError {
+	if r, ok := errors.AsType[*httpError](err); ok {
 		return r
 	}
 	if e, ok := errors.AsType[*state.Error](err); ok {
-		return refuse(e.Category.Status(), "%s", e.Message)
+		return newHTTPError(e.Category.Status(), "%s", e.Message)
 	}
 	for _, line := range statusErrors {
 		if !errors.Is(err, line.err) {
 			continue
 		}
-		r := refuse(line.status, "%s", err)
+		r := newHTTPError(line.status, "%s", err)
 		if line.status == http.StatusTooManyRequests {
 			r.retryAfter = time.Second
 		}
 		return r
 	}
-	return refuse(http.StatusInternalServerError, "%s", err)
+	return newHTTPError(http.StatusInternalServerError, "%s", err)
 }

@@ -35,8 +35,8 @@ const (
 	typeProtobuf = "application/x-protobuf"
 )
 
-// inJSON makes a response of a value.
-func inJSON(status int, value any) (response, error) {
+// jsonResponse makes a response of a value.
+func jsonResponse(status int, value any) (response, error) {
 	body, err := json.Marshal(value)
 	return response{status: status, contentType: typeJSON, body: body}, err
 }
@@ -44,12 +44,12 @@ func inJSON(status int, value any) (response, error) {
 // request is a request whose body was read, with the life that is to answer it.
 type request struct {
 	*http.Request
-	life *state.State
+	state *state.State
 	body []byte
 }
 
-// answer does the work of a request.
-type answer func() (response, error)
+// work does the work of a request.
+type work func() (response, error)
 
 // endpoint is one row of the table of routes.
 type endpoint struct {
@@ -57,33 +57,33 @@ type endpoint struct {
 	pattern string
 	// op is what faults and counts call it; without one it is not subject to faults.
 	op string
-	// open needs no key.
-	open bool
+	// public needs no key.
+	public bool
 	// read decodes the request and returns what faults look at and what answers it.
-	read func(*request) (fault.Call, answer, error)
+	read func(*request) (fault.Call, work, error)
 }
 
-// posted is an endpoint that takes and gives JSON.
-func posted[Req, Rep any](op string, describe func(Req) fault.Call, do func(*state.State, context.Context, Req) (Rep, error)) endpoint {
-	read := func(r *request) (fault.Call, answer, error) {
+// jsonEndpoint is an endpoint that takes and gives JSON.
+func jsonEndpoint[Req, Rep any](op string, describe func(Req) fault.Call, do func(*state.State, context.Context, Req) (Rep, error)) endpoint {
+	read := func(r *request) (fault.Call, work, error) {
 		var req Req
 		if err := decode(r.body, &req); err != nil {
 			return fault.Call{}, nil, err
 		}
 		return describe(req), func() (response, error) {
-			rep, err := do(r.life, r.Context(), req)
+			rep, err := do(r.state, r.Context(), req)
 			if err != nil {
 				return response{}, err
 			}
-			return inJSON(http.StatusOK, rep)
+			return jsonResponse(http.StatusOK, rep)
 		}, nil
 	}
 	return endpoint{pattern: "POST /api/v1/" + op, op: op, read: read}
 }
 
-// plain is an endpoint without a body that matters.
-func plain(pattern, op string, do func(*request) (response, error)) endpoint {
-	return endpoint{pattern: pattern, op: op, read: func(r *request) (fault.Call, answer, error) {
+// simpleEndpoint is an endpoint without a body that matters.
+func simpleEndpoint(pattern, op string, do func(*request) (response, error)) endpoint {
+	return endpoint{pattern: pattern, op: op, read: func(r *request) (fault.Call, work, error) {
 		return fault.Call{}, func() (response, error) { return do(r) }, nil
 	}}
 }
@@ -95,7 +95,7 @@ func decode(body []byte, into any) error {
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		issue := tinker.ValidationIssue{Loc: []string{"body"}, Msg: err.Error(), Type: "json_invalid"}
-		return &refusal{status: http.StatusUnprocessableEntity, detail: []tinker.ValidationIssue{issue}}
+		return &httpError{status: http.StatusUnprocessableEntity, detail: []tinker.ValidationIssue{issue}}
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func decode(body []byte, into any) error {
 func (s *Server) handler(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.counters.CountCall(e.name())
-		if !e.open && !s.authorized(r.Header.Get("X-API-Key")) {
+		if !e.public && !s.authorized(r.Header.Get("X-API-Key")) {
 			write401(w)
 			return
 		}
@@ -113,21 +113,21 @@ func (s *Server) handler(e endpoint) http.Handler {
 			writeResponse(w, errorResponse(err))
 			return
 		}
-		now := s.current.Load()
-		if ended(now) {
+		now := s.state.Load()
+		if isClosed(now) {
 			writeResponse(w, errorResponse(state.ErrEnded))
 			return
 		}
-		call, work, err := e.read(&request{Request: r, life: now, body: body})
+		call, work, err := e.read(&request{Request: r, state: now, body: body})
 		if err != nil {
 			writeResponse(w, errorResponse(err))
 			return
 		}
-		writeResponse(w, s.exchange(r.Context(), e.op, call, work))
+		writeResponse(w, s.respond(r.Context(), e.op, call, work))
 	})
 }
 
-func ended(l *state.State) bool {
+func isClosed(l *state.State) bool {
 	select {
 	case <-l.Ended():
 		return true
@@ -144,21 +144,21 @@ func (e endpoint) name() string {
 	return e.pattern
 }
 
-// exchange does the work of a request unless a fault strikes the exchange.
-func (s *Server) exchange(ctx context.Context, op string, call fault.Call, work answer) response {
+// respond does the work of a request unless a fault strikes the exchange.
+func (s *Server) respond(ctx context.Context, op string, call fault.Call, work work) response {
 	var struck fault.RequestFaults
 	if op != "" {
 		call.Op = cmp.Or(call.Op, op)
 		struck = s.faults.ForRequest(call)
 	}
 	if struck.Delay > 0 {
-		pause(ctx, struck.Delay)
+		sleep(ctx, struck.Delay)
 	}
 	if struck.DropRequest {
 		panic(http.ErrAbortHandler)
 	}
 	if r := struck.Refusal; r != nil {
-		return errorResponse(&refusal{status: r.Status, detail: r.Message, retryAfter: r.RetryAfter})
+		return errorResponse(&httpError{status: r.Status, detail: r.Message, retryAfter: r.RetryAfter})
 	}
 	answer, err := work()
 	if struck.DropAnswer {
@@ -170,7 +170,7 @@ func (s *Server) exchange(ctx context.Context, op string, call fault.Call, work 
 	return answer
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -183,7 +183,7 @@ func pause(ctx context.Context, d time.Duration) {
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "body is larger than %d bytes", maxBody)
+		return nil, newHTTPError(http.StatusRequestEntityTooLarge, "body is larger than %d bytes", maxBody)
 	}
 	if err != nil {
 		return nil, badRequest("reading the body: %s", err)
@@ -196,8 +196,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // errorResponse is the answer for an error.
 func errorResponse(err error) response {
-	r := asRefusal(err)
-	answer, err := inJSON(r.status, tinker.ErrorResponse{Detail: r.detail})
+	r := asHTTPError(err)
+	answer, err := jsonResponse(r.status, tinker.ErrorResponse{Detail: r.detail})
 	if err != nil {
 		answer = response{status: http.StatusInternalServerError, contentType: "text/plain", body: []byte(err.Error())}
 	}
@@ -212,7 +212,7 @@ func errorResponse(err error) response {
 }
 
 func write401(w http.ResponseWriter) {
-	writeResponse(w, errorResponse(refuse(http.StatusUnauthorized, "invalid API key")))
+	writeResponse(w, errorResponse(newHTTPError(http.StatusUnauthorized, "invalid API key")))
 }
 
 // writeResponse writes a whole response with its length: clients take a 400 without one for a proxy's.

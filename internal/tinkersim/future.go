@@ -18,15 +18,15 @@ func (s *Server) retrieve(r *request) (response, error) {
 	if err := decode(r.body, &req); err != nil {
 		return response{}, err
 	}
-	result, pause, ok, err := r.life.Await(r.Context(), req.RequestID, s.options.PollPatience)
+	result, pause, ok, err := r.state.Await(r.Context(), req.RequestID, s.options.PollPatience)
 	if err != nil {
 		return response{}, err
 	}
 	if !ok {
-		return inJSON(http.StatusOK, tryAgain(req.RequestID, pause))
+		return jsonResponse(http.StatusOK, tryAgain(req.RequestID, pause))
 	}
 	if size := len(result.Body); req.AllowMetadataOnly && size >= s.options.MetadataBytes {
-		return inJSON(http.StatusOK, tinker.CompleteMetadata{Status: tinker.StatusCompleteMetadata, ResponsePayloadSize: int64(size)})
+		return jsonResponse(http.StatusOK, tinker.CompleteMetadata{Status: tinker.StatusCompleteMetadata, ResponsePayloadSize: int64(size)})
 	}
 	if result.Kind == state.KindJSON {
 		return response{status: http.StatusOK, contentType: typeJSON, body: result.Body}, nil
@@ -34,7 +34,7 @@ func (s *Server) retrieve(r *request) (response, error) {
 	if strings.Contains(r.Header.Get("Accept"), typeProtobuf) {
 		return response{status: http.StatusOK, contentType: typeProtobuf, body: result.Body}, nil
 	}
-	return viewed(result)
+	return legacyResponse(result)
 }
 
 func tryAgain(id string, pause future.QueueStatus) tinker.TryAgain {
@@ -45,18 +45,18 @@ func tryAgain(id string, pause future.QueueStatus) tinker.TryAgain {
 	return answer
 }
 
-// viewed is the JSON form of a protobuf result, for clients before 0.25.
-func viewed(result future.Result) (response, error) {
+// legacyResponse is the JSON form of a protobuf result, for clients before 0.25.
+func legacyResponse(result future.Result) (response, error) {
 	if result.Kind == state.KindSample {
 		decoded, err := tinker.DecodeSample(result.Body)
 		if err != nil {
 			return response{}, err
 		}
-		return inJSON(http.StatusOK, sampleView(decoded))
+		return jsonResponse(http.StatusOK, legacySample(decoded))
 	}
 	decoded, err := tinker.DecodeOutput(result.Body)
 	if err != nil {
 		return response{}, err
 	}
-	return inJSON(http.StatusOK, decoded)
+	return jsonResponse(http.StatusOK, decoded)
 }

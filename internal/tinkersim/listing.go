@@ -34,8 +34,8 @@ func pageOf(r *http.Request, limit int) (page, error) {
 	return p, nil
 }
 
-// cut returns the page of a list.
-func cut[T any](list []T, p page) []T {
+// slicePage returns the page of a list.
+func slicePage[T any](list []T, p page) []T {
 	start := min(p.offset, len(list))
 	return list[start : start+min(p.limit, len(list)-start)]
 }
@@ -49,18 +49,18 @@ func getRuns(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	all := r.life.Runs(r.URL.Query().Get("project_id"))
-	return inJSON(http.StatusOK, tinker.TrainingRunList{TrainingRuns: cut(all, p), Cursor: cursor(p, len(all))})
+	all := r.state.Runs(r.URL.Query().Get("project_id"))
+	return jsonResponse(http.StatusOK, tinker.TrainingRunList{TrainingRuns: slicePage(all, p), Cursor: cursor(p, len(all))})
 }
 
 func getRun(r *request) (response, error) {
-	run, err := r.life.Run(r.PathValue("run"))
-	return orError(run, err)
+	run, err := r.state.Run(r.PathValue("run"))
+	return jsonOrError(run, err)
 }
 
 func getRunCheckpoints(r *request) (response, error) {
-	list, err := r.life.Checkpoints(r.PathValue("run"))
-	return orError(tinker.CheckpointList{Checkpoints: list}, err)
+	list, err := r.state.Checkpoints(r.PathValue("run"))
+	return jsonOrError(tinker.CheckpointList{Checkpoints: list}, err)
 }
 
 func getCheckpoints(r *request) (response, error) {
@@ -68,9 +68,9 @@ func getCheckpoints(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	all, err := r.life.Checkpoints("")
+	all, err := r.state.Checkpoints("")
 	at := cursor(p, len(all))
-	return orError(tinker.CheckpointList{Checkpoints: cut(all, p), Cursor: &at}, err)
+	return jsonOrError(tinker.CheckpointList{Checkpoints: slicePage(all, p), Cursor: &at}, err)
 }
 
 func getSessions(r *request) (response, error) {
@@ -78,7 +78,7 @@ func getSessions(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return inJSON(http.StatusOK, tinker.SessionList{Sessions: cut(r.life.Sessions(), p)})
+	return jsonResponse(http.StatusOK, tinker.SessionList{Sessions: slicePage(r.state.Sessions(), p)})
 }
 
 // target is a checkpoint as the path of a request names it, and what is to be done with it.
@@ -131,18 +131,18 @@ func setTTL(r *request) (state.Edit, error) {
 }
 
 // readEdit is the read function of all endpoints below a checkpoint.
-func (s *Server) readEdit(r *request) (fault.Call, answer, error) {
+func (s *Server) readEdit(r *request) (fault.Call, work, error) {
 	t := targetOf(r.Request)
 	call := fault.Call{Model: t.path.Run, Name: t.path.String()}
 	if r.Method == http.MethodGet && t.verb == "archive" {
 		call.Op = "archive"
-		return call, func() (response, error) { return s.archiveLink(r, t.path) }, nil
+		return call, func() (response, error) { return s.redirectToArchive(r, t.path) }, nil
 	}
 	row, ok := edits[r.Method+" "+t.verb]
 	if !ok {
-		return call, nil, refuse(http.StatusNotFound, "%s %s is not here", r.Method, r.URL.Path)
+		return call, nil, newHTTPError(http.StatusNotFound, "%s %s is not here", r.Method, r.URL.Path)
 	}
 	call.Op = row.op
 	edit, err := row.edit(r)
-	return call, func() (response, error) { return response{}, r.life.Edit(t.path, edit) }, err
+	return call, func() (response, error) { return response{}, r.state.Edit(t.path, edit) }, err
 }

@@ -14,7 +14,7 @@ type optimizerType struct {
 // to leave the name out of account would be to train with settings that nobody asked for.
 func (e endpoint) adamOnly() endpoint {
 	read := e.read
-	e.read = func(r *request) (fault.Call, answer, error) {
+	e.read = func(r *request) (fault.Call, work, error) {
 		var named struct {
 			Config optimizerType `json:"optimizer_config"`
 			Params optimizerType `json:"optimizer_params"`

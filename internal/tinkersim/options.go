@@ -85,8 +85,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check says whether each base model has one vocabulary.
-func (o Options) check() error {
+// validate says whether each base model has one vocabulary.
+func (o Options) validate() error {
 	for name := range o.Vocabularies {
 		if name == ModelName || slices.Contains(o.Aliases, name) {
 			return fmt.Errorf("the base model %s cannot have a vocabulary of its own and the built-in one", name)
@@ -95,8 +95,8 @@ func (o Options) check() error {
 	return nil
 }
 
-// life returns the settings of a life.
-func (o Options) life(rehearsals *sampling.ForcedSamples) state.Options {
+// stateOptions returns the settings of a life.
+func (o Options) stateOptions(rehearsals *sampling.ForcedSamples) state.Options {
 	vocabularies := map[string]model.Vocabulary{}
 	for name, v := range o.Vocabularies {
 		vocabularies[name] = v

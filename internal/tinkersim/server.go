@@ -27,7 +27,7 @@ type Server struct {
 	mux      *http.ServeMux
 
 	restarting sync.Mutex
-	current    atomic.Pointer[state.State]
+	state    atomic.Pointer[state.State]
 }
 
 // New opens the directory and starts a server, which runs until Close.
@@ -35,7 +35,7 @@ func New(options Options) (*Server, error) {
 	if options.Dir == "" {
 		return nil, errors.New("starting tinkersim: Dir is empty")
 	}
-	if err := options.check(); err != nil {
+	if err := options.validate(); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	options = options.withDefaults()
@@ -47,11 +47,11 @@ func New(options Options) (*Server, error) {
 	if s.faults, err = fault.NewSet(options.Faults, options.Clock); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
-	first, err := state.Begin(options.life(s.forced), s.faults, s.counters)
+	first, err := state.Begin(options.stateOptions(s.forced), s.faults, s.counters)
 	if err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
-	s.current.Store(first)
+	s.state.Store(first)
 	s.mux = s.routes()
 	return s, nil
 }
@@ -63,7 +63,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 func (s *Server) Close() {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
-	s.current.Load().End()
+	s.state.Load().End()
 }
 
 // Restart does to the server what the end of its process and a new start would do: models, sessions
@@ -71,12 +71,12 @@ func (s *Server) Close() {
 func (s *Server) Restart() error {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
-	s.current.Load().End()
-	next, err := state.Begin(s.options.life(s.forced), s.faults, s.counters)
+	s.state.Load().End()
+	next, err := state.Begin(s.options.stateOptions(s.forced), s.faults, s.counters)
 	if err != nil {
 		return fmt.Errorf("restarting tinkersim: %w", err)
 	}
-	s.current.Store(next)
+	s.state.Store(next)
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (s *Server) ForcedSamples() *sampling.ForcedSamples { return s.forced }
 func (s *Server) Stats() Stats {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
-	return s.current.Load().Stats()
+	return s.state.Load().Stats()
 }
 
 // Stats is what a server has done so far.

@@ -17,14 +17,14 @@ import (
 // server finds the tokenizer of its model. Everything else there is a plain 404.
 func (s *Server) tokenizerFile(r *request) (response, error) {
 	name := r.PathValue("org") + "/" + r.PathValue("model")
-	if !r.life.Knows(name) {
+	if !r.state.Knows(name) {
 		return response{}, notFound("model", name)
 	}
 	file := r.PathValue("file")
-	body, err := hubFile(file)
+	body, err := baseModelFile(file)
 	commit := sha256.Sum256(model.TokenizerJSON())
 	if v, ok := s.options.Vocabularies[name]; ok {
-		body, err = foreignFile(v, file)
+		body, err = vocabularyFile(v, file)
 		commit = v.Digest()
 	}
 	if err != nil || body == nil {
@@ -35,9 +35,9 @@ func (s *Server) tokenizerFile(r *request) (response, error) {
 	return response{status: http.StatusOK, contentType: typeJSON, header: header, body: body}, nil
 }
 
-// foreignFile returns a file of a model with a vocabulary of another: as it was loaded, or else what its
+// vocabularyFile returns a file of a model with a vocabulary of another: as it was loaded, or else what its
 // clients cannot do without.
-func foreignFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
+func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	if body := v.File(name); body != nil {
 		return body, nil
 	}
@@ -60,8 +60,8 @@ func foreignFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	return nil, nil
 }
 
-// hubFile returns the contents of a file of the model's repository, nil if there is none.
-func hubFile(name string) ([]byte, error) {
+// baseModelFile returns the contents of a file of the model's repository, nil if there is none.
+func baseModelFile(name string) ([]byte, error) {
 	switch name {
 	case "tokenizer.json":
 		return model.TokenizerJSON(), nil

@@ -23,7 +23,7 @@ type sequenceJSON struct {
 	Logprobs   []float32         `json:"logprobs"`
 }
 
-func sampleView(result tinker.SampleResult) sampleJSON {
+func legacySample(result tinker.SampleResult) sampleJSON {
 	view := sampleJSON{Type: tinker.TypeSample}
 	for _, s := range result.Sequences {
 		view.Sequences = append(view.Sequences, sequenceJSON{StopReason: s.StopReason, Tokens: s.Tokens, Logprobs: s.Logprobs})
