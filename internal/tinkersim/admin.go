@@ -13,18 +13,18 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// adminRoutes are the endpoints by which tests reach into the server:
+// adminRoutes are the endpoints by which tests control the server:
 //
-//	GET    /admin/faults                the rules in force with their counts, {"faults": [...]}
-//	POST   /admin/faults                adds rules as package fault describes them; answers {"ids": [...]}
-//	DELETE /admin/faults                removes all rules and releases what they hold
-//	POST   /admin/faults/{id}/release   lets go what a hold holds
-//	POST   /admin/rehearse              puts rules of package rehearsal in force, {"rehearsals": [...]}, in place of those before
-//	DELETE /admin/rehearse              removes them
-//	POST   /admin/checkpoints           {"path": regular expression, "do": "expire" or "damage"}; answers {"paths": [...]}
-//	DELETE /admin/sessions/{id}         makes a session die as if nothing had been heard of it
-//	POST   /admin/restart               forgets what a restart of the process would
-//	GET    /admin/busy                  what the server has done so far, see Busy
+//	GET    /admin/faults                returns the active rules with their counts, {"faults": [...]}
+//	POST   /admin/faults                adds rules in the format of package fault; responds with {"ids": [...]}
+//	DELETE /admin/faults                removes all rules and releases the operations that they hold
+//	POST   /admin/faults/{id}/release   releases the operations that a hold holds
+//	POST   /admin/rehearse              replaces the rules of forced samples by {"rehearsals": [...]}, a list of sampling.ForcedRule
+//	DELETE /admin/rehearse              removes the rules of forced samples
+//	POST   /admin/checkpoints           {"path": regular expression, "do": "expire" or "damage"}; responds with {"paths": [...]}
+//	DELETE /admin/sessions/{id}         ends a session as if it had timed out
+//	POST   /admin/restart               has the effect of a restart of the process
+//	GET    /admin/busy                  returns Stats: what the server has done so far
 func (s *Server) adminRoutes() []endpoint {
 	return []endpoint{
 		simpleEndpoint("GET /admin/faults", "", func(*request) (response, error) {
@@ -47,7 +47,7 @@ func (s *Server) adminRoutes() []endpoint {
 		}),
 		simpleEndpoint("POST /admin/checkpoints", "", editCheckpoints),
 		simpleEndpoint("DELETE /admin/sessions/{id}", "", func(r *request) (response, error) {
-			return response{}, r.state.ExpireSession(r.PathValue("id"))
+			return response{}, r.state.Sessions.Expire(r.PathValue("id"))
 		}),
 		simpleEndpoint("POST /admin/restart", "", func(*request) (response, error) {
 			return response{}, s.Restart()
@@ -83,8 +83,8 @@ func (s *Server) forceSamples(r *request) (response, error) {
 
 // checkpointEdit is the body of POST /admin/checkpoints.
 type checkpointEdit struct {
-	Path string `json:"path"`
-	Action   string `json:"do"`
+	Path   string `json:"path"`
+	Action string `json:"do"`
 }
 
 func editCheckpoints(r *request) (response, error) {
@@ -100,7 +100,7 @@ func editCheckpoints(r *request) (response, error) {
 	if !ok {
 		return response{}, badRequest("do must be expire or damage")
 	}
-	changed, err := r.state.EditMatching(pattern.MatchString, edit)
+	changed, err := r.state.Checkpoints.EditMatching(pattern.MatchString, edit)
 	if err != nil {
 		return response{}, err
 	}

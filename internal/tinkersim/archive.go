@@ -11,18 +11,18 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// archiveTokenTTL is how long the link to an archive holds.
+// archiveTokenTTL is how long the URL of an archive is valid.
 const archiveTokenTTL = 15 * time.Minute
 
-// archiveToken is what the link to an archive says.
+// archiveToken is the signed part of an archive's URL.
 type archiveToken struct {
 	Path    string `json:"path"`
 	Expires int64  `json:"exp"`
 }
 
-// redirectToArchive answers with a redirect to the archive, which can be fetched without a key.
+// redirectToArchive responds with a redirect to the archive, which can be fetched without a key.
 func (s *Server) redirectToArchive(r *request, path tinker.Path) (response, error) {
-	if _, err := r.state.Checkpoint(path); err != nil {
+	if _, err := r.state.Checkpoints.Get(path); err != nil {
 		return response{}, err
 	}
 	expires := s.options.Clock().Add(archiveTokenTTL)
@@ -40,16 +40,16 @@ func (s *Server) redirectToArchive(r *request, path tinker.Path) (response, erro
 	return answer, err
 }
 
-// downloadArchive answers the link.
+// downloadArchive responds with the archive of a signed URL.
 func (s *Server) downloadArchive(r *request) (response, error) {
 	var link archiveToken
 	if err := s.verify(r.PathValue("token"), &link); err != nil || s.options.Clock().Unix() >= link.Expires {
-		return response{}, newHTTPError(http.StatusForbidden, "the link does not hold")
+		return response{}, newHTTPError(http.StatusForbidden, "the archive URL is invalid or has expired")
 	}
 	path, err := tinker.ParsePath(link.Path)
 	if err != nil {
 		return response{}, err
 	}
-	body, err := r.state.Archive(path)
+	body, err := r.state.Checkpoints.Archive(path)
 	return response{status: http.StatusOK, contentType: "application/x-tar", body: body}, err
 }

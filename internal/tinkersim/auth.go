@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// tokenTTL is how long an exchanged token holds.
+// tokenTTL is how long a token is valid.
 const tokenTTL = 10 * time.Minute
 
 // jwtHeader is the first part of each token.
@@ -26,7 +26,7 @@ var jwtHeader = encode([]byte(`{"alg":"HS256","typ":"JWT"}`))
 
 func encode(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// authorized says whether a key or token is good.
+// authorized reports whether a key or token is valid.
 func (s *Server) authorized(key string) bool {
 	if rest, ok := strings.CutPrefix(key, jwtHeader+"."); ok && s.options.Config.PJWTAuthEnabled {
 		var claims claims
@@ -38,19 +38,19 @@ func (s *Server) authorized(key string) bool {
 	return strings.HasPrefix(key, "tml-")
 }
 
-// claims is what a token says.
+// claims is the payload of a token.
 type claims struct {
 	Subject string `json:"sub"`
-	// Organization is read by newer SDKs, which tell their users who they are.
+	// Organization is shown to users by newer SDKs.
 	Organization string `json:"org_id"`
 	Expires      int64  `json:"exp"`
 	Issued       int64  `json:"iat"`
 }
 
-// exchangeKey answers with a token for the key that the request came with.
+// exchangeKey responds with a token for the key of the request.
 func (s *Server) exchangeKey(*request) (response, error) {
 	if !s.options.Config.PJWTAuthEnabled {
-		return response{}, newHTTPError(http.StatusNotFound, "keys are not exchanged here")
+		return response{}, newHTTPError(http.StatusNotFound, "this server does not exchange keys for tokens")
 	}
 	now := s.options.Clock()
 	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + state.Owner, Organization: state.Owner, Expires: now.Add(tokenTTL).Unix(), Issued: now.Unix()})
@@ -60,7 +60,7 @@ func (s *Server) exchangeKey(*request) (response, error) {
 	return jsonResponse(http.StatusOK, tinker.TokenResponse{JWT: jwtHeader + "." + signed})
 }
 
-// sign encodes a value and its signature.
+// sign returns an encoded value with its signature.
 func (s *Server) sign(value any) (string, error) {
 	payload, err := json.Marshal(value)
 	if err != nil {
@@ -70,12 +70,12 @@ func (s *Server) sign(value any) (string, error) {
 	return text + "." + encode(s.mac(text)), nil
 }
 
-// verify decodes what sign has made.
+// verify decodes a value that sign returned.
 func (s *Server) verify(signed string, value any) error {
 	text, signature, _ := strings.Cut(signed, ".")
 	mac, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil || !hmac.Equal(mac, s.mac(text)) {
-		return errors.New("verifying a signature: it is not ours")
+		return errors.New("verifying a signature: it does not match")
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestCalls(t *testing.T) {
 		"a checkpoint is packed":              {"GET", ofModel + "weights/one/archive", "", nil, 302, ""},
 		"another checkpoint is packed":        {"GET", ofModel + "weights/two/archive", "", nil, 404, ""},
 		"a checkpoint is not read":            {"GET", ofModel + "weights/one", "", nil, 404, ""},
-		"what is not here":                    {"POST", "/api/v1/sessions/search", "{}", nil, 404, `{"detail":"POST /api/v1/sessions/search is not here"}`},
+		"what is not here":                    {"POST", "/api/v1/sessions/search", "{}", nil, 404, `{"detail":"POST /api/v1/sessions/search does not exist"}`},
 		"an archive without a good link":      {"GET", "/archives/e30.AA", "", nil, 403, ""},
 		"the tokenizer's settings":            {"GET", "/tinkersim/byte-136k/resolve/main/tokenizer_config.json", "", nil, 200, ""},
 		"another file of the model":           {"GET", "/tinkersim/byte-136k/resolve/main/vocab.json", "", nil, 404, ""},

@@ -15,14 +15,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// httpError is an error that a request is answered with.
+// httpError is an error with the status and body of its response.
 type httpError struct {
 	status     int
 	detail     any
 	retryAfter time.Duration
 }
 
-func (e *httpError) Error() string { return fmt.Sprintf("answering with %d: %v", e.status, e.detail) }
+func (e *httpError) Error() string { return fmt.Sprintf("responding with %d: %v", e.status, e.detail) }
 
 func newHTTPError(status int, format string, args ...any) *httpError {
 	return &httpError{status: status, detail: fmt.Sprintf(format, args...)}
@@ -36,7 +36,7 @@ func notFound(what, id string) *httpError {
 	return newHTTPError(http.StatusNotFound, "%s %s not found", what, id)
 }
 
-// statusErrors says which status goes with the errors of the packages below.
+// statusErrors maps the errors of other packages to statuses.
 var statusErrors = []struct {
 	err    error
 	status int
@@ -48,10 +48,10 @@ var statusErrors = []struct {
 	{future.ErrLost, http.StatusGone},
 	{sampling.ErrBusy, http.StatusTooManyRequests},
 	{sampling.ErrClosed, http.StatusServiceUnavailable},
-	{state.ErrEnded, http.StatusServiceUnavailable},
+	{state.ErrClosed, http.StatusServiceUnavailable},
 }
 
-// asHTTPError turns any error into the answer for it.
+// asHTTPError converts any error to an httpError.
 func asHTTPError(err error) *httpError {
 	if r, ok := errors.AsType[*httpError](err); ok {
 		return r

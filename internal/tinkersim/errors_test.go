@@ -27,7 +27,7 @@ func TestErrorResponse(t *testing.T) {
 		"a promise that is lost":             {future.ErrLost, http.StatusGone, ""},
 		"too many samples that wait":         {sampling.ErrBusy, http.StatusTooManyRequests, "1"},
 		"an engine that has stopped":         {sampling.ErrClosed, http.StatusServiceUnavailable, ""},
-		"a server that stops":                {state.ErrEnded, http.StatusServiceUnavailable, ""},
+		"a server that stops":                {state.ErrClosed, http.StatusServiceUnavailable, ""},
 		"what nobody thought of":             {errors.New("disk full"), http.StatusInternalServerError, ""},
 		"a refusal that was written by hand": {badRequest("no"), http.StatusBadRequest, ""},
 	}

@@ -12,40 +12,40 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// retrieve answers a poll: with the result, or after a while with how it stands.
+// retrieve responds to a poll: with the result, or after a while with the status of the queue.
 func (s *Server) retrieve(r *request) (response, error) {
 	var req tinker.RetrieveRequest
 	if err := decode(r.body, &req); err != nil {
 		return response{}, err
 	}
-	result, pause, ok, err := r.state.Await(r.Context(), req.RequestID, s.options.PollPatience)
+	result, status, ok, err := r.state.Await(r.Context(), req.RequestID, s.options.PollPatience)
 	if err != nil {
 		return response{}, err
 	}
 	if !ok {
-		return jsonResponse(http.StatusOK, tryAgain(req.RequestID, pause))
+		return jsonResponse(http.StatusOK, tryAgain(req.RequestID, status))
 	}
 	if size := len(result.Body); req.AllowMetadataOnly && size >= s.options.MetadataBytes {
 		return jsonResponse(http.StatusOK, tinker.CompleteMetadata{Status: tinker.StatusCompleteMetadata, ResponsePayloadSize: int64(size)})
 	}
 	if result.Kind == state.KindJSON {
-		return response{status: http.StatusOK, contentType: typeJSON, body: result.Body}, nil
+		return response{status: http.StatusOK, contentType: tinker.ContentJSON, body: result.Body}, nil
 	}
-	if strings.Contains(r.Header.Get("Accept"), typeProtobuf) {
-		return response{status: http.StatusOK, contentType: typeProtobuf, body: result.Body}, nil
+	if strings.Contains(r.Header.Get("Accept"), tinker.ContentProtobuf) {
+		return response{status: http.StatusOK, contentType: tinker.ContentProtobuf, body: result.Body}, nil
 	}
 	return legacyResponse(result)
 }
 
-func tryAgain(id string, pause future.QueueStatus) tinker.TryAgain {
-	answer := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(pause.State)}
-	if pause.Reason != "" {
-		answer.QueueStateReason = &pause.Reason
+func tryAgain(id string, status future.QueueStatus) tinker.TryAgain {
+	answer := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(status.State)}
+	if status.Reason != "" {
+		answer.QueueStateReason = &status.Reason
 	}
 	return answer
 }
 
-// legacyResponse is the JSON form of a protobuf result, for clients before 0.25.
+// legacyResponse returns the JSON form of a protobuf result, for clients before 0.25.
 func legacyResponse(result future.Result) (response, error) {
 	if result.Kind == state.KindSample {
 		decoded, err := tinker.DecodeSample(result.Body)

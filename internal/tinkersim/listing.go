@@ -17,7 +17,7 @@ import (
 // page is a part of a listing.
 type page struct{ offset, limit int }
 
-// pageOf reads limit and offset from the query.
+// pageOf decodes limit and offset from the query.
 func pageOf(r *http.Request, limit int) (page, error) {
 	p := page{limit: limit}
 	for name, value := range map[string]*int{"limit": &p.limit, "offset": &p.offset} {
@@ -27,7 +27,7 @@ func pageOf(r *http.Request, limit int) (page, error) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return page{}, badRequest("%s must be a number from 0 on", name)
+			return page{}, badRequest("%s must be an integer of at least 0", name)
 		}
 		*value = n
 	}
@@ -49,17 +49,17 @@ func getRuns(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	all := r.state.Runs(r.URL.Query().Get("project_id"))
+	all := r.state.Checkpoints.Runs(r.URL.Query().Get("project_id"))
 	return jsonResponse(http.StatusOK, tinker.TrainingRunList{TrainingRuns: slicePage(all, p), Cursor: cursor(p, len(all))})
 }
 
 func getRun(r *request) (response, error) {
-	run, err := r.state.Run(r.PathValue("run"))
+	run, err := r.state.Checkpoints.Run(r.PathValue("run"))
 	return jsonOrError(run, err)
 }
 
 func getRunCheckpoints(r *request) (response, error) {
-	list, err := r.state.Checkpoints(r.PathValue("run"))
+	list, err := r.state.Checkpoints.List(r.PathValue("run"))
 	return jsonOrError(tinker.CheckpointList{Checkpoints: list}, err)
 }
 
@@ -68,7 +68,7 @@ func getCheckpoints(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	all, err := r.state.Checkpoints("")
+	all, err := r.state.Checkpoints.List("")
 	at := cursor(p, len(all))
 	return jsonOrError(tinker.CheckpointList{Checkpoints: slicePage(all, p), Cursor: &at}, err)
 }
@@ -78,16 +78,16 @@ func getSessions(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return jsonResponse(http.StatusOK, tinker.SessionList{Sessions: slicePage(r.state.Sessions(), p)})
+	return jsonResponse(http.StatusOK, tinker.SessionList{Sessions: slicePage(r.state.Sessions.List(), p)})
 }
 
-// target is a checkpoint as the path of a request names it, and what is to be done with it.
+// target is the checkpoint in the path of a request, with the verb that follows it.
 type target struct {
 	path tinker.Path
-	verb string // publish, ttl, archive or nothing
+	verb string // publish, ttl, archive or empty
 }
 
-// targetOf reads KIND/NAME[/VERB]. A bare NAME is a training state.
+// targetOf decodes KIND/NAME[/VERB]. A bare NAME is a training state.
 func targetOf(r *http.Request) target {
 	parts := strings.Split(r.PathValue("rest"), "/")
 	var verb string
@@ -130,8 +130,8 @@ func setTTL(r *request) (state.Edit, error) {
 	return state.SetTTL(time.Duration(*req.TTLSeconds) * time.Second), nil
 }
 
-// readEdit is the read function of all endpoints below a checkpoint.
-func (s *Server) readEdit(r *request) (fault.Call, work, error) {
+// readEdit is the read function of all endpoints below the path of a checkpoint.
+func (s *Server) readEdit(r *request) (fault.Call, action, error) {
 	t := targetOf(r.Request)
 	call := fault.Call{Model: t.path.Run, Name: t.path.String()}
 	if r.Method == http.MethodGet && t.verb == "archive" {
@@ -140,9 +140,9 @@ func (s *Server) readEdit(r *request) (fault.Call, work, error) {
 	}
 	row, ok := edits[r.Method+" "+t.verb]
 	if !ok {
-		return call, nil, newHTTPError(http.StatusNotFound, "%s %s is not here", r.Method, r.URL.Path)
+		return call, nil, newHTTPError(http.StatusNotFound, "%s %s does not exist", r.Method, r.URL.Path)
 	}
 	call.Op = row.op
 	edit, err := row.edit(r)
-	return call, func() (response, error) { return response{}, r.state.Edit(t.path, edit) }, err
+	return call, func() (response, error) { return response{}, r.state.Checkpoints.Edit(t.path, edit) }, err
 }

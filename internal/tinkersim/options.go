@@ -22,48 +22,47 @@ import (
 // ModelName is the name of the base model.
 const ModelName = "tinkersim/byte-136k"
 
-// Options set a server up. All but Dir may be left out.
+// Options configure a server. All fields but Dir are optional.
 type Options struct {
 	// Dir is the directory of the checkpoints. One server uses it at a time.
 	Dir string
-	// APIKey is the only key that is accepted. When it is empty, any key that begins with "tml-" is.
+	// APIKey is the only key that is accepted. When it is empty, every key that begins with "tml-" is accepted.
 	APIKey string
-	// Aliases are further names of the base model, for clients that only know certain names.
+	// Aliases are further names of the base model, for clients that only accept certain names.
 	Aliases []string
-	// Vocabularies are further base models, OWNER/NAME each: the same network, whose tokens are those of the
-	// vocabulary.
+	// Vocabularies are further base models by OWNER/NAME: the same network with the tokens of the vocabulary.
 	Vocabularies map[string]*vocabulary.Vocabulary
 	// Admin adds the endpoints under /admin.
 	Admin bool
-	// Faults are in force from the start.
+	// Faults are active from the start.
 	Faults []fault.Rule
-	// Config is what clients are told about how to speak to the server. With PJWTAuthEnabled, keys
-	// are exchanged for tokens of ten minutes.
+	// Config is the configuration that clients fetch from the server. With PJWTAuthEnabled, they exchange
+	// their keys for tokens that are valid for ten minutes.
 	Config *tinker.ServerConfig
 
-	// Clock is what time it is, for expiry and for listings; time.Now by default.
+	// Clock returns the current time, for expiry and for listings; time.Now by default.
 	Clock func() time.Time
-	// Random is where ids and secrets come from; crypto/rand by default. No result depends on it.
+	// Random is the source of ids and secrets; crypto/rand by default. No result depends on it.
 	Random io.Reader
 
 	// PollPatience is how long a poll waits for a result; 30 s by default.
 	PollPatience time.Duration
 	// GapPatience is how long chunks wait for a number that is missing; 10 s by default.
 	GapPatience time.Duration
-	// SessionTimeout is how long a session lives without a sign of life; 10 min by default.
+	// SessionTimeout is how long a session lasts without a heartbeat or a request; 10 min by default.
 	SessionTimeout time.Duration
-	// MetadataBytes is from which size on a result is announced first, to clients that allow it; 8 MiB by default.
+	// MetadataBytes is the size of a result from which clients that allow it first receive its metadata alone; 8 MiB by default.
 	MetadataBytes int
 
 	// TrainingSlots is how many models are trained at the same time; 2 by default.
 	TrainingSlots int
 	// SampleRows is how many completions are decoded together; 256 by default.
 	SampleRows int
-	// SampleWaiting is how many completions may wait before further ones are answered with 429; 16384 by default.
+	// SampleWaiting is how many completions may wait before further requests are refused with 429; 16384 by default.
 	SampleWaiting int
 }
 
-// withDefaults fills in what was left out.
+// withDefaults returns the options with defaults for the fields that are zero.
 func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -85,7 +84,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate says whether each base model has one vocabulary.
+// validate checks that each base model has one vocabulary.
 func (o Options) validate() error {
 	for name := range o.Vocabularies {
 		if name == ModelName || slices.Contains(o.Aliases, name) {
@@ -95,8 +94,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// stateOptions returns the settings of a life.
-func (o Options) stateOptions(rehearsals *sampling.ForcedSamples) state.Options {
+// stateOptions returns the options of the server's state.
+func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
 	vocabularies := map[string]model.Vocabulary{}
 	for name, v := range o.Vocabularies {
 		vocabularies[name] = v
@@ -105,7 +104,7 @@ func (o Options) stateOptions(rehearsals *sampling.ForcedSamples) state.Options 
 		Dir:            o.Dir,
 		BaseModels:     slices.Concat([]string{ModelName}, o.Aliases),
 		Vocabularies:   vocabularies,
-		ForcedSamples:  rehearsals,
+		ForcedSamples:  forced,
 		Clock:          o.Clock,
 		Random:         o.Random,
 		GapPatience:    o.GapPatience,

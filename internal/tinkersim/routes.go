@@ -4,7 +4,6 @@
 package tinkersim
 
 import (
-	"context"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -25,14 +24,14 @@ func (s *Server) routes() *http.ServeMux {
 	for _, e := range table {
 		mux.Handle(e.pattern, s.handler(e))
 	}
-	// What is not here at all must be a 404 in the API's form, not a 405 because of a neighbour's pattern.
+	// Any other path must be a 404 in the format of the API, not a 405 because a pattern for another method matches.
 	mux.Handle("/", s.handler(simpleEndpoint("/", "", func(r *request) (response, error) {
-		return response{}, newHTTPError(http.StatusNotFound, "%s %s is not here", r.Method, r.URL.Path)
+		return response{}, newHTTPError(http.StatusNotFound, "%s %s does not exist", r.Method, r.URL.Path)
 	}).asPublic()))
 	return mux
 }
 
-// serviceRoutes are about the server itself.
+// serviceRoutes are the endpoints of the server itself.
 func (s *Server) serviceRoutes() []endpoint {
 	healthy := func(*request) (response, error) { return jsonResponse(http.StatusOK, tinker.Health{Status: "ok"}) }
 	return []endpoint{
@@ -55,27 +54,31 @@ func (s *Server) serviceRoutes() []endpoint {
 	}
 }
 
-// sessionRoutes are about sessions and sampling.
+// The parts of the state that serve the endpoints.
+func sessions(s *state.State) *state.Sessions       { return s.Sessions }
+func models(s *state.State) *state.Models           { return s.Models }
+func samplers(s *state.State) *state.Samplers       { return s.Samplers }
+func checkpoints(s *state.State) *state.Checkpoints { return s.Checkpoints }
+
+// sessionRoutes are the endpoints of sessions and of sampling.
 func sessionRoutes() []endpoint {
 	return []endpoint{
-		jsonEndpoint("create_session", func(tinker.CreateSessionRequest) fault.Call { return fault.Call{} }, (*state.State).CreateSession),
+		jsonEndpoint("create_session", func(tinker.CreateSessionRequest) fault.Call { return fault.Call{} }, sessions, (*state.Sessions).Create),
 		jsonEndpoint("session_heartbeat", func(r tinker.SessionHeartbeat) fault.Call {
 			return fault.Call{Session: r.Session}
-		}, (*state.State).Heartbeat),
+		}, sessions, (*state.Sessions).Heartbeat),
 		jsonEndpoint("create_sampling_session", func(r tinker.CreateSamplingSessionRequest) fault.Call {
 			return fault.Call{Session: r.Session, Seq: r.Seq, Name: r.ModelPath}
-		}, (*state.State).CreateSamplingSession),
+		}, samplers, (*state.Samplers).Create),
 		jsonEndpoint(state.OpSample, func(r tinker.SampleRequest) fault.Call {
 			return fault.Call{Session: r.SamplingSession, Seq: valueOrZero(r.SeqID), Name: r.ModelPath}
-		}, (*state.State).Sample),
+		}, samplers, (*state.Samplers).Sample),
 		simpleEndpoint("GET /api/v1/samplers/{id}", "get_sampler", func(r *request) (response, error) {
-			info, err := r.state.SamplerInfo(r.PathValue("id"))
-			return jsonOrError(info, err)
+			return jsonOrError(r.state.Samplers.Info(r.PathValue("id")))
 		}),
 		simpleEndpoint("GET /api/v1/sessions", "list_sessions", getSessions),
 		simpleEndpoint("GET /api/v1/sessions/{id}", "get_session", func(r *request) (response, error) {
-			info, err := r.state.Session(r.PathValue("id"))
-			return jsonOrError(info, err)
+			return jsonOrError(r.state.Sessions.Get(r.PathValue("id")))
 		}),
 		simpleEndpoint("PUT /api/v1/sessions/{id}/project", "set_project", func(r *request) (response, error) {
 			var req struct {
@@ -84,50 +87,48 @@ func sessionRoutes() []endpoint {
 			if err := decode(r.body, &req); err != nil {
 				return response{}, err
 			}
-			return response{}, r.state.SetProject(r.PathValue("id"), req.Project)
+			return response{}, r.state.Sessions.SetProject(r.PathValue("id"), req.Project)
 		}),
 		simpleEndpoint("POST /api/v1/sessions/{id}/finish", "finish_session", func(r *request) (response, error) {
-			return response{}, r.state.FinishSession(r.PathValue("id"))
+			return response{}, r.state.Sessions.Finish(r.PathValue("id"))
 		}),
 	}
 }
 
-// trainingRoutes are the operations of models.
+// trainingRoutes are the endpoints of models.
 func trainingRoutes() []endpoint {
 	return []endpoint{
 		jsonEndpoint(tinker.TypeCreateModel, func(r tinker.CreateModelRequest) fault.Call {
 			return fault.Call{Session: r.Session}
-		}, (*state.State).CreateModel).adamOnly(),
-		jsonEndpoint(tinker.TypeUnloadModel, modelCall, (*state.State).UnloadModel),
-		jsonEndpoint(tinker.TypeGetInfo, modelCall, (*state.State).ModelInfo),
+		}, models, (*state.Models).Create).adamOnly(),
+		jsonEndpoint(tinker.TypeUnloadModel, modelCall, models, (*state.Models).Unload),
+		jsonEndpoint(tinker.TypeGetInfo, modelCall, models, (*state.Models).Info),
 		{pattern: "POST /api/v1/forward_backward", op: state.OpForwardBackward, read: readData},
 		{pattern: "POST /api/v1/forward", op: state.OpForward, read: readData},
 		jsonEndpoint(tinker.TypeOptimStep, func(r tinker.OptimStepRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID}
-		}, (*state.State).OptimStep).adamOnly(),
+		}, models, (*state.Models).OptimStep).adamOnly(),
 		jsonEndpoint(tinker.TypeSaveWeights, func(r tinker.SaveWeightsRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
-		}, (*state.State).SaveWeights),
+		}, models, (*state.Models).SaveWeights),
 		jsonEndpoint(tinker.TypeSaveSampler, func(r tinker.SaveSamplerRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
-		}, (*state.State).SaveSampler),
+		}, models, (*state.Models).SaveSampler),
 		jsonEndpoint(tinker.TypeLoadWeights, func(r tinker.LoadWeightsRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
-		}, (*state.State).LoadState).adamOnly(),
+		}, models, (*state.Models).LoadState).adamOnly(),
 	}
 }
 
 func modelCall(r tinker.ModelRequest) fault.Call { return fault.Call{Model: r.ModelID} }
 
-// listingRoutes are about runs and checkpoints.
+// listingRoutes are the endpoints of runs and checkpoints.
 func (s *Server) listingRoutes() []endpoint {
 	const below = " /api/v1/training_runs/{run}/checkpoints/{rest...}"
 	return []endpoint{
 		jsonEndpoint("weights_info", func(r tinker.WeightsInfoRequest) fault.Call {
 			return fault.Call{Name: r.TinkerPath}
-		}, func(l *state.State, _ context.Context, r tinker.WeightsInfoRequest) (tinker.WeightsInfo, error) {
-			return l.WeightsInfo(r.TinkerPath)
-		}),
+		}, checkpoints, (*state.Checkpoints).WeightsInfo),
 		simpleEndpoint("GET /api/v1/training_runs", "list_training_runs", getRuns),
 		simpleEndpoint("GET /api/v1/training_runs/{run}", "get_training_run", getRun),
 		simpleEndpoint("GET /api/v1/training_runs/{run}/checkpoints", "list_run_checkpoints", getRunCheckpoints),
@@ -140,17 +141,18 @@ func (s *Server) listingRoutes() []endpoint {
 	}
 }
 
-// hubRoutes are those of a Hugging Face hub. GET stands for HEAD as well.
+// hubRoutes are the endpoints of a Hugging Face hub. GET includes HEAD.
 func (s *Server) hubRoutes() []endpoint {
 	return []endpoint{simpleEndpoint("GET /{org}/{model}/resolve/{revision}/{file}", "", s.tokenizerFile).asPublic()}
 }
 
-// asPublic is the endpoint without the need for a key.
+// asPublic returns the endpoint such that it needs no key.
 func (e endpoint) asPublic() endpoint {
 	e.public = true
 	return e
 }
 
+// jsonOrError returns the error, or else a response with the JSON form of a value.
 func jsonOrError(value any, err error) (response, error) {
 	if err != nil {
 		return response{}, err
@@ -165,22 +167,21 @@ func valueOrZero(seq *int64) int64 {
 	return *seq
 }
 
-// readData reads the body of forward_backward or forward, in protobuf or, from clients before 0.25, in JSON.
-func readData(r *request) (fault.Call, work, error) {
+// readData is the read function of forward_backward and forward, whose bodies are protobuf or, from clients before 0.25, JSON.
+func readData(r *request) (fault.Call, action, error) {
 	req, err := decodeData(r)
 	if err != nil {
 		return fault.Call{}, nil, err
 	}
 	call := fault.Call{Op: state.OpOf(req), Model: req.ModelID, Seq: req.SeqID}
 	return call, func() (response, error) {
-		future, err := r.state.ForwardBackward(r.Context(), req)
-		return jsonOrError(future, err)
+		return jsonOrError(r.state.Models.ForwardBackward(req))
 	}, nil
 }
 
 func decodeData(r *request) (tinker.ForwardBackwardRequest, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err == nil && kind == typeProtobuf {
+	if err == nil && kind == tinker.ContentProtobuf {
 		req, err := tinker.DecodeForwardBackward(r.body)
 		if err != nil {
 			return req, badRequest("%s", err)

@@ -19,15 +19,15 @@ import (
 // Server is the simulator. It is an http.Handler and safe for concurrent use.
 type Server struct {
 	options Options
-	secret  []byte // signs tokens and links
-	faults  *fault.Set
-	// forced samples stay active when the server restarts, as faults do.
+	secret  []byte // signs tokens
+	// Faults, forced samples and counters survive a restart.
+	faults   *fault.Set
 	forced   *sampling.ForcedSamples
 	counters *state.Counters
 	mux      *http.ServeMux
 
 	restarting sync.Mutex
-	state    atomic.Pointer[state.State]
+	state      atomic.Pointer[state.State]
 }
 
 // New opens the directory and starts a server, which runs until Close.
@@ -47,7 +47,7 @@ func New(options Options) (*Server, error) {
 	if s.faults, err = fault.NewSet(options.Faults, options.Clock); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
-	first, err := state.Begin(options.stateOptions(s.forced), s.faults, s.counters)
+	first, err := state.New(options.stateOptions(s.forced), s.faults, s.counters)
 	if err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -59,20 +59,20 @@ func New(options Options) (*Server, error) {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Close ends all work and waits for it. Polls that wait are answered with 503, as are further requests.
+// Close stops all work and waits until it has stopped. Polls that wait get 503, as do further requests.
 func (s *Server) Close() {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
-	s.state.Load().End()
+	s.state.Load().Close()
 }
 
-// Restart does to the server what the end of its process and a new start would do: models, sessions
-// and promises are forgotten, runs and checkpoints stay. Faults stay in force, and counts go on.
+// Restart has the effect of a restart of the server's process: models, sessions and futures are forgotten,
+// runs and checkpoints stay. Unlike then, faults stay active and counters continue.
 func (s *Server) Restart() error {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
-	s.state.Load().End()
-	next, err := state.Begin(s.options.stateOptions(s.forced), s.faults, s.counters)
+	s.state.Load().Close()
+	next, err := state.New(s.options.stateOptions(s.forced), s.faults, s.counters)
 	if err != nil {
 		return fmt.Errorf("restarting tinkersim: %w", err)
 	}
@@ -80,7 +80,7 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Faults returns the faults that are in force, for tests in the same process.
+// Faults returns the active faults, for tests in the same process.
 func (s *Server) Faults() *fault.Set { return s.faults }
 
 // ForcedSamples returns the active rules of forced samples, for tests in the same process.

@@ -172,7 +172,7 @@ func TestSessionsDieOfSilence(t *testing.T) {
 	b.post(http.StatusNotFound, "session_heartbeat", heartbeat)
 	b.post(http.StatusNotFound, "optim_step", optim(model, 10))
 	b.post(http.StatusNotFound, "asample", asample(sampler, 2, 7, "Q:", 1, 2))
-	sameJSON(t, `{"error":"carrying out the operation: the model is gone","category":"server"}`, b.result(held).body)
+	sameJSON(t, `{"error":"carrying out the operation: the model was removed","category":"server"}`, b.result(held).body)
 	if list, err := b.client().RunCheckpoints(t.Context(), model); err != nil || len(list) != 2 {
 		t.Errorf("%d checkpoints, %v: they do not belong to the session", len(list), err)
 	}

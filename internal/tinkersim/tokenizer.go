@@ -9,15 +9,16 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 )
 
-// tokenizerFile answers as a Hugging Face hub does, so that a client whose HF_ENDPOINT is this
-// server finds the tokenizer of its model. Everything else there is a plain 404.
+// tokenizerFile responds as a Hugging Face hub does, so that a client whose HF_ENDPOINT is this server finds
+// the tokenizer of its model. Any other file is a 404.
 func (s *Server) tokenizerFile(r *request) (response, error) {
 	name := r.PathValue("org") + "/" + r.PathValue("model")
-	if !r.state.Knows(name) {
+	if !r.state.HasBaseModel(name) {
 		return response{}, notFound("model", name)
 	}
 	file := r.PathValue("file")
@@ -32,11 +33,11 @@ func (s *Server) tokenizerFile(r *request) (response, error) {
 	}
 	sum := sha256.Sum256(body)
 	header := http.Header{"Etag": {`"` + hex.EncodeToString(sum[:]) + `"`}, "X-Repo-Commit": {hex.EncodeToString(commit[:20])}}
-	return response{status: http.StatusOK, contentType: typeJSON, header: header, body: body}, nil
+	return response{status: http.StatusOK, contentType: tinker.ContentJSON, header: header, body: body}, nil
 }
 
-// vocabularyFile returns a file of a model with a vocabulary of another: as it was loaded, or else what its
-// clients cannot do without.
+// vocabularyFile returns a file of a base model with the vocabulary of another model, or nil if there is none:
+// the file that was loaded, or a generated one that clients require.
 func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	if body := v.File(name); body != nil {
 		return body, nil
@@ -60,7 +61,7 @@ func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	return nil, nil
 }
 
-// baseModelFile returns the contents of a file of the model's repository, nil if there is none.
+// baseModelFile returns a file of the built-in base model's repository, or nil if there is none.
 func baseModelFile(name string) ([]byte, error) {
 	switch name {
 	case "tokenizer.json":

@@ -65,19 +65,19 @@ const (
 
 // Deeds that strike the operation.
 const (
-	Fail        Action = "fail"
+	Fail       Action = "fail"
 	LoseFuture Action = "lose_promise"
-	Hold        Action = "hold"
-	Pause       Action = "pause"
-	Cycle       Action = "cycle"
-	Missing     Action = "missing"
-	Corrupt     Action = "corrupt"
-	ColdAdam    Action = "cold_adam"
-	IgnoreSeed  Action = "ignore_seed"
+	Hold       Action = "hold"
+	Pause      Action = "pause"
+	Cycle      Action = "cycle"
+	Missing    Action = "missing"
+	Corrupt    Action = "corrupt"
+	ColdAdam   Action = "cold_adam"
+	IgnoreSeed Action = "ignore_seed"
 )
 
 var (
-	requestActions  = []Action{Refuse, DropRequest, DropAnswer, Delay}
+	requestActions   = []Action{Refuse, DropRequest, DropAnswer, Delay}
 	operationActions = []Action{Fail, LoseFuture, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed}
 	timedActions     = []Action{Delay, Pause, Cycle}
 	stagedActions    = []Action{Fail, Hold, Pause}
@@ -113,8 +113,8 @@ type Rule struct {
 	// Count is how many matching calls are struck. 0 is 1, -1 is all.
 	Count int `json:"count,omitempty"`
 
-	Do    Action  `json:"do"`
-	Stage Stage `json:"stage,omitempty"`
+	Do    Action `json:"do"`
+	Stage Stage  `json:"stage,omitempty"`
 
 	Status            int     `json:"status,omitempty"`
 	RetryAfterSeconds float64 `json:"retryAfterSeconds,omitempty"`
@@ -166,7 +166,7 @@ type activeRule struct {
 
 	seen, hits, holding int
 	released            chan struct{}
-	isReleased                bool // released is closed
+	isReleased          bool // released is closed
 }
 
 // activate checks a rule and fills in its defaults.

@@ -170,7 +170,7 @@ type Failure struct {
 type OperationFaults struct {
 	set     *Set
 	arrived time.Time
-	rules  []*activeRule
+	rules   []*activeRule
 }
 
 // ForOperation counts a new operation and says what is to happen to it.

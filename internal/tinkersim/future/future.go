@@ -56,13 +56,13 @@ type Retention struct {
 
 // Table holds the promises of one process. It is safe for concurrent use.
 type Table struct {
-	prefix string
-	retention   Retention
-	now    func() time.Time
+	prefix    string
+	retention Retention
+	now       func() time.Time
 
 	mu       sync.Mutex
 	issued   int64
-	futures     map[string]*Future
+	futures  map[string]*Future
 	resolved *list.List // of *Promise, the one to look at first in front
 }
 
@@ -78,9 +78,9 @@ func (t *Table) New() *Future {
 	t.sweep()
 	t.issued++
 	p := &Future{
-		id:    fmt.Sprintf("%s-%d", t.prefix, t.issued),
-		table: t,
-		done:  make(chan struct{}),
+		id:     fmt.Sprintf("%s-%d", t.prefix, t.issued),
+		table:  t,
+		done:   make(chan struct{}),
 		status: QueueStatus{State: Active},
 	}
 	t.futures[p.id] = p
@@ -147,7 +147,7 @@ type Future struct {
 	settledAt time.Time
 	fetchedAt time.Time
 	checkAt   time.Time
-	status     QueueStatus
+	status    QueueStatus
 }
 
 // ID returns the request id.

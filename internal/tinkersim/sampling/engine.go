@@ -91,7 +91,7 @@ type Engine struct {
 	cache  *cache
 
 	mu      sync.Mutex
-	queue    []*Request
+	queue   []*Request
 	waiting int
 	stats   Stats
 }

@@ -21,12 +21,12 @@ const (
 	adapterConfigFile = "adapter_config.json"
 )
 
-// Checkpoint returns what is known of a listed checkpoint.
-func (l *State) Checkpoint(path tinker.Path) (checkpoint.Checkpoint, error) {
+// Get returns a listed checkpoint.
+func (c *Checkpoints) Get(path tinker.Path) (checkpoint.Checkpoint, error) {
 	if path.Kind == checkpoint.Ephemeral {
 		return checkpoint.Checkpoint{}, notFound("checkpoint", path.String())
 	}
-	return l.store.Checkpoint(path)
+	return c.store.Checkpoint(path)
 }
 
 // adapterConfig describes the adapter in an archive.
@@ -39,14 +39,14 @@ type adapterConfig struct {
 	TrainAttn    bool        `json:"train_attn"`
 }
 
-// Archive makes the archive of a checkpoint: the adapter without its optimizer state, and what it is.
-// Equal weights give equal files, whichever run saved them and when.
-func (l *State) Archive(path tinker.Path) ([]byte, error) {
-	data, err := l.store.Read(path)
+// Archive returns the archive of a checkpoint: the adapter without its optimizer state, and its
+// configuration. Equal weights give equal files, whichever run saved them and when.
+func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
+	data, err := c.store.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	run, err := l.store.Run(path.Run)
+	run, err := c.store.Run(path.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ type tarFile struct {
 	data []byte
 }
 
-// tarOf makes a tar of files without times and owners.
+// tarOf returns a tar archive of files without times and owners.
 func tarOf(files ...tarFile) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)

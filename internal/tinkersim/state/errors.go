@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// Error is a request that cannot be taken.
+// Error says why a request cannot be accepted.
 type Error struct {
 	Category tinker.Category
 	Message  string
@@ -21,8 +21,8 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// ErrEnded is what requests get when the life is over.
-var ErrEnded = errors.New("server is stopping")
+// ErrClosed is the error of requests after Close.
+var ErrClosed = errors.New("server is stopping")
 
 func badRequest(format string, args ...any) *Error {
 	return &Error{Category: tinker.CategoryUser, Message: fmt.Sprintf(format, args...)}
@@ -32,12 +32,12 @@ func notFound(what, id string) *Error {
 	return &Error{Category: tinker.CategoryNotFound, Message: fmt.Sprintf("%s %s not found", what, id)}
 }
 
-// userError is the result of an operation that its caller got wrong.
+// userError is the result of an operation that the client requested wrongly.
 func userError(format string, args ...any) error {
 	return &model.UserError{Msg: fmt.Sprintf(format, args...)}
 }
 
-// asFailure turns the error of an operation into its result.
+// asFailure converts the error of an operation to its result.
 func asFailure(err error) tinker.FailedResult {
 	if user, ok := errors.AsType[*model.UserError](err); ok {
 		return tinker.FailedResult{Error: user.Msg, Category: tinker.CategoryUser}

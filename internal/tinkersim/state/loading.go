@@ -14,17 +14,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// LoadState submits a load: into a model, whose first operation it has to be, or, without a
-// model_id, into a new one.
-func (l *State) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tinker.FutureResponse, error) {
+// LoadState submits a load: into a model, whose first operation it must be, or, without a model_id, into
+// a new one.
+func (m *Models) LoadState(req tinker.LoadWeightsRequest) (tinker.FutureResponse, error) {
 	path, err := tinker.ParsePath(req.Path)
 	if err != nil || path.Kind != tinker.KindState {
 		return tinker.FutureResponse{}, badRequest("%q is not the path of a training state", req.Path)
 	}
 	if req.ModelID == "" {
-		return l.createByLoad(req, path)
+		return m.createByLoad(req, path)
 	}
-	t, err := l.trainer(req.ModelID)
+	t, err := m.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
@@ -37,8 +37,8 @@ func (l *State) LoadState(_ context.Context, req tinker.LoadWeightsRequest) (tin
 		name:   req.Path,
 		digest: digestOf(req),
 		kind:   savingWork,
-		do: func(_ context.Context, plan fault.OperationFaults) (future.Result, error) {
-			adapter, err := t.read(path, req.Optimizer, plan)
+		do: func(_ context.Context, faults fault.OperationFaults) (future.Result, error) {
+			adapter, err := t.read(path, req.Optimizer, faults)
 			if err != nil {
 				return future.Result{}, err
 			}
@@ -52,63 +52,63 @@ func loadResult(path, id string) future.Result {
 	return jsonResult(tinker.LoadResult{Path: path, ModelID: id, Type: tinker.TypeLoadWeights})
 }
 
-// createByLoad makes a model of the kind that the state was saved from, with that state.
-func (l *State) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (tinker.FutureResponse, error) {
+// createByLoad creates a model with the configuration of the saved one, and with its state.
+func (m *Models) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (tinker.FutureResponse, error) {
 	if req.ModelSeq == nil {
 		return tinker.FutureResponse{}, badRequest("either model_id or model_seq_id must be given")
 	}
-	run, err := l.store.Run(path.Run)
+	run, err := m.store.Run(path.Run)
 	if err != nil {
 		return tinker.FutureResponse{}, notFound("checkpoint", req.Path)
 	}
 	run.UserMetadata = req.UserMetadata
-	return l.bear(birth{
+	return m.add(creation{
 		op:       tinker.TypeLoadWeights,
 		session:  req.Session,
 		modelSeq: *req.ModelSeq,
 		digest:   digestOf(req),
 		name:     req.Path,
 		run:      run,
-		do: func(t *trainer, plan fault.OperationFaults) (future.Result, error) {
-			adapter, err := t.read(path, req.Optimizer, plan)
+		do: func(t *trainer, faults fault.OperationFaults) (future.Result, error) {
+			adapter, err := t.read(path, req.Optimizer, faults)
 			if err != nil {
 				return future.Result{}, err
 			}
 			t.adapter = adapter
-			return loadResult(req.Path, t.run.ID), l.store.CreateRun(t.run)
+			return loadResult(req.Path, t.run.ID), m.store.CreateRun(t.run)
 		},
 	})
 }
 
-// read returns the adapter of a state, which must be of the model's kind.
-func (t *trainer) read(path tinker.Path, optimizer bool, plan fault.OperationFaults) (*model.Adapter, error) {
-	data, err := t.life.readCheckpoint(path, plan)
+// read returns the adapter of a saved state, which must have the configuration of the model.
+func (t *trainer) read(path tinker.Path, optimizer bool, faults fault.OperationFaults) (*model.Adapter, error) {
+	data, err := t.models.readCheckpoint(path, faults)
 	if err != nil {
 		return nil, err
 	}
-	base, err := t.life.baseOf(t.run.BaseModel)
+	base, err := t.models.bases.get(t.run.BaseModel)
 	if err != nil {
 		return nil, err
 	}
-	adapter, err := model.UnmarshalState(base, data, optimizer && !plan.Has(fault.ColdAdam))
+	adapter, err := model.UnmarshalState(base, data, optimizer && !faults.Has(fault.ColdAdam))
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", path, err)
 	}
 	saved, own := adapter.Config(), t.config
 	saved.Seed, own.Seed = 0, 0
 	if saved != own {
-		return nil, userError("the state of %s is of another LoRA configuration than the model", path)
+		return nil, userError("the state of %s has another LoRA configuration than the model", path)
 	}
 	return adapter, nil
 }
 
-// readCheckpoint reads a checkpoint, unless a fault keeps it from that.
-func (l *State) readCheckpoint(path tinker.Path, plan fault.OperationFaults) ([]byte, error) {
+// readCheckpoint reads a checkpoint, unless a fault makes it fail.
+func (sh *shared) readCheckpoint(path tinker.Path, faults fault.OperationFaults) ([]byte, error) {
 	switch {
-	case plan.Has(fault.Missing):
+	case faults.Has(fault.Missing):
 		return nil, fmt.Errorf("reading %s: %w", path, checkpoint.ErrNotFound)
-	case plan.Has(fault.Corrupt):
+	case faults.Has(fault.Corrupt):
 		return nil, fmt.Errorf("reading %s: %w", path, checkpoint.ErrCorrupt)
 	}
-	return l.store.Read(path)
+	return sh.store.Read(path)
 }

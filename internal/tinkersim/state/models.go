@@ -6,8 +6,7 @@ package state
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
@@ -16,8 +15,24 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// birth is the request for a new model.
-type birth struct {
+// Models holds the models that are trained, each with its trainer. It is safe for concurrent use. Its lock
+// may be taken while that of Sessions is held, so no method calls Sessions with it held.
+type Models struct {
+	*shared
+	sessions *Sessions
+	samplers *Samplers
+
+	mu       sync.Mutex
+	trainers map[string]*trainer
+	unloaded map[string]bool
+}
+
+func newModels(sh *shared, sessions *Sessions, samplers *Samplers) *Models {
+	return &Models{shared: sh, sessions: sessions, samplers: samplers, trainers: map[string]*trainer{}, unloaded: map[string]bool{}}
+}
+
+// creation is a request for a new model.
+type creation struct {
 	op       string
 	session  string
 	modelSeq int
@@ -25,20 +40,20 @@ type birth struct {
 	// name is the path of a checkpoint, for faults.
 	name string
 	run  checkpoint.Run
-	do   func(t *trainer, plan fault.OperationFaults) (future.Result, error)
+	do   func(t *trainer, faults fault.OperationFaults) (future.Result, error)
 }
 
-// CreateModel makes a model, once for each (session, model_seq_id).
-func (l *State) CreateModel(_ context.Context, req tinker.CreateModelRequest) (tinker.FutureResponse, error) {
-	same := digestOf(req)
+// Create creates a model, once for each (session, model_seq_id).
+func (m *Models) Create(req tinker.CreateModelRequest) (tinker.FutureResponse, error) {
+	digest := digestOf(req)
 	if req.Lora == (tinker.LoraConfig{}) {
 		req.Lora = tinker.DefaultLora()
 	}
-	return l.bear(birth{
+	return m.add(creation{
 		op:       tinker.TypeCreateModel,
 		session:  req.Session,
 		modelSeq: req.ModelSeq,
-		digest:   same,
+		digest:   digest,
 		run: checkpoint.Run{
 			BaseModel:      req.BaseModel,
 			Rank:           req.Lora.Rank,
@@ -51,37 +66,51 @@ func (l *State) CreateModel(_ context.Context, req tinker.CreateModelRequest) (t
 	})
 }
 
-// bear makes the model and starts its goroutine, which creates it before anything else.
-func (l *State) bear(b birth) (tinker.FutureResponse, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s, err := l.touch(b.session)
+// add adds a model to its session, unless an earlier request has, and starts its trainer.
+func (m *Models) add(c creation) (response tinker.FutureResponse, err error) {
+	err = m.sessions.use(c.session, func(s *session) error {
+		response.ModelID = fmt.Sprintf("%s:train:%d", s.id, c.modelSeq)
+		if earlier, ok := s.models[c.modelSeq]; ok {
+			if earlier.digest != c.digest {
+				return badRequest("model_seq_id %d was used for another model", c.modelSeq)
+			}
+			response.RequestID = earlier.requestID
+			return nil
+		}
+		c.run.ID, c.run.Session, c.run.Project, c.run.Created = response.ModelID, s.id, s.project, m.options.Clock().UTC()
+		response.RequestID, err = m.start(c)
+		if err != nil {
+			return err
+		}
+		s.models[c.modelSeq] = accepted{digest: c.digest, requestID: response.RequestID}
+		s.runs = append(s.runs, c.run.ID)
+		s.onEnd = append(s.onEnd, func() { m.cancel(c.run.ID) })
+		return nil
+	})
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
-	id := fmt.Sprintf("%s:train:%d", s.id, b.modelSeq)
-	if before, ok := s.models[b.modelSeq]; ok {
-		if before.digest != b.digest {
-			return tinker.FutureResponse{}, badRequest("model_seq_id %d was used for another model", b.modelSeq)
-		}
-		return tinker.FutureResponse{RequestID: before.requestID, ModelID: id}, nil
-	}
-	b.run.ID, b.run.Session, b.run.Project, b.run.Created = id, s.id, s.project, l.options.Clock().UTC()
-	t := newTrainer(l, b.run)
-	o := l.newOperation(fault.Call{Op: b.op, Session: s.id, Model: id, Name: b.name})
-	create := &task{operation: o, kind: savingWork, do: func(context.Context) (future.Result, error) { return b.do(t, o.plan) }}
-	if err := l.start(func() { t.loop(create) }); err != nil {
-		return tinker.FutureResponse{}, err
-	}
-	l.trainers[id] = t
-	s.models[b.modelSeq] = creation{digest: b.digest, requestID: o.promise.ID()}
-	s.runs = append(s.runs, id)
-	return tinker.FutureResponse{RequestID: o.promise.ID(), ModelID: id}, nil
+	return response, nil
 }
 
-// create makes the adapter and records the run.
+// start starts the trainer of a model, which creates the model before anything else, and returns the
+// request id of the creation.
+func (m *Models) start(c creation) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := newTrainer(m, c.run)
+	o := m.newOperation(fault.Call{Op: c.op, Session: c.run.Session, Model: c.run.ID, Name: c.name})
+	create := &task{operation: o, kind: savingWork, do: func(context.Context) (future.Result, error) { return c.do(t, o.faults) }}
+	if err := m.background.start(func() { t.loop(create) }); err != nil {
+		return "", err
+	}
+	m.trainers[c.run.ID] = t
+	return o.result.ID(), nil
+}
+
+// create creates the adapter and records the run.
 func (t *trainer) create(seed *int64) (future.Result, error) {
-	base, err := t.life.baseOf(t.run.BaseModel)
+	base, err := t.models.bases.get(t.run.BaseModel)
 	if err != nil {
 		return future.Result{}, err
 	}
@@ -93,74 +122,72 @@ func (t *trainer) create(seed *int64) (future.Result, error) {
 		return future.Result{}, err
 	}
 	t.adapter = model.NewAdapter(base, config)
-	if err := t.life.store.CreateRun(t.run); err != nil {
+	if err := t.models.store.CreateRun(t.run); err != nil {
 		return future.Result{}, err
 	}
 	return jsonResult(tinker.CreateModelResult{ModelID: t.run.ID, Type: tinker.TypeCreateModel}), nil
 }
 
-// Knows says whether the server has a base model of that name.
-func (l *State) Knows(name string) bool {
-	_, ok := l.bases[name]
-	return ok
-}
-
-// trainer returns a model, and keeps its session alive.
-func (l *State) trainer(id string) (*trainer, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t, ok := l.trainers[id]
-	if !ok {
+// trainer returns the trainer of a model, and keeps its session alive.
+func (m *Models) trainer(id string) (*trainer, error) {
+	m.mu.Lock()
+	t, ok := m.trainers[id]
+	m.mu.Unlock()
+	if !ok || m.sessions.keepAlive(t.run.Session) != nil {
 		return nil, notFound("model", id)
 	}
-	if _, err := l.touch(t.run.Session); err != nil {
-		return nil, notFound("model", id)
-	}
-	l.store.Touch(id)
+	m.store.Touch(id)
 	return t, nil
 }
 
-// forget takes a model off the list.
-func (l *State) forget(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.trainers, id)
+// cancel removes a model and cancels its work.
+func (m *Models) cancel(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t, ok := m.trainers[id]; ok {
+		t.cancel()
+		delete(m.trainers, id)
+	}
 }
 
-// UnloadModel ends a model. Its promise is kept when nothing of the model goes on any more: what is
-// listed then is all that it will ever have saved.
-func (l *State) UnloadModel(_ context.Context, req tinker.ModelRequest) (tinker.FutureResponse, error) {
-	t, err := l.trainer(req.ModelID)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil && !l.unloaded[req.ModelID] {
+// Unload removes a model. Its future is resolved when all work of the model has stopped: what is listed
+// then is everything that the model will ever have saved.
+func (m *Models) Unload(req tinker.ModelRequest) (tinker.FutureResponse, error) {
+	t, err := m.trainer(req.ModelID)
+	if err != nil && !m.wasUnloaded(req.ModelID) {
 		return tinker.FutureResponse{}, err
 	}
-	o := l.newOperation(fault.Call{Op: tinker.TypeUnloadModel, Model: req.ModelID})
-	if err := l.start(func() { l.unload(o, t) }); err != nil {
+	o := m.newOperation(fault.Call{Op: tinker.TypeUnloadModel, Model: req.ModelID})
+	if err := m.background.start(func() { m.unload(o, t) }); err != nil {
 		return tinker.FutureResponse{}, err
 	}
-	return tinker.FutureResponse{RequestID: o.promise.ID(), ModelID: req.ModelID}, nil
+	return tinker.FutureResponse{RequestID: o.result.ID(), ModelID: req.ModelID}, nil
 }
 
-// unload carries an unload out; the trainer is nil when that was done before.
-func (l *State) unload(o *operation, t *trainer) {
-	err := o.begin(l.ctx)
+func (m *Models) wasUnloaded(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unloaded[id]
+}
+
+// unload carries out an unload. The trainer is nil when an earlier unload removed the model.
+func (m *Models) unload(o *operation, t *trainer) {
+	err := o.begin(m.background.ctx)
 	if err == nil && t != nil {
-		l.mu.Lock()
-		delete(l.trainers, t.run.ID)
-		l.unloaded[t.run.ID] = true
-		l.mu.Unlock()
+		m.mu.Lock()
+		delete(m.trainers, t.run.ID)
+		m.unloaded[t.run.ID] = true
+		m.mu.Unlock()
 		t.cancel()
 		<-t.stopped
 	}
 	result := tinker.UnloadModelResult{ModelID: o.call.Model, Type: tinker.TypeUnloadModel}
-	o.settle(l.ctx, jsonResult(result), err)
+	o.settle(m.background.ctx, jsonResult(result), err)
 }
 
-// ModelInfo describes a model.
-func (l *State) ModelInfo(_ context.Context, req tinker.ModelRequest) (tinker.ModelInfo, error) {
-	t, err := l.trainer(req.ModelID)
+// Info describes a model.
+func (m *Models) Info(req tinker.ModelRequest) (tinker.ModelInfo, error) {
+	t, err := m.trainer(req.ModelID)
 	if err != nil {
 		return tinker.ModelInfo{}, err
 	}
@@ -172,15 +199,4 @@ func (l *State) ModelInfo(_ context.Context, req tinker.ModelRequest) (tinker.Mo
 		ModelName: t.run.BaseModel,
 		ModelData: tinker.ModelData{Arch: "tinkersim", ModelName: t.run.BaseModel, TokenizerID: t.run.BaseModel},
 	}, nil
-}
-
-// Capabilities lists the names of the base model.
-func (l *State) Capabilities() tinker.ServerCapabilities {
-	var models []tinker.SupportedModel
-	for _, name := range slices.Concat(l.options.BaseModels, slices.Sorted(maps.Keys(l.options.Vocabularies))) {
-		models = append(models, tinker.SupportedModel{
-			ModelName: name, MaxContextLength: model.MaxContext, Trainable: new(true), Sampleable: new(true),
-		})
-	}
-	return tinker.ServerCapabilities{SupportedModels: models}
 }

@@ -4,7 +4,6 @@
 package state
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 
@@ -15,92 +14,89 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 )
 
-// maxSamples bounds the completions of one request.
+// maxSamples is the largest number of completions of one request.
 const maxSamples = 1024
 
-// OpSample is what faults and counts call a request for samples.
+// OpSample is the name of a request for samples in faults and counters.
 const OpSample = "asample"
 
-// ask names a request for samples.
-type ask struct {
+// sampleKey identifies a request for samples. It is zero for a request without a number or without a
+// sampling session, which is never a repetition of another.
+type sampleKey struct {
 	sampler string
 	seq     int64
 }
 
-// asked remembers which promise each request for samples got, for as long as the promise is kept.
-// It is guarded by the mutex of the life.
-type asked struct {
-	of   map[ask]creation
-	line []ask // the oldest in front
+// sampleRequests holds the requests for samples whose futures still exist. Samplers guards it.
+type sampleRequests struct {
+	byKey map[sampleKey]accepted
+	keys  []sampleKey // the oldest first
 }
 
-func (a *asked) add(name ask, what creation) {
-	a.of[name] = what
-	a.line = append(a.line, name)
+func (r *sampleRequests) add(key sampleKey, request accepted) {
+	r.byKey[key] = request
+	r.keys = append(r.keys, key)
 }
 
-// sweep forgets the oldest requests whose promises are gone.
-func (a *asked) sweep(table *future.Table) {
-	for range min(2, len(a.line)) { // faster than they come
-		oldest := a.line[0]
-		if _, err := table.Lookup(a.of[oldest].requestID); err == nil {
+// sweep removes the oldest requests whose futures no longer exist.
+func (r *sampleRequests) sweep(table *future.Table) {
+	for range min(2, len(r.keys)) { // two for each one that is added
+		oldest := r.keys[0]
+		if _, err := table.Lookup(r.byKey[oldest].requestID); err == nil {
 			return
 		}
-		delete(a.of, oldest)
-		a.line = a.line[1:]
+		delete(r.byKey, oldest)
+		r.keys = r.keys[1:]
 	}
 }
 
-// Sample draws completions, once for each (sampling session, seq_id) while the result is kept.
-func (l *State) Sample(_ context.Context, req tinker.SampleRequest) (tinker.FutureResponse, error) {
-	s, err := l.samplerFor(req)
+// Sample draws completions, once for each (sampling session, seq_id) while the result exists.
+func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, error) {
+	from, err := s.samplerFor(req)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
-	request, err := l.newRequest(s, req)
+	request, err := s.newRequest(from, req)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	name, same := nameOf(s, req), digestOf(req)
-	before, again := l.asked.of[name]
-	switch {
-	case again && before.digest != same:
-		return tinker.FutureResponse{}, badRequest("seq_id %d was used for other samples", name.seq)
-	case again:
-		return sampleFuture(before.requestID, req.NumSamples), nil
+	key := keyOfRequest(from, req)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if earlier, ok := s.requests.byKey[key]; ok {
+		if earlier.digest != digestOf(req) {
+			return tinker.FutureResponse{}, badRequest("seq_id %d was used for other samples", key.seq)
+		}
+		return sampleFuture(earlier.requestID, req.NumSamples), nil
 	}
-	o := l.newOperation(fault.Call{Op: OpSample, Session: s.id, Model: s.path.Run, Name: s.pathText(), Seq: name.seq})
-	if o.plan.Has(fault.IgnoreSeed) {
-		reseed(request, o.promise.ID())
+	o := s.newOperation(fault.Call{Op: OpSample, Session: from.id, Model: from.path.Run, Name: from.pathText(), Seq: key.seq})
+	if o.faults.Has(fault.IgnoreSeed) {
+		reseed(request, o.result.ID())
 	}
-	if err := l.submitSample(o, request); err != nil {
-		o.promise.Lose()
+	if err := s.submit(o, request); err != nil {
+		o.result.Lose()
 		return tinker.FutureResponse{}, err
 	}
-	if name != (ask{}) {
-		l.asked.sweep(l.promises)
-		l.asked.add(name, creation{digest: same, requestID: o.promise.ID()})
+	if key != (sampleKey{}) {
+		s.requests.sweep(s.futures)
+		s.requests.add(key, accepted{digest: digestOf(req), requestID: o.result.ID()})
 	}
-	return sampleFuture(o.promise.ID(), req.NumSamples), nil
+	return sampleFuture(o.result.ID(), req.NumSamples), nil
 }
 
-// nameOf names a request. It is zero for one that has no number or no sampling session, which is
-// never the same as another.
-func nameOf(s *sampler, req tinker.SampleRequest) ask {
-	if req.SeqID == nil || s.id == "" {
-		return ask{}
+func keyOfRequest(from *sampler, req tinker.SampleRequest) sampleKey {
+	if req.SeqID == nil || from.id == "" {
+		return sampleKey{}
 	}
-	return ask{sampler: s.id, seq: *req.SeqID}
+	return sampleKey{sampler: from.id, seq: *req.SeqID}
 }
 
-// samplerFor finds the weights that are asked for: by sampling session, or directly.
-func (l *State) samplerFor(req tinker.SampleRequest) (*sampler, error) {
+// samplerFor finds the weights of a request: by sampling session, or else by path or base model.
+func (s *Samplers) samplerFor(req tinker.SampleRequest) (*sampler, error) {
 	if req.SamplingSession != "" {
-		return l.sampler(req.SamplingSession)
+		return s.get(req.SamplingSession)
 	}
-	from, err := l.findSource(req.BaseModel, req.ModelPath, "")
+	from, err := s.findSource(req.BaseModel, req.ModelPath, "")
 	return &sampler{source: from}, err
 }
 
@@ -112,28 +108,29 @@ func sampleFuture(id string, samples int) tinker.FutureResponse {
 	return future
 }
 
-// submitSample hands a request to the engine, at once if nothing holds it up. The caller holds the mutex.
-func (l *State) submitSample(o *operation, request *sampling.Request) error {
+// submit submits a request to the engine, at once if no fault delays it.
+func (s *Samplers) submit(o *operation, request *sampling.Request) error {
+	ctx := s.background.ctx
 	request.Done = func(output sampling.Output, err error) {
 		result, err := sampleResult(output, err)
-		o.settle(l.ctx, result, err)
+		o.settle(ctx, result, err)
 	}
-	if !o.plan.Waits() && o.plan.Failure(fault.Execute) == nil {
-		return l.engine.Submit(request)
+	if !o.faults.Waits() && o.faults.Failure(fault.Execute) == nil {
+		return s.engine.Submit(request)
 	}
-	return l.start(func() {
-		err := o.begin(l.ctx)
+	return s.background.start(func() {
+		err := o.begin(ctx)
 		if err == nil {
-			err = l.engine.Submit(request)
+			err = s.engine.Submit(request)
 		}
 		if err != nil {
-			o.settle(l.ctx, future.Result{}, err)
+			o.settle(ctx, future.Result{}, err)
 		}
 	})
 }
 
-// newRequest checks what is asked for and puts it into the engine's terms.
-func (l *State) newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Request, error) {
+// newRequest validates a request and converts it to the engine's types.
+func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*sampling.Request, error) {
 	prompt, ok := req.Prompt.TextTokens()
 	switch {
 	case !ok:
@@ -143,6 +140,31 @@ func (l *State) newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Requ
 	case req.TopkPromptLogprobs < 0 || req.TopkPromptLogprobs > model.Vocab:
 		return nil, badRequest("topk_prompt_logprobs must be from 0 to %d", model.Vocab)
 	}
+	row := newRow(from, req, prompt)
+	base, err := s.bases.get(from.base)
+	if err == nil {
+		err = base.Validate(row)
+	}
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	forced := s.options.ForcedSamples.Rule(base.Text(prompt))
+	request := &sampling.Request{
+		Key:            string(from.weights),
+		Prompt:         prompt,
+		PromptLogprobs: req.PromptLogprobs,
+		TopK:           req.TopkPromptLogprobs,
+	}
+	for i := range req.NumSamples {
+		row.Index = i
+		row.Forced = forced.Tokens(row.Seed, i)
+		request.Rows = append(request.Rows, row)
+	}
+	return request, nil
+}
+
+// newRow returns the first of the completions that a request asks for.
+func newRow(from *sampler, req tinker.SampleRequest, prompt []int32) model.SampleRequest {
 	params := req.SamplingParams
 	row := model.SampleRequest{
 		Prompt:      prompt,
@@ -150,53 +172,34 @@ func (l *State) newRequest(s *sampler, req tinker.SampleRequest) (*sampling.Requ
 		Temperature: params.Temperature,
 		TopP:        params.TopP,
 		TopK:        params.TopK,
-		Seed:        seedOf(s, req),
+		Seed:        seedOf(from, req),
 		StopTokens:  params.Stop.Tokens,
 		StopStrings: params.Stop.Strings,
 	}
 	if params.MaxTokens != nil {
 		row.MaxTokens = *params.MaxTokens
 	}
-	base, err := l.baseOf(s.base)
-	if err == nil {
-		err = base.Validate(row)
-	}
-	if err != nil {
-		return nil, badRequest("%s", err)
-	}
-	rehearse := l.options.ForcedSamples.Rule(base.Text(prompt))
-	request := &sampling.Request{
-		Key:            string(s.weights),
-		Prompt:         prompt,
-		PromptLogprobs: req.PromptLogprobs,
-		TopK:           req.TopkPromptLogprobs,
-	}
-	for i := range req.NumSamples {
-		row.Index = i
-		row.Forced = rehearse.Tokens(row.Seed, i)
-		request.Rows = append(request.Rows, row)
-	}
-	return request, nil
+	return row
 }
 
-// seedOf returns the seed that was asked for, or one that the name of the request decides.
-func seedOf(s *sampler, req tinker.SampleRequest) uint64 {
+// seedOf returns the seed of a request, or one that depends on what identifies the request.
+func seedOf(from *sampler, req tinker.SampleRequest) uint64 {
 	if req.SamplingParams.Seed != nil {
 		return uint64(*req.SamplingParams.Seed)
 	}
-	name := digestOf([]any{s.id, s.weights, req.SeqID})
-	return binary.LittleEndian.Uint64(name[:8])
+	sum := digestOf([]any{from.id, from.weights, req.SeqID})
+	return binary.LittleEndian.Uint64(sum[:8])
 }
 
-// reseed draws the samples of a request by the name of its promise, which is another each time.
-func reseed(request *sampling.Request, name string) {
-	other := digestOf(name)
+// reseed replaces the seed of a request by one that depends on the request id, which is unique.
+func reseed(request *sampling.Request, id string) {
+	sum := digestOf(id)
 	for i := range request.Rows {
-		request.Rows[i].Seed = binary.LittleEndian.Uint64(other[:8])
+		request.Rows[i].Seed = binary.LittleEndian.Uint64(sum[:8])
 	}
 }
 
-// sampleResult turns what the engine gives into a result.
+// sampleResult encodes the output of the engine.
 func sampleResult(output sampling.Output, err error) (future.Result, error) {
 	if err != nil {
 		return future.Result{}, err

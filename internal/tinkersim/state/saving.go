@@ -16,9 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 )
 
-// SaveWeights submits the save of a training state.
-func (l *State) SaveWeights(_ context.Context, req tinker.SaveWeightsRequest) (tinker.FutureResponse, error) {
-	t, err := l.trainer(req.ModelID)
+// SaveWeights submits a save of the training state.
+func (m *Models) SaveWeights(req tinker.SaveWeightsRequest) (tinker.FutureResponse, error) {
+	t, err := m.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
@@ -52,31 +52,35 @@ func (t *trainer) save(ctx context.Context, save checkpoint.Save, ttlSeconds *in
 		}
 		save.TTL = time.Duration(*ttlSeconds) * time.Second
 	}
-	return t.life.store.Save(ctx, save)
+	return t.models.store.Save(ctx, save)
 }
 
 // SaveSampler submits a save of weights to sample from: under a name, or for one sampling session.
-func (l *State) SaveSampler(_ context.Context, req tinker.SaveSamplerRequest) (tinker.FutureResponse, error) {
-	t, err := l.trainer(req.ModelID)
+func (m *Models) SaveSampler(req tinker.SaveSamplerRequest) (tinker.FutureResponse, error) {
+	t, err := m.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
 	if (req.Path == "") == (req.SamplingSessionSeq == nil) {
 		return tinker.FutureResponse{}, badRequest("exactly one of path and sampling_session_seq_id must be given")
 	}
-	do := func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) { return t.saveNamed(ctx, req) }
-	if req.SamplingSessionSeq != nil {
-		do = func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) { return t.saveEphemeral(ctx, req) }
+	do := func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
+		return t.saveNamed(ctx, req)
 	}
-	same := req
-	if same.SamplingSessionSeq != nil {
-		same.SamplingSessionSeq = new(int64(0)) // a repetition comes with a new one
+	if req.SamplingSessionSeq != nil {
+		do = func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
+			return t.saveEphemeral(ctx, req)
+		}
+	}
+	identity := req
+	if identity.SamplingSessionSeq != nil {
+		identity.SamplingSessionSeq = new(int64(0)) // a repetition has a new number
 	}
 	return t.submit(submission{
 		op:     tinker.TypeSaveSampler,
 		seq:    req.SeqID,
 		name:   req.Path,
-		digest: digestOf(same),
+		digest: digestOf(identity),
 		kind:   savingWork,
 		do:     do,
 	})
@@ -96,14 +100,14 @@ func (t *trainer) saveEphemeral(ctx context.Context, req tinker.SaveSamplerReque
 	if err != nil {
 		return future.Result{}, err
 	}
-	id, err := t.life.addSampler(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path, weights: weights})
+	id, err := t.models.samplers.add(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path, weights: weights})
 	if err != nil {
 		return future.Result{}, userError("%s", err)
 	}
 	return jsonResult(tinker.SaveResult{SamplingSession: id, Type: tinker.TypeSaveSampler}), nil
 }
 
-// saveSnapshot saves the weights as they are now and keeps them at hand for sampling.
+// saveSnapshot saves the current weights and caches them for sampling.
 func (t *trainer) saveSnapshot(ctx context.Context, path tinker.Path, ttlSeconds *int64) (weightsKey, error) {
 	weights := t.adapter.Snapshot()
 	data, err := weights.Marshal()
@@ -115,6 +119,6 @@ func (t *trainer) saveSnapshot(ctx context.Context, path tinker.Path, ttlSeconds
 		return "", err
 	}
 	key := keyOf(saved)
-	t.life.engine.Keep(string(key), weights)
+	t.models.engine.Keep(string(key), weights)
 	return key, nil
 }

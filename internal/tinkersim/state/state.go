@@ -1,13 +1,16 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state is what a simulated server knows between two restarts: sessions, models, sampling
-// sessions and promises, and the checkpoints as it found them. It knows nothing of HTTP. Its
-// methods take and give the bodies of the API.
+// Package state holds what a simulated server knows between two restarts: sessions, models, sampling
+// sessions and futures, and the checkpoints that it found on disk. It knows nothing of HTTP. Its methods
+// take and return the bodies of the API.
 //
-// The operations of a model are carried out by a goroutine of its own, in the order that package
-// order gives them; samples are drawn by the engine of package sampling. Whatever goes wrong
-// in an operation is its result. A request that cannot be taken at all gets an Error.
+// Each part has a type of its own: Sessions, Models, Samplers and Checkpoints. Locks are taken in that
+// order: a method of Sessions may call into Models and Samplers with its lock held, never the reverse.
+//
+// A goroutine for each model carries out its operations, in the order of opQueue. The engine of package
+// sampling draws samples. An error in an operation is the operation's result. A request that cannot be
+// accepted at all gets an Error.
 package state
 
 import (
@@ -15,9 +18,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
@@ -25,154 +28,134 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 )
 
-// retention is how long results are kept: clients may lose one and ask again minutes later.
+// retention is how long results are kept: a client may lose one and ask again minutes later.
 var retention = future.Retention{Delivered: 5 * time.Minute, Undelivered: 30 * time.Minute}
 
-// State is everything that the server forgets when it restarts, and the checkpoints as it found
-// them. It is safe for concurrent use.
+// State is everything that the server forgets when it restarts, and the checkpoints that it found on
+// disk. It is safe for concurrent use.
 type State struct {
-	options  Options
-	faults   *fault.Set
-	counters *Counters
-	bases    map[string]*model.BaseModel // by name
-	store    *checkpoint.Store
-	promises *future.Table
-	engine   *sampling.Engine
-	slots    chan struct{} // one token for each model that is being trained
+	Sessions    *Sessions
+	Models      *Models
+	Samplers    *Samplers
+	Checkpoints *Checkpoints
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	group  sync.WaitGroup
-
-	mu       sync.Mutex
-	closed   bool
-	sessions map[string]*session
-	trainers map[string]*trainer
-	unloaded map[string]bool
-	samplers map[string]*sampler
-	asked    asked
+	shared *shared
 }
 
-// Options are the settings of a life. All must be given, but those that say so.
+// Options are the settings of a State. All of them must be set, except where a comment says otherwise.
 type Options struct {
 	// Dir is the directory of the checkpoints.
 	Dir string
 	// BaseModels are the names of the base model.
 	BaseModels []string
-	// Vocabularies are further base models: the same one, with the tokens of the vocabulary under its name.
+	// Vocabularies are further base models by name: the same network with the tokens of the vocabulary. It may be empty.
 	Vocabularies map[string]model.Vocabulary
-	// ForcedSamples force samples, for tests.
+	// ForcedSamples forces samples in tests. It may be nil.
 	ForcedSamples *sampling.ForcedSamples
-	// Clock is what time it is.
+	// Clock returns the current time.
 	Clock func() time.Time
 	// Random is where ids come from.
 	Random io.Reader
 	// GapPatience is how long chunks wait for a number that is missing.
 	GapPatience time.Duration
-	// SessionTimeout is how long a session lives without a sign of life.
+	// SessionTimeout is how long a session lasts without a heartbeat or a request.
 	SessionTimeout time.Duration
 	// TrainingSlots is how many models are trained at the same time.
 	TrainingSlots int
-	// SampleRows and SampleWaiting are those of sampling.Config, with its defaults.
+	// SampleRows and SampleWaiting are those of sampling.Config. They may be zero.
 	SampleRows, SampleWaiting int
 }
 
-// Begin opens the checkpoints and starts the decoders. The life goes on until End.
-func Begin(options Options, faults *fault.Set, count *Counters) (*State, error) {
+// shared is what the parts of a State have in common. Its fields do not change after New, and each of
+// them is safe for concurrent use.
+type shared struct {
+	options    Options
+	bases      baseModels
+	faults     *fault.Set
+	counters   *Counters
+	store      *checkpoint.Store
+	futures    *future.Table
+	engine     *sampling.Engine
+	slots      chan struct{} // holds a token for each model that is being trained
+	background *background
+}
+
+// New opens the checkpoints and starts the decoders, which run until Close.
+func New(options Options, faults *fault.Set, counters *Counters) (*State, error) {
 	store, err := checkpoint.Open(options.Dir, options.Clock)
 	if err != nil {
 		return nil, err
 	}
-	name := make([]byte, 6)
-	if _, err := io.ReadFull(options.Random, name); err != nil {
-		return nil, fmt.Errorf("naming the server's life: %w", err)
+	prefix := make([]byte, 6)
+	if _, err := io.ReadFull(options.Random, prefix); err != nil {
+		return nil, fmt.Errorf("drawing the prefix of request ids: %w", err)
 	}
-	l := &State{
-		options:  options,
-		faults:   faults,
-		counters: count,
-		bases:    basesOf(options),
-		store:    store,
-		promises: future.NewTable("req-"+hex.EncodeToString(name), retention, options.Clock),
-		slots:    make(chan struct{}, options.TrainingSlots),
-		sessions: map[string]*session{},
-		trainers: map[string]*trainer{},
-		unloaded: map[string]bool{},
-		samplers: map[string]*sampler{},
-		asked:    asked{of: map[ask]creation{}},
+	sh := &shared{
+		options:    options,
+		bases:      newBaseModels(options),
+		faults:     faults,
+		counters:   counters,
+		store:      store,
+		futures:    future.NewTable("req-"+hex.EncodeToString(prefix), retention, options.Clock),
+		slots:      make(chan struct{}, options.TrainingSlots),
+		background: newBackground(),
 	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.engine = sampling.New(sampling.Config{
+	sh.engine = sampling.New(sampling.Config{
 		Rows:    options.SampleRows,
 		Waiting: options.SampleWaiting,
-		Load:    l.fetchWeights,
+		Load:    sh.loadWeights,
 		Now:     options.Clock,
 	})
-	return l, nil
+	sessions := newSessions(options)
+	samplers := newSamplers(sh, sessions)
+	return &State{
+		Sessions:    sessions,
+		Models:      newModels(sh, sessions, samplers),
+		Samplers:    samplers,
+		Checkpoints: &Checkpoints{store: store},
+		shared:      sh,
+	}, nil
 }
 
-// basesOf gives the base models by their names.
-func basesOf(options Options) map[string]*model.BaseModel {
-	bases := map[string]*model.BaseModel{}
-	for _, name := range options.BaseModels {
-		bases[name] = model.Base()
-	}
-	for name, vocabulary := range options.Vocabularies {
-		bases[name] = model.Base().Under(vocabulary)
-	}
-	return bases
+// Close stops all work and waits until it has stopped. Unfinished work leaves nothing behind.
+func (s *State) Close() {
+	s.shared.background.close()
+	s.shared.engine.Close()
+	s.shared.counters.countSampling(s.shared.engine.Stats())
 }
 
-// baseOf gives the base model of a name. Checkpoints may be of one that an earlier process served: what
-// their tokens mean is not known then.
-func (l *State) baseOf(name string) (*model.BaseModel, error) {
-	base, ok := l.bases[name]
-	if !ok {
-		return nil, userError("base model %q is not supported", name)
+// Done returns a channel that is closed when Close was called.
+func (s *State) Done() <-chan struct{} { return s.shared.background.ctx.Done() }
+
+// Stats returns the counters, including what the engine has done that Close has not counted yet.
+func (s *State) Stats() Stats {
+	if s.shared.background.isClosed() {
+		return s.shared.counters.read(sampling.Stats{})
 	}
-	return base, nil
+	return s.shared.counters.read(s.shared.engine.Stats())
 }
 
-// End ends all work and waits for it. What was not finished leaves nothing.
-func (l *State) End() {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.cancel()
-	l.group.Wait()
-	l.engine.Close()
-	l.counters.countSampling(l.engine.Stats())
-}
+// Capabilities returns the names of the base models.
+func (s *State) Capabilities() tinker.ServerCapabilities { return s.shared.bases.capabilities() }
 
-// Ended is closed when the life is over.
-func (l *State) Ended() <-chan struct{} { return l.ctx.Done() }
+// HasBaseModel reports whether the server has a base model of that name.
+func (s *State) HasBaseModel(name string) bool { return s.shared.bases.has(name) }
 
-// start runs a function that End waits for, or returns ErrEnded. The caller holds the mutex.
-func (l *State) start(run func()) error {
-	if l.closed {
-		return ErrEnded
+// Await returns the result of a future if it exists or arrives within the given time. Otherwise ok is
+// false and status says what the operation waits for. It returns future.ErrUnknown, future.ErrLost,
+// ErrClosed or the context's error.
+func (s *State) Await(ctx context.Context, id string, patience time.Duration) (result future.Result, status future.QueueStatus, ok bool, err error) {
+	f, err := s.shared.futures.Lookup(id)
+	if err != nil {
+		return future.Result{}, future.QueueStatus{}, false, err
 	}
-	l.group.Go(run)
-	return nil
-}
-
-// newID returns a random UUID.
-func (l *State) newID() (string, error) {
-	var id [16]byte
-	if _, err := io.ReadFull(l.options.Random, id[:]); err != nil {
-		return "", fmt.Errorf("making an id: %w", err)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(s.shared.background.ctx, cancel)
+	defer stop()
+	result, status, ok, err = f.Wait(ctx, patience)
+	if err != nil && s.shared.background.ctx.Err() != nil {
+		err = ErrClosed
 	}
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
-}
-
-// Stats returns the counters and what the engine has done that End has not counted yet.
-func (l *State) Stats() Stats {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return l.counters.read(sampling.Stats{})
-	}
-	return l.counters.read(l.engine.Stats())
+	return result, status, ok, err
 }

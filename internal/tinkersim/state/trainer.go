@@ -18,7 +18,7 @@ import (
 
 // trainer carries out the operations of one model, one after the other, in a goroutine of its own.
 type trainer struct {
-	life    *State
+	models  *Models
 	run     checkpoint.Run
 	config  model.Config // without the seed
 	ctx     context.Context
@@ -26,54 +26,54 @@ type trainer struct {
 	wake    chan struct{} // holds a token when there may be something to do
 	stopped chan struct{}
 
-	adapter *model.Adapter // of the goroutine alone
+	adapter *model.Adapter // used only by the goroutine
 
-	mu     sync.Mutex
-	closed bool
-	queue  opQueue[*task]
-	known  map[int64]creation // by sequence number
+	mu       sync.Mutex // guards the fields below
+	closed   bool
+	queue    opQueue[*task]
+	accepted map[int64]accepted // by sequence number
 }
 
-// task is an operation and how it is carried out.
+// task is an operation with the function that carries it out.
 type task struct {
 	*operation
 	kind workKind
 	do   func(ctx context.Context) (future.Result, error)
 }
 
-// submission is an operation as it arrives at a model.
+// submission is a request for an operation of a model.
 type submission struct {
 	op    string
 	seq   int64
 	chunk bool
-	// name is that of the checkpoint, for faults.
+	// name is the name of the checkpoint, for faults.
 	name string
-	// digest tells a repetition from another operation under the same number.
+	// digest distinguishes a repetition from another operation with the same number.
 	digest digest
 	kind   workKind
-	do     func(ctx context.Context, plan fault.OperationFaults) (future.Result, error)
+	do     func(ctx context.Context, faults fault.OperationFaults) (future.Result, error)
 }
 
-func newTrainer(l *State, run checkpoint.Run) *trainer {
+func newTrainer(m *Models, run checkpoint.Run) *trainer {
 	t := &trainer{
-		life: l,
-		run:  run,
+		models: m,
+		run:    run,
 		config: model.Config{
 			Rank:           run.Rank,
 			TrainAttention: run.TrainAttention,
 			TrainMLP:       run.TrainMLP,
 			TrainUnembed:   run.TrainUnembed,
 		},
-		wake:    make(chan struct{}, 1),
-		stopped: make(chan struct{}),
-		known:   map[int64]creation{},
+		wake:     make(chan struct{}, 1),
+		stopped:  make(chan struct{}),
+		accepted: map[int64]accepted{},
 	}
-	t.ctx, t.cancel = context.WithCancel(l.ctx)
+	t.ctx, t.cancel = context.WithCancel(m.background.ctx)
 	return t
 }
 
-// submit puts an operation in its place and returns its promise. One that was submitted before is
-// not put there again; its promise is returned, if it is the same operation.
+// submit adds an operation to the queue and returns its future. A repetition of an earlier submission is
+// not added again; it gets the earlier future.
 func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	if s.seq < 1 {
 		return tinker.FutureResponse{}, badRequest("seq_id must be at least 1")
@@ -83,43 +83,44 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	if t.closed {
 		return tinker.FutureResponse{}, notFound("model", t.run.ID)
 	}
-	if before, ok := t.known[s.seq]; ok {
-		if before.digest != s.digest {
+	if earlier, ok := t.accepted[s.seq]; ok {
+		if earlier.digest != s.digest {
 			return tinker.FutureResponse{}, badRequest("seq_id %d was used for another operation", s.seq)
 		}
-		return tinker.FutureResponse{RequestID: before.requestID, ModelID: t.run.ID}, nil
+		return tinker.FutureResponse{RequestID: earlier.requestID, ModelID: t.run.ID}, nil
 	}
 	call := fault.Call{Op: s.op, Session: t.run.Session, Model: t.run.ID, Name: s.name, Seq: s.seq}
-	o := t.life.newOperation(call)
-	t.known[s.seq] = creation{digest: s.digest, requestID: o.promise.ID()}
-	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.plan) }
+	o := t.models.newOperation(call)
+	t.accepted[s.seq] = accepted{digest: s.digest, requestID: o.result.ID()}
+	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.faults) }
 	item := queueItem[*task]{seq: s.seq, chunk: s.chunk, value: &task{operation: o, kind: s.kind, do: do}}
 	if err := t.queue.add(item); err != nil {
 		o.settle(t.ctx, future.Result{}, fmt.Errorf("queueing operation %d: %w", s.seq, err))
 	}
-	t.nudge()
-	return tinker.FutureResponse{RequestID: o.promise.ID(), ModelID: t.run.ID}, nil
+	t.signal()
+	return tinker.FutureResponse{RequestID: o.result.ID(), ModelID: t.run.ID}, nil
 }
 
-func (t *trainer) nudge() {
+// signal wakes the goroutine up.
+func (t *trainer) signal() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
-// loop creates the model and then carries out its operations until the model is gone.
+// loop creates the model and then carries out its operations until the model is removed.
 func (t *trainer) loop(create *task) {
 	defer close(t.stopped)
 	defer t.cancel()
 	defer t.abandon()
 	if err := t.carryOut(create); err != nil {
-		t.life.forget(t.run.ID)
+		t.models.cancel(t.run.ID)
 		return
 	}
 	for t.ctx.Err() == nil {
 		if next, ok := t.next(); ok {
-			_ = t.carryOut(next) // the client has been told
+			_ = t.carryOut(next) // the error is the result of the future
 			continue
 		}
 		t.await()
@@ -133,14 +134,14 @@ func (t *trainer) next() (*task, bool) {
 	return item.value, ok
 }
 
-// await returns when there may be something to do. A number that is missing for too long is given up.
+// await returns when there may be something to do. It skips a number that is missing for too long.
 func (t *trainer) await() {
 	t.mu.Lock()
 	blocked := t.queue.blocked()
 	t.mu.Unlock()
 	var patience <-chan time.Time
 	if blocked {
-		timer := time.NewTimer(t.life.options.GapPatience)
+		timer := time.NewTimer(t.models.options.GapPatience)
 		defer timer.Stop()
 		patience = timer.C
 	}
@@ -154,7 +155,7 @@ func (t *trainer) await() {
 	}
 }
 
-// carryOut does what a task asks for and keeps its promise. The error is what the client is told.
+// carryOut carries out a task and resolves its future. It returns the error that the client receives.
 func (t *trainer) carryOut(task *task) error {
 	result, err := t.attempt(task)
 	task.settle(t.ctx, result, err)
@@ -166,26 +167,26 @@ func (t *trainer) attempt(task *task) (future.Result, error) {
 		return future.Result{}, err
 	}
 	select {
-	case t.life.slots <- struct{}{}:
+	case t.models.slots <- struct{}{}:
 	case <-t.ctx.Done():
 		return future.Result{}, t.ctx.Err()
 	}
-	defer func() { <-t.life.slots }()
-	start := t.life.options.Clock()
+	defer func() { <-t.models.slots }()
+	start := t.models.options.Clock()
 	result, err := task.do(t.ctx)
 	if err == nil {
-		t.life.counters.countOperation(task.call.Op, task.kind, t.life.options.Clock().Sub(start))
+		t.models.counters.countOperation(task.call.Op, task.kind, t.models.options.Clock().Sub(start))
 	}
 	return result, err
 }
 
-// abandon settles everything that will not be carried out any more.
+// abandon resolves the futures of all operations that will not be carried out.
 func (t *trainer) abandon() {
 	t.mu.Lock()
 	t.closed = true
-	left := t.queue.drain()
+	remaining := t.queue.drain()
 	t.mu.Unlock()
-	for _, item := range left {
-		item.value.settle(t.ctx, future.Result{}, errGone)
+	for _, item := range remaining {
+		item.value.settle(t.ctx, future.Result{}, errModelRemoved)
 	}
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// What faults and counts call a forward_backward, and one without a backward pass.
+// The names in faults and counters of a forward_backward, and of one without a backward pass.
 const (
 	OpForwardBackward = "forward_backward"
 	OpForward         = "forward"
 )
 
-// ForwardBackward submits a chunk. What is wrong with its data is said by its result: a client that
-// sends chunks concurrently gets stuck when one of them is refused.
-func (l *State) ForwardBackward(_ context.Context, req tinker.ForwardBackwardRequest) (tinker.FutureResponse, error) {
-	t, err := l.trainer(req.ModelID)
+// ForwardBackward submits a chunk. Invalid data are reported by the result: a client that sends chunks
+// concurrently gets stuck when one of them is refused.
+func (m *Models) ForwardBackward(req tinker.ForwardBackwardRequest) (tinker.FutureResponse, error) {
+	t, err := m.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
@@ -43,7 +43,7 @@ func (l *State) ForwardBackward(_ context.Context, req tinker.ForwardBackwardReq
 	})
 }
 
-// OpOf returns what faults and counts call the request.
+// OpOf returns the name of the request in faults and counters.
 func OpOf(req tinker.ForwardBackwardRequest) string {
 	if req.ForwardOnly {
 		return OpForward
@@ -64,7 +64,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	if err != nil {
 		return future.Result{}, err
 	}
-	t.life.counters.countTokens(tokens)
+	t.models.counters.countTokens(tokens)
 	outputs := make([]map[string]tinker.Tensor, len(result.Logprobs))
 	for i, logprobs := range result.Logprobs {
 		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs, wideShape(result.Shapes[i])...)}
@@ -75,7 +75,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	return protoResult(KindOutput, body, err)
 }
 
-// modelData turns datums of the wire into those of the model, and counts their tokens.
+// modelData converts the datums of a request to those of the model, and counts their tokens.
 func modelData(data []tinker.Datum) (batch []model.Datum, tokens int, err error) {
 	if len(data) == 0 {
 		return nil, 0, userError("data is empty")
@@ -117,8 +117,8 @@ func wideShape(shape []int) []int64 {
 }
 
 // OptimStep submits an optimizer step.
-func (l *State) OptimStep(_ context.Context, req tinker.OptimStepRequest) (tinker.FutureResponse, error) {
-	t, err := l.trainer(req.ModelID)
+func (m *Models) OptimStep(req tinker.OptimStepRequest) (tinker.FutureResponse, error) {
+	t, err := m.trainer(req.ModelID)
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
@@ -143,13 +143,13 @@ type digest [sha256.Size]byte
 // digestOf identifies a request of a JSON type.
 func digestOf(req any) digest {
 	body, err := json.Marshal(req)
-	if err != nil { // no request has what JSON cannot express
+	if err != nil { // every request type can be encoded
 		panic(err)
 	}
 	return sha256.Sum256(body)
 }
 
-// digestOfData identifies a chunk without spelling its numbers out.
+// digestOfData identifies a chunk by the bytes of its numbers.
 func digestOfData(req tinker.ForwardBackwardRequest) digest {
 	h := sha256.New()
 	write(h, req.ForwardOnly, int64(len(req.Data)))

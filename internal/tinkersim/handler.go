@@ -19,10 +19,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// maxBody bounds the bodies that are read.
+// maxBody is the largest request body in bytes.
 const maxBody = 64 << 20
 
-// response is what a request is answered with. The zero value is 204.
+// response is the response to a request. The zero value is 204.
 type response struct {
 	status      int
 	contentType string
@@ -30,65 +30,56 @@ type response struct {
 	body        []byte
 }
 
-const (
-	typeJSON     = "application/json"
-	typeProtobuf = "application/x-protobuf"
-)
-
-// jsonResponse makes a response of a value.
+// jsonResponse returns a response with the JSON form of a value.
 func jsonResponse(status int, value any) (response, error) {
 	body, err := json.Marshal(value)
-	return response{status: status, contentType: typeJSON, body: body}, err
+	return response{status: status, contentType: tinker.ContentJSON, body: body}, err
 }
 
-// request is a request whose body was read, with the life that is to answer it.
+// request is a request whose body was read, with the state that serves it.
 type request struct {
 	*http.Request
 	state *state.State
-	body []byte
+	body  []byte
 }
 
-// work does the work of a request.
-type work func() (response, error)
+// action carries out a request that was decoded.
+type action func() (response, error)
 
 // endpoint is one row of the table of routes.
 type endpoint struct {
-	// pattern is that of http.ServeMux.
+	// pattern is the pattern for http.ServeMux.
 	pattern string
-	// op is what faults and counts call it; without one it is not subject to faults.
+	// op is the name of the endpoint in faults and counters. Faults do not apply to an endpoint without one.
 	op string
-	// public needs no key.
+	// public says that the endpoint needs no key.
 	public bool
-	// read decodes the request and returns what faults look at and what answers it.
-	read func(*request) (fault.Call, work, error)
+	// read decodes the request. It returns how faults see it and the action that carries it out.
+	read func(*request) (fault.Call, action, error)
 }
 
-// jsonEndpoint is an endpoint that takes and gives JSON.
-func jsonEndpoint[Req, Rep any](op string, describe func(Req) fault.Call, do func(*state.State, context.Context, Req) (Rep, error)) endpoint {
-	read := func(r *request) (fault.Call, work, error) {
+// jsonEndpoint returns an endpoint that calls a method of one part of the state with a JSON body.
+func jsonEndpoint[Part, Req, Resp any](op string, describe func(Req) fault.Call, part func(*state.State) Part, method func(Part, Req) (Resp, error)) endpoint {
+	read := func(r *request) (fault.Call, action, error) {
 		var req Req
 		if err := decode(r.body, &req); err != nil {
 			return fault.Call{}, nil, err
 		}
 		return describe(req), func() (response, error) {
-			rep, err := do(r.state, r.Context(), req)
-			if err != nil {
-				return response{}, err
-			}
-			return jsonResponse(http.StatusOK, rep)
+			return jsonOrError(method(part(r.state), req))
 		}, nil
 	}
 	return endpoint{pattern: "POST /api/v1/" + op, op: op, read: read}
 }
 
-// simpleEndpoint is an endpoint without a body that matters.
+// simpleEndpoint returns an endpoint whose requests faults tell apart by op alone.
 func simpleEndpoint(pattern, op string, do func(*request) (response, error)) endpoint {
-	return endpoint{pattern: pattern, op: op, read: func(r *request) (fault.Call, work, error) {
+	return endpoint{pattern: pattern, op: op, read: func(r *request) (fault.Call, action, error) {
 		return fault.Call{}, func() (response, error) { return do(r) }, nil
 	}}
 }
 
-// decode reads a JSON body. An empty one is an empty object.
+// decode decodes a JSON body. An empty body counts as an empty object.
 func decode(body []byte, into any) error {
 	if len(body) == 0 {
 		return nil
@@ -100,7 +91,7 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// handler is the one place where requests meet faults, and errors become answers.
+// handler returns the handler of an endpoint: it checks the key, reads the body, applies faults and writes the response.
 func (s *Server) handler(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.counters.CountCall(e.name())
@@ -113,30 +104,30 @@ func (s *Server) handler(e endpoint) http.Handler {
 			writeResponse(w, errorResponse(err))
 			return
 		}
-		now := s.state.Load()
-		if isClosed(now) {
-			writeResponse(w, errorResponse(state.ErrEnded))
+		current := s.state.Load()
+		if isClosed(current) {
+			writeResponse(w, errorResponse(state.ErrClosed))
 			return
 		}
-		call, work, err := e.read(&request{Request: r, state: now, body: body})
+		call, do, err := e.read(&request{Request: r, state: current, body: body})
 		if err != nil {
 			writeResponse(w, errorResponse(err))
 			return
 		}
-		writeResponse(w, s.respond(r.Context(), e.op, call, work))
+		writeResponse(w, s.respond(r.Context(), e.op, call, do))
 	})
 }
 
-func isClosed(l *state.State) bool {
+func isClosed(s *state.State) bool {
 	select {
-	case <-l.Ended():
+	case <-s.Done():
 		return true
 	default:
 		return false
 	}
 }
 
-// name is what the endpoint is counted under.
+// name is the name under which requests are counted.
 func (e endpoint) name() string {
 	if e.op != "" {
 		return e.op
@@ -144,24 +135,24 @@ func (e endpoint) name() string {
 	return e.pattern
 }
 
-// respond does the work of a request unless a fault strikes the exchange.
-func (s *Server) respond(ctx context.Context, op string, call fault.Call, work work) response {
-	var struck fault.RequestFaults
+// respond carries out a request and returns its response, as far as faults allow.
+func (s *Server) respond(ctx context.Context, op string, call fault.Call, do action) response {
+	var faults fault.RequestFaults
 	if op != "" {
 		call.Op = cmp.Or(call.Op, op)
-		struck = s.faults.ForRequest(call)
+		faults = s.faults.ForRequest(call)
 	}
-	if struck.Delay > 0 {
-		sleep(ctx, struck.Delay)
+	if faults.Delay > 0 {
+		sleep(ctx, faults.Delay)
 	}
-	if struck.DropRequest {
+	if faults.DropRequest {
 		panic(http.ErrAbortHandler)
 	}
-	if r := struck.Refusal; r != nil {
+	if r := faults.Refusal; r != nil {
 		return errorResponse(&httpError{status: r.Status, detail: r.Message, retryAfter: r.RetryAfter})
 	}
-	answer, err := work()
-	if struck.DropAnswer {
+	answer, err := do()
+	if faults.DropAnswer {
 		panic(http.ErrAbortHandler)
 	}
 	if err != nil {
@@ -179,7 +170,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// readBody reads the body and undoes its compression.
+// readBody reads the body and decompresses it.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -194,7 +185,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// errorResponse is the answer for an error.
+// errorResponse returns the response for an error.
 func errorResponse(err error) response {
 	r := asHTTPError(err)
 	answer, err := jsonResponse(r.status, tinker.ErrorResponse{Detail: r.detail})
@@ -215,7 +206,7 @@ func write401(w http.ResponseWriter) {
 	writeResponse(w, errorResponse(newHTTPError(http.StatusUnauthorized, "invalid API key")))
 }
 
-// writeResponse writes a whole response with its length: clients take a 400 without one for a proxy's.
+// writeResponse writes a response with its length: clients attribute a 400 without a length to a proxy.
 func writeResponse(w http.ResponseWriter, r response) {
 	for name, values := range r.header {
 		w.Header()[name] = values
@@ -230,5 +221,5 @@ func writeResponse(w http.ResponseWriter, r response) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(r.body)))
 	}
 	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body) // a client that is gone asks again
+	_, _ = w.Write(r.body) // a client that disconnected will retry
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// sampleJSON is the form of the result for clients before 0.25.
+// sampleJSON is the JSON form of a sampling result for clients before 0.25.
 type sampleJSON struct {
 	Type           string         `json:"type"`
 	Sequences      []sequenceJSON `json:"sequences"`
@@ -24,23 +24,23 @@ type sequenceJSON struct {
 }
 
 func legacySample(result tinker.SampleResult) sampleJSON {
-	view := sampleJSON{Type: tinker.TypeSample}
+	legacy := sampleJSON{Type: tinker.TypeSample}
 	for _, s := range result.Sequences {
-		view.Sequences = append(view.Sequences, sequenceJSON{StopReason: s.StopReason, Tokens: s.Tokens, Logprobs: s.Logprobs})
+		legacy.Sequences = append(legacy.Sequences, sequenceJSON{StopReason: s.StopReason, Tokens: s.Tokens, Logprobs: s.Logprobs})
 	}
 	for _, logprob := range result.PromptLogprobs {
 		entry := new(logprob)
 		if math.IsNaN(float64(logprob)) {
 			entry = nil
 		}
-		view.PromptLogprobs = append(view.PromptLogprobs, entry)
+		legacy.PromptLogprobs = append(legacy.PromptLogprobs, entry)
 	}
 	for _, row := range result.TopkPromptLogprobs {
 		var cells [][2]any
 		for _, cell := range row {
 			cells = append(cells, [2]any{cell.Token, cell.Logprob})
 		}
-		view.Topk = append(view.Topk, cells)
+		legacy.Topk = append(legacy.Topk, cells)
 	}
-	return view
+	return legacy
 }

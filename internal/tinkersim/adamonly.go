@@ -5,16 +5,16 @@ package tinkersim
 
 import "github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 
-// optimizerType is the type of an optimizer as newer versions of the API name it.
+// optimizerType is the field by which newer versions of the API name an optimizer.
 type optimizerType struct {
 	Type string `json:"type"`
 }
 
-// adamOnly refuses requests for another optimizer than Adam, which newer versions of the API have:
-// to leave the name out of account would be to train with settings that nobody asked for.
+// adamOnly returns the endpoint such that it refuses requests for an optimizer other than AdamW. Newer versions
+// of the API have others; to ignore the name would be to train with settings that nobody asked for.
 func (e endpoint) adamOnly() endpoint {
 	read := e.read
-	e.read = func(r *request) (fault.Call, work, error) {
+	e.read = func(r *request) (fault.Call, action, error) {
 		var named struct {
 			Config optimizerType `json:"optimizer_config"`
 			Params optimizerType `json:"optimizer_params"`

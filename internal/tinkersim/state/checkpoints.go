@@ -11,61 +11,66 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 )
 
-// Owner is who all models belong to.
+// Owner is the owner of all models.
 const Owner = "local"
 
+// Checkpoints lists and edits runs and checkpoints. It is as safe for concurrent use as its store.
+type Checkpoints struct {
+	store *checkpoint.Store
+}
+
 // Runs describes all runs of a project, or of all projects if it is empty, the newest first.
-func (l *State) Runs(project string) []tinker.TrainingRun {
-	last := lastOf(l.store.Checkpoints(""))
+func (c *Checkpoints) Runs(project string) []tinker.TrainingRun {
+	newest := newestOf(c.store.Checkpoints(""))
 	list := []tinker.TrainingRun{}
-	for _, run := range l.store.Runs() {
+	for _, run := range c.store.Runs() {
 		if project == "" || run.Project == project {
-			list = append(list, describeRun(run, last[run.ID]))
+			list = append(list, describeRun(run, newest[run.ID]))
 		}
 	}
 	return list
 }
 
 // Run describes a run.
-func (l *State) Run(id string) (tinker.TrainingRun, error) {
-	run, err := l.store.Run(id)
+func (c *Checkpoints) Run(id string) (tinker.TrainingRun, error) {
+	run, err := c.store.Run(id)
 	if err != nil {
 		return tinker.TrainingRun{}, err
 	}
-	return describeRun(run, lastOf(l.store.Checkpoints(id))[id]), nil
+	return describeRun(run, newestOf(c.store.Checkpoints(id))[id]), nil
 }
 
-// Checkpoints describes the checkpoints of a run, or of all runs if it is empty, the newest first.
-func (l *State) Checkpoints(run string) ([]tinker.Checkpoint, error) {
+// List describes the checkpoints of a run, or of all runs if it is empty, the newest first.
+func (c *Checkpoints) List(run string) ([]tinker.Checkpoint, error) {
 	if run != "" {
-		if _, err := l.store.Run(run); err != nil {
+		if _, err := c.store.Run(run); err != nil {
 			return nil, err
 		}
 	}
 	list := []tinker.Checkpoint{}
-	for _, c := range l.store.Checkpoints(run) {
-		list = append(list, describeCheckpoint(c))
+	for _, listed := range c.store.Checkpoints(run) {
+		list = append(list, describeCheckpoint(listed))
 	}
 	return list, nil
 }
 
-// newest holds the newest checkpoints of a run by kind, nil where there is none.
+// newest holds the newest checkpoint of each kind of a run, or nil.
 type newest struct{ state, sampler *tinker.Checkpoint }
 
-// lastOf finds the newest checkpoints of each run in a list that begins with the newest.
-func lastOf(list []checkpoint.Checkpoint) map[string]newest {
-	last := map[string]newest{}
+// newestOf finds the newest checkpoints of each run in a list that is sorted from the newest to the oldest.
+func newestOf(list []checkpoint.Checkpoint) map[string]newest {
+	byRun := map[string]newest{}
 	for _, c := range list {
-		of := last[c.Run]
+		of := byRun[c.Run]
 		if c.Kind == tinker.KindState && of.state == nil {
 			of.state = new(describeCheckpoint(c))
 		}
 		if c.Kind == tinker.KindSampler && of.sampler == nil {
 			of.sampler = new(describeCheckpoint(c))
 		}
-		last[c.Run] = of
+		byRun[c.Run] = of
 	}
-	return last
+	return byRun
 }
 
 func describeRun(run checkpoint.Run, last newest) tinker.TrainingRun {
@@ -97,16 +102,16 @@ func describeCheckpoint(c checkpoint.Checkpoint) tinker.Checkpoint {
 	return described
 }
 
-// WeightsInfo says what a model must be to load a checkpoint.
-func (l *State) WeightsInfo(path string) (tinker.WeightsInfo, error) {
-	parsed, err := tinker.ParsePath(path)
+// WeightsInfo describes the configuration that a model needs to load a checkpoint.
+func (c *Checkpoints) WeightsInfo(req tinker.WeightsInfoRequest) (tinker.WeightsInfo, error) {
+	parsed, err := tinker.ParsePath(req.TinkerPath)
 	if err != nil {
 		return tinker.WeightsInfo{}, badRequest("%s", err)
 	}
-	if _, err := l.store.Checkpoint(parsed); err != nil {
+	if _, err := c.store.Checkpoint(parsed); err != nil {
 		return tinker.WeightsInfo{}, err
 	}
-	run, err := l.store.Run(parsed.Run)
+	run, err := c.store.Run(parsed.Run)
 	return tinker.WeightsInfo{
 		BaseModel:    run.BaseModel,
 		IsLora:       true,
@@ -120,7 +125,7 @@ func (l *State) WeightsInfo(path string) (tinker.WeightsInfo, error) {
 // Edit is a change to a checkpoint.
 type Edit func(*checkpoint.Store, tinker.Path) error
 
-// The edits that need no arguments. Damage is for tests.
+// The edits without arguments. Damage is for tests.
 var (
 	Delete    Edit = (*checkpoint.Store).Delete
 	Damage    Edit = (*checkpoint.Store).Damage
@@ -128,30 +133,30 @@ var (
 	Unpublish Edit = func(s *checkpoint.Store, path tinker.Path) error { return s.SetPublic(path, false) }
 )
 
-// SetTTL makes a checkpoint expire that long from now; 0 makes it stay for ever.
+// SetTTL returns an edit that makes a checkpoint expire after ttl, or never if ttl is 0.
 func SetTTL(ttl time.Duration) Edit {
 	return func(s *checkpoint.Store, path tinker.Path) error { return s.SetTTL(path, ttl) }
 }
 
 // Edit changes a checkpoint.
-func (l *State) Edit(path tinker.Path, edit Edit) error {
+func (c *Checkpoints) Edit(path tinker.Path, edit Edit) error {
 	if path.Kind == checkpoint.Ephemeral {
 		return notFound("checkpoint", path.String())
 	}
-	return edit(l.store, path)
+	return edit(c.store, path)
 }
 
-// EditMatching changes all listed checkpoints whose path matches, and returns their paths.
-func (l *State) EditMatching(match func(path string) bool, edit Edit) ([]string, error) {
+// EditMatching changes all listed checkpoints with a matching path, and returns their paths.
+func (c *Checkpoints) EditMatching(match func(path string) bool, edit Edit) ([]string, error) {
 	changed := []string{}
-	for _, c := range l.store.Checkpoints("") {
-		if !match(c.String()) {
+	for _, listed := range c.store.Checkpoints("") {
+		if !match(listed.String()) {
 			continue
 		}
-		if err := edit(l.store, c.Path); err != nil {
-			return changed, fmt.Errorf("changing %s: %w", c.Path, err)
+		if err := edit(c.store, listed.Path); err != nil {
+			return changed, fmt.Errorf("changing %s: %w", listed.Path, err)
 		}
-		changed = append(changed, c.String())
+		changed = append(changed, listed.String())
 	}
 	return changed, nil
 }

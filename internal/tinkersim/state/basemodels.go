@@ -1,0 +1,77 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+)
+
+// baseModels are the base models by name. They do not change, so they need no lock.
+type baseModels struct {
+	names   []string // in the order of the listing
+	foreign map[string]bool
+	byName  map[string]*model.BaseModel
+}
+
+func newBaseModels(options Options) baseModels {
+	b := baseModels{foreign: map[string]bool{}, byName: map[string]*model.BaseModel{}}
+	b.names = slices.Concat(options.BaseModels, slices.Sorted(maps.Keys(options.Vocabularies)))
+	for _, name := range options.BaseModels {
+		b.byName[name] = model.Base()
+	}
+	for name, vocabulary := range options.Vocabularies {
+		b.foreign[name] = true
+		b.byName[name] = model.Base().Under(vocabulary)
+	}
+	return b
+}
+
+func (b baseModels) has(name string) bool {
+	_, ok := b.byName[name]
+	return ok
+}
+
+// get returns the base model of a name. A checkpoint may belong to one that an earlier process served, and
+// without that process's vocabulary nobody knows what its tokens mean.
+func (b baseModels) get(name string) (*model.BaseModel, error) {
+	base, ok := b.byName[name]
+	if !ok {
+		return nil, userError("base model %q is not supported", name)
+	}
+	return base, nil
+}
+
+// key returns the key of a base model's weights.
+func (b baseModels) key(name string) weightsKey {
+	if b.foreign[name] {
+		return baseKey + weightsKey(name)
+	}
+	return baseKey
+}
+
+// weights returns the weights of a base model; "" is the built-in one.
+func (b baseModels) weights(name string) (*model.Weights, error) {
+	if name == "" {
+		return model.BaseWeights(model.Base()), nil
+	}
+	base, err := b.get(name)
+	if err != nil {
+		return nil, err
+	}
+	return model.BaseWeights(base), nil
+}
+
+func (b baseModels) capabilities() tinker.ServerCapabilities {
+	var models []tinker.SupportedModel
+	for _, name := range b.names {
+		models = append(models, tinker.SupportedModel{
+			ModelName: name, MaxContextLength: model.MaxContext, Trainable: new(true), Sampleable: new(true),
+		})
+	}
+	return tinker.ServerCapabilities{SupportedModels: models}
+}
