@@ -21,7 +21,6 @@ var (
 		"internal/tinker/client.Client":       36,
 		"internal/tinker/capability.lab":      49,
 		"internal/tinkersim/checkpoint.Store": 27,
-		"internal/tinkersim/state.State":      54,
 	}
 	literalsOfEnums = ratchet{
 		"internal/contract/validate.go":              16,
