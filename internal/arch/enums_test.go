@@ -13,7 +13,9 @@ import (
 )
 
 // homonyms are literals that equal an enum's value and mean something else.
-var homonyms = map[string]string{}
+var homonyms = map[string]string{
+	"internal/controller/trainingrun/verdict.go": "OOMKilled", // This is the kubelet's reason.
+}
 
 // TestEnumsAreNotSpelledAsLiterals finds string literals that equal the value of a typed constant of
 // api/v1alpha1 or internal/contract, in these packages and in files that import one of them. Other files speak

@@ -108,7 +108,7 @@ var permitted = map[string][]string{
 	},
 	"internal/renderer/pyjson": nil,
 	"internal/renderer/tsdecl": {"internal/renderer/pyjson"},
-	"internal/rl":              nil,
+	"internal/rl":              {"internal/contract"},
 	"internal/rollout": {
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
 		"internal/renderer", "internal/renderer/load", "internal/rl", "internal/rollout/episode",

@@ -181,21 +181,20 @@ type Sampling struct {
 
 // Limits end an episode; 0 is none.
 type Limits struct {
-	Turns            int    `json:"turns,omitempty"`
-	ToolCalls        int    `json:"toolCalls,omitempty"`
-	PromptTokens     int    `json:"promptTokens,omitempty"`
-	TrajectoryTokens int    `json:"trajectoryTokens,omitempty"`
-	EpisodeSeconds   int    `json:"episodeSeconds,omitempty"`
-	OnLimit          string `json:"onLimit,omitempty"`
+	Turns            int     `json:"turns,omitempty"`
+	ToolCalls        int     `json:"toolCalls,omitempty"`
+	PromptTokens     int     `json:"promptTokens,omitempty"`
+	TrajectoryTokens int     `json:"trajectoryTokens,omitempty"`
+	EpisodeSeconds   int     `json:"episodeSeconds,omitempty"`
+	OnLimit          OnLimit `json:"onLimit,omitempty"`
 }
 
 // Reward is how the rewards of an episode become one number.
 type Reward struct {
-	// Reduction is Sum, Mean, Max, Min or Last.
-	Reduction   string   `json:"reduction"`
-	Nonterminal *float64 `json:"nonterminal,omitempty"`
-	Min         *float64 `json:"min,omitempty"`
-	Max         *float64 `json:"max,omitempty"`
+	Reduction   Reduction `json:"reduction"`
+	Nonterminal *float64  `json:"nonterminal,omitempty"`
+	Min         *float64  `json:"min,omitempty"`
+	Max         *float64  `json:"max,omitempty"`
 }
 
 // Algorithm is how groups of episodes become optimizer steps.
@@ -218,30 +217,29 @@ type Algorithm struct {
 
 // Advantage is how rewards become advantages.
 type Advantage struct {
-	// Baseline is GroupMean, LeaveOneOut, BatchMean or None.
-	Baseline string `json:"baseline"`
-	// Scale is None, GroupStd or BatchStd.
-	Scale string `json:"scale"`
-	DDoF  int    `json:"ddof"`
+	Baseline Baseline `json:"baseline"`
+	Scale    Scale    `json:"scale"`
+	// DDoF is subtracted from the number of values in the divisor of the standard deviation: 0 or 1.
+	DDoF int `json:"ddof"`
 }
 
 // Loss is the loss with its settings as the Tinker API spells them, all given.
 type Loss struct {
-	Name   string             `json:"name"`
+	Name   LossName           `json:"name"`
 	Config map[string]float64 `json:"config,omitempty"`
 }
 
 // Optimizer is AdamW and the schedule of its learning rate.
 type Optimizer struct {
-	LearningRate float64 `json:"learningRate"`
-	// Schedule is Constant, Linear or Cosine.
-	Schedule     string  `json:"schedule"`
-	WarmupSteps  int64   `json:"warmupSteps"`
-	Beta1        float64 `json:"beta1"`
-	Beta2        float64 `json:"beta2"`
-	Epsilon      float64 `json:"epsilon"`
-	WeightDecay  float64 `json:"weightDecay"`
-	GradClipNorm float64 `json:"gradClipNorm"`
+	// LearningRate is the rate after the warm-up.
+	LearningRate float64  `json:"learningRate"`
+	Schedule     Schedule `json:"schedule"`
+	WarmupSteps  int64    `json:"warmupSteps"`
+	Beta1        float64  `json:"beta1"`
+	Beta2        float64  `json:"beta2"`
+	Epsilon      float64  `json:"epsilon"`
+	WeightDecay  float64  `json:"weightDecay"`
+	GradClipNorm float64  `json:"gradClipNorm"`
 }
 
 // Checkpoints is when states are saved and how long they are kept; TTLs of 0 are for ever.

@@ -20,15 +20,9 @@ type ToolUse struct {
 type ParseErrors struct {
 	// MaxConsecutive of them in a row are answered with what is wrong; one more ends the episode.
 	MaxConsecutive int `json:"maxConsecutive"`
-	// Train is Keep, or Mask to keep them out of the training data.
-	Train string `json:"train"`
+	// Train says whether such replies are training data.
+	Train TrainParseErrors `json:"train"`
 }
-
-// What becomes of replies that break the model's format in training.
-const (
-	TrainKeep = "Keep"
-	TrainMask = "Mask"
-)
 
 func (i *Interaction) validate(p *problems, path string) {
 	if i == nil {
@@ -40,5 +34,5 @@ func (i *Interaction) validate(p *problems, path string) {
 	}
 	errors := i.ToolUse.ParseErrors
 	p.require(errors.MaxConsecutive >= 0, path+".toolUse.parseErrors.maxConsecutive", "must be at least 0")
-	p.oneOf(path+".toolUse.parseErrors.train", errors.Train, TrainKeep, TrainMask)
+	oneOf(p, path+".toolUse.parseErrors.train", errors.Train, TrainKeep, TrainMask)
 }

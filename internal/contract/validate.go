@@ -71,20 +71,21 @@ func (a *Algorithm) validate(p *problems) {
 	p.require(a.Steps >= 1, "fixed.algorithm.steps", "must be at least 1")
 	p.require(a.Substeps >= 1, "fixed.algorithm.substeps", "must be at least 1")
 	p.require(a.Lag >= 0, "fixed.algorithm.lag", "must be at least 0")
-	p.require(a.Lag == 0 || a.Loss.Name == "ppo" || a.Loss.Name == "cispo", "fixed.algorithm.lag", "above 0 needs the loss ppo or cispo")
-	p.oneOf("fixed.algorithm.advantage.baseline", a.Advantage.Baseline, "GroupMean", "LeaveOneOut", "BatchMean", "None")
-	p.oneOf("fixed.algorithm.advantage.scale", a.Advantage.Scale, "None", "GroupStd", "BatchStd")
+	p.require(a.Lag == 0 || a.Loss.Name.Clips(), "fixed.algorithm.lag", "above 0 needs the loss ppo or cispo")
+	oneOf(p, "fixed.algorithm.advantage.baseline", a.Advantage.Baseline,
+		BaselineGroupMean, BaselineLeaveOneOut, BaselineBatchMean, BaselineNone)
+	oneOf(p, "fixed.algorithm.advantage.scale", a.Advantage.Scale, ScaleNone, ScaleGroupStd, ScaleBatchStd)
 	p.require(a.Advantage.DDoF == 0 || a.Advantage.DDoF == 1, "fixed.algorithm.advantage.ddof", "must be 0 or 1")
 	a.Loss.validate(p)
 	a.Optimizer.validate(p)
 }
 
 // lossSettings are the settings of each loss as the Tinker API names them; all are always sent.
-var lossSettings = map[string][]string{
-	"importance_sampling": nil,
-	"ppo":                 {"clip_high_threshold", "clip_low_threshold"},
-	"cispo":               {"clip_high_threshold", "clip_low_threshold"},
-	"dro":                 {"beta"},
+var lossSettings = map[LossName][]string{
+	LossImportanceSampling: nil,
+	LossPPO:                {SettingClipHigh, SettingClipLow},
+	LossCISPO:              {SettingClipHigh, SettingClipLow},
+	LossDRO:                {SettingBeta},
 }
 
 func (l Loss) validate(p *problems) {
@@ -105,7 +106,7 @@ func (l Loss) validate(p *problems) {
 func (o Optimizer) validate(p *problems) {
 	const path = "fixed.algorithm.optimizer"
 	p.require(finite(o.LearningRate) && o.LearningRate > 0, path+".learningRate", "must be above 0")
-	p.oneOf(path+".schedule", o.Schedule, "Constant", "Linear", "Cosine")
+	oneOf(p, path+".schedule", o.Schedule, ScheduleConstant, ScheduleLinear, ScheduleCosine)
 	p.require(o.WarmupSteps >= 0, path+".warmupSteps", "must be at least 0")
 	p.require(o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1, path, "needs beta1 and beta2 from 0 to below 1")
 	p.require(finite(o.Epsilon) && o.Epsilon > 0, path+".epsilon", "must be above 0")
@@ -150,8 +151,12 @@ func (p *problems) require(ok bool, path, format string, args ...any) {
 	p.found = append(p.found, path+" "+fmt.Sprintf(format, args...))
 }
 
-func (p *problems) oneOf(path, value string, values ...string) {
-	p.require(slices.Contains(values, value), path, "is %q; it must be one of %s", value, strings.Join(values, ", "))
+func oneOf[T ~string](p *problems, path string, value T, values ...T) {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = string(v)
+	}
+	p.require(slices.Contains(values, value), path, "is %q; it must be one of %s", value, strings.Join(names, ", "))
 }
 
 func (p *problems) join() error {

@@ -42,11 +42,11 @@ func (s Sampling) validate(p *problems, path string) {
 func (l Limits) validate(p *problems, path string) {
 	least := min(l.Turns, l.ToolCalls, l.PromptTokens, l.TrajectoryTokens, l.EpisodeSeconds)
 	p.require(least >= 0, path, "must be at least 0")
-	p.oneOf(path+".onLimit", l.OnLimit, "", "Grade", "Zero", "Exclude")
+	oneOf(p, path+".onLimit", l.OnLimit, "", OnLimitGrade, OnLimitZero, OnLimitExclude)
 }
 
 func (r Reward) validate(p *problems, path string) {
-	p.oneOf(path+".reduction", r.Reduction, "Sum", "Mean", "Max", "Min", "Last")
+	oneOf(p, path+".reduction", r.Reduction, ReductionSum, ReductionMean, ReductionMax, ReductionMin, ReductionLast)
 	for _, v := range []*float64{r.Nonterminal, r.Min, r.Max} {
 		p.require(v == nil || finite(*v), path, "has a bound that is no number")
 	}

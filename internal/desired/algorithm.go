@@ -24,8 +24,8 @@ func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) con
 		Steps:        steps,
 		Seed:         ptr.Deref(a.Seed, 0),
 		Advantage: contract.Advantage{
-			Baseline: string(cmp.Or(a.Advantage.Baseline, v1alpha1.BaselineGroupMean)),
-			Scale:    string(cmp.Or(a.Advantage.Scale, v1alpha1.ScaleNone)),
+			Baseline: contract.Baseline(cmp.Or(a.Advantage.Baseline, v1alpha1.BaselineGroupMean)),
+			Scale:    contract.Scale(cmp.Or(a.Advantage.Scale, v1alpha1.ScaleNone)),
 			DDoF:     int(ptr.Deref(a.Advantage.DDoF, 0)),
 		},
 		Loss:               lossOf(a.Loss),
@@ -52,18 +52,18 @@ func lossOf(l v1alpha1.Loss) contract.Loss {
 	name := cmp.Or(l.Name, v1alpha1.LossImportanceSampling)
 	clip := func(low, high float64) map[string]float64 {
 		return map[string]float64{
-			"clip_low_threshold":  ptr.Deref(l.ClipLow, low),
-			"clip_high_threshold": ptr.Deref(l.ClipHigh, high),
+			contract.SettingClipLow:  ptr.Deref(l.ClipLow, low),
+			contract.SettingClipHigh: ptr.Deref(l.ClipHigh, high),
 		}
 	}
-	loss := contract.Loss{Name: string(name)}
+	loss := contract.Loss{Name: contract.LossName(name)}
 	switch name {
 	case v1alpha1.LossPPO:
 		loss.Config = clip(0.8, 1.2)
 	case v1alpha1.LossCISPO:
 		loss.Config = clip(0, 4)
 	case v1alpha1.LossDRO:
-		loss.Config = map[string]float64{"beta": ptr.Deref(l.Beta, 0.05)}
+		loss.Config = map[string]float64{contract.SettingBeta: ptr.Deref(l.Beta, 0.05)}
 	}
 	return loss
 }
@@ -71,7 +71,7 @@ func lossOf(l v1alpha1.Loss) contract.Loss {
 func optimizerOf(o v1alpha1.Optimizer) contract.Optimizer {
 	return contract.Optimizer{
 		LearningRate: o.LearningRate,
-		Schedule:     string(cmp.Or(o.Schedule, v1alpha1.ScheduleConstant)),
+		Schedule:     contract.Schedule(cmp.Or(o.Schedule, v1alpha1.ScheduleConstant)),
 		WarmupSteps:  ptr.Deref(o.WarmupSteps, 0),
 		Beta1:        ptr.Deref(o.Beta1, 0.9),
 		Beta2:        ptr.Deref(o.Beta2, 0.95),

@@ -63,7 +63,7 @@ func toolUseOf(use v1alpha1.ToolUse) *contract.ToolUse {
 		SystemPrompt: use.SystemPrompt,
 		ParseErrors: contract.ParseErrors{
 			MaxConsecutive: int(ptr.Deref(use.ParseErrors.MaxConsecutive, 2)),
-			Train:          string(cmp.Or(use.ParseErrors.Train, v1alpha1.KeepParseErrors)),
+			Train:          contract.TrainParseErrors(cmp.Or(use.ParseErrors.Train, v1alpha1.KeepParseErrors)),
 		},
 	}
 }
@@ -223,10 +223,10 @@ func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) contract.Environment 
 			PromptTokens:     int(ptr.Deref(use.Limits.PromptTokens, 0)),
 			TrajectoryTokens: int(ptr.Deref(use.Limits.TrajectoryTokens, 0)),
 			EpisodeSeconds:   int(ptr.Deref(use.Limits.EpisodeSeconds, 0)),
-			OnLimit:          string(cmp.Or(use.Limits.OnLimit, v1alpha1.LimitGrade)),
+			OnLimit:          contract.OnLimit(cmp.Or(use.Limits.OnLimit, v1alpha1.LimitGrade)),
 		},
 		Reward: contract.Reward{
-			Reduction:   string(cmp.Or(use.Reward.Reduction, v1alpha1.ReductionSum)),
+			Reduction:   contract.Reduction(cmp.Or(use.Reward.Reduction, v1alpha1.ReductionSum)),
 			Nonterminal: use.Reward.Nonterminal,
 			Min:         use.Reward.Min,
 			Max:         use.Reward.Max,

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -166,7 +167,7 @@ func FuzzDecodeGroup(f *testing.F) {
 			t.Fatalf("the second round trip changed the group: %v", err)
 		}
 		// What is trained on is what the digest covers.
-		if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, rl.Advantage{Baseline: rl.GroupMean, Scale: rl.GroupStd})); err != nil {
+		if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd})); err != nil {
 			t.Fatalf("a valid group makes no training data: %v", err)
 		}
 	})

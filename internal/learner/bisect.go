@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -58,7 +59,7 @@ func (l *learner) guilty(ctx context.Context, groups []rl.Group) ([]rl.Group, er
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	datums, err := rl.Datums(groups, rl.Advantages(groups, rl.Advantage{Baseline: rl.GroupMean, Scale: rl.ScaleNone}))
+	datums, err := rl.Datums(groups, rl.Advantages(groups, contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}))
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -116,7 +115,7 @@ func check(file contract.RunFile) error {
 		return unsupported("AlgorithmRejected", "algorithm.tasksPerStep, steps and substeps must be at least 1")
 	case alg.Lag < 0:
 		return unsupported("LagRejected", "algorithm.lag is %d: it must not be negative", alg.Lag)
-	case alg.Lag > 0 && !slices.Contains([]string{"ppo", "cispo"}, alg.Loss.Name):
+	case alg.Lag > 0 && !alg.Loss.Name.Clips():
 		return unsupported("LagRejected",
 			"algorithm.lag is %d with the loss %s, which diverges on stale data: set it to 0, or the loss to ppo or cispo", alg.Lag, alg.Loss.Name)
 	}

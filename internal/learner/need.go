@@ -27,7 +27,9 @@ var published = []capability.Feature{
 }
 
 // lossFields are the settings of losses as the spec has them.
-var lossFields = map[string]string{"clip_low_threshold": "clipLow", "clip_high_threshold": "clipHigh", "beta": "beta"}
+var lossFields = map[string]string{
+	contract.SettingClipLow: "clipLow", contract.SettingClipHigh: "clipHigh", contract.SettingBeta: "beta",
+}
 
 // needsOf lists what the run's settings rely on. Those that change nothing at their value are left out.
 func needsOf(file contract.RunFile) []need {
@@ -37,9 +39,9 @@ func needsOf(file contract.RunFile) []need {
 		return needs
 	}
 	const another = "choose another algorithm.loss.name"
-	needs = append(needs, need{capability.Loss(alg.Loss.Name), "algorithm.loss.name " + alg.Loss.Name, another})
+	needs = append(needs, need{capability.Loss(string(alg.Loss.Name)), "algorithm.loss.name " + string(alg.Loss.Name), another})
 	for _, name := range slices.Sorted(maps.Keys(alg.Loss.Config)) {
-		needs = append(needs, need{capability.LossSetting(alg.Loss.Name, name), "algorithm.loss." + lossFields[name], another})
+		needs = append(needs, need{capability.LossSetting(string(alg.Loss.Name), name), "algorithm.loss." + lossFields[name], another})
 	}
 	needs = append(needs, optimizerNeeds(alg.Optimizer)...)
 	if m := file.Fixed.Model; !m.TrainAttention || !m.TrainMLP || !m.TrainUnembed {

@@ -93,7 +93,7 @@ func TestEveryNeedCanBeProbed(t *testing.T) {
 		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &contract.InitFrom{}
 		f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
 	})
-	for loss, config := range map[string]map[string]float64{
+	for loss, config := range map[contract.LossName]map[string]float64{
 		"importance_sampling": nil, "ppo": {"clip_low_threshold": 1, "clip_high_threshold": 1},
 		"cispo": {"clip_low_threshold": 1, "clip_high_threshold": 1}, "dro": {"beta": 1},
 	} {

@@ -25,39 +25,26 @@ type stepWork struct {
 // prepareStep turns a batch into training data and settles the optimizer's settings.
 func (l *learner) prepareStep(batch leases.Batch) (stepWork, error) {
 	alg := l.file.Fixed.Algorithm
-	advantage := rl.Advantage{
-		Baseline: rl.Baseline(alg.Advantage.Baseline), Scale: rl.Scale(alg.Advantage.Scale), DDoF: alg.Advantage.DDoF,
-	}
-	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, advantage))
+	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, alg.Advantage))
 	if err != nil {
 		return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
 	}
-	optimizer := rl.Optimizer{
-		LearningRate: learningRate(*alg, batch.Slots.Step),
-		Beta1:        alg.Optimizer.Beta1, Beta2: alg.Optimizer.Beta2, Epsilon: alg.Optimizer.Epsilon,
-		WeightDecay: alg.Optimizer.WeightDecay, GradClipNorm: alg.Optimizer.GradClipNorm,
-	}
+	optimizer := alg.Optimizer
+	rate := rl.LearningRate(optimizer, batch.Slots.Step, alg.Steps)
 	return stepWork{
 		datums: datums,
 		adam: tinker.AdamParams{
-			LearningRate: optimizer.LearningRate, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Eps: optimizer.Epsilon,
+			LearningRate: rate, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Eps: optimizer.Epsilon,
 			WeightDecay: optimizer.WeightDecay, GradClipNorm: optimizer.GradClipNorm,
 		},
 		settings: rl.Settings{
-			Optimizer: optimizer, Loss: alg.Loss.Name, LossConfig: alg.Loss.Config, Advantage: advantage, Substeps: alg.Substeps,
+			LearningRate: rate, Optimizer: optimizer, Loss: alg.Loss, Advantage: alg.Advantage, Substeps: alg.Substeps,
 		},
 	}, nil
 }
 
-func learningRate(alg contract.Algorithm, step int64) float64 {
-	return rl.Schedule{
-		Peak: alg.Optimizer.LearningRate, Shape: rl.Shape(alg.Optimizer.Schedule),
-		WarmupSteps: alg.Optimizer.WarmupSteps, Steps: alg.Steps,
-	}.LearningRate(step)
-}
-
 func lossOf(file contract.RunFile) tinker.Loss {
-	return tinker.Loss{Name: file.Fixed.Algorithm.Loss.Name, Config: file.Fixed.Algorithm.Loss.Config}
+	return tinker.Loss{Name: string(file.Fixed.Algorithm.Loss.Name), Config: file.Fixed.Algorithm.Loss.Config}
 }
 
 // measure gives the metrics of a step.

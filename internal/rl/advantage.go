@@ -3,36 +3,11 @@
 
 package rl
 
-import "math"
+import (
+	"math"
 
-// Baseline is what is subtracted from a reward.
-type Baseline string
-
-// The baselines.
-const (
-	GroupMean    Baseline = "GroupMean"
-	LeaveOneOut  Baseline = "LeaveOneOut"
-	BatchMean    Baseline = "BatchMean"
-	BaselineNone Baseline = "None"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
-
-// Scale is what an advantage is divided by.
-type Scale string
-
-// The scales.
-const (
-	ScaleNone Scale = "None"
-	GroupStd  Scale = "GroupStd"
-	BatchStd  Scale = "BatchStd"
-)
-
-// Advantage is how rewards become advantages.
-type Advantage struct {
-	Baseline Baseline
-	Scale    Scale
-	// DDoF is what the standard deviation's divisor is less than the number of values: 0 or 1.
-	DDoF int
-}
 
 // Advantages gives the advantage of each member, by group and place in Group.Members. Members that are not
 // usable, and groups that are tombstones, get zeros and count for no mean.
@@ -44,7 +19,7 @@ type Advantage struct {
 // DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
 // does a member without others under LeaveOneOut. Sums are taken in float64 in the order of the groups,
 // results are rounded to float32.
-func Advantages(groups []Group, a Advantage) [][]float32 {
+func Advantages(groups []Group, a contract.Advantage) [][]float32 {
 	rewards := make([]cell, 0, len(groups))
 	for g, group := range groups {
 		for m, member := range group.Members {
@@ -71,25 +46,25 @@ type cell struct {
 	value         float64
 }
 
-func centre(cells []cell, baseline Baseline) {
+func centre(cells []cell, baseline contract.Baseline) {
 	switch baseline {
-	case GroupMean:
+	case contract.BaselineGroupMean:
 		eachGroup(cells, subtractMean)
-	case LeaveOneOut:
+	case contract.BaselineLeaveOneOut:
 		eachGroup(cells, subtractOthers)
-	case BatchMean:
+	case contract.BaselineBatchMean:
 		subtractMean(cells)
-	case BaselineNone:
+	case contract.BaselineNone:
 	}
 }
 
-func rescale(cells []cell, a Advantage) {
+func rescale(cells []cell, a contract.Advantage) {
 	switch a.Scale {
-	case GroupStd:
+	case contract.ScaleGroupStd:
 		eachGroup(cells, func(group []cell) { divideByDeviation(group, a.DDoF) })
-	case BatchStd:
+	case contract.ScaleBatchStd:
 		divideByDeviation(cells, a.DDoF)
-	case ScaleNone:
+	case contract.ScaleNone:
 	}
 }
 

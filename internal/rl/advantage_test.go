@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // rewarded makes a usable group of members with these rewards; NaN is a faulted member.
@@ -28,80 +30,80 @@ func TestAdvantages(t *testing.T) {
 	root := func(v float64) float32 { return float32(math.Sqrt(v)) }
 	cases := map[string]struct {
 		groups    []Group
-		advantage Advantage
+		advantage contract.Advantage
 		want      [][]float32
 	}{
 		"a group's mean is subtracted": {
 			groups:    []Group{rewarded(1, 0, 0, 1), rewarded(1, 0, 0)},
-			advantage: Advantage{Baseline: GroupMean, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
 			want:      [][]float32{{0.5, -0.5, -0.5, 0.5}, {float32(2.0 / 3), float32(-1.0 / 3), float32(-1.0 / 3)}},
 		},
 		"members that faulted count for nothing": {
 			groups:    []Group{rewarded(1, nan, 0, nan)},
-			advantage: Advantage{Baseline: GroupMean, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
 			want:      [][]float32{{0.5, 0, -0.5, 0}},
 		},
 		"tombstones count for nothing": {
 			groups:    []Group{{Outcome: Constant, Members: rewarded(8, 8).Members}, rewarded(1, 0)},
-			advantage: Advantage{Baseline: BatchMean, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
 			want:      [][]float32{{0, 0}, {0.5, -0.5}},
 		},
 		"equal rewards give exact zeros": {
 			groups:    []Group{rewarded(0.1, 0.1, 0.1), rewarded(0.7, 0.7, 0.7, 0.7, 0.7, 0.7)},
-			advantage: Advantage{Baseline: GroupMean, Scale: GroupStd},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
 			want:      [][]float32{{0, 0, 0}, {0, 0, 0, 0, 0, 0}},
 		},
 		"equal rewards give exact zeros against the others, too": {
 			groups:    []Group{rewarded(0.1, 0.1, 0.1)},
-			advantage: Advantage{Baseline: LeaveOneOut, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone},
 			want:      [][]float32{{0, 0, 0}},
 		},
 		"the mean of the others is subtracted": {
 			groups:    []Group{rewarded(3, 0, 0)},
-			advantage: Advantage{Baseline: LeaveOneOut, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone},
 			want:      [][]float32{{3, -1.5, -1.5}},
 		},
 		"a member without others gets zero": {
 			groups:    []Group{rewarded(3)},
-			advantage: Advantage{Baseline: LeaveOneOut, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone},
 			want:      [][]float32{{0}},
 		},
 		"the batch's mean is subtracted": {
 			groups:    []Group{rewarded(1, 1), rewarded(0, 0)},
-			advantage: Advantage{Baseline: BatchMean, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
 			want:      [][]float32{{0.5, 0.5}, {-0.5, -0.5}},
 		},
 		"without a baseline the reward is the advantage": {
 			groups:    []Group{rewarded(1, 0.25)},
-			advantage: Advantage{Baseline: BaselineNone, Scale: ScaleNone},
+			advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone},
 			want:      [][]float32{{1, 0.25}},
 		},
 		"a group's deviation divides": {
 			groups:    []Group{rewarded(2, 0, 1)},
-			advantage: Advantage{Baseline: GroupMean, Scale: GroupStd},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
 			want:      [][]float32{{root(1.5), -root(1.5), 0}},
 		},
 		"a group's sample deviation divides": {
 			groups:    []Group{rewarded(2, 0, 1)},
-			advantage: Advantage{Baseline: GroupMean, Scale: GroupStd, DDoF: 1},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd, DDoF: 1},
 			want:      [][]float32{{1, -1, 0}},
 		},
 		"one member has no sample deviation": {
 			groups:    []Group{rewarded(2)},
-			advantage: Advantage{Baseline: BaselineNone, Scale: GroupStd, DDoF: 1},
+			advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleGroupStd, DDoF: 1},
 			want:      [][]float32{{0}},
 		},
 		"the batch's deviation of centred rewards divides": {
 			groups:    []Group{rewarded(12, 10), rewarded(0, 0)},
-			advantage: Advantage{Baseline: GroupMean, Scale: BatchStd},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleBatchStd},
 			want:      [][]float32{{root(2), -root(2)}, {0, 0}},
 		},
 		"a batch of equal rewards gives zeros": {
 			groups:    []Group{rewarded(0.3, 0.3), rewarded(0.3)},
-			advantage: Advantage{Baseline: BatchMean, Scale: BatchStd},
+			advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleBatchStd},
 			want:      [][]float32{{0, 0}, {0}},
 		},
-		"no group gives nothing": {advantage: Advantage{Baseline: BatchMean, Scale: BatchStd}, want: [][]float32{}},
+		"no group gives nothing": {advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleBatchStd}, want: [][]float32{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

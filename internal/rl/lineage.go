@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Lineage identifies a policy by how it came to be: two attempts that trained on the same batches with
@@ -23,23 +25,12 @@ const shortBytes = 5
 
 // Settings decide what a step makes of its batch.
 type Settings struct {
-	Optimizer Optimizer
-	// Loss is spelled as the Tinker API spells it, with its settings.
-	Loss       string
-	LossConfig map[string]float64
-	Advantage  Advantage
-	Substeps   int
-}
-
-// Optimizer is the settings of AdamW for one step.
-type Optimizer struct {
-	// LearningRate of this very step, the schedule applied.
+	// LearningRate is that of this very step, with the schedule applied.
 	LearningRate float64
-	Beta1        float64
-	Beta2        float64
-	Epsilon      float64
-	WeightDecay  float64
-	GradClipNorm float64
+	Optimizer    contract.Optimizer
+	Loss         contract.Loss
+	Advantage    contract.Advantage
+	Substeps     int
 }
 
 // Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
@@ -70,16 +61,16 @@ func seal(l Lineage) Lineage {
 
 func (s Settings) write(c *canonical) {
 	for _, v := range []float64{
-		s.Optimizer.LearningRate, s.Optimizer.Beta1, s.Optimizer.Beta2,
+		s.LearningRate, s.Optimizer.Beta1, s.Optimizer.Beta2,
 		s.Optimizer.Epsilon, s.Optimizer.WeightDecay, s.Optimizer.GradClipNorm,
 	} {
 		c.float(v)
 	}
-	c.text(s.Loss)
-	c.int(int64(len(s.LossConfig)))
-	for _, name := range slices.Sorted(maps.Keys(s.LossConfig)) {
+	c.text(string(s.Loss.Name))
+	c.int(int64(len(s.Loss.Config)))
+	for _, name := range slices.Sorted(maps.Keys(s.Loss.Config)) {
 		c.text(name)
-		c.float(s.LossConfig[name])
+		c.float(s.Loss.Config[name])
 	}
 	c.text(string(s.Advantage.Baseline))
 	c.text(string(s.Advantage.Scale))

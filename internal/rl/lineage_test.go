@@ -5,32 +5,34 @@ package rl
 
 import (
 	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 func exampleSettings() Settings {
 	return Settings{
-		Optimizer: Optimizer{LearningRate: 4e-5, Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
-		Loss:      "ppo", LossConfig: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2},
-		Advantage: Advantage{Baseline: GroupMean, Scale: ScaleNone}, Substeps: 1,
+		LearningRate: 4e-5, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+		Loss:      contract.Loss{Name: contract.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}},
+		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}, Substeps: 1,
 	}
 }
 
 func TestLineageNextCoversEverySetting(t *testing.T) {
 	changes := map[string]func(s *Settings){
 		"nothing":       func(*Settings) {},
-		"learning rate": func(s *Settings) { s.Optimizer.LearningRate *= 2 },
+		"learning rate": func(s *Settings) { s.LearningRate *= 2 },
 		"beta1":         func(s *Settings) { s.Optimizer.Beta1 = 0.8 },
 		"beta2":         func(s *Settings) { s.Optimizer.Beta2 = 0.8 },
 		"epsilon":       func(s *Settings) { s.Optimizer.Epsilon = 0 },
 		"weight decay":  func(s *Settings) { s.Optimizer.WeightDecay = 1 },
 		"gradient clip": func(s *Settings) { s.Optimizer.GradClipNorm = 1 },
-		"loss":          func(s *Settings) { s.Loss = "cispo" },
+		"loss":          func(s *Settings) { s.Loss.Name = contract.LossCISPO },
 		"loss setting": func(s *Settings) {
-			s.LossConfig = map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.3}
+			s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.3}
 		},
-		"one setting": func(s *Settings) { s.LossConfig = map[string]float64{"clip_low_threshold": 0.8} },
-		"baseline":    func(s *Settings) { s.Advantage.Baseline = LeaveOneOut },
-		"scale":       func(s *Settings) { s.Advantage.Scale = GroupStd },
+		"one setting": func(s *Settings) { s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8} },
+		"baseline":    func(s *Settings) { s.Advantage.Baseline = contract.BaselineLeaveOneOut },
+		"scale":       func(s *Settings) { s.Advantage.Scale = contract.ScaleGroupStd },
 		"ddof":        func(s *Settings) { s.Advantage.DDoF = 1 },
 		"substeps":    func(s *Settings) { s.Substeps = 2 },
 	}

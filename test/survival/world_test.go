@@ -73,9 +73,9 @@ func small() contract.Fixed {
 		Environments: []contract.Environment{arithmetic("train", 400, 4, 8)},
 		Algorithm: &contract.Algorithm{
 			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, Refill: true,
-			Advantage: contract.Advantage{Baseline: "GroupMean", Scale: "None"},
-			Loss:      contract.Loss{Name: "importance_sampling"},
-			Optimizer: contract.Optimizer{LearningRate: 1e-3, Schedule: "Constant", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+			Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
+			Loss:      contract.Loss{Name: contract.LossImportanceSampling},
+			Optimizer: contract.Optimizer{LearningRate: 1e-3, Schedule: contract.ScheduleConstant, Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
 		},
 	}
 }

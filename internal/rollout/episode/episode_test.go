@@ -203,7 +203,7 @@ func TestEpisodeSeconds(t *testing.T) {
 	}
 	cases := map[string]struct {
 		policy  Policy
-		onLimit string
+		onLimit contract.OnLimit
 		stop    string
 		turns   int
 		reward  float64

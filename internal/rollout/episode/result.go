@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -61,7 +62,7 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 	if limited {
 		e.stop = limit
 	}
-	if limited && e.game.Settings.Limits.OnLimit != onLimitExclude {
+	if limited && e.game.Settings.Limits.OnLimit != contract.OnLimitExclude {
 		turn, err := e.running.Finish(ctx)
 		if err != nil {
 			return rl.Member{}, "", faultOr(ctx, err)

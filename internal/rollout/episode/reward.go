@@ -29,31 +29,24 @@ func reduce(rewards []float64, rule contract.Reward, cut bool) (reward float64, 
 	return reward, true
 }
 
-func combine(rewards []float64, reduction string) float64 {
+func combine(rewards []float64, reduction contract.Reduction) float64 {
 	switch reduction {
-	case "Max":
+	case contract.ReductionMax:
 		return slices.Max(rewards)
-	case "Min":
+	case contract.ReductionMin:
 		return slices.Min(rewards)
-	case "Last":
+	case contract.ReductionLast:
 		return rewards[len(rewards)-1]
 	}
 	sum := 0.0
 	for _, r := range rewards {
 		sum += r
 	}
-	if reduction == "Mean" {
+	if reduction == contract.ReductionMean {
 		return sum / float64(len(rewards))
 	}
 	return sum
 }
-
-// What becomes of an episode that a limit ended, as runspec spells it. Anything else grades it as it
-// stands.
-const (
-	onLimitZero    = "Zero"
-	onLimitExclude = "Exclude"
-)
 
 // settle gives the reward of an episode, and whether it has one. limited says that a limit ended it.
 func settle(rewards []float64, settings contract.Environment, limited bool) (reward float64, ok bool) {
@@ -62,9 +55,9 @@ func settle(rewards []float64, settings contract.Environment, limited bool) (rew
 		return reward, ok
 	}
 	switch settings.Limits.OnLimit {
-	case onLimitExclude:
+	case contract.OnLimitExclude:
 		return 0, false
-	case onLimitZero:
+	case contract.OnLimitZero:
 		return min(reward, 0), true
 	default:
 		return reward, ok

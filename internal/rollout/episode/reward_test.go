@@ -16,7 +16,7 @@ func TestSettle(t *testing.T) {
 		rewards []float64
 		rule    contract.Reward
 		limited bool
-		onLimit string
+		onLimit contract.OnLimit
 		want    float64
 		ok      bool
 	}{

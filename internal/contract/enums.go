@@ -1,0 +1,87 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+// Baseline is what is subtracted from a reward.
+type Baseline string
+
+// The baselines.
+const (
+	BaselineGroupMean   Baseline = "GroupMean"
+	BaselineLeaveOneOut Baseline = "LeaveOneOut"
+	BaselineBatchMean   Baseline = "BatchMean"
+	BaselineNone        Baseline = "None"
+)
+
+// Scale is what an advantage is divided by.
+type Scale string
+
+// The scales.
+const (
+	ScaleNone     Scale = "None"
+	ScaleGroupStd Scale = "GroupStd"
+	ScaleBatchStd Scale = "BatchStd"
+)
+
+// LossName is a loss as the Tinker API spells it.
+type LossName string
+
+// The losses.
+const (
+	LossImportanceSampling LossName = "importance_sampling"
+	LossPPO                LossName = "ppo"
+	LossCISPO              LossName = "cispo"
+	LossDRO                LossName = "dro"
+)
+
+// Clips reports whether the loss bounds the probability ratio, which training on samples of an older policy needs.
+func (n LossName) Clips() bool { return n == LossPPO || n == LossCISPO }
+
+// The settings of losses as the Tinker API spells them.
+const (
+	SettingClipLow  = "clip_low_threshold"
+	SettingClipHigh = "clip_high_threshold"
+	SettingBeta     = "beta"
+)
+
+// Schedule is how the learning rate changes after the warm-up.
+type Schedule string
+
+// The schedules.
+const (
+	ScheduleConstant Schedule = "Constant"
+	ScheduleLinear   Schedule = "Linear"
+	ScheduleCosine   Schedule = "Cosine"
+)
+
+// OnLimit is what becomes of an episode that a limit ended. The empty string means Grade.
+type OnLimit string
+
+// What can become of an episode that a limit ended.
+const (
+	OnLimitGrade   OnLimit = "Grade"
+	OnLimitZero    OnLimit = "Zero"
+	OnLimitExclude OnLimit = "Exclude"
+)
+
+// Reduction is how the rewards of an episode become one number.
+type Reduction string
+
+// The reductions.
+const (
+	ReductionSum  Reduction = "Sum"
+	ReductionMean Reduction = "Mean"
+	ReductionMax  Reduction = "Max"
+	ReductionMin  Reduction = "Min"
+	ReductionLast Reduction = "Last"
+)
+
+// TrainParseErrors is what training makes of replies that break the model's format.
+type TrainParseErrors string
+
+// What training can make of replies that break the model's format.
+const (
+	TrainKeep TrainParseErrors = "Keep"
+	TrainMask TrainParseErrors = "Mask"
+)
