@@ -179,8 +179,10 @@ func (g *greeter) Acquire(ctx context.Context, _ string, _ int) ([]exchange.Leas
 
 func (g *greeter) Renew(string, exchange.Renewal) exchange.Directive { return exchange.Directive{} }
 func (g *greeter) Directive(string) exchange.Directive               { return exchange.Directive{} }
-func (g *greeter) Submit(string, rl.Group) exchange.SubmitReply      { return exchange.SubmitReply{} }
-func (g *greeter) Disconnected(string)                               {}
+func (g *greeter) Submit(string, rl.Group, rl.Digest) exchange.SubmitReply {
+	return exchange.SubmitReply{}
+}
+func (g *greeter) Disconnected(string) {}
 
 func (g *greeter) Release(string, []rl.Key, string) {}
 

@@ -103,38 +103,30 @@ func (c *Client) Acquire(ctx context.Context, free int) ([]Lease, error) {
 	return leases, nil
 }
 
-// Submit sends a finished group or tombstone. A group that is not valid is not sent; the verdict then is
-// Invalid, as it would have been.
-func (c *Client) Submit(ctx context.Context, group rl.Group) (SubmitReply, error) {
-	body, err := EncodeGroup(group)
-	var wrong *rl.FieldError
-	if errors.As(err, &wrong) {
-		return SubmitReply{Status: Invalid, Field: wrong.Field}, nil
-	}
-	if err != nil {
-		return SubmitReply{}, err
-	}
-	digest := group.Digest().String()
-	var verdict SubmitReply
-	err = c.call(ctx, submitTimeout(len(body)), func(ctx context.Context, api pb.ExchangeClient) error {
+// Submit sends a finished group or tombstone.
+func (c *Client) Submit(ctx context.Context, group EncodedGroup) (SubmitReply, error) {
+	var result SubmitReply
+	err := c.call(ctx, submitTimeout(len(group.Message)), func(ctx context.Context, api pb.ExchangeClient) error {
 		stream, err := api.Submit(ctx)
 		if err != nil {
 			return err
 		}
-		header := &pb.SubmitHeader{Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Key: keyToProto(group.Key), Digest: digest}
-		// A send that fails ends the stream; why is in the reply.
-		_ = sendFrames(header, body, stream.Send)
+		header := &pb.SubmitHeader{
+			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Key: keyToProto(group.Key), Digest: group.Digest.String(),
+		}
+		// A send that fails ends the stream; the reply has the reason.
+		_ = sendFrames(header, group.Message, stream.Send)
 		reply, err := stream.CloseAndRecv()
 		if err != nil {
 			return err
 		}
-		verdict, err = submitReplyFromProto(reply)
+		result, err = submitReplyFromProto(reply)
 		return protocolError(err)
 	})
 	if err != nil {
 		return SubmitReply{}, fmt.Errorf("submitting slot %d: %w", group.Key.Slot, err)
 	}
-	return verdict, nil
+	return result, nil
 }
 
 // submitTimeout allows for a slow network: a mebibyte in 5 s.

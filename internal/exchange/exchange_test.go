@@ -93,7 +93,7 @@ func TestAcquireSubmitRelease(t *testing.T) {
 		t.Errorf("leases: %v (-want +got):\n%s", err, diff)
 	}
 	group := exampleGroup(4, 8, 512)
-	reply, err := a.Submit(t.Context(), group)
+	reply, err := a.Submit(t.Context(), encode(group))
 	if err != nil || reply != l.verdict {
 		t.Errorf("Submit = %v, %v", reply, err)
 	}
@@ -272,7 +272,7 @@ func TestManyWorkersSubmitAtOnce(t *testing.T) {
 		all.Go(func() {
 			for i := range groups {
 				group := exampleGroup(int64(n*groups+i), 4, 64+i)
-				if reply, err := a.Submit(t.Context(), group); err != nil || reply.Status != Accepted {
+				if reply, err := a.Submit(t.Context(), encode(group)); err != nil || reply.Status != Accepted {
 					t.Errorf("Submit = %v, %v", reply, err)
 				}
 			}
@@ -323,7 +323,7 @@ func TestCallsEndWithTheirContextWithoutALearner(t *testing.T) {
 	if _, err := client.Acquire(ctx, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("Acquire: %v", err)
 	}
-	if _, err := client.Submit(ctx, exampleGroup(1, 2, 4)); !errors.Is(err, context.Canceled) {
+	if _, err := client.Submit(ctx, encodedGroup(1, 2, 4)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Submit: %v", err)
 	}
 	if err := client.Release(ctx, nil, "drain"); !errors.Is(err, context.Canceled) {

@@ -94,7 +94,7 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 	}
 	for name, call := range map[string]func() error{
 		"Submit": func() error {
-			_, err := client.Submit(t.Context(), exampleGroup(1, 2, 4))
+			_, err := client.Submit(t.Context(), encodedGroup(1, 2, 4))
 			return err
 		},
 		"Release": func() error { return client.Release(t.Context(), nil, "drain") },
@@ -181,7 +181,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	w.hello = HelloRequest{Stored: []StoredGroup{{Key: exampleKey(7)}}}
 	a := attend(t, clientConfig(t, s1.address), w)
 	take(t, "answer", w.greeted)
-	if _, err := a.Submit(t.Context(), exampleGroup(7, 2, 8)); err != nil {
+	if _, err := a.Submit(t.Context(), encodedGroup(7, 2, 8)); err != nil {
 		t.Fatal(err)
 	}
 	s1.stop()
@@ -208,7 +208,7 @@ func submitUntilAnswered(t *testing.T, a *attending, group rl.Group) {
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	for {
-		_, err := a.Submit(ctx, group)
+		_, err := a.Submit(ctx, encode(group))
 		if err == nil {
 			return
 		}

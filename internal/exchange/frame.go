@@ -4,8 +4,6 @@
 package exchange
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +20,7 @@ const (
 
 // sendFrames sends a header and the body in pieces.
 func sendFrames(header *pb.SubmitHeader, body []byte, send func(*pb.SubmitFrame) error) error {
-	sum := sha256.Sum256(body)
-	header.Bytes, header.Checksum = int64(len(body)), hex.EncodeToString(sum[:])
+	header.Bytes = int64(len(body))
 	if err := send(&pb.SubmitFrame{Frame: &pb.SubmitFrame_Header{Header: header}}); err != nil {
 		return err
 	}
@@ -65,27 +62,26 @@ func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error
 	if int64(len(body)) != header.GetBytes() {
 		return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are %d, not the %d announced", len(body), header.GetBytes())}
 	}
-	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != header.GetChecksum() {
-		return nil, &rl.FieldError{Field: "checksum", Problem: "is not that of the bytes"}
-	}
 	return body, nil
 }
 
-// groupOf decodes the body and checks that it is the group that the header announces.
-func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, error) {
+// groupOf decodes the body and checks that it is the group that the header announces. The digest is the
+// group's.
+func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, rl.Digest, error) {
 	group, err := DecodeGroup(body)
 	if err != nil {
-		return rl.Group{}, err
+		return rl.Group{}, rl.Digest{}, err
 	}
 	key, err := keyFromProto("key", header.GetKey())
 	if err != nil {
-		return rl.Group{}, err
+		return rl.Group{}, rl.Digest{}, err
 	}
 	if key != group.Key {
-		return rl.Group{}, &rl.FieldError{Field: "key", Problem: "is not the header's"}
+		return rl.Group{}, rl.Digest{}, &rl.FieldError{Field: "key", Problem: "is not the header's"}
 	}
-	if group.Digest().String() != header.GetDigest() {
-		return rl.Group{}, &rl.FieldError{Field: "digest", Problem: "is not the group's"}
+	digest := group.Digest()
+	if digest.String() != header.GetDigest() {
+		return rl.Group{}, rl.Digest{}, &rl.FieldError{Field: "digest", Problem: "is not the group's"}
 	}
-	return group, nil
+	return group, digest, nil
 }

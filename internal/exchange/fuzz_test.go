@@ -31,7 +31,7 @@ func reading[M proto.Message, T any](message M, from func(M) (T, error)) func([]
 func FuzzMessages(f *testing.F) {
 	seeds := []proto.Message{
 		&pb.HelloRequest{}, &pb.HelloReply{}, &pb.RenewRequest{}, &pb.RenewReply{}, &pb.SubmitReply{},
-		&pb.SubmitFrame{Frame: &pb.SubmitFrame_Header{Header: &pb.SubmitHeader{Bytes: 9, Checksum: "c"}}},
+		&pb.SubmitFrame{Frame: &pb.SubmitFrame_Header{Header: &pb.SubmitHeader{Bytes: 9, Digest: "c"}}},
 		&pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: []byte("piece")}},
 	}
 	for _, seed := range seeds {
@@ -49,7 +49,8 @@ func FuzzMessages(f *testing.F) {
 		"verdict":     reading(&pb.SubmitReply{}, submitReplyFromProto),
 		"lease":       reading(&pb.Lease{}, func(l *pb.Lease) (Lease, error) { return leaseFromProto("lease", l) }),
 		"frame": reading(&pb.SubmitFrame{}, func(frame *pb.SubmitFrame) (rl.Group, error) {
-			return groupOf(frame.GetHeader(), frame.GetPiece())
+			group, _, err := groupOf(frame.GetHeader(), frame.GetPiece())
+			return group, err
 		}),
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

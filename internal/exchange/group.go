@@ -17,25 +17,35 @@ import (
 // MaxGroupBytes bounds a group as a message.
 const MaxGroupBytes = 256 << 20
 
-// EncodeGroup gives the group as the message that Submit sends; the same group gives the same bytes. The
-// error is a *rl.FieldError when the group is not valid.
-func EncodeGroup(group rl.Group) ([]byte, error) {
+// EncodedGroup is a valid group as Submit sends it. A group is encoded and digested once, where it is made.
+type EncodedGroup struct {
+	Key     rl.Key
+	Outcome rl.Outcome
+	// Digest is the group's, see rl.Group.Digest.
+	Digest rl.Digest
+	// Message is the marshalled group.
+	Message []byte
+}
+
+// EncodeGroup encodes and digests a group; the same group gives the same message. The error is a
+// *rl.FieldError when the group is not valid.
+func EncodeGroup(group rl.Group) (EncodedGroup, error) {
 	if err := group.Validate(); err != nil {
-		return nil, fmt.Errorf("encoding group: %w", err)
+		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(groupToProto(group))
 	if err != nil {
-		return nil, fmt.Errorf("encoding group: %w", err)
+		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
 	if len(encoded) > MaxGroupBytes {
-		return nil, fmt.Errorf("encoding group: %w", &rl.FieldError{
+		return EncodedGroup{}, fmt.Errorf("encoding group: %w", &rl.FieldError{
 			Field: "bytes", Problem: fmt.Sprintf("are %d, more than %d", len(encoded), MaxGroupBytes)})
 	}
-	return encoded, nil
+	return EncodedGroup{Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Message: encoded}, nil
 }
 
-// DecodeGroup reads what EncodeGroup gave. The group is valid; the error is a *rl.FieldError when it would
-// not be.
+// DecodeGroup reads the message of an EncodedGroup. The group is valid; the error is a *rl.FieldError when
+// it would not be.
 func DecodeGroup(encoded []byte) (rl.Group, error) {
 	var message pb.Group
 	if err := proto.Unmarshal(encoded, &message); err != nil {

@@ -81,7 +81,10 @@ func (l *learner) refuseHello(err error) {
 	l.refuse = err
 }
 
-func (l *learner) Submit(_ string, group rl.Group) SubmitReply {
+func (l *learner) Submit(_ string, group rl.Group, digest rl.Digest) SubmitReply {
+	if digest != group.Digest() {
+		panic("the digest is not the group's")
+	}
 	l.submitted <- group
 	return l.verdict
 }
@@ -261,6 +264,19 @@ func (s *service) dial(ctx context.Context, _ string) (net.Conn, error) {
 
 func exampleKey(slot int64) rl.Key {
 	return rl.Key{Kind: rl.Train, Slot: slot, Lineage: rl.Genesis("spec-1")}
+}
+
+// encodedGroup is exampleGroup, encoded.
+func encodedGroup(slot int64, members, tokens int) EncodedGroup {
+	return encode(exampleGroup(slot, members, tokens))
+}
+
+func encode(group rl.Group) EncodedGroup {
+	encoded, err := EncodeGroup(group)
+	if err != nil {
+		panic(err)
+	}
+	return encoded
 }
 
 // exampleGroup is a valid group of members of so many tokens.

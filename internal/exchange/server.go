@@ -36,8 +36,8 @@ type Handler interface {
 	// Directive tells what the worker has to know when it is the server's turn to speak: after Notify, and
 	// once a second. It says nothing about whether the worker is alive, and does not block.
 	Directive(worker string) Directive
-	// Submit takes a group in, which is valid by itself (rl.Group.Validate).
-	Submit(worker string, group rl.Group) SubmitReply
+	// Submit receives a group that is valid by itself (rl.Group.Validate), and its digest.
+	Submit(worker string, group rl.Group, digest rl.Digest) SubmitReply
 	// Disconnected tells that a worker's Renew stream broke, or that the worker ended it. One that lives says Hello
 	// within seconds, or has done so already on another connection, and goes on to renew.
 	Disconnected(worker string)

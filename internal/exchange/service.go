@@ -74,7 +74,7 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if header == nil {
 		return status.Error(codes.InvalidArgument, "the first frame is no header")
 	}
-	group, err := receiveGroup(header, stream.Recv)
+	group, digest, err := receiveGroup(header, stream.Recv)
 	var wrong *rl.FieldError
 	if errors.As(err, &wrong) {
 		s.logger.Warn("group refused", "worker", header.GetWorker(), "slot", header.GetKey().GetSlot(),
@@ -84,13 +84,13 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if err != nil {
 		return err
 	}
-	return stream.SendAndClose(submitReplyToProto(s.epoch, s.handler.Submit(header.GetWorker(), group)))
+	return stream.SendAndClose(submitReplyToProto(s.epoch, s.handler.Submit(header.GetWorker(), group, digest)))
 }
 
-func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, error) {
+func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, rl.Digest, error) {
 	body, err := receiveBody(header, receive)
 	if err != nil {
-		return rl.Group{}, err
+		return rl.Group{}, rl.Digest{}, err
 	}
 	return groupOf(header, body)
 }

@@ -111,12 +111,7 @@ func (a *attendant) condemn(c exchange.RejectedGroup) {
 	if !ok || held.Outcome == c.Outcome {
 		return
 	}
-	group, ok, err := w.held.Group(c.Key)
-	if err != nil || !ok {
-		w.config.Logger.Error("reading a group that is condemned", "slot", c.Key.Slot, "error", err)
-		return
-	}
-	w.condemn(group, c.Outcome, c.Reason)
+	w.replace(c.Key, c.Outcome, c.Reason)
 	w.held.Offered(c.Key, true)
 }
 

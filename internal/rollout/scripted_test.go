@@ -176,7 +176,7 @@ func (b *board) Directive(string) exchange.Directive {
 	return b.directive
 }
 
-func (b *board) Submit(_ string, group rl.Group) exchange.SubmitReply {
+func (b *board) Submit(_ string, group rl.Group, _ rl.Digest) exchange.SubmitReply {
 	reply := exchange.SubmitReply{Status: exchange.Accepted}
 	b.change(func() {
 		b.submits[group.Key]++

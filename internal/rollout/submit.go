@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -30,7 +31,7 @@ func (w *Worker) submitAll(ctx context.Context) error {
 
 // submit submits one group and notes what became of it. The group is held on whatever the answer.
 func (w *Worker) submit(ctx context.Context, key rl.Key) error {
-	group, ok, err := w.held.Group(key)
+	group, ok, err := w.held.Encoded(key)
 	if err != nil {
 		w.config.Logger.Error("a held group is lost", "slot", key.Slot, "error", err)
 	}
@@ -45,34 +46,44 @@ func (w *Worker) submit(ctx context.Context, key rl.Key) error {
 			w.config.Logger.Warn("submitting a group", "slot", key.Slot, "error", err)
 			w.outbox.add(key)
 		}
-		w.noteGivenUp(w.held.Offered(key, false))
+		noteGivenUp(w.config.Logger, w.held.Offered(key, false))
 		// What ends the pause ends the caller, too.
 		_ = pause(ctx, callPause)
 		return err
 	}
 	w.config.Logger.Debug("group submitted", "slot", key.Slot, "verdict", reply.Status.String())
 	if reply.Status == exchange.Invalid {
-		w.refused(group, reply.Field)
+		w.refused(key, group.Outcome, reply.Field)
 		return nil
 	}
 	// Closed and Stale ones are of no use to this learner, and the first to go for room, like those it has.
-	w.noteGivenUp(w.held.Offered(key, true))
+	noteGivenUp(w.config.Logger, w.held.Offered(key, true))
 	return nil
 }
 
-// refused makes a tombstone of a group that the learner does not take, and offers that.
-func (w *Worker) refused(group rl.Group, field string) {
-	w.config.Logger.Error("the learner refuses a group", "slot", group.Key.Slot, "outcome", group.Outcome.String(), "field", field)
-	if group.Outcome == rl.InvalidTokens {
-		w.held.Offered(group.Key, true)
+// refused makes a tombstone of a group that the learner does not accept, and submits that.
+func (w *Worker) refused(key rl.Key, outcome rl.Outcome, field string) {
+	w.config.Logger.Error("the learner refuses a group", "slot", key.Slot, "outcome", outcome.String(), "field", field)
+	if outcome == rl.InvalidTokens {
+		w.held.Offered(key, true)
 		return
 	}
-	w.condemn(group, rl.InvalidTokens, "the learner refuses "+field)
-	w.outbox.add(group.Key)
+	w.replace(key, rl.InvalidTokens, "the learner refuses "+field)
+	w.outbox.add(key)
 }
 
-func (w *Worker) noteGivenUp(keys []rl.Key) {
+// replace puts a tombstone in the place of a stored group.
+func (w *Worker) replace(key rl.Key, outcome rl.Outcome, reason string) {
+	group, ok, err := w.held.Group(key)
+	if err != nil || !ok {
+		w.config.Logger.Error("reading a group that was rejected", "slot", key.Slot, "err", err)
+		return
+	}
+	w.condemn(group, outcome, reason)
+}
+
+func noteGivenUp(logger *slog.Logger, keys []rl.Key) {
 	if len(keys) > 0 {
-		w.config.Logger.Warn("groups were given up for want of room", "count", len(keys), "highest", keys[0].Slot)
+		logger.Warn("groups were given up for want of room", "count", len(keys), "highest", keys[0].Slot)
 	}
 }

@@ -25,7 +25,7 @@ import (
 type Learner interface {
 	Run(ctx context.Context, attendant exchange.Worker) error
 	Acquire(ctx context.Context, free int) ([]exchange.Lease, error)
-	Submit(ctx context.Context, group rl.Group) (exchange.SubmitReply, error)
+	Submit(ctx context.Context, group exchange.EncodedGroup) (exchange.SubmitReply, error)
 	Release(ctx context.Context, keys []rl.Key, reason string) error
 	Attempt() int32
 }

@@ -234,7 +234,11 @@ func (p *player) submit(ctx context.Context) {
 			pauseFor(ctx, 2*time.Millisecond)
 			continue
 		}
-		if _, err := p.client.Submit(ctx, group); err != nil {
+		encoded, err := exchange.EncodeGroup(group)
+		if err == nil {
+			_, err = p.client.Submit(ctx, encoded)
+		}
+		if err != nil {
 			pauseFor(ctx, 5*time.Millisecond)
 			continue
 		}

@@ -1216,8 +1216,6 @@ type SubmitHeader struct {
 	Worker string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
 	Key    *GroupKey              `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	Bytes  int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// SHA-256 of the marshalled Group, 64 hex digits.
-	Checksum string `protobuf:"bytes,5,opt,name=checksum,proto3" json:"checksum,omitempty"`
 	// Digest of what the group does to the weights, 64 hex digits.
 	Digest        string `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1280,13 +1278,6 @@ func (x *SubmitHeader) GetBytes() int64 {
 		return x.Bytes
 	}
 	return 0
-}
-
-func (x *SubmitHeader) GetChecksum() string {
-	if x != nil {
-		return x.Checksum
-	}
-	return ""
 }
 
 func (x *SubmitHeader) GetDigest() string {
@@ -1908,14 +1899,13 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\vSubmitFrame\x12C\n" +
 	"\x06header\x18\x01 \x01(\v2).tinker_operator.exchange.v1.SubmitHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05piece\x18\x02 \x01(\fH\x00R\x05pieceB\a\n" +
-	"\x05frame\"\xe3\x01\n" +
+	"\x05frame\"\xcd\x01\n" +
 	"\fSubmitHeader\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x127\n" +
 	"\x03key\x18\x03 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x1a\n" +
-	"\bchecksum\x18\x05 \x01(\tR\bchecksum\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\tR\x06digest\"\xb3\x02\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digestJ\x04\b\x05\x10\x06\"\xb3\x02\n" +
 	"\x05Group\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12=\n" +

@@ -86,9 +86,10 @@ type demand struct {
 // entry is a group that is demanded.
 type entry struct {
 	lease exchange.Lease
-	// group is nil until it is known; from is the worker that submitted it.
-	group *rl.Group
-	from  string
+	// group is nil until it is known; digest is the group's, and from the worker that submitted it.
+	group  *rl.Group
+	digest rl.Digest
+	from   string
 	// player is the worker that has the lease; granted is since when, again is set once it was given twice.
 	player  string
 	granted time.Time
@@ -212,15 +213,15 @@ func (b *Table) adopt() {
 	}
 }
 
-// Group gives a demanded group that is known.
-func (b *Table) Group(key rl.Key) (rl.Group, bool) {
+// Group gives a demanded group that is known, and its digest.
+func (b *Table) Group(key rl.Key) (group rl.Group, digest rl.Digest, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[key]
 	if e == nil || e.group == nil {
-		return rl.Group{}, false
+		return rl.Group{}, rl.Digest{}, false
 	}
-	return *e.group, true
+	return *e.group, e.digest, true
 }
 
 // SetPlay says what workers must know to play, before the board is opened.
@@ -259,7 +260,7 @@ func (b *Table) Reject(key rl.Key, outcome rl.Outcome, reason string) {
 	b.condemned = append(b.condemned, exchange.RejectedGroup{Key: key, Outcome: outcome, Reason: reason})
 	if e := b.entries[key]; e != nil && e.group != nil {
 		tombstone := e.group.Tombstone(outcome, reason)
-		e.group = &tombstone
+		e.group, e.digest = &tombstone, tombstone.Digest()
 	}
 	b.wake()
 }

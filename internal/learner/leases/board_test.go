@@ -64,6 +64,10 @@ func hello(t *testing.T, b *Table, worker string, request exchange.HelloRequest)
 	return reply
 }
 
+func submit(b *Table, worker string, group rl.Group) exchange.SubmitReply {
+	return b.Submit(worker, group, group.Digest())
+}
+
 // slots that are granted at once.
 func slots(b *Table, worker string, free int) []int64 {
 	granted, _ := b.grant(worker, free)
@@ -89,9 +93,9 @@ func TestLeasesGoOutInSlotOrder(t *testing.T) {
 	expect(t, "what fits", []int64{3, 4}, slots(b, "w0", 8))
 	expect(t, "the rest of the credits", []int64{5, 6}, slots(b, "w0", 64))
 	expect(t, "with no credits left", []int64{}, slots(b, "w0", 64))
-	expect(t, "verdict", exchange.Accepted, b.Submit("w0", group(3, 4)).Status)
+	expect(t, "verdict", exchange.Accepted, submit(b, "w0", group(3, 4)).Status)
 	expect(t, "after one came back", []int64{7}, slots(b, "w0", 64))
-	b.Submit("w0", group(4, 4))
+	submit(b, "w0", group(4, 4))
 	expect(t, "evaluations come last", []int64{100}, slots(b, "w0", 64))
 }
 
@@ -151,8 +155,8 @@ func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
 	expect(t, "what it played and what it held", []int64{0, 1}, slots(b, "w1", 64))
 	expect(t, "it comes back, and is stopped", []rl.Key{key(0)},
 		b.Renew("w0", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}}).Revoked)
-	expect(t, "its group is taken all the same", exchange.Accepted, b.Submit("w0", group(0, 4)).Status)
-	expect(t, "the other's is a duplicate", exchange.Duplicate, b.Submit("w1", group(0, 4)).Status)
+	expect(t, "its group is taken all the same", exchange.Accepted, submit(b, "w0", group(0, 4)).Status)
+	expect(t, "the other's is a duplicate", exchange.Duplicate, submit(b, "w1", group(0, 4)).Status)
 	expect(t, "and counted", int64(10), b.Counters().BoughtTwiceTokens)
 }
 
@@ -227,8 +231,8 @@ func TestVerdicts(t *testing.T) {
 			b.Demand("train", leases(1, 2))
 			b.Cover(1)
 			hello(t, b, "w0", exchange.HelloRequest{})
-			b.Submit("w0", group(2, 4))
-			expect(t, "reply", tc.want, b.Submit("w0", tc.group))
+			submit(b, "w0", group(2, 4))
+			expect(t, "reply", tc.want, submit(b, "w0", tc.group))
 		})
 	}
 }
@@ -237,7 +241,7 @@ func TestAClosedGroupIsAskedForWhenItIsWantedAfterAll(t *testing.T) {
 	b, _ := board(t, 0)
 	b.Demand("train", leases(0))
 	hello(t, b, "w0", exchange.HelloRequest{})
-	b.Submit("w0", group(1, 4))
+	submit(b, "w0", group(1, 4))
 	b.Demand("train", leases(0, 1))
 	expect(t, "wanted", []rl.Key{key(1)}, b.Directive("w0").Wanted)
 	expect(t, "leased", []int64{0}, slots(b, "w0", 64))
@@ -249,10 +253,11 @@ func TestCondemn(t *testing.T) {
 	b, _ := board(t, 0)
 	b.Demand("train", leases(0))
 	hello(t, b, "w0", exchange.HelloRequest{})
-	b.Submit("w0", group(0, 4))
+	submit(b, "w0", group(0, 4))
 	b.Reject(key(0), rl.InvalidTokens, "why")
-	got, _ := b.Group(key(0))
+	got, digest, _ := b.Group(key(0))
 	expect(t, "outcome here", rl.InvalidTokens, got.Outcome)
+	expect(t, "digest here", got.Digest(), digest)
 	want := []exchange.RejectedGroup{{Key: key(0), Outcome: rl.InvalidTokens, Reason: "why"}}
 	expect(t, "what the worker is told", want, b.Directive("w0").Rejected)
 }

@@ -164,13 +164,13 @@ func (b *Table) Directive(name string) exchange.Directive {
 }
 
 // Submit takes a group in, once.
-func (b *Table) Submit(name string, group rl.Group) exchange.SubmitReply {
+func (b *Table) Submit(name string, group rl.Group, digest rl.Digest) exchange.SubmitReply {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.meet(name)
 	delete(w.playing, group.Key)
 	delete(w.asked, group.Key)
-	reply := b.accept(name, group)
+	reply := b.accept(name, group, digest)
 	if reply.Status != exchange.Invalid {
 		w.held[group.Key] = exchange.StoredGroup{Key: group.Key, Outcome: group.Outcome}
 	}
@@ -178,7 +178,7 @@ func (b *Table) Submit(name string, group rl.Group) exchange.SubmitReply {
 	return reply
 }
 
-func (b *Table) accept(name string, group rl.Group) exchange.SubmitReply {
+func (b *Table) accept(name string, group rl.Group, digest rl.Digest) exchange.SubmitReply {
 	e := b.entries[group.Key]
 	switch {
 	case e == nil && group.Key.Kind == rl.Train && group.Key.Slot >= b.covered && !b.isCurrent(group.Key.Lineage):
@@ -206,7 +206,7 @@ func (b *Table) accept(name string, group rl.Group) exchange.SubmitReply {
 	}
 	b.counters.PromptTokens += group.PromptTokens
 	b.counters.SampledTokens += group.SampledTokens
-	e.group, e.from = &group, name
+	e.group, e.digest, e.from = &group, digest, name
 	return exchange.SubmitReply{Status: exchange.Accepted}
 }
 

@@ -103,7 +103,7 @@ func batch(tb testing.TB, g, envs, workers int) {
 	}
 	for i, l := range leases {
 		gr := rl.Group{Key: l.Key, Environment: l.Environment, SampledTokens: 10, Members: []rl.Member{{Reward: 1}, {Index: 1}}}
-		board.Submit(owner[i], gr)
+		board.Submit(owner[i], gr, gr.Digest())
 		time.Sleep(4 * time.Millisecond) // groups come one by one
 	}
 	if len(leases) >= g {

@@ -139,7 +139,7 @@ func (t *BatchSource) refresh() {
 
 func (t *BatchSource) plan() []rl.Batch {
 	return t.rules().Batches(t.at, t.newest, func(slot, version int64) (rl.Outcome, bool) {
-		group, ok := t.board.Group(t.key(slot, version))
+		group, _, ok := t.board.Group(t.key(slot, version))
 		return group.Outcome, ok
 	})
 }
@@ -165,15 +165,16 @@ type Batch struct {
 	Slots rl.Batch
 	// Version that sampled it.
 	Version Version
-	// Groups in slot order, tombstones among them.
-	Groups []rl.Group
+	// Groups are in slot order, tombstones among them, and Digests are theirs.
+	Groups  []rl.Group
+	Digests []rl.Digest
 }
 
 // Manifest of the batch.
 func (b Batch) Manifest() rl.Manifest {
 	return b.Slots.Manifest(func(slot int64) (rl.Outcome, rl.Digest) {
-		group := b.Groups[slot-b.Slots.First]
-		return group.Outcome, group.Digest()
+		i := slot - b.Slots.First
+		return b.Groups[i].Outcome, b.Digests[i]
 	})
 }
 
@@ -204,12 +205,12 @@ func (t *BatchSource) decided() (Batch, bool) {
 	}
 	batch := Batch{Slots: plans[0], Version: t.versions[plans[0].Version]}
 	for slot := batch.Slots.First; slot < batch.Slots.Next; slot++ {
-		group, ok := t.board.Group(t.key(slot, batch.Slots.Version))
+		group, digest, ok := t.board.Group(t.key(slot, batch.Slots.Version))
 		if !ok {
 			// A batch that is certain may end before slots that nobody needs to know.
 			return Batch{}, false
 		}
-		batch.Groups = append(batch.Groups, group)
+		batch.Groups, batch.Digests = append(batch.Groups, group), append(batch.Digests, digest)
 	}
 	return batch, true
 }

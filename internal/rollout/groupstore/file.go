@@ -79,18 +79,6 @@ func remove(dir string, key rl.Key) error {
 	return nil
 }
 
-// decode gives the group, from memory or from its file.
-func (e *entry) decode(dir string) (rl.Group, error) {
-	encoded := e.encoded
-	if encoded == nil {
-		var err error
-		if encoded, err = read(path(dir, e.Key)); err != nil {
-			return rl.Group{}, err
-		}
-	}
-	return exchange.DecodeGroup(encoded)
-}
-
 // load reads the files of a folder, which is made if it is not there. Files of ours that cannot be used are
 // removed.
 func load(dir string, logger *slog.Logger) ([]*entry, error) {
@@ -135,6 +123,5 @@ func loadFile(dir, name string) (*entry, error) {
 	if path(dir, group.Key) != name {
 		return nil, errDamaged
 	}
-	return &entry{StoredGroup: exchange.StoredGroup{Key: group.Key, Outcome: group.Outcome},
-		size: int64(len(encoded))}, nil
+	return newEntry(exchange.EncodedGroup{Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Message: encoded}), nil
 }

@@ -47,14 +47,22 @@ type Store struct {
 // entry is one group, in memory or in a file.
 type entry struct {
 	exchange.StoredGroup
+	digest rl.Digest
 	// size of the group as a message, in bytes.
 	size int64
-	// encoded is nil when the group is in a file.
-	encoded []byte
+	// message is nil when the group is in a file.
+	message []byte
 	// fresh says that it has not been offered to a learner yet: it is not given up before.
 	fresh bool
 	// taken says that the learner has it in memory.
 	taken bool
+}
+
+func newEntry(group exchange.EncodedGroup) *entry {
+	return &entry{
+		StoredGroup: exchange.StoredGroup{Key: group.Key, Outcome: group.Outcome},
+		digest:      group.Digest, size: int64(len(group.Message)),
+	}
 }
 
 // Open makes a store and reads what an earlier process left in the folder. A file that is damaged is
@@ -83,8 +91,8 @@ func (s *Store) Add(group rl.Group) error {
 	if err != nil {
 		return fmt.Errorf("holding group: %w", err)
 	}
-	e := &entry{encoded: encoded, fresh: true, StoredGroup: exchange.StoredGroup{Key: group.Key, Outcome: group.Outcome},
-		size: int64(len(encoded))}
+	e := newEntry(encoded)
+	e.message, e.fresh = encoded.Message, true
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(group.Key)
@@ -95,21 +103,33 @@ func (s *Store) Add(group rl.Group) error {
 	return nil
 }
 
-// Group gives a held group; ok is false when there is none under the key. A file that cannot be read is an
-// error, and the group is lost.
-func (s *Store) Group(key rl.Key) (group rl.Group, ok bool, err error) {
+// Encoded gives a stored group as it was encoded; ok is false when there is none under the key. A file that
+// cannot be read is an error, and the group is lost.
+func (s *Store) Encoded(key rl.Key) (group exchange.EncodedGroup, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries[key]
 	if !ok {
-		return rl.Group{}, false, nil
+		return exchange.EncodedGroup{}, false, nil
 	}
-	group, err = e.decode(s.config.Dir)
-	if err != nil {
-		s.drop(key)
-		return rl.Group{}, false, fmt.Errorf("reading held group of slot %d: %w", key.Slot, err)
+	message := e.message
+	if message == nil {
+		if message, err = read(path(s.config.Dir, key)); err != nil {
+			s.drop(key)
+			return exchange.EncodedGroup{}, false, fmt.Errorf("reading stored group of slot %d: %w", key.Slot, err)
+		}
 	}
-	return group, true, nil
+	return exchange.EncodedGroup{Key: key, Outcome: e.Outcome, Digest: e.digest, Message: message}, true, nil
+}
+
+// Group decodes a stored group; ok and err are those of Encoded.
+func (s *Store) Group(key rl.Key) (group rl.Group, ok bool, err error) {
+	encoded, ok, err := s.Encoded(key)
+	if err != nil || !ok {
+		return rl.Group{}, false, err
+	}
+	group, err = exchange.DecodeGroup(encoded.Message)
+	return group, err == nil, err
 }
 
 // List gives what is held: training before evaluation, by slot.
@@ -202,7 +222,7 @@ func (s *Store) makeRoom() (givenUp []rl.Key) {
 			continue
 		}
 		last := len(order) - 1
-		for last > 0 && s.broken && order[last].encoded == nil {
+		for last > 0 && s.broken && order[last].message == nil {
 			last--
 		}
 		if last <= 0 || order[last].fresh {
@@ -218,7 +238,7 @@ func (s *Store) makeRoom() (givenUp []rl.Key) {
 // none, or when the disk fails.
 func (s *Store) spillOne(order []*entry) bool {
 	for _, e := range slices.Backward(order) {
-		if e.encoded == nil || s.disk+e.size > s.config.DiskBytes {
+		if e.message == nil || s.disk+e.size > s.config.DiskBytes {
 			continue
 		}
 		err := s.spill(e)
@@ -232,13 +252,13 @@ func (s *Store) spillOne(order []*entry) bool {
 
 // spill moves a group from memory into a file.
 func (s *Store) spill(e *entry) error {
-	if e.encoded == nil {
+	if e.message == nil {
 		return nil
 	}
-	if err := write(s.config.Dir, e.Key, e.encoded); err != nil {
+	if err := write(s.config.Dir, e.Key, e.message); err != nil {
 		return err
 	}
-	e.encoded = nil
+	e.message = nil
 	s.memory -= e.size
 	s.disk += e.size
 	return nil
@@ -251,7 +271,7 @@ func (s *Store) drop(key rl.Key) {
 		return
 	}
 	delete(s.entries, key)
-	if e.encoded != nil {
+	if e.message != nil {
 		s.memory -= e.size
 		return
 	}

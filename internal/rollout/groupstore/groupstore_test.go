@@ -81,8 +81,13 @@ func check(t *testing.T, s *Store, want ...rl.Key) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size := s.entries[h.Key].size; h.Outcome != want.Outcome || size != int64(len(encoded)) {
-			t.Errorf("listed as %+v of %d bytes, want %d", h, size, len(encoded))
+		if got, ok, err := s.Encoded(h.Key); !ok || err != nil {
+			t.Errorf("Encoded(%v) = %v, %v", h.Key, ok, err)
+		} else if diff := cmp.Diff(encoded, got); diff != "" {
+			t.Errorf("Encoded (-want +got):\n%s", diff)
+		}
+		if size := s.entries[h.Key].size; h.Outcome != want.Outcome || size != int64(len(encoded.Message)) {
+			t.Errorf("listed as %+v of %d bytes, want %d", h, size, len(encoded.Message))
 		}
 	}
 }
