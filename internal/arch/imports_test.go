@@ -127,7 +127,7 @@ var permitted = map[string][]string{
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client"},
-	"internal/tinker/client":     {"internal/tinker"},
+	"internal/tinker/client":     {"internal/tinker", "golang.org/x/sync"},
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",

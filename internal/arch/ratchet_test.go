@@ -18,7 +18,6 @@ var (
 		"internal/learner.learner":            83,
 		"internal/learner/leases.Table":       46,
 		"internal/rollout.Worker":             30,
-		"internal/tinker/client.Client":       36,
 		"internal/tinker/capability.lab":      49,
 		"internal/tinkersim/checkpoint.Store": 27,
 	}

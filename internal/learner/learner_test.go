@@ -39,7 +39,7 @@ func TestVerdictOf(t *testing.T) {
 		"data that are refused whole want a person": {wrap(&trainee.RejectedError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"an unknown model wants a person":           {unsupported(reasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
 		"a broken model is no end":                  {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
-		"a lost promise is no end":                  {wrap(&client.Error{Category: tinker.CategoryPromiseLost}), contract.CauseCrashed, ""},
+		"a lost promise is no end":                  {wrap(&client.Error{Category: tinker.CategoryFutureLost}), contract.CauseCrashed, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ const (
 
 func remedyFor(category tinker.Category) remedy {
 	switch category {
-	case tinker.CategoryPromiseLost, tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryConflict, tinker.CategoryProtocol:
+	case tinker.CategoryFutureLost, tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryConflict, tinker.CategoryProtocol:
 		return repost
 	case tinker.CategoryNotFound:
 		return reopen

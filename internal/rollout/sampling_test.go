@@ -65,8 +65,8 @@ func TestWhatPasses(t *testing.T) {
 		takes    time.Duration
 	}{
 		"nothing fails":                           {counters: []int64{0}},
-		"a lost promise is asked for anew":        {failures: []tinker.Category{tinker.CategoryPromiseLost}, counters: []int64{0, 1}},
-		"and again":                               {failures: []tinker.Category{tinker.CategoryPromiseLost, tinker.CategoryPromiseLost}, counters: []int64{0, 1, 2}, takes: time.Second},
+		"a lost promise is asked for anew":        {failures: []tinker.Category{tinker.CategoryFutureLost}, counters: []int64{0, 1}},
+		"and again":                               {failures: []tinker.Category{tinker.CategoryFutureLost, tinker.CategoryFutureLost}, counters: []int64{0, 1, 2}, takes: time.Second},
 		"a result that failed is, too":            {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
 		"a number that another play has used is":  {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
 		"what was not answered keeps its number":  {failures: []tinker.Category{tinker.CategoryUnreachable, tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
@@ -124,7 +124,7 @@ func TestWhatDoesNotPass(t *testing.T) {
 		"weights that are gone":                         func(e *endpoint) { clear(e.weights) },
 		"an endpoint that cannot sample":                func(e *endpoint) { e.fail = always(tinker.CategoryUnsupported) },
 		"a sampling session that is never there":        func(e *endpoint) { e.fail = always(tinker.CategoryNotFound) },
-		"a promise that is lost more often than counts": func(e *endpoint) { e.fail = always(tinker.CategoryPromiseLost) },
+		"a promise that is lost more often than counts": func(e *endpoint) { e.fail = always(tinker.CategoryFutureLost) },
 	}
 	for name, spoil := range gone {
 		t.Run(name+" ends the group", func(t *testing.T) {

@@ -192,7 +192,7 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		return pause(ctx, distrust)
 	}
 	switch client.CategoryFrom(s.endpoint.Heartbeat(ctx, session)) {
-	case tinker.CategoryNotFound, tinker.CategoryPromiseLost:
+	case tinker.CategoryNotFound, tinker.CategoryFutureLost:
 		s.lose(session)
 		return nil
 	}

@@ -30,8 +30,8 @@ const (
 	CategoryConflict Category = "conflict"
 	// CategoryExists is a save under a name that is taken. Whose save that was is to be looked up.
 	CategoryExists Category = "exists"
-	// CategoryPromiseLost is 410: the result will never be given.
-	CategoryPromiseLost Category = "promise_lost"
+	// CategoryFutureLost is 410: the result will never be given.
+	CategoryFutureLost Category = "promise_lost"
 	// CategoryThrottled is 429.
 	CategoryThrottled Category = "throttled"
 	// CategoryUnreachable is a call without an answer.
@@ -60,7 +60,7 @@ var statuses = []struct {
 	{CategoryTimeout, http.StatusRequestTimeout},
 	{CategoryConflict, http.StatusConflict},
 	{CategoryExists, http.StatusConflict},
-	{CategoryPromiseLost, http.StatusGone},
+	{CategoryFutureLost, http.StatusGone},
 	{CategoryThrottled, http.StatusTooManyRequests},
 	{CategoryServer, http.StatusInternalServerError},
 	{CategoryUnsupported, http.StatusNotImplemented},

@@ -14,18 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/test/archive"
 )
 
 // unpack fetches the archive of a checkpoint and returns its files.
 func (b *bench) unpack(path string) map[string]string {
 	b.t.Helper()
-	archive, err := b.client().Archive(b.t.Context(), path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer archive.Close()
+	body := archive.Open(b.t, b.url, "tml-test", path)
+	defer body.Close()
 	files := map[string]string{}
-	for reader := tar.NewReader(archive); ; {
+	for reader := tar.NewReader(body); ; {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			return files

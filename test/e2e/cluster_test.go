@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	tinkerclient "github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/test/archive"
 )
 
 // kubeconfig of the cluster, once it runs.
@@ -31,7 +32,6 @@ var kubeconfig string
 // cluster is the API server and the simulator, seen from this machine.
 type cluster struct {
 	client.Client
-	sim *tinkerclient.Client
 }
 
 func connect(ctx context.Context) (*cluster, error) {
@@ -59,20 +59,12 @@ func connect(ctx context.Context) (*cluster, error) {
 	return &cluster{Client: c}, nil
 }
 
-// simulator is a client of tinkersim by its Service's address, which this machine reaches.
-func (c *cluster) simulator(t testing.TB) *tinkerclient.Client {
+// archive opens the archive of a checkpoint on tinkersim by its Service's address, which this machine reaches.
+func (c *cluster) archive(t testing.TB, path string) io.ReadCloser {
 	t.Helper()
-	if c.sim != nil {
-		return c.sim
-	}
 	var service corev1.Service
 	c.get(t, systemNamespace, "tinkersim", &service)
-	sim, err := tinkerclient.New(tinkerclient.Config{BaseURL: "http://" + service.Spec.ClusterIP, APIKey: "tml-e2e", UserAgent: "e2e"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.sim = sim
-	return sim
+	return archive.Open(t, "http://"+service.Spec.ClusterIP, "tml-e2e", path)
 }
 
 func (c *cluster) get(t testing.TB, namespace, name string, object client.Object) {

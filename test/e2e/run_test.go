@@ -166,12 +166,9 @@ func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 // adapterDigest is the SHA-256 of the adapter in a checkpoint's archive.
 func adapterDigest(t testing.TB, path string) string {
 	t.Helper()
-	archive, err := world.simulator(t).Archive(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer archive.Close()
-	reader := tar.NewReader(archive)
+	body := world.archive(t, path)
+	defer body.Close()
+	reader := tar.NewReader(body)
 	for {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {

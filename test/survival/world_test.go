@@ -33,6 +33,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+	"github.com/tinker-operator/tinker-operator/test/archive"
 )
 
 const apiKey = "tml-survival"
@@ -317,10 +318,7 @@ func (w *world) weights(verdict contract.Verdict) string {
 
 func (w *world) archive(path string) string {
 	w.t.Helper()
-	body, err := w.client.Archive(w.t.Context(), path)
-	if err != nil {
-		w.t.Fatalf("fetching %s: %v", path, err)
-	}
+	body := archive.Open(w.t, w.url, apiKey, path)
 	defer body.Close()
 	files := tar.NewReader(body)
 	for {

@@ -16,15 +16,15 @@ const (
 	opForward         = "forward"
 )
 
-// ForwardBackward adds the gradients of the loss, summed over the datums, to those that have gathered, and
-// gives the log-probabilities of the targets. The data go out in chunks, as the server's configuration
-// says, and the result is that of all. If one chunk fails the call fails, once all are known; the others
+// ForwardBackward adds the gradients of the loss, summed over the datums, to the accumulated ones, and returns the
+// log-probabilities of the targets. It sends the data in chunks of the sizes that the server's configuration says,
+// and combines their results. If one chunk fails, the call fails after all chunks have ended; the other chunks
 // have added their gradients.
 func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.forward(ctx, opForwardBackward, data, loss)
 }
 
-// Forward gives what ForwardBackward gives, and leaves no gradient.
+// Forward returns what ForwardBackward returns, and adds no gradients.
 func (m *Model) Forward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.forward(ctx, opForward, data, loss)
 }
@@ -33,27 +33,27 @@ func (m *Model) forward(ctx context.Context, op string, data []tinker.Datum, los
 	if err := checkData(data); err != nil {
 		return nil, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}
-	config, err := m.client.connect(ctx)
+	config, err := m.caller.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.turn.take(ctx); err != nil {
+	if err := acquire(ctx, m.submitting); err != nil {
 		return nil, canceled(op, err)
 	}
-	defer m.turn.give()
+	defer m.submitting.Release(1)
 	polling, stop := context.WithCancel(ctx)
 	var parts []*Future[tinker.ForwardBackwardResult]
 	for _, chunk := range splitData(data, config) {
-		p, err := m.submit(ctx, func(seq int64) (call, error) {
+		p, err := m.submit(ctx, func(seq int64) (request, error) {
 			r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: seq, ForwardOnly: op == opForward, Loss: loss, Data: chunk}
-			return forwardCall(op, r, config.CompressForwardBackward)
+			return forwardRequest(op, r, config.CompressForwardBackward)
 		})
 		if err != nil {
 			stop()
 			return nil, afterChunks(op, err, len(parts))
 		}
 		p.accept = tinker.ContentProtobuf
-		parts = append(parts, fetchInBackground(polling, m.client, p, decodeProtobuf(op, decodeChunkOf(chunk))))
+		parts = append(parts, fetchInBackground(polling, m.caller, p, decodeProtobuf(op, decodeChunkOf(chunk))))
 	}
 	return inBackground(op, func() (tinker.ForwardBackwardResult, error) {
 		defer stop()
@@ -61,7 +61,7 @@ func (m *Model) forward(ctx context.Context, op string, data []tinker.Datum, los
 	}), nil
 }
 
-// checkData finds what cannot be encoded before anything is sent.
+// checkData finds data that cannot be encoded before anything is sent.
 func checkData(data []tinker.Datum) error {
 	if len(data) == 0 {
 		return fmt.Errorf("there are no datums")
@@ -74,8 +74,8 @@ func checkData(data []tinker.Datum) error {
 	return nil
 }
 
-// splitData cuts the data greedily: a chunk ends when it has the most datums, or when another would take
-// it over the most bytes. A datum that is larger goes alone.
+// splitData splits the data greedily: a chunk ends when it has the maximum number of datums, or when another datum
+// would exceed the maximum number of bytes. A datum that is larger is a chunk of its own.
 func splitData(data []tinker.Datum, config tinker.ServerConfig) [][]tinker.Datum {
 	var chunks [][]tinker.Datum
 	start, size := 0, int64(0)
@@ -90,7 +90,7 @@ func splitData(data []tinker.Datum, config tinker.ServerConfig) [][]tinker.Datum
 	return append(chunks, data[start:])
 }
 
-func forwardCall(op string, r tinker.ForwardBackwardRequest, compress bool) (call, error) {
+func forwardRequest(op string, r tinker.ForwardBackwardRequest, compress bool) (request, error) {
 	body, err := tinker.EncodeForwardBackward(r)
 	encoding := ""
 	if err == nil && compress {
@@ -98,15 +98,15 @@ func forwardCall(op string, r tinker.ForwardBackwardRequest, compress bool) (cal
 		body, err = tinker.Compress(body)
 	}
 	if err != nil {
-		return call{}, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
+		return request{}, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}
-	return call{
+	return request{
 		op: op, method: http.MethodPost, path: "forward_backward",
 		body: body, contentType: tinker.ContentProtobuf, encoding: encoding,
 	}, nil
 }
 
-// decodeChunkOf reads the result of one chunk, and checks that it is of as many datums, or of none.
+// decodeChunkOf returns a decoder of the chunk's result, which must have outputs of all datums or of none.
 func decodeChunkOf(chunk []tinker.Datum) func([]byte) (tinker.ForwardBackwardResult, error) {
 	return func(body []byte) (tinker.ForwardBackwardResult, error) {
 		result, err := tinker.DecodeOutput(body)
@@ -117,7 +117,7 @@ func decodeChunkOf(chunk []tinker.Datum) func([]byte) (tinker.ForwardBackwardRes
 	}
 }
 
-// afterChunks is the error of a call that failed when some of its chunks had been accepted.
+// afterChunks returns the error of a call that failed after some of its chunks had been accepted.
 func afterChunks(op string, err error, accepted int) error {
 	if accepted == 0 {
 		return err
@@ -127,7 +127,7 @@ func afterChunks(op string, err error, accepted int) error {
 	return failed
 }
 
-// gather waits for all chunks, and only then fails with the first that failed.
+// gather waits for all chunks, and then combines their results or returns the first error.
 func gather(op string, parts []*Future[tinker.ForwardBackwardResult]) (tinker.ForwardBackwardResult, error) {
 	results := make([]tinker.ForwardBackwardResult, len(parts))
 	var first error

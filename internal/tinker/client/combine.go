@@ -13,10 +13,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// combine makes one result of those of the chunks of a call, by the rules of the official SDK. Outputs
-// follow one another. A metric survives if every chunk has it; its name must hold exactly one colon, and
-// what follows says how: sum, min, max; mean, weighted by the chunks' datums; slack, the greatest less the
-// mean; unique, each under its own name. Metrics of other kinds are left out.
+// combine combines the results of the chunks of a call by the rules of the official SDK. It concatenates their
+// outputs. It keeps a metric if every chunk has it. The name of a metric has exactly one colon, and the part after it
+// is the reduction: sum, min, max; mean, weighted by the chunks' datums; slack, which is the maximum less the mean;
+// unique, which keeps each value under its own name. combine drops metrics with other reductions.
 func combine(results []tinker.ForwardBackwardResult) (tinker.ForwardBackwardResult, error) {
 	out := tinker.ForwardBackwardResult{LossFnOutputType: results[0].LossFnOutputType, Metrics: map[string]float64{}}
 	weights := make([]float64, len(results))
@@ -84,7 +84,7 @@ func sum(values []float64) float64 {
 	return total
 }
 
-// mean weighs all alike where no chunk has outputs.
+// mean gives all values the same weight if no chunk has outputs.
 func mean(values, weights []float64) float64 {
 	total, weight := 0.0, sum(weights)
 	if weight == 0 {

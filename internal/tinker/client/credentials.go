@@ -13,109 +13,112 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// A JWT is renewed renewAhead before it expires, or at half its life if that is short. After a renewal
-// that failed the old one serves for another renewPause.
+// A JWT is renewed renewAhead before it expires, or at half its lifetime if that is short. If a renewal fails,
+// the old token is used for another renewPause.
 const (
-	renewAhead    = 5 * time.Minute
-	renewPause    = time.Minute
-	renewTimeout  = 10 * time.Second
-	assumedLife   = 10 * time.Minute
-	operationAuth = "auth_token"
+	renewAhead      = 5 * time.Minute
+	renewPause      = time.Minute
+	renewTimeout    = 10 * time.Second
+	defaultLifetime = 10 * time.Minute
+	opAuthToken     = "auth_token"
 )
 
 // credentials holds the key, and the JWT that it was exchanged for.
 type credentials struct {
-	key      string
-	token    atomic.Pointer[token]
-	renewing turn
+	key   string
+	token atomic.Pointer[token]
+	// renewing is held by the call that renews the token.
+	renewing *semaphore.Weighted
 }
 
-// token is a JWT. A timer marks it stale, so no clock is read when it is used.
+// token is a JWT. A timer marks it stale, so that its use reads no clock.
 type token struct {
 	jwt   string
 	stale atomic.Bool
 }
 
 func newCredentials(key string) *credentials {
-	return &credentials{key: key, renewing: newTurn()}
+	return &credentials{key: key, renewing: newLock()}
 }
 
 // exchangeWithKey makes one exchange with the key itself.
-func (c *Client) exchangeWithKey(ctx context.Context, ask call) (reply, error) {
-	return c.send(ctx, ask, c.credentials.key)
+func (c *caller) exchangeWithKey(ctx context.Context, req request) (response, error) {
+	return c.send(ctx, req, c.credentials.key)
 }
 
-// exchange makes one exchange with the key, or with the JWT where there is one. A JWT that is refused is
-// renewed once: the server may have forgotten it, or its clock may differ.
-func (c *Client) exchange(ctx context.Context, ask call) (reply, error) {
+// exchange makes one exchange with the JWT, or with the key if there is no JWT. It renews a rejected JWT once:
+// the server may have forgotten it, or its clock may differ.
+func (c *caller) exchange(ctx context.Context, req request) (response, error) {
 	current := c.credentials.token.Load()
 	if current == nil {
-		return c.exchangeWithKey(ctx, ask)
+		return c.exchangeWithKey(ctx, req)
 	}
 	if current.stale.Load() {
-		current = c.freshen(ctx, current)
+		current = c.tryRenew(ctx, current)
 	}
-	answer, err := c.send(ctx, ask, current.jwt)
-	if e := asError(ask.op, err); err == nil || e.Status != http.StatusUnauthorized {
-		return answer, err
+	resp, err := c.send(ctx, req, current.jwt)
+	if e := asError(req.op, err); err == nil || e.Status != http.StatusUnauthorized {
+		return resp, err
 	}
 	jwt, err := c.renew(ctx, current.jwt)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	return c.send(ctx, ask, jwt)
+	return c.send(ctx, req, jwt)
 }
 
-// freshen tries once to replace a stale token. It keeps the old one if another call is at it, or if it
-// fails.
-func (c *Client) freshen(ctx context.Context, old *token) *token {
-	if !c.credentials.renewing.tryTake() {
+// tryRenew tries once to replace a stale token. It keeps the old one if another call is renewing it or if the
+// renewal fails.
+func (c *caller) tryRenew(ctx context.Context, old *token) *token {
+	if !c.credentials.renewing.TryAcquire(1) {
 		return old
 	}
-	defer c.credentials.renewing.give()
+	defer c.credentials.renewing.Release(1)
 	if current := c.credentials.token.Load(); current != old {
 		return current
 	}
-	ask, err := postJSON(operationAuth, "auth/token", struct{}{})
+	req, err := postJSON(opAuthToken, "auth/token", struct{}{})
 	if err != nil {
 		return old
 	}
-	ask.timeout = renewTimeout
-	answer, err := c.exchangeWithKey(ctx, ask)
+	req.timeout = renewTimeout
+	resp, err := c.exchangeWithKey(ctx, req)
 	if err == nil {
 		var renewed *token
-		if renewed, err = newToken(answer); err == nil {
+		if renewed, err = newToken(resp); err == nil {
 			c.credentials.token.Store(renewed)
 			return renewed
 		}
 	}
-	c.log.Warn("renewing the access token is put off", "error", err)
+	c.log.Warn("postponing the renewal of the access token", "err", err)
 	old.stale.Store(false)
 	time.AfterFunc(renewPause, func() { old.stale.Store(true) })
 	return old
 }
 
-// renew replaces the refused JWT, unless another call has done so, and returns the one that holds.
-func (c *Client) renew(ctx context.Context, refused string) (string, error) {
-	if err := c.credentials.renewing.take(ctx); err != nil {
-		return "", canceled(operationAuth, err)
+// renew replaces the rejected JWT, unless another call has done so, and returns the valid one.
+func (c *caller) renew(ctx context.Context, rejected string) (string, error) {
+	if err := acquire(ctx, c.credentials.renewing); err != nil {
+		return "", canceled(opAuthToken, err)
 	}
-	defer c.credentials.renewing.give()
-	if current := c.credentials.token.Load(); current != nil && current.jwt != refused {
+	defer c.credentials.renewing.Release(1)
+	if current := c.credentials.token.Load(); current != nil && current.jwt != rejected {
 		return current.jwt, nil
 	}
-	ask, err := postJSON(operationAuth, "auth/token", struct{}{})
+	req, err := postJSON(opAuthToken, "auth/token", struct{}{})
 	if err != nil {
 		return "", err
 	}
-	answer, err := c.persist(ctx, ask, c.exchangeWithKey)
+	resp, err := c.retry(ctx, req, c.exchangeWithKey)
 	if err != nil {
 		return "", err
 	}
-	renewed, err := newToken(answer)
+	renewed, err := newToken(resp)
 	if err != nil {
 		return "", err
 	}
@@ -123,27 +126,27 @@ func (c *Client) renew(ctx context.Context, refused string) (string, error) {
 	return renewed.jwt, nil
 }
 
-// newToken reads the answer of auth/token and starts the token's timer.
-func newToken(answer reply) (*token, error) {
-	body, err := decodeJSON[tinker.TokenResponse](operationAuth, answer)
+// newToken reads the response of auth/token and starts the token's timer.
+func newToken(resp response) (*token, error) {
+	body, err := decodeJSON[tinker.TokenResponse](opAuthToken, resp)
 	if err != nil {
 		return nil, err
 	}
-	life, err := lifetime(body.JWT, answer.header.Get("Date"))
+	lifetime, err := lifetimeOf(body.JWT, resp.header.Get("Date"))
 	if err != nil {
-		return nil, protocolError(operationAuth, err)
+		return nil, protocolError(opAuthToken, err)
 	}
 	fresh := &token{jwt: body.JWT}
-	time.AfterFunc(max(life-renewAhead, life/2, time.Second), func() { fresh.stale.Store(true) })
+	time.AfterFunc(max(lifetime-renewAhead, lifetime/2, time.Second), func() { fresh.stale.Store(true) })
 	return fresh, nil
 }
 
-// lifetime is how long a JWT holds, counted by the server's clock: from the date of the answer, or else
-// from when the token was issued. The signature is the server's to check.
-func lifetime(jwt, date string) (time.Duration, error) {
+// lifetimeOf returns how long a JWT is valid by the server's clock: from the date of the response, or else from
+// when the token was issued. Only the server checks the signature.
+func lifetimeOf(jwt, date string) (time.Duration, error) {
 	parts := strings.Split(jwt, ".")
 	if len(parts) != 3 {
-		return 0, fmt.Errorf("access token has not three parts")
+		return 0, fmt.Errorf("access token does not have three parts")
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
 	if err != nil {
@@ -165,10 +168,10 @@ func lifetime(jwt, date string) (time.Duration, error) {
 	if claims.Issued != nil {
 		return seconds(*claims.Expires - *claims.Issued), nil
 	}
-	return assumedLife, nil
+	return defaultLifetime, nil
 }
 
-// seconds bounds what a server claims to the range of durations that timers like.
+// seconds limits a number of seconds that the server gives to what a timer can take.
 func seconds(s float64) time.Duration {
 	const year = 365 * 24 * 3600
 	return time.Duration(max(0, min(s, year)) * float64(time.Second))

@@ -188,7 +188,7 @@ func TestLifetime(t *testing.T) {
 	}{
 		"counts from the answer's date":        {jwt: jwt(`{"exp":1785585660}`, "s"), date: date, want: time.Minute},
 		"counts from the issue without a date": {jwt: jwt(`{"exp":1000.5,"iat":1000}`, "s"), want: 500 * time.Millisecond},
-		"is assumed where nothing says":        {jwt: jwt(`{"exp":1000}`, "s"), want: assumedLife},
+		"is assumed where nothing says":        {jwt: jwt(`{"exp":1000}`, "s"), want: defaultLifetime},
 		"is never negative":                    {jwt: jwt(`{"exp":1}`, "s"), date: date},
 		"is a year at most":                    {jwt: jwt(`{"exp":1e300}`, "s"), date: date, want: 365 * 24 * time.Hour},
 		"needs three parts":                    {jwt: "a.b", fails: true},
@@ -198,7 +198,7 @@ func TestLifetime(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := lifetime(tc.jwt, tc.date)
+			got, err := lifetimeOf(tc.jwt, tc.date)
 			if got != tc.want || (err != nil) != tc.fails {
 				t.Errorf("lifetime = %v, %v", got, err)
 			}

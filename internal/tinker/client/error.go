@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,34 +16,34 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// ErrModelBroken is returned by every operation of a Model after a submit failed for good: its numbers can
-// no longer be trusted, so the model is to be abandoned.
+// ErrModelBroken is returned by every operation of a Model after a submit failed for good. The server may or may
+// not have counted the failed operation, so the model must be abandoned.
 var ErrModelBroken = errors.New("model is broken by an earlier submit")
 
-// ErrUnsupported says that the server has no such endpoint.
+// ErrUnsupported says that the server does not have the endpoint.
 var ErrUnsupported = errors.New("endpoint is not supported by the server")
 
-// Error is what every failed call returns, somewhere in its chain.
+// Error is in the chain of the error of every failed call.
 type Error struct {
 	Category tinker.Category
-	// Op is the operation: forward_backward, retrieve_future and so on.
+	// Op is the operation, such as forward_backward.
 	Op string
-	// Status is the HTTP status, 200 for a result that failed, and 0 without an answer.
+	// Status is the HTTP status: 200 for a failed result, and 0 without a response.
 	Status int
-	// RequestID is the promise that failed, if there was one.
+	// RequestID is the id of the future that failed, if the submit was accepted.
 	RequestID string
-	// Message is the server's, for people.
+	// Message is the server's message, for people.
 	Message string
-	// RetryAfter is the delay that the server asked for; 0 is none.
+	// RetryAfter is the delay that the server asked for, or 0.
 	RetryAfter time.Duration
 	// MayHaveRun says that the server may have executed the operation, wholly or in part. It is false
-	// only if each answer to the submit was a refusal.
+	// only if the server rejected every attempt.
 	MayHaveRun bool
-	// Err is the cause where it is not the server: the network's error, the context's, a decoder's.
+	// Err is the cause if it is not the server's: an error of the network, the context or a decoder.
 	Err error
 }
 
-// Error gives the operation, the category and the message in one line.
+// Error returns the operation, the category and the message in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Op, e.Category)
@@ -64,10 +65,10 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Temporary says that the same call may well succeed later.
+// Temporary reports whether the same call may succeed later.
 func (e *Error) Temporary() bool { return e.Category.Temporary() }
 
-// CategoryFrom returns the category of the first Error in err's chain, and "" if there is none.
+// CategoryFrom returns the category of the first Error in err's chain, or "" if there is none.
 func CategoryFrom(err error) tinker.Category {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Category
@@ -75,8 +76,8 @@ func CategoryFrom(err error) tinker.Category {
 	return ""
 }
 
-// MayHaveRun says that the operation that failed with err may have been executed, wholly or in part. An
-// error that is not of this package's making counts as one that may.
+// MayHaveRun reports whether the operation that failed with err may have been executed, wholly or in part. It is
+// true for errors that this package did not make.
 func MayHaveRun(err error) bool {
 	if errors.Is(err, ErrModelBroken) {
 		return false
@@ -87,7 +88,7 @@ func MayHaveRun(err error) bool {
 	return err != nil
 }
 
-// asError returns a copy of the Error in err's chain, or makes one.
+// asError returns a copy of the Error in err's chain, or a new one.
 func asError(op string, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		found := *e
@@ -96,21 +97,21 @@ func asError(op string, err error) *Error {
 	return &Error{Category: tinker.CategoryUnknown, Op: op, MayHaveRun: true, Err: err}
 }
 
-// canceled is the error of a call that its context ended before anything was sent.
+// canceled returns the error of a call whose context ended before anything was sent.
 func canceled(op string, cause error) *Error {
 	return &Error{Category: tinker.CategoryCanceled, Op: op, Err: cause}
 }
 
-// protocolError is the error of an answer that is not what the API promises.
+// protocolError returns the error of a response that violates the API.
 func protocolError(op string, err error) *Error {
 	return &Error{Category: tinker.CategoryProtocol, Op: op, Status: http.StatusOK, MayHaveRun: true, Err: err}
 }
 
-// refused makes the error of an answer that is no success. A 400 without a body is a proxy's, and as good
-// as no answer.
-func refused(op string, r reply) *Error {
+// statusError returns the error of an unsuccessful response. A 400 without a body comes from a proxy and counts as
+// no response.
+func statusError(op string, r response) *Error {
 	e := &Error{
-		Category: tinker.CategoryOf(r.status), Op: op, Status: r.status, Message: message(r.body), RetryAfter: askedDelay(r.header),
+		Category: tinker.CategoryOf(r.status), Op: op, Status: r.status, Message: message(r.body), RetryAfter: retryAfter(r.header),
 	}
 	if r.status == http.StatusBadRequest && len(r.body) == 0 {
 		e.Category = tinker.CategoryUnreachable
@@ -122,49 +123,49 @@ func refused(op string, r reply) *Error {
 	return e
 }
 
-// maxMessage bounds what is kept of a server's message.
+// maxMessage limits how much of a server's message is kept.
 const maxMessage = 1024
 
-// message finds the text in an error's body. Of validation issues it keeps where and what, for they may
-// repeat the input.
+// message returns the text in an error's body. It keeps only the location and the message of validation issues,
+// because their other fields may repeat the input.
 func message(body []byte) string {
 	var parsed struct {
 		Detail json.RawMessage `json:"detail"`
 	}
 	if json.Unmarshal(body, &parsed) != nil || parsed.Detail == nil {
-		return clip(strings.TrimSpace(string(body)))
+		return truncate(strings.TrimSpace(string(body)))
 	}
 	var plain string
 	if json.Unmarshal(parsed.Detail, &plain) == nil {
-		return clip(plain)
+		return truncate(plain)
 	}
 	var issues []struct {
 		Loc []any  `json:"loc"`
 		Msg string `json:"msg"`
 	}
 	if json.Unmarshal(parsed.Detail, &issues) != nil {
-		return clip(string(parsed.Detail))
+		return truncate(string(parsed.Detail))
 	}
 	var lines []string
 	for _, issue := range issues {
 		lines = append(lines, strings.Trim(fmt.Sprint(issue.Loc), "[]")+": "+issue.Msg)
 	}
-	return clip(strings.Join(lines, "; "))
+	return truncate(strings.Join(lines, "; "))
 }
 
-func clip(text string) string {
+func truncate(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
 }
 
-// askedDelay reads retry-after-ms and retry-after, bounded by a minute. A date counts from the answer's own
-// date, so that no clock but the server's matters.
-func askedDelay(header http.Header) time.Duration {
+// retryAfter reads retry-after-ms and retry-after, up to a minute. A date counts from the date of the response, so
+// that only the server's clock matters.
+func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
-		return boundedDelay(ms / 1000)
+		return limitDelay(ms / 1000)
 	}
 	after := header.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(after, 64); err == nil {
-		return boundedDelay(seconds)
+		return limitDelay(seconds)
 	}
 	until, err := http.ParseTime(after)
 	if err != nil {
@@ -174,12 +175,44 @@ func askedDelay(header http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return boundedDelay(until.Sub(now).Seconds())
+	return limitDelay(until.Sub(now).Seconds())
 }
 
-func boundedDelay(seconds float64) time.Duration {
+func limitDelay(seconds float64) time.Duration {
 	if !(seconds > 0) {
 		return 0
 	}
-	return time.Duration(min(seconds, maxAsked.Seconds()) * float64(time.Second))
+	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
+}
+
+// failedResult returns the error of a result that says that the operation failed.
+func failedResult(p pending, body []byte, category tinker.Category) *Error {
+	switch category {
+	case tinker.CategoryUser, tinker.CategoryServer:
+	default:
+		category = tinker.CategoryUnknown
+	}
+	var parsed struct {
+		Error string `json:"error"`
+	}
+	text := string(body)
+	if json.Unmarshal(body, &parsed) == nil {
+		text = parsed.Error
+	}
+	e := &Error{Category: category, Op: p.op, Status: http.StatusOK, Message: truncate(text), MayHaveRun: true}
+	return asExists(e)
+}
+
+// nameInUse matches the messages of servers about a name that is in use. The API has no code for it.
+var nameInUse = regexp.MustCompile(`(?i)(already (exists|saved|in use|taken)|\bexists\b|duplicate)`)
+
+// asExists sets CategoryExists if a save was rejected because of its name: by status 409, or by such a message.
+func asExists(e *Error) *Error {
+	if e.Op != tinker.TypeSaveWeights && e.Op != tinker.TypeSaveSampler {
+		return e
+	}
+	if e.Category == tinker.CategoryConflict || (e.Category == tinker.CategoryUser && nameInUse.MatchString(e.Message)) {
+		e.Category = tinker.CategoryExists
+	}
+	return e
 }

@@ -168,7 +168,7 @@ func TestFailedResults(t *testing.T) {
 			want: Error{Category: tinker.CategoryExists, Status: 200, Message: "Checkpoint 'n' already exists"},
 		},
 		"a lost promise": {
-			poll: status(410), want: Error{Category: tinker.CategoryPromiseLost, Status: 410, Message: "answer 410"},
+			poll: status(410), want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "answer 410"},
 		},
 		"a model that the server has lost": {
 			poll: answer{status: 404, body: `{"detail":"Model not found"}`},
@@ -254,7 +254,7 @@ func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				w := watch(t, map[string][]answer{"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {poll}})
 				model := w.mustModel(t, ctx)
-				if err := w.responses.reserve(ctx, 1<<40); err != nil {
+				if err := w.downloads.reserve(ctx, 1<<40); err != nil {
 					t.Fatal(err)
 				}
 				submitting, cancel := context.WithCancel(ctx)

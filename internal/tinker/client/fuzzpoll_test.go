@@ -15,8 +15,8 @@ func FuzzPollAnswers(f *testing.F) {
 		f.Add(408, seed, false)
 	}
 	f.Fuzz(func(t *testing.T, status int, body string, metadataOnly bool) {
-		got, err := readState(promise{op: "op"}, reply{status: status, header: http.Header{}, body: []byte(body)}, metadataOnly)
-		if err != nil && (got != state{} || CategoryFrom(err) == "") {
+		got, err := readState(pending{op: "op"}, response{status: status, header: http.Header{}, body: []byte(body)}, metadataOnly)
+		if err != nil && (got != pollState{} || CategoryFrom(err) == "") {
 			t.Errorf("%+v with %v", got, err)
 		}
 		if got.done && got.size != 0 {

@@ -34,7 +34,7 @@ func TestOperationBodies(t *testing.T) {
 		step := submitted(m.OptimStep(ctx, tinker.AdamParams{LearningRate: 3e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}))
 		state := submitted(m.SaveState(ctx, SaveRequest{Name: "n"}))
 		sampler := submitted(m.SaveSampler(ctx, SaveRequest{Name: "v1", TTLSeconds: 3600}))
-		if err := m.Unload(ctx); err != nil {
+		if err := w.UnloadModel(ctx, m.ID()); err != nil {
 			t.Errorf("Unload: %v", err)
 		}
 		loaded, err := load.Wait(ctx)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// newTransport holds thousands of idle long polls: over TLS as streams of a few HTTP/2 connections, which
-// are pinged so that a dead one is noticed, and over plain HTTP as connections that are kept for reuse.
+// newTransport returns a transport for thousands of idle long polls. Over TLS they are streams of a few HTTP/2
+// connections, and pings detect dead ones; over plain HTTP each has a connection, which is kept for reuse.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{

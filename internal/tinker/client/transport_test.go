@@ -130,11 +130,11 @@ func TestDefaultTransport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, ok := api.files.Transport.(*http.Transport)
+	transport, ok := api.http.Transport.(*http.Transport)
 	if !ok || !transport.ForceAttemptHTTP2 || transport.MaxIdleConnsPerHost < 1000 || transport.MaxIdleConns != 0 {
 		t.Errorf("transport %+v", transport)
 	}
-	if api.files.CheckRedirect != nil {
-		t.Error("archives may be redirected")
+	if api.http.CheckRedirect == nil {
+		t.Error("redirects are followed")
 	}
 }

@@ -8,49 +8,34 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// turn is a lock that a context can interrupt.
-type turn chan struct{}
+// newLock returns a lock that a context can interrupt.
+func newLock() *semaphore.Weighted { return semaphore.NewWeighted(1) }
 
-func newTurn() turn { return make(turn, 1) }
-
-func (t turn) take(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+// acquire takes a lock. Its error is the cause of ctx's end.
+func acquire(ctx context.Context, lock *semaphore.Weighted) error {
+	if lock.Acquire(ctx, 1) != nil {
 		return context.Cause(ctx)
 	}
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
-func (t turn) tryTake() bool {
-	select {
-	case t <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (t turn) give() { <-t }
-
-// budget bounds the bytes of results that are fetched at the same time. It admits while anything is left,
-// so that one large result always passes.
-type budget struct {
+// byteBudget limits the bytes of the results that are fetched at the same time. It admits a result while any
+// bytes are left, so that one large result always passes.
+type byteBudget struct {
 	mu    sync.Mutex
 	left  int64
 	freed chan struct{}
 }
 
-func newBudget() *budget { return &budget{freed: make(chan struct{})} }
+func newByteBudget() *byteBudget { return &byteBudget{freed: make(chan struct{})} }
 
-// add gives bytes back.
-func (b *budget) add(bytes int64) {
+// add returns bytes to the budget.
+func (b *byteBudget) add(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.left += bytes
@@ -58,8 +43,8 @@ func (b *budget) add(bytes int64) {
 	b.freed = make(chan struct{})
 }
 
-// reserve waits for its share.
-func (b *budget) reserve(ctx context.Context, bytes int64) error {
+// reserve waits until bytes are left and takes its share.
+func (b *byteBudget) reserve(ctx context.Context, bytes int64) error {
 	for {
 		freed, ok := b.tryReserve(bytes)
 		if ok {
@@ -73,7 +58,7 @@ func (b *budget) reserve(ctx context.Context, bytes int64) error {
 	}
 }
 
-func (b *budget) tryReserve(bytes int64) (<-chan struct{}, bool) {
+func (b *byteBudget) tryReserve(bytes int64) (<-chan struct{}, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.left <= 0 {
@@ -83,16 +68,16 @@ func (b *budget) tryReserve(bytes int64) (<-chan struct{}, bool) {
 	return nil, true
 }
 
-// The delays between repeats.
+// The delays between attempts.
 const (
 	minDelay     = 500 * time.Millisecond
 	maxDelay     = 30 * time.Second
 	paymentDelay = 5 * time.Second
-	// maxAsked bounds what a server may ask for.
-	maxAsked = time.Minute
+	// maxRetryAfter limits the delay that a server may ask for.
+	maxRetryAfter = time.Minute
 )
 
-// backoff doubles from minDelay to its limit.
+// backoff doubles its delay from minDelay to its limit.
 type backoff struct {
 	next  time.Duration
 	limit time.Duration
@@ -104,8 +89,9 @@ func (b *backoff) delay() time.Duration {
 	return d
 }
 
-// delayFor is how long to wait after an error: what the server asked for, or the next of the schedule.
-func (b *backoff) delayFor(e *Error) time.Duration {
+// delayAfter returns how long to wait after an error: the delay that the server asked for, or the next of the
+// backoff.
+func (b *backoff) delayAfter(e *Error) time.Duration {
 	if e.RetryAfter > 0 {
 		return max(e.RetryAfter, minDelay)
 	}

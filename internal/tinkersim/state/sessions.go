@@ -130,7 +130,7 @@ func (s *Sessions) end(ended *session) {
 func (s *Sessions) Heartbeat(req tinker.SessionHeartbeat) (tinker.SessionHeartbeat, error) {
 	err := s.use(req.Session, func(found *session) error {
 		if found.finished {
-			return &Error{Category: tinker.CategoryPromiseLost, Message: fmt.Sprintf("session %s is finished", found.id)}
+			return &Error{Category: tinker.CategoryFutureLost, Message: fmt.Sprintf("session %s is finished", found.id)}
 		}
 		return nil
 	})

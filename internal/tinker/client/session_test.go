@@ -73,7 +73,7 @@ func TestKeepAlive(t *testing.T) {
 			beats: []answer{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
 		},
 		"So is one that was finished": {
-			beats: []answer{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryPromiseLost,
+			beats: []answer{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryFutureLost,
 		},
 		"Two minutes of failures are worth a warning": {
 			beats: []answer{status(500)}, length: 125 * time.Second, warned: true,
@@ -136,22 +136,6 @@ func TestCreateSamplingSession(t *testing.T) {
 	})
 }
 
-func TestModelInfo(t *testing.T) {
-	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{"get_info": {ok(
-			`{"type":"get_info","model_id":"m","is_lora":true,"lora_rank":8,"model_name":"b","model_data":{"arch":"a","model_name":"b","tokenizer_id":"t"}}`,
-		)}})
-		got, err := w.ModelInfo(ctx, "m")
-		want := tinker.ModelInfo{
-			Type: tinker.TypeGetInfo, ModelID: "m", IsLora: new(true), LoraRank: new(8), ModelName: "b",
-			ModelData: tinker.ModelData{Arch: "a", ModelName: "b", TokenizerID: "t"},
-		}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("ModelInfo: %v, (-want +got):\n%s", err, diff)
-		}
-	})
-}
-
 // sampleAnswer is a result of n samples and the log-probabilities of a prompt.
 func sampleAnswer(t *testing.T, n int, prompt []float32) answer {
 	t.Helper()
@@ -178,7 +162,7 @@ func TestSample(t *testing.T) {
 			told: []string{"asample throttled", "asample throttled", "asample throttled over"},
 		},
 		"A lost promise is the caller's to ask for anew": {
-			submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{status(410)}, fails: tinker.CategoryPromiseLost,
+			submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{status(410)}, fails: tinker.CategoryFutureLost,
 		},
 		"A session that is gone is final":                    {submits: []answer{status(404)}, fails: tinker.CategoryNotFound},
 		"Another number of samples breaks the protocol":      {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 1, nil)}, fails: tinker.CategoryProtocol},

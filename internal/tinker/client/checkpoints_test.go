@@ -6,7 +6,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -195,57 +194,9 @@ func TestDeleteCheckpoint(t *testing.T) {
 	}
 }
 
-func TestArchive(t *testing.T) {
-	const path = "training_runs/r/checkpoints/weights/n/archive"
-	cases := map[string]struct {
-		archive, file []answer
-		fails         tinker.Category
-	}{
-		"An archive is where the redirect says": {
-			archive: []answer{{status: 302, header: map[string]string{"Location": "http://files.test/file?sig=1"}}}, file: []answer{ok("tar")},
-		},
-		"or where the body says": {archive: []answer{ok(`{"url":"/file","expires":"2026-08-01T12:15:00Z"}`)}, file: []answer{ok("tar")}},
-		"Packing is waited for": {
-			archive: []answer{status(503), status(503), ok(`{"url":"http://files.test/file"}`)}, file: []answer{ok("tar")},
-		},
-		"A file that is gone is an error":     {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{status(404)}, fails: tinker.CategoryNotFound},
-		"A lost file is an error":             {archive: []answer{ok(`{"url":"/file"}`)}, file: []answer{{lost: true}}, fails: tinker.CategoryUnreachable},
-		"A file of this machine is none":      {archive: []answer{ok(`{"url":"file:///etc/passwd"}`)}, fails: tinker.CategoryProtocol},
-		"An address that is none is an error": {archive: []answer{ok(`{"url":"http://h:x/"}`)}, fails: tinker.CategoryProtocol},
-		"An answer of no JSON is an error":    {archive: []answer{ok("tar")}, fails: tinker.CategoryProtocol},
-		"No endpoint is an error":             {archive: []answer{status(404)}, fails: tinker.CategoryNotFound},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{path: tc.archive, "/file": tc.file})
-				file, err := w.Archive(ctx, "tinker://r/weights/n")
-				if CategoryFrom(err) != tc.fails {
-					t.Fatalf("Archive = %v", err)
-				}
-				for _, e := range w.requests("/file") {
-					if e.header.Get(tinker.HeaderAPIKey) != "" {
-						t.Error("the key was sent to where the archive is")
-					}
-				}
-				if err != nil {
-					return
-				}
-				defer file.Close()
-				if got, err := io.ReadAll(file); string(got) != "tar" || err != nil {
-					t.Errorf("archive %q, %v", got, err)
-				}
-			})
-		})
-	}
-}
-
-func TestArchiveOfNothing(t *testing.T) {
+func TestDeleteInvalidPath(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := watch(t, nil)
-		if _, err := w.Archive(ctx, "weights/n"); CategoryFrom(err) != tinker.CategoryUser {
-			t.Errorf("Archive = %v", err)
-		}
 		if err := w.DeleteCheckpoint(ctx, "weights/n"); CategoryFrom(err) != tinker.CategoryUser {
 			t.Errorf("DeleteCheckpoint = %v", err)
 		}

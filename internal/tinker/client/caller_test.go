@@ -158,7 +158,7 @@ func TestFinalAnswers(t *testing.T) {
 			answers: []answer{status(409)}, want: Error{Category: tinker.CategoryConflict, Status: 409, Message: "answer 409"},
 		},
 		"410 is final": {
-			answers: []answer{status(410)}, want: Error{Category: tinker.CategoryPromiseLost, Status: 410, Message: "answer 410"},
+			answers: []answer{status(410)}, want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "answer 410"},
 		},
 		"A redirect is not followed": {
 			answers: []answer{{status: 307, header: map[string]string{"Location": "http://elsewhere.test/"}}},
@@ -276,7 +276,7 @@ func TestSecretsStayOut(t *testing.T) {
 		if err == nil {
 			t.Fatal("no error")
 		}
-		if !strings.Contains(w.logged.String(), "call is repeated") {
+		if !strings.Contains(w.logged.String(), "retrying a call") {
 			t.Errorf("log %q", w.logged)
 		}
 		if strings.Contains(w.logged.String()+err.Error(), testKey) {
@@ -310,7 +310,7 @@ func TestBaseURLKeepsItsPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := c.request(t.Context(), get("op", "training_runs/a:train:0/checkpoints/weights/n.1", nil), "k")
+		r, err := c.httpRequest(t.Context(), get("op", "training_runs/a:train:0/checkpoints/weights/n.1", nil), "k")
 		if err != nil || r.URL.String() != want {
 			t.Errorf("%s: %v, %v", base, r.URL, err)
 		}

@@ -1,0 +1,223 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+const (
+	apiPrefix      = "/api/v1/"
+	defaultTimeout = time.Minute
+	// maxBody limits how much of a response is read.
+	maxBody = 1 << 30
+)
+
+// caller sends the requests of a Client: it connects, authenticates and retries.
+type caller struct {
+	base        *url.URL
+	userAgent   string
+	http        *http.Client
+	log         *slog.Logger
+	observe     func(Event)
+	credentials *credentials
+	// connecting is held while the configuration is fetched, which happens once.
+	connecting *semaphore.Weighted
+	config     atomic.Pointer[tinker.ServerConfig]
+	// downloads limits the bytes of large results that are fetched at the same time.
+	downloads *byteBudget
+}
+
+// connect returns the server's configuration. The first call fetches it, and a JWT if the server requires one.
+func (c *caller) connect(ctx context.Context) (tinker.ServerConfig, error) {
+	if config := c.config.Load(); config != nil {
+		return *config, nil
+	}
+	if err := acquire(ctx, c.connecting); err != nil {
+		return tinker.ServerConfig{}, canceled("client_config", err)
+	}
+	defer c.connecting.Release(1)
+	if config := c.config.Load(); config != nil {
+		return *config, nil
+	}
+	config, err := c.fetchConfig(ctx)
+	if err != nil {
+		return tinker.ServerConfig{}, fmt.Errorf("connecting: %w", err)
+	}
+	if config.PJWTAuthEnabled {
+		if _, err := c.renew(ctx, ""); err != nil {
+			return tinker.ServerConfig{}, fmt.Errorf("connecting: %w", err)
+		}
+	}
+	c.downloads.add(max(config.InflightResponseBytes, 1))
+	c.config.Store(&config)
+	return config, nil
+}
+
+// fetchConfig authenticates with the key itself: the response says whether the server requires a JWT.
+func (c *caller) fetchConfig(ctx context.Context) (tinker.ServerConfig, error) {
+	req, err := postJSON("client_config", "client/config", tinker.ConfigRequest{SDKVersion: tinker.SDKVersion})
+	if err != nil {
+		return tinker.ServerConfig{}, err
+	}
+	resp, err := c.retry(ctx, req, c.exchangeWithKey)
+	if err != nil {
+		return tinker.ServerConfig{}, err
+	}
+	return decodeJSON[tinker.ServerConfig](req.op, resp)
+}
+
+// fetch sends the request until it succeeds or fails for good, and decodes the response.
+func fetch[T any](ctx context.Context, c *caller, req request) (T, error) {
+	resp, err := c.do(ctx, req)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return decodeJSON[T](req.op, resp)
+}
+
+// post calls fetch with a JSON body.
+func post[T any](ctx context.Context, c *caller, op, path string, body any) (T, error) {
+	req, err := postJSON(op, path, body)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return fetch[T](ctx, c, req)
+}
+
+// do sends the request until it succeeds, fails for good or ctx ends.
+func (c *caller) do(ctx context.Context, req request) (response, error) {
+	if _, err := c.connect(ctx); err != nil {
+		return response{}, err
+	}
+	return c.retry(ctx, req, c.exchange)
+}
+
+// retry repeats a request until its error is not temporary or ctx ends. The error it returns says whether any
+// of the attempts may have reached the server.
+func (c *caller) retry(ctx context.Context, req request, send func(context.Context, request) (response, error)) (response, error) {
+	req.idempotency = rand.Text()
+	wait := backoff{limit: maxDelay}
+	if ctx.Err() != nil {
+		return response{}, canceled(req.op, context.Cause(ctx))
+	}
+	var last *Error
+	for {
+		resp, err := send(ctx, req)
+		if last != nil && (err == nil || CategoryFrom(err) != last.Category) {
+			c.observe(Event{Op: req.op, Category: last.Category, Over: true})
+		}
+		if err == nil {
+			return resp, nil
+		}
+		failed := asError(req.op, err)
+		failed.MayHaveRun = failed.MayHaveRun || (last != nil && last.MayHaveRun)
+		if !failed.Temporary() {
+			return response{}, failed
+		}
+		delay := wait.delayAfter(failed)
+		c.report(failed, delay)
+		if err := sleep(ctx, delay); err != nil {
+			return response{}, &Error{
+				Category: tinker.CategoryCanceled, Op: req.op, Status: failed.Status, Message: failed.Message,
+				MayHaveRun: failed.MayHaveRun, Err: err,
+			}
+		}
+		last = failed
+	}
+}
+
+func (c *caller) report(failed *Error, delay time.Duration) {
+	c.log.Debug("retrying a call", "op", failed.Op, "category", failed.Category, "status", failed.Status, "wait", delay)
+	c.observe(Event{
+		Op: failed.Op, Category: failed.Category, Status: failed.Status, Reason: failed.Message, Wait: delay,
+	})
+}
+
+// send makes one exchange with the given credential.
+func (c *caller) send(ctx context.Context, req request, credential string) (response, error) {
+	timeout := req.timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	httpRequest, err := c.httpRequest(limited, req, credential)
+	if err != nil {
+		return response{}, &Error{Category: tinker.CategoryUser, Op: req.op, Err: err}
+	}
+	httpResponse, err := c.http.Do(httpRequest)
+	if err != nil {
+		return response{}, unreachable(ctx, req.op, err)
+	}
+	defer httpResponse.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(httpResponse.Body, maxBody+1))
+	if err != nil {
+		return response{}, unreachable(ctx, req.op, err)
+	}
+	if len(body) > maxBody {
+		return response{}, protocolError(req.op, fmt.Errorf("response is larger than %d bytes", maxBody))
+	}
+	resp := response{status: httpResponse.StatusCode, header: httpResponse.Header, body: body}
+	if resp.status/100 == 2 || slices.Contains(req.accepted, resp.status) {
+		return resp, nil
+	}
+	return response{}, statusError(req.op, resp)
+}
+
+func (c *caller) httpRequest(ctx context.Context, req request, credential string) (*http.Request, error) {
+	target := *c.base
+	target.Path += apiPrefix + req.path
+	target.RawPath = ""
+	target.RawQuery = req.query.Encode()
+	out, err := http.NewRequestWithContext(ctx, req.method, target.String(), bytes.NewReader(req.body))
+	if err != nil {
+		return nil, fmt.Errorf("making request: %w", err)
+	}
+	h := out.Header
+	h.Set(tinker.HeaderAPIKey, credential)
+	h.Set("User-Agent", c.userAgent)
+	h.Set("Accept", cmp.Or(req.accept, tinker.ContentJSON))
+	if req.method != http.MethodGet {
+		h.Set("Content-Type", cmp.Or(req.contentType, tinker.ContentJSON))
+		h.Set("X-Idempotency-Key", "tinker-operator-"+req.idempotency)
+	}
+	if req.encoding != "" {
+		h.Set("Content-Encoding", req.encoding)
+	}
+	for name, value := range req.header {
+		h.Set(name, value)
+	}
+	return out, nil
+}
+
+// unreachable returns the error of an exchange that was interrupted by the caller's context, by the network or
+// by the time limit of the exchange.
+func unreachable(ctx context.Context, op string, err error) *Error {
+	if ctx.Err() != nil {
+		return &Error{Category: tinker.CategoryCanceled, Op: op, MayHaveRun: true, Err: context.Cause(ctx)}
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	return &Error{Category: tinker.CategoryUnreachable, Op: op, MayHaveRun: true, Err: err}
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// WeightsInfo returns which model can load the state at the path.
+func (c *Client) WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error) {
+	return post[tinker.WeightsInfo](ctx, c.caller, "weights_info", "weights_info", tinker.WeightsInfoRequest{TinkerPath: path})
+}
+
+const (
+	opTrainingRuns = "training_runs"
+	opCheckpoints  = "checkpoints"
+	runsPage       = 100
+	// checkpointsPage is large because a listing that changes between pages is read again.
+	checkpointsPage = 1000
+	// maxPasses limits how often a listing that keeps changing is read.
+	maxPasses = 5
+)
+
+// TrainingRuns lists the runs that the key owns, each once. If the listing changes while it is read, it is read
+// again, so that no run is missed between two pages. The iteration ends at the first error.
+func (c *Client) TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error] {
+	return listAll(func(offset int) (page[tinker.TrainingRun], error) {
+		query := url.Values{"access_scope": {"owned"}, "limit": {strconv.Itoa(runsPage)}, "offset": {strconv.Itoa(offset)}}
+		list, err := fetch[tinker.TrainingRunList](ctx, c.caller, get(opTrainingRuns, "training_runs", query))
+		return page[tinker.TrainingRun]{list.TrainingRuns, &list.Cursor}, err
+	}, func(run tinker.TrainingRun) string { return run.TrainingRunID })
+}
+
+// TrainingRun returns one run.
+func (c *Client) TrainingRun(ctx context.Context, runID string) (tinker.TrainingRun, error) {
+	query := url.Values{"access_scope": {"owned"}}
+	return fetch[tinker.TrainingRun](ctx, c.caller, get(opTrainingRuns, "training_runs/"+runID, query))
+}
+
+// Checkpoints lists the checkpoints of all runs that the key owns, as TrainingRuns does.
+func (c *Client) Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, error] {
+	return listAll(func(offset int) (page[tinker.Checkpoint], error) {
+		query := url.Values{"limit": {strconv.Itoa(checkpointsPage)}, "offset": {strconv.Itoa(offset)}}
+		list, err := fetch[tinker.CheckpointList](ctx, c.caller, get(opCheckpoints, "checkpoints", query))
+		return page[tinker.Checkpoint]{list.Checkpoints, list.Cursor}, err
+	}, func(checkpoint tinker.Checkpoint) string { return checkpoint.TinkerPath })
+}
+
+// RunCheckpoints lists the checkpoints of one run.
+func (c *Client) RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error) {
+	list, err := fetch[tinker.CheckpointList](ctx, c.caller, get(opCheckpoints, "training_runs/"+runID+"/checkpoints", nil))
+	return list.Checkpoints, err
+}
+
+// page is a part of a listing, or all of it if there is no cursor.
+type page[T any] struct {
+	items  []T
+	cursor *tinker.Cursor
+}
+
+// listAll yields the items of all pages, one for each key.
+func listAll[T any](fetch func(offset int) (page[T], error), key func(T) string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		seen := map[string]bool{}
+		for range maxPasses {
+			items, steady, err := listOnce(fetch)
+			for _, item := range items {
+				if seen[key(item)] {
+					continue
+				}
+				seen[key(item)] = true
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if err != nil {
+				var zero T
+				yield(zero, err)
+				return
+			}
+			if steady {
+				return
+			}
+		}
+	}
+}
+
+// listOnce reads the pages from the first to the last, and reports whether the total did not change.
+func listOnce[T any](fetch func(offset int) (page[T], error)) (items []T, steady bool, err error) {
+	total := -1
+	steady = true
+	for {
+		next, err := fetch(len(items))
+		if err != nil {
+			return items, false, err
+		}
+		items = append(items, next.items...)
+		if next.cursor == nil {
+			return items, true, nil
+		}
+		steady = steady && (total < 0 || total == next.cursor.TotalCount)
+		total = next.cursor.TotalCount
+		if len(next.items) == 0 || len(items) >= total {
+			return items, steady, nil
+		}
+	}
+}
+
+// SetTTL sets the time in seconds after which a checkpoint expires; nil means never.
+func (c *Client) SetTTL(ctx context.Context, path string, seconds *int64) error {
+	req, err := postJSON("set_ttl", "", tinker.TTLRequest{TTLSeconds: seconds})
+	if err != nil {
+		return err
+	}
+	req.method = http.MethodPut
+	return c.sendToCheckpoint(ctx, req, path, "/ttl")
+}
+
+// DeleteCheckpoint deletes a checkpoint. If it does not exist, the error has CategoryNotFound, unless an earlier
+// attempt of the same call may have deleted it.
+func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
+	err := c.sendToCheckpoint(ctx, request{op: "delete_checkpoint", method: http.MethodDelete}, path, "")
+	if CategoryFrom(err) == tinker.CategoryNotFound && MayHaveRun(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) sendToCheckpoint(ctx context.Context, req request, path, suffix string) error {
+	var err error
+	if req.path, err = checkpointURL(req.op, path, suffix); err != nil {
+		return err
+	}
+	_, err = c.do(ctx, req)
+	return err
+}
+
+func checkpointURL(op, path, suffix string) (string, error) {
+	parsed, err := tinker.ParsePath(path)
+	if err != nil {
+		return "", &Error{Category: tinker.CategoryUser, Op: op, Err: err}
+	}
+	return "training_runs/" + parsed.Run + "/checkpoints/" + parsed.CheckpointID() + suffix, nil
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// requestTypes are the names of operations in the header of polls, which the server logs.
+var requestTypes = map[string]string{
+	tinker.TypeCreateModel: "CreateModel",
+	opForwardBackward:      "ForwardBackward",
+	opForward:              "Forward",
+	tinker.TypeOptimStep:   "OptimStep",
+	tinker.TypeSaveWeights: "SaveWeights",
+	tinker.TypeSaveSampler: "SaveWeightsForSampler",
+	tinker.TypeLoadWeights: "LoadWeights",
+	tinker.TypeUnloadModel: "UnloadModel",
+	opSample:               "Sample",
+}
+
+const (
+	pollTimeout = 45 * time.Second
+	// maxPollDelay is the longest delay between polls that the server answers at once.
+	maxPollDelay = 5 * time.Second
+)
+
+// poll polls until a result is available. A server holds each poll for about thirty seconds; if it answers at
+// once, the delay between polls grows.
+func (c *caller) poll(ctx context.Context, p pending) (response, error) {
+	delay := backoff{limit: maxPollDelay}
+	paused := tinker.QueueState("")
+	metadataOnly := true
+	for iteration := 0; ; iteration++ {
+		next := time.NewTimer(delay.delay())
+		resp, err := c.pollOnce(ctx, p, iteration, metadataOnly)
+		if err != nil {
+			next.Stop()
+			return response{}, err
+		}
+		state, err := readState(p, resp, metadataOnly)
+		paused = c.reportPause(p.op, paused, state)
+		switch {
+		case err != nil || state.done:
+			next.Stop()
+			return resp, err
+		case state.size > 0:
+			next.Stop()
+			if err := c.downloads.reserve(ctx, state.size); err != nil {
+				return response{}, canceled(p.op, err)
+			}
+			defer c.downloads.add(state.size)
+			metadataOnly = false
+			continue
+		}
+		if delay, err = awaitNextPoll(ctx, next, delay); err != nil {
+			return response{}, canceled(p.op, err)
+		}
+	}
+}
+
+// awaitNextPoll waits until the timer fires. If it has fired already, the server held the poll, and the backoff
+// starts again.
+func awaitNextPoll(ctx context.Context, next *time.Timer, delay backoff) (backoff, error) {
+	select {
+	case <-next.C:
+		return backoff{limit: maxPollDelay}, nil
+	default:
+	}
+	defer next.Stop()
+	select {
+	case <-next.C:
+		return delay, nil
+	case <-ctx.Done():
+		return delay, context.Cause(ctx)
+	}
+}
+
+func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadataOnly bool) (response, error) {
+	req, err := postJSON(p.op, "retrieve_future", tinker.RetrieveRequest{RequestID: p.id, AllowMetadataOnly: metadataOnly})
+	if err != nil {
+		return response{}, err
+	}
+	req.accept = p.accept
+	req.timeout = pollTimeout
+	req.accepted = []int{http.StatusRequestTimeout}
+	req.header = map[string]string{
+		"X-Tinker-Request-Iteration": strconv.Itoa(iteration),
+		"X-Tinker-Request-Type":      requestTypes[p.op],
+	}
+	return c.do(ctx, req)
+}
+
+// pollState is what the response to a poll says of a result.
+type pollState struct {
+	done bool
+	// size is that of an available result that must be requested once more.
+	size   int64
+	queue  tinker.QueueState
+	reason string
+}
+
+// readState distinguishes results, failures and states by the keys that the protocol reserves.
+func readState(p pending, resp response, metadataOnly bool) (pollState, error) {
+	if resp.status != http.StatusRequestTimeout && resp.isProtobuf() {
+		return pollState{done: true}, nil
+	}
+	var envelope *struct {
+		Type     string            `json:"type"`
+		Status   string            `json:"status"`
+		Size     int64             `json:"response_payload_size"`
+		Error    json.RawMessage   `json:"error"`
+		Category tinker.Category   `json:"category"`
+		Queue    tinker.QueueState `json:"queue_state"`
+		Reason   *string           `json:"queue_state_reason"`
+	}
+	err := json.Unmarshal(resp.body, &envelope)
+	waiting := pollState{}
+	if err == nil && envelope != nil {
+		waiting.queue = envelope.Queue
+		if envelope.Reason != nil {
+			waiting.reason = *envelope.Reason
+		}
+	}
+	switch {
+	case resp.status == http.StatusRequestTimeout:
+		return waiting, nil
+	case err != nil || envelope == nil:
+		return pollState{}, protocolError(p.op, fmt.Errorf("result is not a JSON object"))
+	case envelope.Type == tinker.TypeTryAgain:
+		return waiting, nil
+	case envelope.Error != nil:
+		return pollState{}, failedResult(p, resp.body, envelope.Category)
+	case envelope.Status == tinker.StatusCompleteMetadata && !metadataOnly:
+		return pollState{}, protocolError(p.op, fmt.Errorf("server withholds a result that was requested in full"))
+	case envelope.Status == tinker.StatusCompleteMetadata:
+		return pollState{size: max(envelope.Size, 1)}, nil
+	}
+	return pollState{done: true}, nil
+}
+
+// reportPause reports a paused queue after each poll that says so, and its end once.
+func (c *caller) reportPause(op string, before tinker.QueueState, now pollState) tinker.QueueState {
+	if now.queue == "" || now.queue == tinker.QueueActive {
+		if before != "" {
+			c.observe(Event{Op: op, Category: tinker.CategoryPaused, QueueState: before, Over: true})
+		}
+		return ""
+	}
+	c.observe(Event{Op: op, Category: tinker.CategoryPaused, QueueState: now.queue, Reason: now.reason})
+	return now.queue
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// CreateSamplingSession creates the sampling session (session, seq), or finds it, and returns its id. It samples from
+// modelPath, or from baseModel if modelPath is empty. If the number is in use, the server returns that session
+// whatever it samples from, so callers must not use a number for two sets of weights.
+func (c *Client) CreateSamplingSession(ctx context.Context, session string, seq int64, modelPath, baseModel string) (string, error) {
+	created, err := post[tinker.CreateSamplingSessionResponse](ctx, c.caller, tinker.TypeCreateSamplingSession, tinker.TypeCreateSamplingSession,
+		tinker.CreateSamplingSessionRequest{
+			Session: session, Seq: seq, BaseModel: baseModel, ModelPath: modelPath, Type: tinker.TypeCreateSamplingSession,
+		})
+	if err == nil && created.SamplingSession == "" {
+		err = protocolError(tinker.TypeCreateSamplingSession, fmt.Errorf("response has no sampling_session_id"))
+	}
+	return created.SamplingSession, err
+}
+
+const opSample = "asample"
+
+// Sample draws samples and waits for them. If it is called again with the same session and number, after whatever
+// error, it returns the same samples. CategoryFutureLost says that the samples are lost and must be requested under
+// another number.
+func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.SampleResult, error) {
+	r.Type = tinker.TypeSample
+	req, err := postJSON(opSample, opSample, r)
+	if err != nil {
+		return tinker.SampleResult{}, err
+	}
+	req.header = map[string]string{"X-Tinker-Sampling-Backpressure": "1"}
+	p, err := c.submit(ctx, req)
+	if err != nil {
+		return tinker.SampleResult{}, err
+	}
+	p.accept = tinker.ContentProtobuf
+	return fetchResult(ctx, c.caller, p, decodeProtobuf(opSample, func(body []byte) (tinker.SampleResult, error) {
+		result, err := tinker.DecodeSample(body)
+		if err == nil && len(result.Sequences) != r.NumSamples {
+			err = fmt.Errorf("result has %d samples, not %d", len(result.Sequences), r.NumSamples)
+		}
+		return result, err
+	}))
+}
+
+// ComputeLogprobs returns the log-probability of each token given the tokens before it; that of the first is NaN.
+// seq is the number of the request within the sampling session, as for Sample.
+func (c *Client) ComputeLogprobs(ctx context.Context, samplingSession string, seq int64, tokens []int32) ([]float32, error) {
+	params := tinker.DefaultSampling()
+	params.MaxTokens = new(1)
+	result, err := c.Sample(ctx, tinker.SampleRequest{
+		NumSamples: 1, Prompt: tinker.Text(tokens), SamplingParams: params,
+		SamplingSession: samplingSession, SeqID: &seq, PromptLogprobs: true,
+	})
+	if err == nil && len(result.PromptLogprobs) != len(tokens) {
+		err = protocolError(opSample, fmt.Errorf("result has %d log-probabilities of %d tokens", len(result.PromptLogprobs), len(tokens)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result.PromptLogprobs, nil
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// Capabilities returns the base models that the server supports.
+func (c *Client) Capabilities(ctx context.Context) (tinker.ServerCapabilities, error) {
+	return fetch[tinker.ServerCapabilities](ctx, c.caller, get("get_server_capabilities", "get_server_capabilities", nil))
+}
+
+// SessionRequest holds what the server stores with a session.
+type SessionRequest struct {
+	Tags         []string
+	UserMetadata map[string]string
+	ProjectID    string
+}
+
+// CreateSession creates a session and returns its id. If a response is lost, an unused session remains on the
+// server, because sessions have no name to find them by.
+func (c *Client) CreateSession(ctx context.Context, r SessionRequest) (string, error) {
+	body := tinker.CreateSessionRequest{
+		Tags: r.Tags, UserMetadata: r.UserMetadata, SDKVersion: tinker.SDKVersion, ProjectID: r.ProjectID, Type: tinker.TypeCreateSession,
+	}
+	if body.Tags == nil {
+		body.Tags = []string{}
+	}
+	if body.UserMetadata == nil {
+		body.UserMetadata = tinker.Metadata{}
+	}
+	created, err := post[tinker.CreateSessionResponse](ctx, c.caller, tinker.TypeCreateSession, tinker.TypeCreateSession, body)
+	if err == nil && created.Session == "" {
+		err = protocolError(tinker.TypeCreateSession, fmt.Errorf("response has no session_id"))
+	}
+	return created.Session, err
+}
+
+const (
+	heartbeatInterval = 10 * time.Second
+	heartbeatTimeout  = 10 * time.Second
+	// failuresPerWarning is the number of failed heartbeats between two warnings; it takes two minutes.
+	failuresPerWarning = 12
+)
+
+// Heartbeat keeps a session alive. It is sent once; an error of CategoryNotFound or CategoryFutureLost says that
+// the session does not exist any more.
+func (c *Client) Heartbeat(ctx context.Context, session string) error {
+	req, err := postJSON(tinker.TypeSessionHeartbeat, tinker.TypeSessionHeartbeat, tinker.SessionHeartbeat{Session: session, Type: tinker.TypeSessionHeartbeat})
+	if err != nil {
+		return err
+	}
+	if _, err := c.connect(ctx); err != nil {
+		return err
+	}
+	req.timeout = heartbeatTimeout
+	_, err = c.exchange(ctx, req)
+	return err
+}
+
+// KeepAlive sends a heartbeat every ten seconds until ctx ends, or until the server says that the session does not
+// exist: then it calls lost, which may be nil, and returns. It continues after other errors. It blocks, so run it in
+// a goroutine.
+func (c *Client) KeepAlive(ctx context.Context, session string, lost func(error)) {
+	failures := 0
+	for sleep(ctx, heartbeatInterval) == nil {
+		err := c.Heartbeat(ctx, session)
+		switch CategoryFrom(err) {
+		case "":
+			failures = 0
+			continue
+		case tinker.CategoryNotFound, tinker.CategoryFutureLost:
+			if lost != nil {
+				lost(err)
+			}
+			return
+		}
+		if failures++; failures%failuresPerWarning == 0 && ctx.Err() == nil {
+			c.log.Warn("session heartbeats fail", "session", session, "failures", failures, "err", err)
+		}
+	}
+}
