@@ -38,8 +38,6 @@ type profile struct {
 	// end is the token that ends a reply whose sampled ids have no stop.
 	end     string
 	history history
-	// silent variants tell the model not to reason: a turn that did has no place in an example.
-	silent bool
 	// turn gives the index that the assistant's current turn begins at; nil for after the last message of
 	// the user.
 	turn func(messages []chat.Message) int
@@ -107,8 +105,6 @@ type place struct {
 	lastUser int
 	// turn is the index that the assistant's current turn begins at.
 	turn int
-	// example says that the last message is to be learnt.
-	example bool
 }
 
 func (p *profile) place(messages []chat.Message) place {
@@ -145,9 +141,6 @@ type familyRenderer struct{ family family }
 
 // Stop implements Renderer.
 func (c *familyRenderer) Stop() Stop { return c.family.base().stop }
-
-// Extends implements Renderer.
-func (c *familyRenderer) Extends() bool { return c.family.base().history == kept }
 
 // Parse implements Renderer.
 func (c *familyRenderer) Parse(sampled []int32) (Parsed, error) {
@@ -207,49 +200,4 @@ func (c *familyRenderer) write(out *chunks, at place) error {
 	}
 	out.cut()
 	return nil
-}
-
-// Example implements Renderer.
-func (c *familyRenderer) Example(conversation Conversation) (Example, error) {
-	messages, err := c.family.arrange(conversation)
-	if err != nil {
-		return Example{}, err
-	}
-	last := len(messages) - 1
-	if last < 0 || messages[last].Role != chat.RoleAssistant {
-		return Example{}, fmt.Errorf("building an example: the conversation must end with a message of role %q", chat.RoleAssistant)
-	}
-	base := c.family.base()
-	out := &chunks{vocabulary: base.vocabulary, ids: slices.Clone(base.begin)}
-	at := base.place(messages)
-	at.turn, at.example = base.place(messages[:last]).turn, true
-	for at.index = range messages {
-		if err := c.write(out, at); err != nil {
-			return Example{}, err
-		}
-	}
-	prompt, err := c.prompt(messages[:last])
-	if err != nil {
-		return Example{}, err
-	}
-	return weigh(out, prompt.ids, base.silent)
-}
-
-// weigh says which tokens of an example are to be learnt: the output of the last message, but nothing that
-// the prompt has given already. A prompt that the example does not begin with comes from a format that
-// writes a turn without reasoning otherwise than it asks for it; then the output counts as it stands,
-// unless the prompt says not to reason and the turn does.
-func weigh(out *chunks, prompt []int32, silent bool) (Example, error) {
-	given := out.output
-	if len(out.ids) >= len(prompt) && slices.Equal(out.ids[:len(prompt)], prompt) {
-		given = max(given, len(prompt))
-	} else if silent {
-		return Example{}, fmt.Errorf("building an example: the last message reasons, which this renderer's prompt tells the model not to; "+
-			"take the renderer that thinks, or leave out the reasoning: %w", ErrUnsupported)
-	}
-	e := Example{Tokens: out.ids, Weights: make([]float32, len(out.ids))}
-	for i := given; i < len(e.Weights); i++ {
-		e.Weights[i] = 1
-	}
-	return e, nil
 }

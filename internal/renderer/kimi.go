@@ -55,8 +55,6 @@ type kimiVariant struct {
 	given []string
 	// keeps the reasoning of earlier turns.
 	keeps bool
-	// silent closes the block of reasoning in the prompt.
-	silent bool
 	// parted messages may be of several parts. Parts are tokenised apart.
 	parted bool
 	// declare writes tools.
@@ -70,7 +68,7 @@ func newKimi(variant kimiVariant) builder {
 			return nil, err
 		}
 		stop := Stop{Tokens: []int32{v.id(imEnd)}}
-		p := profile{vocabulary: v, stop: stop, end: imEnd, history: variant.history, silent: variant.silent, turn: sinceLastAnswer}
+		p := profile{vocabulary: v, stop: stop, end: imEnd, history: variant.history, turn: sinceLastAnswer}
 		return &kimi{profile: p, kimiVariant: variant}, nil
 	}
 }

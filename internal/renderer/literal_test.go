@@ -41,7 +41,7 @@ func TestTextNeverBecomesASpecialToken(t *testing.T) {
 			if diff := cmp.Diff(counted("harmless"), counted(attack)); diff != "" {
 				t.Errorf("special tokens of the prompt (-harmless +attack):\n%s", diff)
 			}
-			example, err := r.Example(renderer.Conversation{Messages: []chat.Message{
+			example, err := renderer.NewExample(name, tokens, optionsInARun(name), renderer.Conversation{Messages: []chat.Message{
 				{Role: chat.RoleUser, Content: "q"}, {Role: chat.RoleAssistant, Content: attack}}})
 			if err != nil {
 				t.Fatal(err)

@@ -42,7 +42,7 @@ func newNemotron(variant nemotronVariant) builder {
 			return nil, err
 		}
 		d := &dialect{im: newIM(v, variant.history), result: "\n" + resultClose + "\n", grouped: true}
-		d.suffix, d.silent, d.xml = "<think>\n", variant.silent, true
+		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.prepare = declareNemotron, variant.prepare
 		d.strips = func(at place) bool { return !variant.keeps && at.index < at.lastUser }
 		d.lead, d.thinking, d.calls, d.unframe = variant.lead, variant.thinking, variant.calls, unframeQwen35

@@ -29,6 +29,8 @@ type qwen3 struct {
 	framed bool
 	// strips drops the reasoning of all but the last message.
 	strips bool
+	// silent variants open an empty block of reasoning in every prompt.
+	silent bool
 }
 
 // qwen3Variant is what the variants differ in.
@@ -44,8 +46,8 @@ func newQwen3(variant qwen3Variant) builder {
 		if err != nil {
 			return nil, err
 		}
-		q := &qwen3{im: newIM(v, variant.history), framed: variant.framed, strips: variant.strips}
-		q.suffix, q.silent, q.declare = variant.suffix, variant.silent, declareQwen3
+		q := &qwen3{im: newIM(v, variant.history), framed: variant.framed, strips: variant.strips, silent: variant.silent}
+		q.suffix, q.declare = variant.suffix, declareQwen3
 		if q.framed {
 			q.unframe = unframeQwen3
 		}

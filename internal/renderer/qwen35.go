@@ -38,7 +38,7 @@ func newQwen35(variant qwen35Variant) builder {
 			return nil, err
 		}
 		d := &dialect{im: newIM(v, variant.history), strips: stripsHistory, result: "\n" + resultClose, grouped: true, between: "\n", split: true}
-		d.suffix, d.silent, d.xml = "<think>\n", variant.silent, true
+		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.unframe = declareQwen35, unframeQwen35
 		d.prepare = func(m chat.Message, _ place) (chat.Message, error) { return trimmed(m), nil }
 		d.lead = emptyBlockSinceUser

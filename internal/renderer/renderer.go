@@ -68,28 +68,15 @@ type UnparsedCall struct {
 	Problem string
 }
 
-// Example is a conversation to learn the last message of.
-type Example struct {
-	Tokens []int32
-	// Weights are 1 for the tokens that the assistant would have to sample and 0 for all others.
-	Weights []float32
-}
-
 // Renderer is one model family's format. It is safe for concurrent use.
 type Renderer interface {
 	// Prompt gives the ids of a conversation up to where the assistant's reply begins. What the format
 	// cannot express is ErrUnsupported.
 	Prompt(conversation Conversation) ([]int32, error)
-	// Example gives the ids of a conversation that ends with a message of the assistant, for supervised
-	// training. What the format cannot express is ErrUnsupported.
-	Example(conversation Conversation) (Example, error)
 	// Stop is what ends a reply.
 	Stop() Stop
 	// Parse reads sampled ids. An error means ids that the vocabulary does not have.
 	Parse(sampled []int32) (Parsed, error)
-	// Extends says whether the next prompt of a conversation always begins with the last one and what was
-	// sampled for it, provided that the reply is handed back with its sampled ids.
-	Extends() bool
 }
 
 // ErrUnsupported says that a renderer's format has no place for something.

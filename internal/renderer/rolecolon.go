@@ -69,9 +69,6 @@ func (r *roleColon) write(out *chunks, at place) error {
 	}
 	r.head(out, at)
 	out.text(" " + text + separator).cut()
-	if at.example && at.isLast() && m.Role == chat.RoleAssistant {
-		out.text(strings.TrimPrefix(nextUser, separator))
-	}
 	return nil
 }
 
@@ -104,8 +101,7 @@ func (r *roleColon) open(out *chunks, _ place) { out.text("Assistant:") }
 func (r *roleColon) again(out *chunks, at place) bool {
 	m := at.message()
 	asks := r.asksUser(m)
-	learnt := at.example && at.isLast()
-	if asks && !learnt && !at.before(chat.RoleUser) {
+	if asks && !at.before(chat.RoleUser) {
 		return false
 	}
 	out.put(m.Sampled...)

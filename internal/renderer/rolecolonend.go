@@ -52,9 +52,7 @@ func (r *roleColonEnd) write(out *chunks, at place) error {
 	if m.Role == chat.RoleAssistant {
 		out.token(r.end)
 	}
-	if !at.example || !at.isLast() {
-		out.text(separator)
-	}
+	out.text(separator)
 	return nil
 }
 
@@ -64,9 +62,7 @@ func (r *roleColonEnd) open(out *chunks, _ place) { out.text(roleNames[chat.Role
 // again implements family.
 func (r *roleColonEnd) again(out *chunks, at place) bool {
 	r.profile.again(out, at)
-	if !at.example || !at.isLast() {
-		out.text(separator)
-	}
+	out.text(separator)
 	return true
 }
 

@@ -99,7 +99,7 @@ var variants = map[string]builder{
 
 var (
 	kimiThinks = kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen}, history: currentTurn}
-	kimiSilent = kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen, thinkClose}, silent: true, history: kept}
+	kimiSilent = kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen, thinkClose}, history: kept}
 )
 
 // Names gives the names of all renderers, sorted.

@@ -1,0 +1,73 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package renderer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// Example is a conversation whose last message is to be learnt. The reference's records hold examples, and they
+// cover how a format writes the last message of an assistant; no run trains on them.
+type Example struct {
+	Tokens []int32
+	// Weights are 1 for the tokens that the assistant would have to sample and 0 for all others.
+	Weights []float32
+}
+
+// NewExample renders a conversation that ends with a message of the assistant.
+func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conversation Conversation) (Example, error) {
+	f, err := variants[name](tokens, options)
+	if err != nil {
+		return Example{}, err
+	}
+	messages, err := f.arrange(conversation)
+	if err != nil {
+		return Example{}, err
+	}
+	last := len(messages) - 1
+	if last < 0 || messages[last].Role != chat.RoleAssistant {
+		return Example{}, errors.New("the conversation does not end with a message of the assistant")
+	}
+	r := &familyRenderer{family: f}
+	base := f.base()
+	out := &chunks{vocabulary: base.vocabulary, ids: slices.Clone(base.begin)}
+	at := base.place(messages)
+	at.turn = base.place(messages[:last]).turn
+	for at.index = range messages {
+		if err := r.write(out, at); err != nil {
+			return Example{}, err
+		}
+	}
+	if name == "role_colon" {
+		out.text(strings.TrimPrefix(nextUser, separator)).cut()
+	}
+	prompt, err := r.prompt(messages[:last])
+	if err != nil {
+		return Example{}, err
+	}
+	return weigh(out, prompt.ids, name)
+}
+
+// weigh gives weight to the output of the last message, but to nothing that the prompt has given already. A prompt
+// that the example does not begin with comes from a format that writes a turn without reasoning otherwise than its
+// prompt begins it. Then the output counts as it stands, unless the prompt disables reasoning and the turn reasons.
+func weigh(out *chunks, prompt []int32, name string) (Example, error) {
+	given := out.output
+	if len(out.ids) >= len(prompt) && slices.Equal(out.ids[:len(prompt)], prompt) {
+		given = max(given, len(prompt))
+	} else if strings.HasSuffix(name, "_disable_thinking") && !strings.HasPrefix(name, "deepseek") {
+		return Example{}, fmt.Errorf("the last message reasons, which the prompt of %s disables", name)
+	}
+	e := Example{Tokens: out.ids, Weights: make([]float32, len(out.ids))}
+	for i := given; i < len(e.Weights); i++ {
+		e.Weights[i] = 1
+	}
+	return e, nil
+}
