@@ -20,7 +20,7 @@ import (
 // part of a family's vocabulary, as a tokenizer.json.
 func part(t *testing.T, family string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "internal", "renderer", "testdata", "tokenizers", family+".json.gz"))
+	f, err := os.Open(filepath.Join("..", "..", "internal", "renderer", "families", "testdata", "tokenizers", family+".json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/chatjson"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -47,7 +48,7 @@ type stop struct {
 // renderFlags are those of the command.
 type renderFlags struct {
 	renderer, tokenizer string
-	options             renderer.Options
+	options             families.Options
 	parse               bool
 }
 
@@ -55,7 +56,7 @@ func runRender(ctx context.Context, env environ) error {
 	var f renderFlags
 	flags := newFlags(env, "render", renderUsage)
 	flags.StringVar(&f.renderer, "renderer", "", "`NAME` of the renderer; where --tokenizer names a model, that model's is the default. There are "+
-		strings.Join(renderer.Names(), ", "))
+		strings.Join(families.Names(), ", "))
 	flags.StringVar(&f.tokenizer, "tokenizer", "", tokenizerUsage)
 	flags.BoolVar(&f.parse, "parse", false, "read ids of replies and write the messages that they are")
 	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss writes into prompts")
@@ -91,9 +92,9 @@ func (f *renderFlags) build(from source) (renderer.Renderer, error) {
 		}
 	}
 	if f.renderer == "" {
-		return nil, misused("--renderer is required with a tokenizer from a file; there are %s", strings.Join(renderer.Names(), ", "))
+		return nil, misused("--renderer is required with a tokenizer from a file; there are %s", strings.Join(families.Names(), ", "))
 	}
-	r, err := renderer.New(f.renderer, from.tokens, f.options)
+	r, err := families.New(f.renderer, from.tokens, f.options)
 	if err != nil {
 		return nil, misused("%w (see --renderer, --date, --begin and --end)", err)
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes internal/renderer/testdata: a share of the renderers' records, and vocabularies for just them.
+"""Writes internal/renderer/families/testdata: a share of the renderers' records, and vocabularies for just them.
 
     python share_records.py --from DIR        (needs the packages of ../models/requirements.txt)
 
@@ -93,7 +93,7 @@ def in_bytes(record, vocabulary):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--from", dest="source", required=True)
-    parser.add_argument("--to", default=os.path.join(HERE, "..", "..", "internal", "renderer", "testdata"))
+    parser.add_argument("--to", default=os.path.join(HERE, "..", "..", "internal", "renderer", "families", "testdata"))
     arguments = parser.parse_args()
     specs = {f: kimi(os.path.join(arguments.source, f)) if f == "kimi_k2" else json.loads(read(arguments.source, f, "tokenizer.json.gz"))
              for f in FAMILIES}

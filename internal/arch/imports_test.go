@@ -16,8 +16,8 @@ import (
 var permitted = map[string][]string{
 	"api/v1alpha1": {"k8s.io/api", "k8s.io/apimachinery"},
 	"cmd/kubectl-tinker": {
-		"internal/models", "internal/renderer", "internal/renderer/chatjson", "internal/tokenizer",
-		"internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
+		"internal/models", "internal/renderer", "internal/renderer/chatjson", "internal/renderer/families",
+		"internal/tokenizer", "internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
 	},
 	"cmd/learner": {
 		"internal/contract", "internal/learner", "internal/tokenizer/fetch", "internal/version",
@@ -96,23 +96,28 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/learner/checkpoints", "internal/rl", "internal/tinker",
 		"internal/tinker/client",
 	},
-	"internal/models": nil,
-	"internal/renderer": {
-		"internal/chat", "internal/models", "internal/renderer/pyjson", "internal/renderer/tsdecl",
-		"internal/tokenizer",
-	},
+	"internal/models":            nil,
+	"internal/renderer":          {"internal/chat"},
 	"internal/renderer/chatjson": {"internal/chat", "internal/renderer"},
+	"internal/renderer/families": {
+		"internal/chat", "internal/models", "internal/renderer", "internal/renderer/format",
+		"internal/renderer/pyjson", "internal/renderer/tsdecl", "internal/tokenizer",
+	},
+	"internal/renderer/format": {
+		"internal/chat", "internal/renderer", "internal/renderer/pyjson", "internal/tokenizer",
+	},
 	"internal/renderer/load": {
-		"internal/contract", "internal/models", "internal/renderer", "internal/tokenizer",
-		"internal/tokenizer/fetch",
+		"internal/contract", "internal/models", "internal/renderer", "internal/renderer/families",
+		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
 	"internal/renderer/pyjson": nil,
 	"internal/renderer/tsdecl": {"internal/renderer/pyjson"},
 	"internal/rl":              {"internal/contract"},
 	"internal/rollout": {
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
-		"internal/renderer", "internal/renderer/load", "internal/rl", "internal/rollout/episode",
-		"internal/rollout/groupstore", "internal/tinker", "internal/tinker/client", "golang.org/x/sync",
+		"internal/renderer", "internal/renderer/families", "internal/renderer/load", "internal/rl",
+		"internal/rollout/episode", "internal/rollout/groupstore", "internal/tinker",
+		"internal/tinker/client", "golang.org/x/sync",
 	},
 	"internal/rollout/episode": {
 		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",

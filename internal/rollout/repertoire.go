@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
@@ -55,7 +56,7 @@ func newRepertoire(data []byte, speaks *load.Renderer, built *environments) (*re
 		return r, nil
 	}
 	var err error
-	if r.renderer, err = renderer.ForModel(r.play.Model.Name); err != nil {
+	if r.renderer, err = families.ForModel(r.play.Model.Name); err != nil {
 		return nil, &ConfigError{Err: err}
 	}
 	return r, nil

@@ -29,7 +29,7 @@ const foreignName = "Qwen/Qwen3-8B"
 // qwen3 is Qwen3's tokenizer.json, as much of it as the renderers' tests have.
 func qwen3(t *testing.T) []byte {
 	t.Helper()
-	file, err := os.Open("../renderer/testdata/tokenizers/qwen3.json.gz")
+	file, err := os.Open("../renderer/families/testdata/tokenizers/qwen3.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ const foreignModel = "Qwen/Qwen3-8B"
 
 // vocabularyFile is a part of the family's vocabulary: whole ones are no part of this repository.
 func vocabularyFile() ([]byte, error) {
-	packed, err := os.ReadFile(filepath.Join(root, "internal", "renderer", "testdata", "tokenizers", "qwen3.json.gz"))
+	packed, err := os.ReadFile(filepath.Join(root, "internal", "renderer", "families", "testdata", "tokenizers", "qwen3.json.gz"))
 	if err != nil {
 		return nil, err
 	}

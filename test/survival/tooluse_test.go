@@ -38,7 +38,7 @@ const qwen = "Qwen/Qwen3-8B"
 // TOKENIZERS_DIR names.
 func qwenTokenizer(t testing.TB) []byte {
 	t.Helper()
-	path := "../../internal/renderer/testdata/tokenizers/qwen3.json.gz"
+	path := "../../internal/renderer/families/testdata/tokenizers/qwen3.json.gz"
 	if dir := os.Getenv("TOKENIZERS_DIR"); dir != "" {
 		path = filepath.Join(dir, "qwen3", "tokenizer.json.gz")
 	}

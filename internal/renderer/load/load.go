@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/models"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
@@ -50,7 +51,7 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 	if err != nil {
 		return nil, err
 	}
-	r, err := renderer.New(name, tokens, renderer.Options{
+	r, err := families.New(name, tokens, families.Options{
 		Date: model.Date, Begin: known.Tokenizer.Begin, End: known.Tokenizer.End,
 	})
 	if err != nil {

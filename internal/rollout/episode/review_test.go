@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
-	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 )
 
 // The endpoint pauses its queue for an hour between two turns of an episode that may take 15 minutes.
@@ -29,7 +29,7 @@ func TestReviewPauseBecomesAReward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := renderer.New("qwen3", tokens, renderer.Options{End: "<|im_end|>"})
+	r, err := families.New("qwen3", tokens, families.Options{End: "<|im_end|>"})
 	if err != nil {
 		t.Fatal(err)
 	}

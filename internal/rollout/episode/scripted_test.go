@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
-	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -151,7 +151,7 @@ func game(change func(*Game)) Game {
 
 func newPlayer(t *testing.T, env environment.Environment, policy Policy) *Player {
 	t.Helper()
-	r, err := renderer.ForModel("tinkersim/byte-136k")
+	r, err := families.ForModel("tinkersim/byte-136k")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,14 +18,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
-	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // qwen3 is Qwen3's tokenizer, as much of it as the renderers' tests have.
 func qwen3(t *testing.T) tokenizer.Tokenizer {
 	t.Helper()
-	file, err := os.Open("../../renderer/testdata/tokenizers/qwen3.json.gz")
+	file, err := os.Open("../../renderer/families/testdata/tokenizers/qwen3.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := renderer.New(tc.renderer, tokens, renderer.Options{End: "<|im_end|>"})
+			r, err := families.New(tc.renderer, tokens, families.Options{End: "<|im_end|>"})
 			if err != nil {
 				t.Fatal(err)
 			}

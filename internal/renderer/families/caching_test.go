@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -41,13 +42,13 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 		messages = append(messages, chat.Message{Role: chat.RoleUser, Content: text}, chat.Message{Role: chat.RoleAssistant, Content: text})
 	}
 	messages = append(messages, user("one more"))
-	before, err := r.Prompt(Conversation{Messages: messages})
+	before, err := r.Prompt(renderer.Conversation{Messages: messages})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tokens.encoded = 0
 	messages = append(messages, chat.Message{Role: chat.RoleAssistant, Content: "yes", Sampled: ids(" yes", end)}, user("and the last"))
-	after, err := r.Prompt(Conversation{Messages: messages})
+	after, err := r.Prompt(renderer.Conversation{Messages: messages})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,24 +57,5 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	}
 	if !slices.Equal(after[:len(before)], before) {
 		t.Error("the next prompt does not begin with the last one")
-	}
-}
-
-func TestMemoForgetsWhatIsNotAskedFor(t *testing.T) {
-	m := &memo{}
-	large := strings.Repeat("x", mostRemembered/4)
-	m.put("kept", []int32{1})
-	m.put("dropped", []int32{2})
-	for i := range 20 {
-		m.put(fmt.Sprint(i, large), nil)
-		if got, ok := m.get([]byte("kept")); !ok || !slices.Equal(got, []int32{1}) {
-			t.Fatalf("after %d large texts, a text that is asked for is forgotten", i+1)
-		}
-	}
-	if _, ok := m.get([]byte("dropped")); ok {
-		t.Error("a text that nobody asks for is remembered")
-	}
-	if len(m.young)+len(m.old) > 10 {
-		t.Errorf("%d texts are remembered", len(m.young)+len(m.old))
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -31,7 +33,7 @@ const (
 )
 
 var deepseekTokens = []string{deepseekBegin, deepseekEnd, deepseekUser, deepseekAssistant, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen,
-	deepseekCallClose, deepseekCallSep, deepseekResultOpen, deepseekResultClose, thinkOpen, thinkClose}
+	deepseekCallClose, deepseekCallSep, deepseekResultOpen, deepseekResultClose, format.ThinkOpen, format.ThinkClose}
 
 // deepseek is the format of DeepSeek-V3.1, which has no line breaks of its own:
 //
@@ -40,12 +42,12 @@ var deepseekTokens = []string{deepseekBegin, deepseekEnd, deepseekUser, deepseek
 // After a tool's result the assistant goes on without a header. An assistant's message that says nothing,
 // because it only calls a tool, is not ended when it is written anew; the ids of one that was sampled are.
 type deepseek struct {
-	profile
+	format.Profile
 	deepseekVariant
 }
 
 type deepseekVariant struct {
-	history history
+	history format.History
 	// thinks has the prompt open a block of reasoning, not close it.
 	thinks bool
 	// keeps the reasoning of earlier turns.
@@ -53,28 +55,28 @@ type deepseekVariant struct {
 }
 
 func newDeepseek(variant deepseekVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
-		v, err := newVocabulary(tokens, options.Match, deepseekTokens...)
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, deepseekTokens...)
 		if err != nil {
 			return nil, err
 		}
-		stop := Stop{Tokens: []int32{v.id(deepseekEnd)}}
-		begin := []int32{v.id(deepseekBegin)}
-		p := profile{vocabulary: v, begin: begin, stop: stop, end: deepseekEnd, history: variant.history}
-		return &deepseek{profile: p, deepseekVariant: variant}, nil
+		stop := renderer.Stop{Tokens: []int32{v.ID(deepseekEnd)}}
+		begin := []int32{v.ID(deepseekBegin)}
+		p := format.Profile{Vocabulary: v, Begin: begin, Stop: stop, End: deepseekEnd, History: variant.history}
+		return &deepseek{Profile: p, deepseekVariant: variant}, nil
 	}
 }
 
-// arrange implements family: the tools stand below the system's text, where write puts them.
-func (d *deepseek) arrange(conversation Conversation) ([]chat.Message, error) {
+// Arrange implements family: the tools stand below the system's text, where write puts them.
+func (d *deepseek) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	if conversation.Tools == nil {
 		return conversation.Messages, nil
 	}
-	system, rest, err := systemFirst(conversation.Messages)
+	system, rest, err := format.SplitSystem(conversation.Messages)
 	if err != nil {
 		return nil, err
 	}
-	blocks, err := eachTool(conversation.Tools, "\n", deepseekTool)
+	blocks, err := format.EachTool(conversation.Tools, "\n", deepseekTool)
 	if err != nil {
 		return nil, err
 	}
@@ -91,104 +93,104 @@ func (d *deepseek) arrange(conversation Conversation) ([]chat.Message, error) {
 const declared = "\x00tools"
 
 func deepseekTool(t chat.Tool) (string, error) {
-	parameters, err := schema(t)
+	parameters, err := format.Schema(t)
 	if err != nil {
 		return "", err
 	}
-	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + pyjson.JSON(object(parameters)), nil
+	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + pyjson.JSON(format.ObjectOf(parameters)), nil
 }
 
 // howToCall ends the declaration of tools. The tokens in it are tokens.
-func (d *deepseek) howToCall(out *chunks) {
-	out.text("IMPORTANT: ALWAYS adhere to this exact format for tool use:\n")
+func (d *deepseek) howToCall(out *format.Writer) {
+	out.Text("IMPORTANT: ALWAYS adhere to this exact format for tool use:\n")
 	d.calls(out, []chat.ToolCall{{Name: "tool_call_name", Arguments: "tool_call_arguments"}})
-	out.text("\n\nWhere:\n- `tool_call_name` must be an exact match to one of the available tools\n" +
+	out.Text("\n\nWhere:\n- `tool_call_name` must be an exact match to one of the available tools\n" +
 		"- `tool_call_arguments` must be valid JSON that strictly follows the tool's Parameters Schema\n" +
 		"- For multiple tool calls, chain them directly without separators or spaces")
 }
 
 // calls writes calls.
-func (d *deepseek) calls(out *chunks, calls []chat.ToolCall) {
+func (d *deepseek) calls(out *format.Writer, calls []chat.ToolCall) {
 	if len(calls) == 0 {
 		return
 	}
-	out.token(deepseekCallsOpen)
+	out.Token(deepseekCallsOpen)
 	for _, call := range calls {
-		out.token(deepseekCallOpen).text(call.Name).token(deepseekCallSep).text(call.Arguments).token(deepseekCallClose)
+		out.Token(deepseekCallOpen).Text(call.Name).Token(deepseekCallSep).Text(call.Arguments).Token(deepseekCallClose)
 	}
-	out.token(deepseekCallsClose)
+	out.Token(deepseekCallsClose)
 }
 
-// write implements family.
-func (d *deepseek) write(out *chunks, at place) error {
-	m := at.message()
+// Write implements family.
+func (d *deepseek) Write(out *format.Writer, at format.Place) error {
+	m := at.Message()
 	if m.Role == chat.RoleAssistant {
 		d.assistant(out, m, at)
 		return nil
 	}
-	text, err := plainText(m)
+	text, err := format.PlainText(m)
 	if err != nil {
 		return err
 	}
 	switch m.Role {
 	case chat.RoleSystem:
-		if at.index > 0 {
-			return fmt.Errorf("a system message has to be the first: %w", ErrUnsupported)
+		if at.Index > 0 {
+			return fmt.Errorf("a system message has to be the first: %w", renderer.ErrUnsupported)
 		}
-		out.body().text(text)
+		out.Body().Text(text)
 		if m.Name == declared {
 			d.howToCall(out)
 		}
 	case chat.RoleUser:
-		out.token(deepseekUser).body().text(text)
+		out.Token(deepseekUser).Body().Text(text)
 	case chat.RoleTool:
-		out.token(deepseekResultOpen).body().text(text).token(deepseekResultClose)
+		out.Token(deepseekResultOpen).Body().Text(text).Token(deepseekResultClose)
 	default:
-		return fmt.Errorf("the format knows the roles system, user, assistant and tool: %w", ErrUnsupported)
+		return fmt.Errorf("the format knows the roles system, user, assistant and tool: %w", renderer.ErrUnsupported)
 	}
 	d.calls(out, m.Calls)
 	return nil
 }
 
-func (d *deepseek) assistant(out *chunks, m chat.Message, at place) {
-	follows := at.after(chat.RoleTool)
+func (d *deepseek) assistant(out *format.Writer, m chat.Message, at format.Place) {
+	follows := at.Follows(chat.RoleTool)
 	if !follows {
-		out.token(deepseekAssistant)
+		out.Token(deepseekAssistant)
 	}
 	switch {
 	case follows:
-		out.body()
+		out.Body()
 	case !d.thinks:
 		m = m.WithText(unthought(m))
-		out.token(thinkClose).body()
-	case !d.keeps && !at.isLast():
-		out.token(thinkClose).body()
+		out.Token(format.ThinkClose).Body()
+	case !d.keeps && !at.IsLast():
+		out.Token(format.ThinkClose).Body()
 	default:
-		out.body()
+		out.Body()
 		d.emptyBlock(out, m, at)
 	}
-	d.says(out, m, d.keeps || len(m.Calls) > 0 || at.isLast())
+	d.says(out, m, d.keeps || len(m.Calls) > 0 || at.IsLast())
 	d.calls(out, m.Calls)
 	if !m.IsEmpty() {
-		out.token(deepseekEnd)
+		out.Token(deepseekEnd)
 	}
 }
 
 // emptyBlock stands before a last message without reasoning.
-func (d *deepseek) emptyBlock(out *chunks, m chat.Message, at place) {
-	if at.isLast() && !m.IsEmpty() && !hasReasoning(m) {
-		out.token(thinkOpen).token(thinkClose)
+func (d *deepseek) emptyBlock(out *format.Writer, m chat.Message, at format.Place) {
+	if at.IsLast() && !m.IsEmpty() && !format.HasReasoning(m) {
+		out.Token(format.ThinkOpen).Token(format.ThinkClose)
 	}
 }
 
 // says writes what a message says, with its reasoning or without.
-func (d *deepseek) says(out *chunks, m chat.Message, reasoning bool) {
+func (d *deepseek) says(out *format.Writer, m chat.Message, reasoning bool) {
 	for _, p := range m.AllParts() {
 		switch {
 		case !p.Thinking:
-			out.text(p.Text)
+			out.Text(p.Text)
 		case reasoning:
-			out.token(thinkOpen).text(p.Text).token(thinkClose)
+			out.Token(format.ThinkOpen).Text(p.Text).Token(format.ThinkClose)
 		}
 	}
 }
@@ -196,9 +198,9 @@ func (d *deepseek) says(out *chunks, m chat.Message, reasoning bool) {
 // unthought gives the text of a message without its reasoning.
 func unthought(m chat.Message) string {
 	if m.IsStructured() {
-		return textOf(m.AllParts())
+		return format.TextOf(m.AllParts())
 	}
-	return without(m.Content, thinkOpen, thinkClose)
+	return without(m.Content, format.ThinkOpen, format.ThinkClose)
 }
 
 // without takes all blocks out of a text.
@@ -206,64 +208,64 @@ func without(text, opening, closing string) string {
 	var out strings.Builder
 	at := 0
 	for {
-		block, ok := find(text, at, opening, closing)
+		block, ok := format.Find(text, at, opening, closing)
 		if !ok {
 			return out.String() + text[at:]
 		}
-		out.WriteString(text[at:block.begin])
-		at = block.end
+		out.WriteString(text[at:block.Begin])
+		at = block.End
 	}
 }
 
-// open implements family.
-func (d *deepseek) open(out *chunks, at place) {
+// Open implements family.
+func (d *deepseek) Open(out *format.Writer, at format.Place) {
 	switch {
-	case at.after(chat.RoleTool):
+	case at.Follows(chat.RoleTool):
 	case d.thinks:
-		out.token(deepseekAssistant).token(thinkOpen)
+		out.Token(deepseekAssistant).Token(format.ThinkOpen)
 	default:
-		out.token(deepseekAssistant).token(thinkClose)
+		out.Token(deepseekAssistant).Token(format.ThinkClose)
 	}
 }
 
-// read implements family.
-func (d *deepseek) read(sampled []int32) (Parsed, error) {
+// Read implements family.
+func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	prefix := ""
-	if d.thinks && sampledThought(d.vocabulary, sampled) {
-		prefix = thinkOpen
+	if d.thinks && sampledThought(d.Vocabulary, sampled) {
+		prefix = format.ThinkOpen
 	}
-	text, parsed, err := d.cut(prefix, sampled)
-	if err != nil || parsed.Ending == Truncated {
+	text, parsed, err := d.DecodeReply(prefix, sampled)
+	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
-	found := reply{text: text}
-	if section, ok := find(text, 0, deepseekCallsOpen, deepseekCallsClose); ok {
-		found.calls, found.unparsed = deepseekTags.calls(section.inner, deepseekCall)
+	found := format.Reply{Text: text}
+	if section, ok := format.Find(text, 0, deepseekCallsOpen, deepseekCallsClose); ok {
+		found.Calls, found.Unparsed = deepseekTags.Parse(section.Inner, deepseekCall)
 	}
-	found.unparsed = append(found.unparsed, dangling(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen, deepseekCallClose)...)
-	if len(found.calls)+len(found.unparsed) > 0 {
-		found.text = pyjson.Strip(withoutSections(text))
+	found.Unparsed = append(found.Unparsed, dangling(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen, deepseekCallClose)...)
+	if len(found.Calls)+len(found.Unparsed) > 0 {
+		found.Text = pyjson.Strip(withoutSections(text))
 	}
-	found.parts = thoughts(found.text)
-	return parsed.with(found), nil
+	found.Parts = format.SplitReasoning(found.Text)
+	return format.WithReply(parsed, found), nil
 }
 
 // sampledThought says whether a reply closes a block of reasoning that the prompt has opened.
-func sampledThought(v *vocabulary, sampled []int32) bool {
-	return len(sampled) > 0 && sampled[0] != v.id(thinkOpen) && slices.Contains(sampled, v.id(thinkClose))
+func sampledThought(v *format.Vocabulary, sampled []int32) bool {
+	return len(sampled) > 0 && sampled[0] != v.ID(format.ThinkOpen) && slices.Contains(sampled, v.ID(format.ThinkClose))
 }
 
 // dangling gives the first kind of block, by pairs of tags, that is opened and never closed.
-func dangling(text string, tags ...string) []UnparsedCall {
+func dangling(text string, tags ...string) []renderer.UnparsedCall {
 	for pair := range slices.Chunk(tags, 2) {
-		if open := unterminated(text, pair[0], pair[1]); open != nil {
+		if open := format.Unterminated(text, pair[0], pair[1]); open != nil {
 			return open
 		}
 	}
 	return nil
 }
 
-var deepseekTags = callTags{opening: deepseekCallOpen, separator: deepseekCallSep, closing: deepseekCallClose}
+var deepseekTags = format.CallTags{Opening: deepseekCallOpen, Separator: deepseekCallSep, Closing: deepseekCallClose}
 
 func deepseekCall(head string) (chat.ToolCall, bool) { return chat.ToolCall{Name: head}, isWord(head) }
 
@@ -277,11 +279,11 @@ func withoutSections(text string) string {
 	var out strings.Builder
 	at := 0
 	for {
-		block, ok := find(text, at, deepseekCallsOpen, deepseekCallsClose)
+		block, ok := format.Find(text, at, deepseekCallsOpen, deepseekCallsClose)
 		if !ok {
 			return out.String() + text[at:]
 		}
-		out.WriteString(pyjson.StripRight(text[at:block.begin]))
-		at = block.end
+		out.WriteString(pyjson.StripRight(text[at:block.Begin]))
+		at = block.End
 	}
 }

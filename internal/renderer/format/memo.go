@@ -1,19 +1,19 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package format
 
 import (
 	"slices"
 	"sync"
 )
 
-// mostRemembered bounds each of a memo's two generations, in bytes of text and ids: enough for the
-// conversations that a worker has under way.
+// mostRemembered limits each of a memo's two generations, in bytes of text and ids. It is enough for the
+// conversations that a worker has in progress.
 const mostRemembered = 4 << 20
 
-// memo remembers the ids of texts, as long as they are asked for. It has two generations: what is asked for is
-// in the young one, and when that is full, the old one is forgotten and the young one is the old.
+// memo caches the ids of texts that are in use. It has two generations: a text that is used is in the young one, and
+// when that one is full, the old one is dropped and the young one becomes the old one.
 type memo struct {
 	mu         sync.Mutex
 	young, old map[string][]int32
@@ -39,7 +39,7 @@ func (m *memo) put(text string, ids []int32) {
 }
 
 func (m *memo) keep(text string, ids []int32) {
-	const entry = 64 // what a map takes for it, about
+	const entry = 64 // is about what a map needs for it
 	m.size += len(text) + 4*len(ids) + entry
 	if m.size > mostRemembered || m.young == nil {
 		m.young, m.old = map[string][]int32{}, m.young

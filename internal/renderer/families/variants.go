@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+// Package families has the formats of the model families and builds their renderers by name. A family is one file or
+// a few, and its variants are entries of the table in variants.go.
+package families
 
 import (
 	"fmt"
@@ -9,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -26,7 +30,7 @@ type Options struct {
 }
 
 // builder makes a format for a tokenizer.
-type builder func(tokens tokenizer.Tokenizer, options Options) (family, error)
+type builder func(tokens tokenizer.Tokenizer, options Options) (format.Family, error)
 
 // What Qwen3.8's system message says of the effort.
 const (
@@ -53,43 +57,43 @@ var variants = map[string]builder{
 	"role_colon_end": newRoleColonEnd,
 	"llama3":         newLlama3,
 
-	"qwen3":                  newQwen3(qwen3Variant{framed: true, strips: true, history: reasoningDropped}),
-	"qwen3+keep_thinking":    newQwen3(qwen3Variant{framed: true, history: kept}),
-	"qwen3_disable_thinking": newQwen3(qwen3Variant{framed: true, strips: true, silent: true, suffix: emptyBlock, history: rewritten}),
-	"qwen3_instruct":         newQwen3(qwen3Variant{strips: true, history: kept}),
+	"qwen3":                  newQwen3(qwen3Variant{framed: true, strips: true, history: format.ReasoningDropped}),
+	"qwen3+keep_thinking":    newQwen3(qwen3Variant{framed: true, history: format.Kept}),
+	"qwen3_disable_thinking": newQwen3(qwen3Variant{framed: true, strips: true, silent: true, suffix: emptyBlock, history: format.Rewritten}),
+	"qwen3_instruct":         newQwen3(qwen3Variant{strips: true, history: format.Kept}),
 	"qwen3_vl":               newQwen3VL(qwen3VLVariant{framed: true}),
 	"qwen3_vl_instruct":      newQwen3VL(qwen3VLVariant{}),
 
-	"qwen3_5":                   newQwen35(qwen35Variant{scalar: pyjson.Str, history: currentTurn}),
-	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: pyjson.Str, silent: true, history: currentTurn}),
-	"qwen3_5_preserve_thinking": newQwen35(qwen35Variant{scalar: pyjson.Str, keeps: true, history: kept}),
+	"qwen3_5":                   newQwen35(qwen35Variant{scalar: pyjson.Str, history: format.CurrentTurn}),
+	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: pyjson.Str, silent: true, history: format.CurrentTurn}),
+	"qwen3_5_preserve_thinking": newQwen35(qwen35Variant{scalar: pyjson.Str, keeps: true, history: format.Kept}),
 
-	"qwen3_8_xhigh_reasoning":  newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortHigh, history: kept}),
-	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, history: kept}),
-	"qwen3_8_low_reasoning":    newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortLow, history: kept}),
-	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, silent: true, history: kept}),
+	"qwen3_8_xhigh_reasoning":  newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortHigh, history: format.Kept}),
+	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, history: format.Kept}),
+	"qwen3_8_low_reasoning":    newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortLow, history: format.Kept}),
+	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, silent: true, history: format.Kept}),
 
-	"deepseekv3":                        newDeepseek(deepseekVariant{history: kept}),
-	"deepseekv3_disable_thinking":       newDeepseek(deepseekVariant{history: kept}),
-	"deepseekv3_thinking":               newDeepseek(deepseekVariant{thinks: true, history: rewritten}),
-	"deepseekv3_thinking+keep_thinking": newDeepseek(deepseekVariant{thinks: true, keeps: true, history: kept}),
+	"deepseekv3":                        newDeepseek(deepseekVariant{history: format.Kept}),
+	"deepseekv3_disable_thinking":       newDeepseek(deepseekVariant{history: format.Kept}),
+	"deepseekv3_thinking":               newDeepseek(deepseekVariant{thinks: true, history: format.Rewritten}),
+	"deepseekv3_thinking+keep_thinking": newDeepseek(deepseekVariant{thinks: true, keeps: true, history: format.Kept}),
 
-	"kimi_k2":                    newKimi(kimiVariant{declare: declareKimiK2, history: currentTurn}),
+	"kimi_k2":                    newKimi(kimiVariant{declare: declareKimiK2, history: format.CurrentTurn}),
 	"kimi_k25":                   newKimi(kimiThinks),
 	"kimi_k25_disable_thinking":  newKimi(kimiSilent),
 	"kimi_k26":                   newKimi(kimiThinks),
 	"kimi_k26_disable_thinking":  newKimi(kimiSilent),
-	"kimi_k26_preserve_thinking": newKimi(kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen}, keeps: true, history: kept}),
+	"kimi_k26_preserve_thinking": newKimi(kimiVariant{declare: declareKimiK25, parted: true, given: []string{format.ThinkOpen}, keeps: true, history: format.Kept}),
 
-	"nemotron3":                   newNemotron(nemotronVariant{history: currentTurn}),
-	"nemotron3_low_thinking":      newNemotron(nemotronVariant{effort: "\n\n{reasoning effort: low}", history: currentTurn}),
-	"nemotron3_disable_thinking":  newNemotron(nemotronVariant{silent: true, history: kept}),
-	"nemotron3_preserve_thinking": newNemotron(nemotronVariant{keeps: true, history: kept}),
+	"nemotron3":                   newNemotron(nemotronVariant{history: format.CurrentTurn}),
+	"nemotron3_low_thinking":      newNemotron(nemotronVariant{effort: "\n\n{reasoning effort: low}", history: format.CurrentTurn}),
+	"nemotron3_disable_thinking":  newNemotron(nemotronVariant{silent: true, history: format.Kept}),
+	"nemotron3_preserve_thinking": newNemotron(nemotronVariant{keeps: true, history: format.Kept}),
 
-	"nemotron3_ultra":                   newNemotron(nemotronVariant{ultra: true, history: currentTurn}),
-	"nemotron3_ultra_medium_thinking":   newNemotron(nemotronVariant{ultra: true, effort: "\n\n{reasoning effort: efficient}", parted: true, history: currentTurn}),
-	"nemotron3_ultra_disable_thinking":  newNemotron(nemotronVariant{ultra: true, silent: true, history: kept}),
-	"nemotron3_ultra_preserve_thinking": newNemotron(nemotronVariant{ultra: true, keeps: true, history: kept}),
+	"nemotron3_ultra":                   newNemotron(nemotronVariant{ultra: true, history: format.CurrentTurn}),
+	"nemotron3_ultra_medium_thinking":   newNemotron(nemotronVariant{ultra: true, effort: "\n\n{reasoning effort: efficient}", parted: true, history: format.CurrentTurn}),
+	"nemotron3_ultra_disable_thinking":  newNemotron(nemotronVariant{ultra: true, silent: true, history: format.Kept}),
+	"nemotron3_ultra_preserve_thinking": newNemotron(nemotronVariant{ultra: true, keeps: true, history: format.Kept}),
 
 	"gpt_oss_no_sysprompt":     newGptOss(""),
 	"gpt_oss_low_reasoning":    newGptOss("low"),
@@ -98,8 +102,8 @@ var variants = map[string]builder{
 }
 
 var (
-	kimiThinks = kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen}, history: currentTurn}
-	kimiSilent = kimiVariant{declare: declareKimiK25, parted: true, given: []string{thinkOpen, thinkClose}, history: kept}
+	kimiThinks = kimiVariant{declare: declareKimiK25, parted: true, given: []string{format.ThinkOpen}, history: format.CurrentTurn}
+	kimiSilent = kimiVariant{declare: declareKimiK25, parted: true, given: []string{format.ThinkOpen, format.ThinkClose}, history: format.Kept}
 )
 
 // Names gives the names of all renderers, sorted.
@@ -119,7 +123,7 @@ func (e *UnknownError) Error() string {
 
 // New gives the renderer of a name for a tokenizer. An error is an *UnknownError, or says what the tokenizer
 // or the options lack.
-func New(name string, tokens tokenizer.Tokenizer, options Options) (Renderer, error) {
+func New(name string, tokens tokenizer.Tokenizer, options Options) (renderer.Renderer, error) {
 	build, ok := variants[name]
 	if !ok {
 		return nil, &UnknownError{Name: name, Known: Names()}
@@ -128,5 +132,5 @@ func New(name string, tokens tokenizer.Tokenizer, options Options) (Renderer, er
 	if err != nil {
 		return nil, fmt.Errorf("building renderer %s: %w", name, err)
 	}
-	return &familyRenderer{family: f}, nil
+	return format.New(f), nil
 }

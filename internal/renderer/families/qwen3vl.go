@@ -1,12 +1,13 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -15,11 +16,11 @@ import (
 type dialect struct {
 	im
 	// prepare changes a message before it is written; nil for nothing.
-	prepare func(m chat.Message, at place) (chat.Message, error)
+	prepare func(m chat.Message, at format.Place) (chat.Message, error)
 	// strips says whether the reasoning of an assistant's message is dropped.
-	strips func(at place) bool
+	strips func(at format.Place) bool
 	// lead stands between the assistant's header and what it says; nil for nothing.
-	lead func(m chat.Message, at place) string
+	lead func(m chat.Message, at format.Place) string
 	// thinking writes reasoning.
 	thinking func(text string) string
 	// calls writes calls, with what separates them from the text before.
@@ -34,9 +35,9 @@ type dialect struct {
 	split bool
 }
 
-// write implements family.
-func (d *dialect) write(out *chunks, at place) error {
-	m := at.message()
+// Write implements family.
+func (d *dialect) Write(out *format.Writer, at format.Place) error {
+	m := at.Message()
 	if d.prepare != nil {
 		var err error
 		if m, err = d.prepare(m, at); err != nil {
@@ -48,9 +49,9 @@ func (d *dialect) write(out *chunks, at place) error {
 		return err
 	}
 	d.head(out, m, at)
-	out.text(text)
-	if !d.continues(m, at.before(chat.RoleTool)) {
-		out.token(imEnd)
+	out.Text(text)
+	if !d.continues(m, at.Precedes(chat.RoleTool)) {
+		out.Token(imEnd)
 	}
 	return nil
 }
@@ -60,27 +61,27 @@ func (d *dialect) continues(m chat.Message, neighbour bool) bool {
 	return d.grouped && m.Role == chat.RoleTool && neighbour
 }
 
-func (d *dialect) head(out *chunks, m chat.Message, at place) {
-	if d.continues(m, at.after(chat.RoleTool)) {
-		out.text(d.between).body()
+func (d *dialect) head(out *format.Writer, m chat.Message, at format.Place) {
+	if d.continues(m, at.Follows(chat.RoleTool)) {
+		out.Text(d.between).Body()
 		return
 	}
 	header(out, at, m.Role)
 	if m.Role != chat.RoleAssistant || d.lead == nil {
-		out.body()
+		out.Body()
 		return
 	}
 	lead := d.lead(m, at)
 	rest, given := strings.CutPrefix(lead, d.suffix)
-	if d.split && at.isLast() && given {
-		out.text(d.suffix).body()
-		out.text(rest).cut()
+	if d.split && at.IsLast() && given {
+		out.Text(d.suffix).Body()
+		out.Text(rest).Cut()
 		return
 	}
-	out.text(lead).body()
+	out.Text(lead).Body()
 }
 
-func (d *dialect) output(m chat.Message, at place) (string, error) {
+func (d *dialect) output(m chat.Message, at format.Place) (string, error) {
 	strip := m.Role == chat.RoleAssistant && d.strips(at)
 	var out strings.Builder
 	for _, p := range m.AllParts() {
@@ -104,9 +105,9 @@ func (d *dialect) output(m chat.Message, at place) (string, error) {
 
 // stripsHistory drops the reasoning of all but the last message. The models' own templates drop it only
 // before the user's last message.
-func stripsHistory(at place) bool { return !at.isLast() }
+func stripsHistory(at format.Place) bool { return !at.IsLast() }
 
-func stripsNothing(place) bool { return false }
+func stripsNothing(format.Place) bool { return false }
 
 // qwen3VLVariant is what the variants differ in.
 type qwen3VLVariant struct{ framed bool }
@@ -114,14 +115,14 @@ type qwen3VLVariant struct{ framed bool }
 // newQwen3VL builds Qwen3-VL's format: Qwen3's, but that a turn's reasoning has no line breaks around it
 // and is never put there empty.
 func newQwen3VL(variant qwen3VLVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
-		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
 		if err != nil {
 			return nil, err
 		}
-		d := &dialect{im: newIM(v, reasoningDropped), strips: stripsHistory, result: "\n" + resultClose}
+		d := &dialect{im: newIM(v, format.ReasoningDropped), strips: stripsHistory, result: "\n" + resultClose}
 		d.declare = declareQwen3
-		d.thinking = func(text string) string { return thinkOpen + text + thinkClose }
+		d.thinking = func(text string) string { return format.ThinkOpen + text + format.ThinkClose }
 		d.calls = func(m chat.Message) (string, error) {
 			calls, err := jsonCalls(m.Calls)
 			return "\n" + calls, err

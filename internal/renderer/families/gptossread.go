@@ -1,37 +1,39 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// read implements family. A reply is a row of messages: reasoning, what the user may read, calls.
-func (g *gptOss) read(sampled []int32) (Parsed, error) {
-	text, parsed, err := g.cut("", sampled)
-	if err != nil || parsed.Ending == Truncated {
+// Read implements family. A reply is a row of messages: reasoning, what the user may read, calls.
+func (g *gptOss) Read(sampled []int32) (renderer.Parsed, error) {
+	text, parsed, err := g.DecodeReply("", sampled)
+	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
 	if g.oneEach(sampled) {
-		parsed.Ending, parsed.Problem = Stopped, ""
+		parsed.Ending, parsed.Problem = renderer.Stopped, ""
 	}
-	found := reply{text: text}
+	found := format.Reply{Text: text}
 	for _, m := range harmonyMessages(text) {
 		if pyjson.Strip(m.content) != "" {
-			found.add(m)
+			addPart(&found, m)
 		}
 	}
-	if strings.Count(text, "to="+functionsPrefix) > len(found.calls)+len(found.unparsed) {
+	if strings.Count(text, "to="+functionsPrefix) > len(found.Calls)+len(found.Unparsed) {
 		raw := text[max(0, strings.LastIndex(text, harmonyStart)):]
 		problem := "unterminated tool block: 'to=functions.' tool-call header without a parsable arguments payload"
-		found.unparsed = append(found.unparsed, UnparsedCall{Text: raw, Problem: problem})
+		found.Unparsed = append(found.Unparsed, renderer.UnparsedCall{Text: raw, Problem: problem})
 	}
-	return parsed.with(found), nil
+	return format.WithReply(parsed, found), nil
 }
 
 // oneEach says whether a reply has both stops once. The first of them ended it.
@@ -40,23 +42,23 @@ func (g *gptOss) oneEach(sampled []int32) bool {
 	for _, id := range sampled {
 		count[id]++
 	}
-	return count[g.id(harmonyReturn)] == 1 && count[g.id(harmonyCall)] == 1
+	return count[g.ID(harmonyReturn)] == 1 && count[g.ID(harmonyCall)] == 1
 }
 
-// add takes in one message.
-func (r *reply) add(m harmonyPart) {
+// addPart adds one message of gpt-oss to what was found.
+func addPart(r *format.Reply, m harmonyPart) {
 	name, isCall := strings.CutPrefix(m.recipient, functionsPrefix)
 	switch {
 	case isCall:
 		if _, err := pyjson.Parse(m.content); err != nil {
-			r.unparsed = append(r.unparsed, UnparsedCall{Text: m.raw, Problem: fmt.Sprintf("Invalid JSON: %v", err)})
+			r.Unparsed = append(r.Unparsed, renderer.UnparsedCall{Text: m.raw, Problem: fmt.Sprintf("Invalid JSON: %v", err)})
 			return
 		}
-		r.calls = append(r.calls, chat.ToolCall{Name: name, Arguments: pyjson.Strip(m.content)})
+		r.Calls = append(r.Calls, chat.ToolCall{Name: name, Arguments: pyjson.Strip(m.content)})
 	case m.channel == channelAnalysis:
-		r.parts = append(r.parts, chat.Part{Text: m.content, Thinking: true})
+		r.Parts = append(r.Parts, chat.Part{Text: m.content, Thinking: true})
 	case m.channel == channelFinal, m.channel == channelCommentary:
-		r.parts = append(r.parts, chat.Part{Text: m.content})
+		r.Parts = append(r.Parts, chat.Part{Text: m.content})
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -34,7 +36,7 @@ const (
 )
 
 var kimiTokens = []string{kimiSystem, kimiUser, kimiAssistant, kimiMiddle, imEnd, kimiCallsOpen, kimiCallsClose, kimiCallOpen, kimiCallClose,
-	kimiArguments, thinkOpen, thinkClose}
+	kimiArguments, format.ThinkOpen, format.ThinkClose}
 
 // roleDeclare is the role of the message that declares tools.
 const roleDeclare = "tool_declare"
@@ -45,12 +47,12 @@ const roleDeclare = "tool_declare"
 //
 // Reasoning is kept since the last answer, which is a message of the assistant without calls.
 type kimi struct {
-	profile
+	format.Profile
 	kimiVariant
 }
 
 type kimiVariant struct {
-	history history
+	history format.History
 	// given is what the prompt begins a reply with, in tokens.
 	given []string
 	// keeps the reasoning of earlier turns.
@@ -62,14 +64,14 @@ type kimiVariant struct {
 }
 
 func newKimi(variant kimiVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
-		v, err := newVocabulary(tokens, options.Match, kimiTokens...)
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, kimiTokens...)
 		if err != nil {
 			return nil, err
 		}
-		stop := Stop{Tokens: []int32{v.id(imEnd)}}
-		p := profile{vocabulary: v, stop: stop, end: imEnd, history: variant.history, turn: sinceLastAnswer}
-		return &kimi{profile: p, kimiVariant: variant}, nil
+		stop := renderer.Stop{Tokens: []int32{v.ID(imEnd)}}
+		p := format.Profile{Vocabulary: v, Stop: stop, End: imEnd, History: variant.history, TurnStart: sinceLastAnswer}
+		return &kimi{Profile: p, kimiVariant: variant}, nil
 	}
 }
 
@@ -83,13 +85,13 @@ func sinceLastAnswer(messages []chat.Message) int {
 	return 0
 }
 
-// arrange implements family: there is always a system message, after the declaration of tools.
-func (k *kimi) arrange(conversation Conversation) ([]chat.Message, error) {
+// Arrange implements family: there is always a system message, after the declaration of tools.
+func (k *kimi) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	messages := conversation.Messages
 	if conversation.Tools == nil {
 		return k.withSystem(messages), nil
 	}
-	system, rest, err := systemFirst(messages)
+	system, rest, err := format.SplitSystem(messages)
 	if err != nil {
 		return nil, err
 	}
@@ -119,107 +121,107 @@ func (k *kimi) withSystem(messages []chat.Message) []chat.Message {
 	return slices.Insert(slices.Clone(messages), at, own)
 }
 
-// write implements family.
-func (k *kimi) write(out *chunks, at place) error {
-	m := at.message()
-	k.head(out, m).body()
+// Write implements family.
+func (k *kimi) Write(out *format.Writer, at format.Place) error {
+	m := at.Message()
+	k.head(out, m).Body()
 	if m.Role == chat.RoleAssistant {
 		k.assistant(out, m, at)
 		return nil
 	}
-	text, err := plainText(m)
+	text, err := format.PlainText(m)
 	switch {
 	case err == nil:
-		out.text(text)
-	case k.parted && !hasThinking(m.AllParts()):
+		out.Text(text)
+	case k.parted && !format.HasThinking(m.AllParts()):
 		for _, p := range m.AllParts() {
-			out.text(p.Text).cut()
+			out.Text(p.Text).Cut()
 		}
 	default:
 		return err
 	}
-	out.token(imEnd)
+	out.Token(imEnd)
 	return nil
 }
 
-func (k *kimi) head(out *chunks, m chat.Message) *chunks {
+func (k *kimi) head(out *format.Writer, m chat.Message) *format.Writer {
 	switch m.Role {
 	case chat.RoleUser:
-		return out.token(kimiUser).text(m.Role).token(kimiMiddle)
+		return out.Token(kimiUser).Text(m.Role).Token(kimiMiddle)
 	case chat.RoleAssistant:
-		return out.token(kimiAssistant).text(m.Role).token(kimiMiddle)
+		return out.Token(kimiAssistant).Text(m.Role).Token(kimiMiddle)
 	case chat.RoleTool:
 		name := m.Name
 		if name == "" {
 			name = m.Role
 		}
-		return out.token(kimiSystem).text(name).token(kimiMiddle).text("## Return of " + m.CallID + "\n")
+		return out.Token(kimiSystem).Text(name).Token(kimiMiddle).Text("## Return of " + m.CallID + "\n")
 	default:
-		return out.token(kimiSystem).text(m.Role).token(kimiMiddle)
+		return out.Token(kimiSystem).Text(m.Role).Token(kimiMiddle)
 	}
 }
 
-func (k *kimi) assistant(out *chunks, m chat.Message, at place) {
+func (k *kimi) assistant(out *format.Writer, m chat.Message, at format.Place) {
 	parts := m.AllParts()
-	out.token(thinkOpen)
-	if at.index >= at.turn || k.keeps {
-		out.text(thinkingOf(parts))
+	out.Token(format.ThinkOpen)
+	if at.Index >= at.TurnStart || k.keeps {
+		out.Text(format.ThinkingOf(parts))
 	}
-	out.token(thinkClose).text(textOf(parts))
+	out.Token(format.ThinkClose).Text(format.TextOf(parts))
 	if len(m.Calls) > 0 {
-		out.token(kimiCallsOpen)
+		out.Token(kimiCallsOpen)
 		for i, call := range m.Calls {
 			id := call.ID
 			if id == "" {
 				id = "functions." + call.Name + ":" + strconv.Itoa(i)
 			}
-			out.token(kimiCallOpen).text(id).token(kimiArguments).text(call.Arguments).token(kimiCallClose)
+			out.Token(kimiCallOpen).Text(id).Token(kimiArguments).Text(call.Arguments).Token(kimiCallClose)
 		}
-		out.token(kimiCallsClose)
+		out.Token(kimiCallsClose)
 	}
-	out.token(imEnd)
+	out.Token(imEnd)
 }
 
-// open implements family.
-func (k *kimi) open(out *chunks, _ place) {
+// Open implements family.
+func (k *kimi) Open(out *format.Writer, _ format.Place) {
 	k.head(out, chat.Message{Role: chat.RoleAssistant})
 	for _, name := range k.given {
-		out.token(name)
+		out.Token(name)
 	}
 }
 
-// read implements family.
-func (k *kimi) read(sampled []int32) (Parsed, error) {
+// Read implements family.
+func (k *kimi) Read(sampled []int32) (renderer.Parsed, error) {
 	prefix := ""
-	if len(k.given) > 0 && sampledThought(k.vocabulary, sampled) {
-		prefix = thinkOpen
+	if len(k.given) > 0 && sampledThought(k.Vocabulary, sampled) {
+		prefix = format.ThinkOpen
 	}
-	text, parsed, err := k.cut(prefix, sampled)
-	if err != nil || parsed.Ending == Truncated {
+	text, parsed, err := k.DecodeReply(prefix, sampled)
+	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
-	found := reply{text: text}
+	found := format.Reply{Text: text}
 	if section, ok := kimiSection(text); ok {
-		found.text = text[:section.begin]
-		found.calls, found.unparsed = kimiTags.calls(section.inner, kimiCall)
+		found.Text = text[:section.Begin]
+		found.Calls, found.Unparsed = kimiTags.Parse(section.Inner, kimiCall)
 	}
-	found.unparsed = append(found.unparsed,
+	found.Unparsed = append(found.Unparsed,
 		dangling(text, kimiCallsOpen, kimiCallsClose, kimiOtherOpen, kimiOtherClose, kimiCallOpen, kimiCallClose)...)
-	found.parts = thoughts(found.text)
-	return parsed.with(found), nil
+	found.Parts = format.SplitReasoning(found.Text)
+	return format.WithReply(parsed, found), nil
 }
 
 // kimiSection finds the first section of calls, in either spelling.
-func kimiSection(text string) (span, bool) {
-	section, ok := find(text, 0, kimiCallsOpen, kimiCallsClose)
-	other, otherOK := find(text, 0, kimiOtherOpen, kimiOtherClose)
-	if otherOK && (!ok || other.begin < section.begin) {
+func kimiSection(text string) (format.Span, bool) {
+	section, ok := format.Find(text, 0, kimiCallsOpen, kimiCallsClose)
+	other, otherOK := format.Find(text, 0, kimiOtherOpen, kimiOtherClose)
+	if otherOK && (!ok || other.Begin < section.Begin) {
 		return other, true
 	}
 	return section, ok
 }
 
-var kimiTags = callTags{opening: kimiCallOpen, separator: kimiArguments, closing: kimiCallClose}
+var kimiTags = format.CallTags{Opening: kimiCallOpen, Separator: kimiArguments, Closing: kimiCallClose}
 
 func kimiCall(head string) (chat.ToolCall, bool) {
 	id := pyjson.Strip(head)
@@ -246,7 +248,7 @@ func kimiName(id string) string {
 func declareKimiK2(tools []chat.Tool) (string, error) {
 	list := make([]any, len(tools))
 	for i, t := range tools {
-		o, err := function(t)
+		o, err := format.Function(t)
 		if err != nil {
 			return "", err
 		}
@@ -257,12 +259,12 @@ func declareKimiK2(tools []chat.Tool) (string, error) {
 
 // declareKimiK25 writes tools as types of TypeScript.
 func declareKimiK25(tools []chat.Tool) (string, error) {
-	text, err := eachTool(tools, "\n", func(t chat.Tool) (string, error) {
-		parameters, err := schema(t)
+	text, err := format.EachTool(tools, "\n", func(t chat.Tool) (string, error) {
+		parameters, err := format.Schema(t)
 		if err != nil {
 			return "", err
 		}
-		text, err := tsdecl.Interface(t.Name, t.Description, object(parameters))
+		text, err := tsdecl.Interface(t.Name, t.Description, format.ObjectOf(parameters))
 		if err != nil {
 			return "", fmt.Errorf("declaring tool %q: %w", t.Name, err)
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package format
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// schema reads a tool's parameters; nil for none.
-func schema(t chat.Tool) (*pyjson.Object, error) {
+// Schema reads a tool's parameters. It returns nil if the tool has none.
+func Schema(t chat.Tool) (*pyjson.Object, error) {
 	if len(t.Parameters) == 0 {
 		return nil, nil
 	}
 	value, err := pyjson.Parse(string(t.Parameters))
 	if err != nil {
-		return nil, fmt.Errorf("declaring tool %q: its parameters are no JSON schema: %w", t.Name, err)
+		return nil, fmt.Errorf("declaring tool %q: its parameters are not a JSON schema: %w", t.Name, err)
 	}
 	object, ok := value.(*pyjson.Object)
 	if !ok {
@@ -27,9 +27,9 @@ func schema(t chat.Tool) (*pyjson.Object, error) {
 	return object, nil
 }
 
-// specification gives a tool as an object: name, description, parameters.
-func specification(t chat.Tool) (*pyjson.Object, error) {
-	parameters, err := schema(t)
+// Specification returns a tool as an object with name, description and parameters.
+func Specification(t chat.Tool) (*pyjson.Object, error) {
+	parameters, err := Schema(t)
 	if err != nil {
 		return nil, err
 	}
@@ -40,17 +40,17 @@ func specification(t chat.Tool) (*pyjson.Object, error) {
 	return out, nil
 }
 
-// function gives a tool as the object that holds a function.
-func function(t chat.Tool) (*pyjson.Object, error) {
-	spec, err := specification(t)
+// Function returns a tool as an object of type function.
+func Function(t chat.Tool) (*pyjson.Object, error) {
+	spec, err := Specification(t)
 	if err != nil {
 		return nil, err
 	}
 	return &pyjson.Object{Fields: []pyjson.Field{{Name: "type", Value: "function"}, {Name: "function", Value: spec}}}, nil
 }
 
-// eachTool writes tools one by one and puts the lines together.
-func eachTool(tools []chat.Tool, separator string, write func(chat.Tool) (string, error)) (string, error) {
+// EachTool writes tools one by one and joins the results.
+func EachTool(tools []chat.Tool, separator string, write func(chat.Tool) (string, error)) (string, error) {
 	lines := make([]string, len(tools))
 	for i, t := range tools {
 		var err error
@@ -61,8 +61,8 @@ func eachTool(tools []chat.Tool, separator string, write func(chat.Tool) (string
 	return strings.Join(lines, separator), nil
 }
 
-// asJSON writes what of a tool makes an object of it as JSON.
-func asJSON(object func(chat.Tool) (*pyjson.Object, error)) func(chat.Tool) (string, error) {
+// AsJSON returns a function that writes the object of a tool as JSON.
+func AsJSON(object func(chat.Tool) (*pyjson.Object, error)) func(chat.Tool) (string, error) {
 	return func(t chat.Tool) (string, error) {
 		o, err := object(t)
 		if err != nil {
@@ -72,16 +72,16 @@ func asJSON(object func(chat.Tool) (*pyjson.Object, error)) func(chat.Tool) (str
 	}
 }
 
-// object gives the fields of a value that is an object; nothing for any other.
-func object(value any) *pyjson.Object {
+// ObjectOf returns a value that is an object, and an empty object for any other value.
+func ObjectOf(value any) *pyjson.Object {
 	if o, ok := value.(*pyjson.Object); ok && o != nil {
 		return o
 	}
 	return &pyjson.Object{}
 }
 
-// text gives a string of an object; "" when it has none of that name.
-func text(o *pyjson.Object, name string) string {
+// StringField returns a string field of an object, or "" if the object has no such field.
+func StringField(o *pyjson.Object, name string) string {
 	value, _ := o.Get(name)
 	s, _ := value.(string)
 	return pyjson.Text(s)

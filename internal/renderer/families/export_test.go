@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -22,12 +24,12 @@ type Example struct {
 }
 
 // NewExample renders a conversation that ends with a message of the assistant.
-func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conversation Conversation) (Example, error) {
+func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conversation renderer.Conversation) (Example, error) {
 	f, err := variants[name](tokens, options)
 	if err != nil {
 		return Example{}, err
 	}
-	messages, err := f.arrange(conversation)
+	messages, err := f.Arrange(conversation)
 	if err != nil {
 		return Example{}, err
 	}
@@ -35,37 +37,38 @@ func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conver
 	if last < 0 || messages[last].Role != chat.RoleAssistant {
 		return Example{}, errors.New("the conversation does not end with a message of the assistant")
 	}
-	r := &familyRenderer{family: f}
-	base := f.base()
-	out := &chunks{vocabulary: base.vocabulary, ids: slices.Clone(base.begin)}
-	at := base.place(messages)
-	at.turn = base.place(messages[:last]).turn
-	for at.index = range messages {
-		if err := r.write(out, at); err != nil {
+	base := f.Base()
+	out := format.NewWriter(base)
+	at := base.Place(messages)
+	at.TurnStart = base.Place(messages[:last]).TurnStart
+	for at.Index = range messages {
+		if err := f.Write(out, at); err != nil {
 			return Example{}, err
 		}
+		out.Cut()
 	}
 	if name == "role_colon" {
-		out.text(strings.TrimPrefix(nextUser, separator)).cut()
+		out.Text(strings.TrimPrefix(nextUser, separator)).Cut()
 	}
-	prompt, err := r.prompt(messages[:last])
+	conversation.Messages = conversation.Messages[:len(conversation.Messages)-1]
+	prompt, err := format.New(f).Prompt(conversation)
 	if err != nil {
 		return Example{}, err
 	}
-	return weigh(out, prompt.ids, name)
+	return weigh(out, prompt, name)
 }
 
 // weigh gives weight to the output of the last message, but to nothing that the prompt has given already. A prompt
 // that the example does not begin with comes from a format that writes a turn without reasoning otherwise than its
 // prompt begins it. Then the output counts as it stands, unless the prompt disables reasoning and the turn reasons.
-func weigh(out *chunks, prompt []int32, name string) (Example, error) {
-	given := out.output
-	if len(out.ids) >= len(prompt) && slices.Equal(out.ids[:len(prompt)], prompt) {
+func weigh(out *format.Writer, prompt []int32, name string) (Example, error) {
+	given := out.Output
+	if len(out.IDs) >= len(prompt) && slices.Equal(out.IDs[:len(prompt)], prompt) {
 		given = max(given, len(prompt))
 	} else if strings.HasSuffix(name, "_disable_thinking") && !strings.HasPrefix(name, "deepseek") {
 		return Example{}, fmt.Errorf("the last message reasons, which the prompt of %s disables", name)
 	}
-	e := Example{Tokens: out.ids, Weights: make([]float32, len(out.ids))}
+	e := Example{Tokens: out.IDs, Weights: make([]float32, len(out.IDs))}
 	for i := given; i < len(e.Weights); i++ {
 		e.Weights[i] = 1
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"errors"
@@ -10,11 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
 const end = 256
 
-func simulated(t *testing.T) Renderer {
+func simulated(t *testing.T) renderer.Renderer {
 	t.Helper()
 	r, err := ForModel("tinkersim/byte-136k")
 	if err != nil {
@@ -56,7 +57,7 @@ func TestRoleColonEndPrompt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := simulated(t).Prompt(Conversation{Messages: tc.messages})
+			got, err := simulated(t).Prompt(renderer.Conversation{Messages: tc.messages})
 			if err != nil {
 				t.Fatalf("Prompt: %v", err)
 			}
@@ -68,7 +69,7 @@ func TestRoleColonEndPrompt(t *testing.T) {
 }
 
 func TestRoleColonEndRefusesWhatItCannotSay(t *testing.T) {
-	cases := map[string]Conversation{
+	cases := map[string]renderer.Conversation{
 		"tools":           {Messages: []chat.Message{user("q")}, Tools: []chat.Tool{{Name: "add"}}},
 		"a tool's result": {Messages: []chat.Message{{Role: chat.RoleTool, Content: "3", CallID: "1"}}},
 		"a call":          {Messages: []chat.Message{{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "add"}}}}},
@@ -76,7 +77,7 @@ func TestRoleColonEndRefusesWhatItCannotSay(t *testing.T) {
 	}
 	for name, conversation := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got, err := simulated(t).Prompt(conversation); !errors.Is(err, ErrUnsupported) {
+			if got, err := simulated(t).Prompt(conversation); !errors.Is(err, renderer.ErrUnsupported) {
 				t.Errorf("Prompt = %v, %v, want ErrUnsupported", got, err)
 			}
 		})
@@ -87,15 +88,15 @@ func TestRoleColonEndParse(t *testing.T) {
 	cases := map[string]struct {
 		sampled []int32
 		content string
-		ending  Ending
+		ending  renderer.Ending
 	}{
-		"a reply that ends":               {sampled: ids(" 198", end), content: "198", ending: Stopped},
-		"an empty reply that ends":        {sampled: ids(end), content: "", ending: Stopped},
-		"a reply that was cut":            {sampled: ids(" 19"), content: "19", ending: Truncated},
-		"nothing at all":                  {sampled: []int32{}, content: "", ending: Truncated},
-		"text after the end is malformed": {sampled: ids(" 1", end, "2"), content: "1", ending: Malformed},
-		"two ends are malformed":          {sampled: ids(" 1", end, end), content: "1", ending: Malformed},
-		"the end's name is no end":        {sampled: ids(" 1<|end|>"), content: "1<|end|>", ending: Truncated},
+		"a reply that ends":               {sampled: ids(" 198", end), content: "198", ending: renderer.Stopped},
+		"an empty reply that ends":        {sampled: ids(end), content: "", ending: renderer.Stopped},
+		"a reply that was cut":            {sampled: ids(" 19"), content: "19", ending: renderer.Truncated},
+		"nothing at all":                  {sampled: []int32{}, content: "", ending: renderer.Truncated},
+		"text after the end is malformed": {sampled: ids(" 1", end, "2"), content: "1", ending: renderer.Malformed},
+		"two ends are malformed":          {sampled: ids(" 1", end, end), content: "1", ending: renderer.Malformed},
+		"the end's name is no end":        {sampled: ids(" 1<|end|>"), content: "1<|end|>", ending: renderer.Truncated},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +108,7 @@ func TestRoleColonEndParse(t *testing.T) {
 			if diff := cmp.Diff(want, got.Message); diff != "" {
 				t.Errorf("Parse (-want +got):\n%s", diff)
 			}
-			if got.Ending != tc.ending || (got.Problem != "") != (tc.ending == Malformed) {
+			if got.Ending != tc.ending || (got.Problem != "") != (tc.ending == renderer.Malformed) {
 				t.Errorf("Parse: ending %d, problem %q, want ending %d", got.Ending, got.Problem, tc.ending)
 			}
 		})
@@ -136,7 +137,7 @@ func TestRoleColonEndExtends(t *testing.T) {
 			r := simulated(t)
 			messages := []chat.Message{user("What is 5 + 7?")}
 			for range 3 {
-				prompt, err := r.Prompt(Conversation{Messages: messages})
+				prompt, err := r.Prompt(renderer.Conversation{Messages: messages})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,7 +146,7 @@ func TestRoleColonEndExtends(t *testing.T) {
 					t.Fatal(err)
 				}
 				messages = append(messages, parsed.Message, user("Are you sure?"))
-				next, err := r.Prompt(Conversation{Messages: messages})
+				next, err := r.Prompt(renderer.Conversation{Messages: messages})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,20 +1,21 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer_test
+package families_test
 
 import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // Any ids can be parsed without a panic, for each renderer. What was parsed can be handed back, as it was
 // sampled or by its text: a policy must not be able to end its own episode by what it writes.
 func FuzzParse(f *testing.F) {
-	names := renderer.Names()
+	names := families.Names()
 	for i, text := range []string{
 		"plain<|im_end|>", "<think>\nx\n</think>\n\ny<|im_end|>", "<think>a<tool_call>{\"name\": \"a\", \"arguments\": {\"t\": \"\\ud83d\"}}</tool_call><|im_end|>",
 		"<tool_call>\n<function=f>\n<parameter=a>\n\"\\ud83d\"\n</parameter>\n</function>\n</tool_call><|im_end|>",

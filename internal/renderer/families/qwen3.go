@@ -1,13 +1,15 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -37,12 +39,12 @@ type qwen3 struct {
 type qwen3Variant struct {
 	framed, strips, silent bool
 	suffix                 string
-	history                history
+	history                format.History
 }
 
 func newQwen3(variant qwen3Variant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
-		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
 		if err != nil {
 			return nil, err
 		}
@@ -55,36 +57,36 @@ func newQwen3(variant qwen3Variant) builder {
 	}
 }
 
-// write implements family.
-func (q *qwen3) write(out *chunks, at place) error {
-	m := at.message()
-	if q.silent && m.Role == chat.RoleAssistant && at.isLast() && !m.IsEmpty() && at.lastUser < 0 {
+// Write implements family.
+func (q *qwen3) Write(out *format.Writer, at format.Place) error {
+	m := at.Message()
+	if q.silent && m.Role == chat.RoleAssistant && at.IsLast() && !m.IsEmpty() && at.LastUser < 0 {
 		return fmt.Errorf("without a message of the user, the format writes no empty block of reasoning, which the prompt always opens; "+
-			"add a message of the user, or take the renderer that thinks: %w", ErrUnsupported)
+			"add a message of the user, or take the renderer that thinks: %w", renderer.ErrUnsupported)
 	}
 	text, err := q.output(m, at)
 	if err != nil {
 		return err
 	}
-	header(out, at, m.Role).body()
-	out.text(text).token(imEnd)
+	header(out, at, m.Role).Body()
+	out.Text(text).Token(imEnd)
 	return nil
 }
 
 // frames says whether a message's reasoning is framed as that of the turn under way. A conversation in
 // which the user says nothing has no such turn.
-func (q *qwen3) frames(m chat.Message, at place) bool {
-	return q.framed && m.Role == chat.RoleAssistant && at.lastUser >= 0 && (at.isLast() || !q.strips)
+func (q *qwen3) frames(m chat.Message, at format.Place) bool {
+	return q.framed && m.Role == chat.RoleAssistant && at.LastUser >= 0 && (at.IsLast() || !q.strips)
 }
 
-func (q *qwen3) output(m chat.Message, at place) (string, error) {
+func (q *qwen3) output(m chat.Message, at format.Place) (string, error) {
 	frames := q.frames(m, at)
 	out := q.content(m, at, frames)
 	separator := ""
 	if out != "" {
 		separator = "\n"
 	}
-	if frames && !hasReasoning(m) {
+	if frames && !format.HasReasoning(m) {
 		out = frame("") + strings.TrimLeft(out, "\n")
 	}
 	if m.Role == chat.RoleTool {
@@ -98,16 +100,16 @@ func (q *qwen3) output(m chat.Message, at place) (string, error) {
 }
 
 // content writes what a message says, without calls.
-func (q *qwen3) content(m chat.Message, at place, frames bool) string {
+func (q *qwen3) content(m chat.Message, at format.Place, frames bool) string {
 	if m.IsStructured() {
-		return q.pieces(m.AllParts(), q.strips && m.Role == chat.RoleAssistant && !at.isLast(), frames)
+		return q.pieces(m.AllParts(), q.strips && m.Role == chat.RoleAssistant && !at.IsLast(), frames)
 	}
-	reasoning, rest, found := strings.Cut(m.Content, thinkClose)
+	reasoning, rest, found := strings.Cut(m.Content, format.ThinkClose)
 	if !frames || !found {
 		return m.Content
 	}
-	if i := strings.LastIndex(reasoning, thinkOpen); i >= 0 {
-		reasoning = reasoning[i+len(thinkOpen):]
+	if i := strings.LastIndex(reasoning, format.ThinkOpen); i >= 0 {
+		reasoning = reasoning[i+len(format.ThinkOpen):]
 	}
 	return frame(reasoning) + strings.TrimLeft(rest, "\n")
 }
@@ -122,7 +124,7 @@ func (q *qwen3) pieces(parts []chat.Part, strip, frames bool) string {
 		case p.Thinking && frames:
 			out.WriteString(frame(p.Text))
 		case p.Thinking:
-			out.WriteString(thinkOpen + p.Text + thinkClose)
+			out.WriteString(format.ThinkOpen + p.Text + format.ThinkClose)
 		case framed:
 			// The block has written the blank line already.
 			out.WriteString(strings.TrimLeft(p.Text, "\n"))
@@ -145,7 +147,7 @@ func unframeQwen3(parts []chat.Part) []chat.Part {
 	framed := false
 	for _, p := range parts {
 		if p.Thinking {
-			out = appendPart(out, strings.Trim(p.Text, "\n"), true)
+			out = format.AppendPart(out, strings.Trim(p.Text, "\n"), true)
 		} else if framed {
 			out = append(out, chat.Part{Text: strings.TrimLeft(p.Text, "\n")})
 		} else {
@@ -159,7 +161,7 @@ func unframeQwen3(parts []chat.Part) []chat.Part {
 func declareQwen3(system string, tools []chat.Tool) (string, error) {
 	text := ""
 	if len(tools) > 0 {
-		lines, err := eachTool(tools, "\n", asJSON(function))
+		lines, err := format.EachTool(tools, "\n", format.AsJSON(format.Function))
 		if err != nil {
 			return "", err
 		}

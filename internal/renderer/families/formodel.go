@@ -1,16 +1,17 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // ForModel gives the renderer of a model whose tokenizer is built in. An error is a *models.UnknownError or a
 // *tokenizer.UnknownModelError.
-func ForModel(name string) (Renderer, error) {
+func ForModel(name string) (renderer.Renderer, error) {
 	model, err := models.Lookup(name)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
@@ -26,11 +28,11 @@ const (
 )
 
 // qwenTokens are the tokens that the families cannot do without.
-var qwenTokens = []string{imStart, imEnd, thinkOpen, thinkClose, callOpen, callClose, resultOpen, resultClose}
+var qwenTokens = []string{imStart, imEnd, format.ThinkOpen, format.ThinkClose, callOpen, callClose, resultOpen, resultClose}
 
 // im is what the families have in common.
 type im struct {
-	profile
+	format.Profile
 	// suffix follows the assistant's header in a prompt.
 	suffix string
 	// declare puts the system's text and the tools into one message.
@@ -41,17 +43,17 @@ type im struct {
 	xml bool
 }
 
-func newIM(v *vocabulary, h history) im {
-	stop := Stop{Tokens: []int32{v.id(imEnd)}}
-	return im{profile: profile{vocabulary: v, stop: stop, end: imEnd, history: h}}
+func newIM(v *format.Vocabulary, h format.History) im {
+	stop := renderer.Stop{Tokens: []int32{v.ID(imEnd)}}
+	return im{Profile: format.Profile{Vocabulary: v, Stop: stop, End: imEnd, History: h}}
 }
 
-// arrange implements family: tools stand in the system message.
-func (f *im) arrange(conversation Conversation) ([]chat.Message, error) {
+// Arrange implements family: tools stand in the system message.
+func (f *im) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	if conversation.Tools == nil {
 		return conversation.Messages, nil
 	}
-	system, rest, err := systemFirst(conversation.Messages)
+	system, rest, err := format.SplitSystem(conversation.Messages)
 	if err != nil {
 		return nil, err
 	}
@@ -63,42 +65,42 @@ func (f *im) arrange(conversation Conversation) ([]chat.Message, error) {
 }
 
 // header writes how a message begins. The line break before it belongs to it.
-func header(out *chunks, at place, role string) *chunks {
-	if at.index > 0 {
-		out.text("\n")
+func header(out *format.Writer, at format.Place, role string) *format.Writer {
+	if at.Index > 0 {
+		out.Text("\n")
 	}
 	if role == chat.RoleTool {
 		role = chat.RoleUser
 	}
-	return out.token(imStart).text(role + "\n")
+	return out.Token(imStart).Text(role + "\n")
 }
 
-// open implements family.
-func (f *im) open(out *chunks, at place) {
-	header(out, at, chat.RoleAssistant).text(f.suffix)
+// Open implements family.
+func (f *im) Open(out *format.Writer, at format.Place) {
+	header(out, at, chat.RoleAssistant).Text(f.suffix)
 }
 
-// read implements family.
-func (f *im) read(sampled []int32) (Parsed, error) {
-	text, parsed, err := f.cut(f.begun(sampled), sampled)
-	if err != nil || parsed.Ending == Truncated {
+// Read implements family.
+func (f *im) Read(sampled []int32) (renderer.Parsed, error) {
+	text, parsed, err := f.DecodeReply(f.begun(sampled), sampled)
+	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
 	found := blocks(text, f.xml)
-	if f.unframe != nil && found.parts != nil {
-		found.parts = f.unframe(found.parts)
+	if f.unframe != nil && found.Parts != nil {
+		found.Parts = f.unframe(found.Parts)
 	}
-	found.unparsed = append(found.unparsed, unterminated(text, callOpen, callClose)...)
-	return parsed.with(found), nil
+	found.Unparsed = append(found.Unparsed, format.Unterminated(text, callOpen, callClose)...)
+	return format.WithReply(parsed, found), nil
 }
 
 // begun gives what the prompt has begun the reply with, if the reply shows that it reasons and does not
 // begin that way itself.
 func (f *im) begun(sampled []int32) string {
-	if !f.xml || !slices.Contains(sampled, f.id(thinkClose)) {
+	if !f.xml || !slices.Contains(sampled, f.ID(format.ThinkClose)) {
 		return ""
 	}
-	prefix := append([]int32{f.id(thinkOpen)}, f.tokens.Encode("\n")...)
+	prefix := append([]int32{f.ID(format.ThinkOpen)}, f.Tokens.Encode("\n")...)
 	if len(sampled) >= len(prefix) && slices.Equal(sampled[:len(prefix)], prefix) {
 		return ""
 	}
@@ -106,38 +108,38 @@ func (f *im) begun(sampled []int32) string {
 }
 
 // blocks splits a reply into reasoning, text and calls. The text between them keeps its white space.
-func blocks(text string, xml bool) reply {
-	out := reply{text: text}
-	if !strings.Contains(text, thinkOpen) && !strings.Contains(text, callOpen) {
+func blocks(text string, xml bool) format.Reply {
+	out := format.Reply{Text: text}
+	if !strings.Contains(text, format.ThinkOpen) && !strings.Contains(text, callOpen) {
 		return out
 	}
-	out.parts = []chat.Part{}
-	thoughts := finder{text: text, opening: thinkOpen, closing: thinkClose}
-	calls := finder{text: text, opening: callOpen, closing: callClose}
+	out.Parts = []chat.Part{}
+	thoughts := format.Finder{Text: text, Opening: format.ThinkOpen, Closing: format.ThinkClose}
+	calls := format.Finder{Text: text, Opening: callOpen, Closing: callClose}
 	var raw []string
 	for at := 0; ; {
-		thought, thinks := thoughts.from(at)
-		call, isCall := calls.from(at)
-		isCall = isCall && (!thinks || call.begin < thought.begin)
+		thought, thinks := thoughts.From(at)
+		call, isCall := calls.From(at)
+		isCall = isCall && (!thinks || call.Begin < thought.Begin)
 		switch {
 		case isCall:
-			out.parts = appendPart(out.parts, text[at:call.begin], false)
-			raw = append(raw, text[call.begin:call.end])
-			at = call.end
+			out.Parts = format.AppendPart(out.Parts, text[at:call.Begin], false)
+			raw = append(raw, text[call.Begin:call.End])
+			at = call.End
 		case thinks:
-			out.parts = appendPart(out.parts, text[at:thought.begin], false)
-			out.parts = appendPart(out.parts, thought.inner, true)
-			at = thought.end
+			out.Parts = format.AppendPart(out.Parts, text[at:thought.Begin], false)
+			out.Parts = format.AppendPart(out.Parts, thought.Inner, true)
+			at = thought.End
 		default:
-			out.parts = appendPart(out.parts, text[at:], false)
-			out.calls, out.unparsed = readCalls(raw, xml)
+			out.Parts = format.AppendPart(out.Parts, text[at:], false)
+			out.Calls, out.Unparsed = readCalls(raw, xml)
 			return out
 		}
 	}
 }
 
 // readCalls reads calls, tags included. Those in XML come after those in JSON, as the reference has it.
-func readCalls(raw []string, xml bool) (calls []chat.ToolCall, unparsed []UnparsedCall) {
+func readCalls(raw []string, xml bool) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
 	var converted []chat.ToolCall
 	for _, text := range raw {
 		inner := strings.TrimSuffix(strings.TrimPrefix(text, callOpen), callClose)
@@ -152,7 +154,7 @@ func readCalls(raw []string, xml bool) (calls []chat.ToolCall, unparsed []Unpars
 				continue
 			}
 		}
-		unparsed = append(unparsed, UnparsedCall{Text: text, Problem: problem})
+		unparsed = append(unparsed, renderer.UnparsedCall{Text: text, Problem: problem})
 	}
 	return append(calls, converted...), unparsed
 }
@@ -188,7 +190,7 @@ func jsonCalls(calls []chat.ToolCall) (string, error) {
 	for i, call := range calls {
 		arguments, err := pyjson.Parse(call.Arguments)
 		if err != nil {
-			return "", fmt.Errorf("writing call %d, of %q: %w: %w", i, call.Name, errArguments, err)
+			return "", fmt.Errorf("writing call %d, of %q: %w: %w", i, call.Name, format.ErrArguments, err)
 		}
 		payload := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: call.Name}, {Name: "arguments", Value: arguments}}}
 		lines[i] = callOpen + "\n" + pyjson.JSON(payload) + "\n" + callClose

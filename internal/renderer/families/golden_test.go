@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer_test
+package families_test
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/chatjson"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -52,8 +53,8 @@ type record struct {
 	Termination string          `json:"termination"`
 }
 
-// families are where the texts of each begin and end, as their tokenizer_config.json has it.
-var families = map[string]renderer.Options{
+// familyOptions name the tokens that begin and end the texts of each family, as their tokenizer_config.json has it.
+var familyOptions = map[string]families.Options{
 	"llama3":        {Begin: "<|begin_of_text|>", End: "<|eot_id|>"},
 	"qwen3":         {End: "<|im_end|>"},
 	"deepseek_v3_1": {Begin: "<｜begin▁of▁sentence｜>", End: "<｜end▁of▁sentence｜>"},
@@ -70,7 +71,7 @@ var aliases = map[string]string{
 
 func TestEveryRecordHolds(t *testing.T) {
 	dir := os.Getenv(everything)
-	for _, name := range renderer.Names() {
+	for _, name := range families.Names() {
 		if name == "role_colon_end" {
 			continue // the simulator's own: see rolecolonend_test.go
 		}
@@ -101,13 +102,13 @@ func TestEveryRecordHolds(t *testing.T) {
 
 func newOracle(t *testing.T, dir, name, family string) oracle {
 	t.Helper()
-	options := families[family]
+	options := familyOptions[family]
 	options.Date = "2026-11-21"
 	if !slices.Contains(literal, name) {
 		options.Match = tokenizer.Specials
 	}
 	tokens := vocabulary(t, dir, family)
-	r, err := renderer.New(name, tokens, options)
+	r, err := families.New(name, tokens, options)
 	if err != nil {
 		t.Fatalf("New(%q) with the tokenizer of %s: %v", name, family, err)
 	}
@@ -192,7 +193,7 @@ func byFamily(t *testing.T, path string) map[string][]record {
 type oracle struct {
 	name     string
 	tokens   tokenizer.Tokenizer
-	options  renderer.Options
+	options  families.Options
 	renderer renderer.Renderer
 }
 
@@ -241,7 +242,7 @@ func (o oracle) example(t *testing.T, r record) {
 	for _, run := range r.Weights {
 		weights = append(weights, slices.Repeat([]float32{float32(run[0])}, run[1])...)
 	}
-	got, err := renderer.NewExample(o.name, o.tokens, o.options, conversationOf(t, r))
+	got, err := families.NewExample(o.name, o.tokens, o.options, conversationOf(t, r))
 	compare(t, r, err, r.IDs, got.Tokens)
 	if err == nil {
 		compare(t, r, err, weights, got.Weights)

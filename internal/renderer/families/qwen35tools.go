@@ -1,13 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
@@ -37,11 +38,11 @@ func argumentsOf(call chat.ToolCall) (*pyjson.Object, error) {
 	}
 	value, err := pyjson.Parse(call.Arguments)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errArguments, err)
+		return nil, fmt.Errorf("%w: %w", format.ErrArguments, err)
 	}
 	arguments, ok := value.(*pyjson.Object)
 	if !ok {
-		return nil, errArguments
+		return nil, format.ErrArguments
 	}
 	return arguments, nil
 }
@@ -178,7 +179,7 @@ func xmlTools(tools []chat.Tool, write func(chat.Tool) (string, error)) (string,
 	if len(tools) == 0 {
 		return "", nil
 	}
-	lines, err := eachTool(tools, "\n", write)
+	lines, err := format.EachTool(tools, "\n", write)
 	return "# Tools\n\nYou have access to the following functions:\n\n<tools>\n" + lines + "\n" + howToCall, err
 }
 
@@ -191,6 +192,6 @@ func paragraphs(first, second string) string {
 }
 
 func declareQwen35(system string, tools []chat.Tool) (string, error) {
-	text, err := xmlTools(tools, asJSON(specification))
+	text, err := xmlTools(tools, format.AsJSON(format.Specification))
 	return paragraphs(text, system), err
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -43,18 +45,18 @@ const roleHarmonySystem = "\x00system"
 // (without the line break). An answer ends in <|return|> when it is sampled and in <|end|> once it is history,
 // so that turns do not extend each other; a call ends in <|call|> and stays as it was sampled.
 type gptOss struct {
-	profile
+	format.Profile
 	// system message of the format's own; "" for none.
 	system string
 }
 
 func newGptOss(effort string) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
-		v, err := newVocabulary(tokens, options.Match, harmonyStart, harmonyEnd, harmonyMessage, harmonyChannel, harmonyConstrain, harmonyReturn, harmonyCall)
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, harmonyStart, harmonyEnd, harmonyMessage, harmonyChannel, harmonyConstrain, harmonyReturn, harmonyCall)
 		if err != nil {
 			return nil, err
 		}
-		g := &gptOss{profile: profile{vocabulary: v, stop: Stop{Tokens: []int32{v.id(harmonyReturn), v.id(harmonyCall)}}, end: harmonyEnd}}
+		g := &gptOss{Profile: format.Profile{Vocabulary: v, Stop: renderer.Stop{Tokens: []int32{v.ID(harmonyReturn), v.ID(harmonyCall)}}, End: harmonyEnd}}
 		if effort == "" {
 			return g, nil
 		}
@@ -69,8 +71,8 @@ func newGptOss(effort string) builder {
 	}
 }
 
-// arrange implements family: the tools stand in a message of the developer, below the system's text.
-func (g *gptOss) arrange(conversation Conversation) ([]chat.Message, error) {
+// Arrange implements family: the tools stand in a message of the developer, below the system's text.
+func (g *gptOss) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	var front []chat.Message
 	if g.system != "" {
 		front = append(front, chat.Message{Role: roleHarmonySystem, Content: g.system})
@@ -78,7 +80,7 @@ func (g *gptOss) arrange(conversation Conversation) ([]chat.Message, error) {
 	if conversation.Tools == nil {
 		return slices.Concat(front, conversation.Messages), nil
 	}
-	system, rest, err := systemFirst(conversation.Messages)
+	system, rest, err := format.SplitSystem(conversation.Messages)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func (g *gptOss) arrange(conversation Conversation) ([]chat.Message, error) {
 		text = "# Instructions\n\n" + system
 	}
 	if len(conversation.Tools) > 0 {
-		tools, err := eachTool(conversation.Tools, "\n\n", gptOssTool)
+		tools, err := format.EachTool(conversation.Tools, "\n\n", gptOssTool)
 		if err != nil {
 			return nil, err
 		}
@@ -101,38 +103,38 @@ func (g *gptOss) arrange(conversation Conversation) ([]chat.Message, error) {
 }
 
 func gptOssTool(t chat.Tool) (string, error) {
-	parameters, err := schema(t)
+	parameters, err := format.Schema(t)
 	if err != nil {
 		return "", err
 	}
-	return tsdecl.Type(t.Name, t.Description, object(parameters)), nil
+	return tsdecl.Type(t.Name, t.Description, format.ObjectOf(parameters)), nil
 }
 
-// write implements family.
-func (g *gptOss) write(out *chunks, at place) error {
-	m := at.message()
+// Write implements family.
+func (g *gptOss) Write(out *format.Writer, at format.Place) error {
+	m := at.Message()
 	if m.Role == chat.RoleAssistant {
-		out.token(harmonyStart).text(m.Role).body()
+		out.Token(harmonyStart).Text(m.Role).Body()
 		g.assistant(out, m, at)
 		return nil
 	}
-	text, err := plainText(m)
+	text, err := format.PlainText(m)
 	if err != nil {
 		return err
 	}
-	out.token(harmonyStart)
+	out.Token(harmonyStart)
 	switch m.Role {
 	case chat.RoleTool:
-		out.text(toolAuthor(m.Name) + " to=assistant").body().token(harmonyChannel).text(channelCommentary)
+		out.Text(toolAuthor(m.Name) + " to=assistant").Body().Token(harmonyChannel).Text(channelCommentary)
 	case chat.RoleSystem:
-		out.text("developer").body()
+		out.Text("developer").Body()
 		text = "# Instructions\n\n" + text + "\n\n"
 	case roleHarmonySystem:
-		out.text(chat.RoleSystem).body()
+		out.Text(chat.RoleSystem).Body()
 	default:
-		out.text(m.Role).body()
+		out.Text(m.Role).Body()
 	}
-	out.token(harmonyMessage).text(text).token(harmonyEnd)
+	out.Token(harmonyMessage).Text(text).Token(harmonyEnd)
 	return nil
 }
 
@@ -144,53 +146,55 @@ func toolAuthor(name string) string {
 	return functionsPrefix + strings.TrimPrefix(name, functionsPrefix)
 }
 
-func (g *gptOss) assistant(out *chunks, m chat.Message, at place) {
-	thinking, text := thinkingOf(m.AllParts()), textOf(m.AllParts())
+func (g *gptOss) assistant(out *format.Writer, m chat.Message, at format.Place) {
+	thinking, text := format.ThinkingOf(m.AllParts()), format.TextOf(m.AllParts())
 	if thinking != "" {
-		out.token(harmonyChannel).text(channelAnalysis).token(harmonyMessage).text(thinking)
-		out.token(harmonyEnd).token(harmonyStart).text(chat.RoleAssistant)
+		out.Token(harmonyChannel).Text(channelAnalysis).Token(harmonyMessage).Text(thinking)
+		out.Token(harmonyEnd).Token(harmonyStart).Text(chat.RoleAssistant)
 	}
 	if len(m.Calls) == 0 {
-		out.token(harmonyChannel).text(channelFinal).token(harmonyMessage).text(text)
-		out.token(endOf(at))
+		out.Token(harmonyChannel).Text(channelFinal).Token(harmonyMessage).Text(text)
+		out.Token(endOf(at))
 		return
 	}
 	if text != "" {
-		out.token(harmonyChannel).text(channelCommentary).token(harmonyMessage).text(text)
-		out.token(harmonyEnd).token(harmonyStart).text(chat.RoleAssistant)
+		out.Token(harmonyChannel).Text(channelCommentary).Token(harmonyMessage).Text(text)
+		out.Token(harmonyEnd).Token(harmonyStart).Text(chat.RoleAssistant)
 	}
 	for i, call := range m.Calls {
 		if i > 0 {
-			out.token(harmonyStart).text(chat.RoleAssistant)
+			out.Token(harmonyStart).Text(chat.RoleAssistant)
 		}
-		out.text(" to=" + functionsPrefix + call.Name).token(harmonyChannel).text(channelCommentary + " ").token(harmonyConstrain).text("json")
-		out.token(harmonyMessage).text(call.Arguments).token(harmonyCall)
+		out.Text(" to=" + functionsPrefix + call.Name).Token(harmonyChannel).Text(channelCommentary + " ").Token(harmonyConstrain).Text("json")
+		out.Token(harmonyMessage).Text(call.Arguments).Token(harmonyCall)
 	}
 }
 
 // endOf is the token that ends an answer.
-func endOf(at place) string {
-	if at.isLast() {
+func endOf(at format.Place) string {
+	if at.IsLast() {
 		return harmonyReturn
 	}
 	return harmonyEnd
 }
 
-// open implements family.
-func (g *gptOss) open(out *chunks, _ place) { out.token(harmonyStart).text(chat.RoleAssistant) }
+// Open implements family.
+func (g *gptOss) Open(out *format.Writer, _ format.Place) {
+	out.Token(harmonyStart).Text(chat.RoleAssistant)
+}
 
-// again implements family. The reference keeps earlier reasoning, so of what was sampled only the end of an
+// WriteSampled implements family. The reference keeps earlier reasoning, so of what was sampled only the end of an
 // answer is another once it is history.
-func (g *gptOss) again(out *chunks, at place) bool {
-	ids := at.message().Sampled
+func (g *gptOss) WriteSampled(out *format.Writer, at format.Place) bool {
+	ids := at.Message().Sampled
 	last := len(ids) - 1
 	switch {
-	case last < 0 || !g.isStop(ids[last]):
-		out.put(ids...).token(harmonyEnd)
-	case ids[last] == g.id(harmonyReturn):
-		out.put(ids[:last]...).token(endOf(at))
+	case last < 0 || !g.IsStop(ids[last]):
+		out.Put(ids...).Token(harmonyEnd)
+	case ids[last] == g.ID(harmonyReturn):
+		out.Put(ids[:last]...).Token(endOf(at))
 	default:
-		out.put(ids...)
+		out.Put(ids...)
 	}
 	return true
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer_test
+package families_test
 
 import (
 	"math/rand/v2"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -33,7 +34,7 @@ func ofFamily(name string) string {
 func asInARun(t *testing.T, name string) (renderer.Renderer, tokenizer.Tokenizer) {
 	t.Helper()
 	tokens := vocabulary(t, "", ofFamily(name))
-	r, err := renderer.New(name, tokens, optionsInARun(name))
+	r, err := families.New(name, tokens, optionsInARun(name))
 	if err != nil {
 		t.Fatalf("New(%q): %v", name, err)
 	}
@@ -41,9 +42,9 @@ func asInARun(t *testing.T, name string) (renderer.Renderer, tokenizer.Tokenizer
 }
 
 // optionsInARun gives the options that a run builds a renderer with.
-func optionsInARun(name string) renderer.Options {
+func optionsInARun(name string) families.Options {
 	family := ofFamily(name)
-	options := families[family]
+	options := familyOptions[family]
 	options.Date = "2026-11-21"
 	if options.End == "" {
 		options.End = stopName[family]
@@ -125,7 +126,7 @@ func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, step
 
 // Whatever is sampled, the next prompt of a renderer that extends begins with it: else turns would train apart.
 func TestNextPromptExtendsWhatWasSampled(t *testing.T) {
-	for _, name := range renderer.Names() {
+	for _, name := range families.Names() {
 		if _, rewrites := rewritesHistory[name]; rewrites {
 			continue // see TestWithinATurnPromptsExtend
 		}
@@ -159,7 +160,7 @@ var rewritesHistory = map[string]bool{
 
 // Formats that drop reasoning do so when the user speaks. Between calls of tools their prompts extend, too.
 func TestWithinATurnPromptsExtend(t *testing.T) {
-	for _, name := range renderer.Names() {
+	for _, name := range families.Names() {
 		want, rewrites := rewritesHistory[name]
 		if !rewrites {
 			continue

@@ -1,13 +1,15 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -30,22 +32,22 @@ const (
 // A reply ends where the user's next message begins, so that header is sampled, too: when the user does
 // speak next, the next prompt extends it. When somebody else does, the reply is written anew.
 type roleColon struct {
-	profile
+	format.Profile
 	// endOfText is a token that ends a reply as well; negative for none.
 	endOfText int32
 }
 
-func newRoleColon(tokens tokenizer.Tokenizer, options Options) (family, error) {
-	v, err := newVocabulary(tokens, options.Match)
+func newRoleColon(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+	v, err := format.NewVocabulary(tokens, options.Match)
 	if err != nil {
 		return nil, err
 	}
-	r := &roleColon{profile: profile{vocabulary: v, stop: Stop{Strings: []string{nextUser}}, history: kept}, endOfText: -1}
+	r := &roleColon{Profile: format.Profile{Vocabulary: v, Stop: renderer.Stop{Strings: []string{nextUser}}, History: format.Kept}, endOfText: -1}
 	for _, t := range []struct {
 		name string
 		set  func(id int32)
 	}{
-		{options.Begin, func(id int32) { r.begin = []int32{id} }},
+		{options.Begin, func(id int32) { r.Begin = []int32{id} }},
 		{options.End, func(id int32) { r.endOfText = id }},
 	} {
 		if t.name == "" {
@@ -60,29 +62,29 @@ func newRoleColon(tokens tokenizer.Tokenizer, options Options) (family, error) {
 	return r, nil
 }
 
-// write implements family.
-func (r *roleColon) write(out *chunks, at place) error {
-	m := at.message()
-	text, err := plainText(m)
+// Write implements family.
+func (r *roleColon) Write(out *format.Writer, at format.Place) error {
+	m := at.Message()
+	text, err := format.PlainText(m)
 	if err != nil {
 		return err
 	}
 	r.head(out, at)
-	out.text(" " + text + separator).cut()
+	out.Text(" " + text + separator).Cut()
 	return nil
 }
 
 // head writes a message's header, if the reply before did not sample it already.
-func (r *roleColon) head(out *chunks, at place) {
-	if at.message().Role == chat.RoleUser && at.after(chat.RoleAssistant) {
+func (r *roleColon) head(out *format.Writer, at format.Place) {
+	if at.Message().Role == chat.RoleUser && at.Follows(chat.RoleAssistant) {
 		before := at
-		before.index--
-		if r.asksUser(before.message()) {
-			out.body()
+		before.Index--
+		if r.asksUser(before.Message()) {
+			out.Body()
 			return
 		}
 	}
-	out.text(pyjson.Capitalize(at.message().Role) + ":").body()
+	out.Text(pyjson.Capitalize(at.Message().Role) + ":").Body()
 }
 
 // asksUser says whether a reply ends in the user's header.
@@ -90,47 +92,47 @@ func (r *roleColon) asksUser(m chat.Message) bool {
 	if m.Sampled == nil {
 		return false
 	}
-	text, err := r.tokens.Decode(m.Sampled)
+	text, err := r.Tokens.Decode(m.Sampled)
 	return err == nil && strings.HasSuffix(text, nextUser)
 }
 
-// open implements family.
-func (r *roleColon) open(out *chunks, _ place) { out.text("Assistant:") }
+// Open implements family.
+func (r *roleColon) Open(out *format.Writer, _ format.Place) { out.Text("Assistant:") }
 
-// again implements family.
-func (r *roleColon) again(out *chunks, at place) bool {
-	m := at.message()
+// WriteSampled implements family.
+func (r *roleColon) WriteSampled(out *format.Writer, at format.Place) bool {
+	m := at.Message()
 	asks := r.asksUser(m)
-	if asks && !at.before(chat.RoleUser) {
+	if asks && !at.Precedes(chat.RoleUser) {
 		return false
 	}
-	out.put(m.Sampled...)
+	out.Put(m.Sampled...)
 	if !asks {
-		out.text(separator)
+		out.Text(separator)
 	}
 	return true
 }
 
-// read implements family. White space that the format puts around text does not count as content.
-func (r *roleColon) read(sampled []int32) (Parsed, error) {
+// Read implements family. White space that the format puts around text does not count as content.
+func (r *roleColon) Read(sampled []int32) (renderer.Parsed, error) {
 	ended := len(sampled) > 0 && sampled[len(sampled)-1] == r.endOfText
 	if ended {
 		sampled = sampled[:len(sampled)-1]
 	}
-	text, err := r.tokens.Decode(sampled)
+	text, err := r.Tokens.Decode(sampled)
 	if err != nil {
-		return Parsed{}, err
+		return renderer.Parsed{}, err
 	}
 	stops := strings.Count(text, nextUser)
 	text, _, _ = strings.Cut(text, nextUser)
-	parsed := Parsed{Message: chat.Message{Content: strings.TrimSuffix(strings.TrimPrefix(text, " "), separator)}}
+	parsed := renderer.Parsed{Message: chat.Message{Content: strings.TrimSuffix(strings.TrimPrefix(text, " "), separator)}}
 	switch {
 	case stops > 1, stops == 1 && ended:
-		parsed.Ending, parsed.Problem = Malformed, "the reply goes on after the user's turn has begun"
+		parsed.Ending, parsed.Problem = renderer.Malformed, "the reply goes on after the user's turn has begun"
 	case ended:
-		parsed.Ending = Ended
+		parsed.Ending = renderer.Ended
 	case stops == 0:
-		parsed.Ending = Truncated
+		parsed.Ending = renderer.Truncated
 	}
 	return parsed, nil
 }

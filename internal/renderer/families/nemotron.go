@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"fmt"
@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // nemotronVariant is what the variants differ in.
 type nemotronVariant struct {
-	history history
+	history format.History
 	// ultra is the format of Nemotron 3 Ultra and 3.5, which writes no line break around </think>.
 	ultra bool
 	// keeps the reasoning of earlier turns.
@@ -33,18 +35,18 @@ type nemotronVariant struct {
 // tools' results end in a line break.
 type nemotron struct{ *dialect }
 
-const emptyThought = thinkOpen + thinkClose
+const emptyThought = format.ThinkOpen + format.ThinkClose
 
 func newNemotron(variant nemotronVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
-		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
 		if err != nil {
 			return nil, err
 		}
 		d := &dialect{im: newIM(v, variant.history), result: "\n" + resultClose + "\n", grouped: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.prepare = declareNemotron, variant.prepare
-		d.strips = func(at place) bool { return !variant.keeps && at.index < at.lastUser }
+		d.strips = func(at format.Place) bool { return !variant.keeps && at.Index < at.LastUser }
 		d.lead, d.thinking, d.calls, d.unframe = variant.lead, variant.thinking, variant.calls, unframeQwen35
 		if variant.silent {
 			d.suffix = emptyThought
@@ -53,9 +55,9 @@ func newNemotron(variant nemotronVariant) builder {
 	}
 }
 
-// arrange implements family.
-func (n *nemotron) arrange(conversation Conversation) ([]chat.Message, error) {
-	messages, err := n.dialect.arrange(conversation)
+// Arrange implements family.
+func (n *nemotron) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
+	messages, err := n.dialect.Arrange(conversation)
 	if err != nil || len(messages) > 0 && messages[0].Role == chat.RoleSystem {
 		return messages, err
 	}
@@ -63,15 +65,15 @@ func (n *nemotron) arrange(conversation Conversation) ([]chat.Message, error) {
 }
 
 // prepare trims a message of one text, and puts the effort below the user's last one.
-func (n nemotronVariant) prepare(m chat.Message, at place) (chat.Message, error) {
-	if n.effort != "" && m.Role == chat.RoleUser && at.index == at.lastUser {
+func (n nemotronVariant) prepare(m chat.Message, at format.Place) (chat.Message, error) {
+	if n.effort != "" && m.Role == chat.RoleUser && at.Index == at.LastUser {
 		switch {
 		case !m.IsStructured():
 			m.Content += n.effort
 		case n.parted:
 			m = m.WithParts(append(slices.Clone(m.AllParts()), chat.Part{Text: n.effort}))
 		default:
-			return m, fmt.Errorf("the effort is put below a message of one text, not of parts: %w", ErrUnsupported)
+			return m, fmt.Errorf("the effort is put below a message of one text, not of parts: %w", renderer.ErrUnsupported)
 		}
 	}
 	if !m.IsStructured() {
@@ -82,14 +84,14 @@ func (n nemotronVariant) prepare(m chat.Message, at place) (chat.Message, error)
 
 // lead is the empty block of a turn whose reasoning is not written, because there is none or because it is
 // dropped. The line break that followed dropped reasoning stays before text.
-func (n nemotronVariant) lead(m chat.Message, at place) string {
-	old := at.index < at.lastUser
+func (n nemotronVariant) lead(m chat.Message, at format.Place) string {
+	old := at.Index < at.LastUser
 	switch {
-	case !hasReasoning(m):
+	case !format.HasReasoning(m):
 		return emptyThought
 	case !old || n.keeps:
 		return ""
-	case !n.ultra && m.IsStructured() && hasText(m.AllParts()) && len(m.Calls) == 0:
+	case !n.ultra && m.IsStructured() && format.HasText(m.AllParts()) && len(m.Calls) == 0:
 		return emptyThought + "\n"
 	default:
 		return emptyThought
@@ -98,7 +100,7 @@ func (n nemotronVariant) lead(m chat.Message, at place) string {
 
 func (n nemotronVariant) thinking(text string) string {
 	if n.ultra {
-		return "<think>\n" + text + thinkClose
+		return "<think>\n" + text + format.ThinkClose
 	}
 	return "<think>\n" + text + "\n</think>\n"
 }
@@ -107,7 +109,7 @@ func (n nemotronVariant) thinking(text string) string {
 func (n nemotronVariant) calls(m chat.Message) (string, error) {
 	calls, err := xmlCalls(m.Calls, pyjson.Str)
 	text := strings.Join(calls, "\n") + "\n"
-	if !n.ultra && m.IsStructured() && hasThinking(m.AllParts()) && !hasText(m.AllParts()) {
+	if !n.ultra && m.IsStructured() && format.HasThinking(m.AllParts()) && !format.HasText(m.AllParts()) {
 		return text, err
 	}
 	return "\n" + text, err
@@ -120,7 +122,7 @@ func declareNemotron(system string, tools []chat.Tool) (string, error) {
 
 // nemotronTool declares one tool as XML.
 func nemotronTool(t chat.Tool) (string, error) {
-	parameters, err := schema(t)
+	parameters, err := format.Schema(t)
 	if err != nil {
 		return "", err
 	}
@@ -138,14 +140,14 @@ func nemotronTool(t chat.Tool) (string, error) {
 func nemotronParameters(parameters *pyjson.Object) []string {
 	var lines []string
 	properties, _ := parameters.Get("properties")
-	for _, property := range object(properties).Fields {
-		fields := object(property.Value)
+	for _, property := range format.ObjectOf(properties).Fields {
+		fields := format.ObjectOf(property.Value)
 		lines = append(lines, "<parameter>", "<name>"+pyjson.Text(property.Name)+"</name>")
 		if kind, ok := fields.Get("type"); ok {
 			lines = append(lines, "<type>"+pyjson.Str(kind)+"</type>")
 		}
 		if _, ok := fields.Get("description"); ok {
-			lines = append(lines, "<description>"+pyjson.Strip(text(fields, "description"))+"</description>")
+			lines = append(lines, "<description>"+pyjson.Strip(format.StringField(fields, "description"))+"</description>")
 		}
 		if values, ok := fields.Get("enum"); ok {
 			lines = append(lines, "<enum>"+pyjson.JSON(values)+"</enum>")

@@ -1,20 +1,22 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // qwen35Variant is what the variants of Qwen3.5 and Qwen3.8 differ in.
 type qwen35Variant struct {
-	history history
+	history format.History
 	// keeps the reasoning of earlier turns.
 	keeps bool
 	// silent closes the block of reasoning in the prompt.
@@ -32,20 +34,20 @@ type qwen35Variant struct {
 // text is trimmed, calls are written as <function=name>, and the results of tools that follow each other
 // share one message of the user.
 func newQwen35(variant qwen35Variant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (family, error) {
-		v, err := newVocabulary(tokens, options.Match, qwenTokens...)
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
 		if err != nil {
 			return nil, err
 		}
 		d := &dialect{im: newIM(v, variant.history), strips: stripsHistory, result: "\n" + resultClose, grouped: true, between: "\n", split: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.unframe = declareQwen35, unframeQwen35
-		d.prepare = func(m chat.Message, _ place) (chat.Message, error) { return trimmed(m), nil }
+		d.prepare = func(m chat.Message, _ format.Place) (chat.Message, error) { return trimmed(m), nil }
 		d.lead = emptyBlockSinceUser
 		d.thinking = func(text string) string { return "<think>\n" + text + "\n</think>\n\n" }
 		d.calls = func(m chat.Message) (string, error) {
 			separator := ""
-			if pyjson.Strip(textOf(m.AllParts())) != "" {
+			if pyjson.Strip(format.TextOf(m.AllParts())) != "" {
 				separator = "\n\n"
 			}
 			calls, err := xmlCalls(m.Calls, variant.scalar)
@@ -65,16 +67,16 @@ func newQwen35(variant qwen35Variant) builder {
 	}
 }
 
-func emptyBlockSinceUser(m chat.Message, at place) string {
-	if at.index <= at.lastUser || hasReasoning(m) {
+func emptyBlockSinceUser(m chat.Message, at format.Place) string {
+	if at.Index <= at.LastUser || format.HasReasoning(m) {
 		return ""
 	}
 	return emptyBlock
 }
 
 // emptyBlockAlways does not look for reasoning within text.
-func emptyBlockAlways(m chat.Message, _ place) string {
-	if m.IsStructured() && hasThinking(m.AllParts()) {
+func emptyBlockAlways(m chat.Message, _ format.Place) string {
+	if m.IsStructured() && format.HasThinking(m.AllParts()) {
 		return ""
 	}
 	return emptyBlock
@@ -127,9 +129,9 @@ type qwen38 struct {
 	effort string
 }
 
-// arrange implements family. A system message that would be empty is left out.
-func (q *qwen38) arrange(conversation Conversation) ([]chat.Message, error) {
-	messages, err := q.dialect.arrange(conversation)
+// Arrange implements family. A system message that would be empty is left out.
+func (q *qwen38) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
+	messages, err := q.dialect.Arrange(conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +141,7 @@ func (q *qwen38) arrange(conversation Conversation) ([]chat.Message, error) {
 		}
 		return slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: q.effort}}, messages), nil
 	}
-	text, rest, err := systemFirst(messages)
+	text, rest, err := format.SplitSystem(messages)
 	if err != nil {
 		return nil, err
 	}

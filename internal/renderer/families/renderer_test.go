@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package renderer
+package families
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -65,7 +66,7 @@ func TestNewRefusesATokenizerOfAnotherModel(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	if diff := cmp.Diff(Stop{Tokens: []int32{256}}, simulated(t).Stop()); diff != "" {
+	if diff := cmp.Diff(renderer.Stop{Tokens: []int32{256}}, simulated(t).Stop()); diff != "" {
 		t.Errorf("Stop (-want +got):\n%s", diff)
 	}
 }

@@ -1,0 +1,106 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+)
+
+// Vocabulary is a tokenizer, together with the tokens that a format frames messages with.
+type Vocabulary struct {
+	Tokens tokenizer.Tokenizer
+	// match tells how the text of messages is read.
+	match tokenizer.Match
+	ids   map[string]int32
+	// pieces are the ids of text that was tokenised before.
+	pieces memo
+}
+
+// NewVocabulary looks up the tokens that a format needs.
+func NewVocabulary(tokens tokenizer.Tokenizer, match tokenizer.Match, names ...string) (*Vocabulary, error) {
+	v := &Vocabulary{Tokens: tokens, match: match, ids: map[string]int32{}}
+	for _, name := range names {
+		id, ok := tokens.Special(name)
+		if !ok {
+			return nil, fmt.Errorf("the tokenizer has no token %s: take the renderer of the model that the tokenizer belongs to", name)
+		}
+		v.ids[name] = id
+	}
+	return v, nil
+}
+
+// ID returns the id of a token that was looked up. Asking for another token is a bug of the format.
+func (v *Vocabulary) ID(name string) int32 {
+	id, ok := v.ids[name]
+	if !ok {
+		panic("renderer: the format uses token " + name + " and has not asked for it")
+	}
+	return id
+}
+
+// Writer joins the ids of pieces that are tokenised apart. It gathers text until Token or Cut ends the piece, because
+// text that is tokenised as one string can merge across the places where its parts meet.
+type Writer struct {
+	vocabulary *Vocabulary
+	IDs        []int32
+	run        []byte
+	// Output is the index in IDs at which the content of the last message begins, after its header.
+	Output int
+}
+
+// NewWriter returns a writer of a conversation, which has written what every conversation begins with.
+func NewWriter(p *Profile) *Writer {
+	return &Writer{vocabulary: p.Vocabulary, IDs: slices.Clone(p.Begin)}
+}
+
+// Token ends the piece and adds a token by its name.
+func (c *Writer) Token(name string) *Writer {
+	c.Cut()
+	c.IDs = append(c.IDs, c.vocabulary.ID(name))
+	return c
+}
+
+// Text adds text to the piece. Names of special tokens in it are text.
+func (c *Writer) Text(text string) *Writer {
+	c.run = append(c.run, text...)
+	return c
+}
+
+// Cut ends the piece: what follows is tokenised apart.
+func (c *Writer) Cut() *Writer {
+	if len(c.run) > 0 {
+		c.IDs = c.vocabulary.appendPiece(c.IDs, c.run)
+		c.run = c.run[:0]
+	}
+	return c
+}
+
+// appendPiece appends the ids of a piece. A conversation that continues has almost all of its pieces from before.
+func (v *Vocabulary) appendPiece(ids []int32, text []byte) []int32 {
+	if known, ok := v.pieces.get(text); ok {
+		return append(ids, known...)
+	}
+	piece := string(text)
+	begin := len(ids)
+	ids = v.Tokens.AppendEncode(ids, piece, v.match)
+	v.pieces.put(piece, ids[begin:])
+	return ids
+}
+
+// Body ends the header of a message.
+func (c *Writer) Body() *Writer {
+	c.Cut()
+	c.Output = len(c.IDs)
+	return c
+}
+
+// Put ends the piece and adds ids.
+func (c *Writer) Put(ids ...int32) *Writer {
+	c.Cut()
+	c.IDs = append(c.IDs, ids...)
+	return c
+}
