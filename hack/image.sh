@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# image.sh IMAGE TAR: builds the programs statically and packs them into one image, an archive that
-# containerd, kind and Docker load. Needs Go alone.
+# image.sh IMAGE TAR: builds the programs statically and packs them into one image archive. VERSION is the version
+# that they report.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-image=$1 tar=$2
+image=$1 archive=$2
+programs=(manager learner rollout tinkersim)
+ldflags="-s -w"
+if [[ -n "${VERSION:-}" ]]; then
+  ldflags+=" -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION"
+fi
 
-out=$PWD/.cache/image
-mkdir -p "$out" "$(dirname "$tar")"
-CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags "-s -w" -o "$out/" ./cmd/manager ./cmd/learner ./cmd/rollout ./cmd/tinkersim
-binaries=()
-for name in manager learner rollout tinkersim; do
-  binaries+=(--binary "$out/$name=/$name")
-done
-tar=$(realpath -m "$tar")
-go -C hack/image run . "${binaries[@]}" --entrypoint /manager --user 65532:65532 --tag "$image" --out "$tar"
+mkdir -p .cache/image
+CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags "$ldflags" -o .cache/image/ "${programs[@]/#/./cmd/}"
+hack/pack-image.sh "$image" "$archive" 65532 .cache/image "${programs[@]}"
+echo "$image is in $archive ($(du -h "$archive" | cut -f 1))"

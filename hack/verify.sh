@@ -31,7 +31,7 @@ hack/need-python.sh
 }
 
 # go.mod and go.sum are tidy, in each module.
-for module in . hack/tools hack/image; do
+for module in . hack/tools hack/cluster/images hack/cluster/kubernetes; do
   (cd "$module" && go mod tidy -diff) || {
     echo "verify: run 'go mod tidy' in $module" >&2
     exit 1

@@ -42,7 +42,7 @@ main() {
 	! "$here/cluster" status >/dev/null || die "a cluster runs; stop it first"
 	"$here/cluster" up && "$here/cluster" down # build and install before anything is compared
 	build_program "$here/images" ./probe probe
-	pack_image probe --user 65532:65532
+	pack_image probe 65532
 	describe_machine >"$work/before"
 
 	timed "up, one node" "$here/cluster" up

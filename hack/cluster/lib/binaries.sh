@@ -51,11 +51,10 @@ build_test_binaries() {
 build_cluster_binaries() {
 	build_test_binaries
 	build_kubernetes kube-scheduler kube-proxy kubelet
-	build_program "$here/../image" . image
 	build_program "$here/images" ./coredns coredns
 	build_program "$here/images" ./pause pause
-	pack_image pause --user 65535:65535
-	pack_image coredns --user 65532:65532
+	pack_image pause 65535
+	pack_image coredns 65532
 }
 
 # announce_build warns once, before the first build of all.
@@ -63,13 +62,9 @@ announce_build() {
 	[[ -d $bin ]] || say "building Kubernetes $(kubernetes_version) from source; five minutes or more, once"
 }
 
-# pack_image NAME FLAG... makes the image cluster.local/NAME:1 of the program NAME. The program is
+# pack_image NAME UID makes the image cluster.local/NAME:1 of the program NAME. The program is
 # the entrypoint: a pod's sandbox is started without arguments.
 pack_image() {
-	local name=$1
-	shift
-	[[ $images/$name.tar -nt $bin/$name ]] && return
-	mkdir -p "$images"
-	"$bin/image" --binary "$bin/$name=/$name" --entrypoint "/$name" --platform "linux/$(go env GOARCH)" \
-		--tag "cluster.local/$name:1" --out "$images/$name.tar" "$@" >/dev/null
+	[[ $images/$1.tar -nt $bin/$1 ]] && return
+	"$here/../pack-image.sh" "cluster.local/$1:1" "$images/$1.tar" "$2" "$bin" "$1"
 }

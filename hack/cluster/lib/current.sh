@@ -29,7 +29,7 @@ refuse() {
 }
 
 cluster_load() {
-	refuse "push the image to a registry that the cluster pulls from, for instance with hack/image --push"
+	refuse "push the image to a registry that the cluster pulls from, for instance with 'crane push dist/image.tar IMAGE'"
 }
 
 cluster_pids() {
