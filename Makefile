@@ -1,4 +1,4 @@
-# tinker-operator: `make demo` shows it, `make test` is everything that CI runs.
+# Targets of tinker-operator. `make demo` shows what it does; `make test` runs everything that CI runs.
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -8,9 +8,7 @@ export GOFLAGS := -trimpath
 
 MODULE := github.com/tinker-operator/tinker-operator
 TOOLS := go tool -modfile=hack/tools/go.mod
-TOOLS_RUN := go -C hack/tools run
 CACHE := $(CURDIR)/.cache
-COUNTS := $(CACHE)/test-counts
 CLUSTER_SCRIPT := hack/cluster/cluster
 KUBE_BINARIES ?= $(CURDIR)/.cluster/bin
 IMAGE ?= tinker-operator:dev
@@ -42,6 +40,10 @@ build: ## Build the programs into bin/.
 image: ## Build the one image of all programs into dist/image.tar, without Docker.
 	@hack/image.sh $(IMAGE) dist/image.tar
 
+.PHONY: release
+release: ## Make all that a release publishes in dist/release: VERSION=0.2.0.
+	@hack/release.sh "$(VERSION)"
+
 .PHONY: generate
 generate: ## Generate Go: protobuf, deep copies.
 	@cd hack/tools && go run ./protogen -module $(MODULE) -root ../.. \
@@ -68,7 +70,7 @@ verify: ## Generate everything and fail if that changes a file.
 	@hack/verify.sh
 
 .PHONY: bench
-bench: ## Measure: ratios against a bound or a peer of the same run.
+bench: ## Run the benchmarks: ratios against a bound or a peer measured in the same run.
 	@hack/bench.sh
 
 .PHONY: fuzz
@@ -78,59 +80,64 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 ##@ Test
 
 .PHONY: test
-test: ## Everything that CI runs: verify, lint, unit, survival, conformance, integration, end to end.
-	@mkdir -p $(CACHE) && rm -f $(COUNTS)
+test: ## Run everything that CI runs: verify, lint, unit, survival, conformance, integration, end to end.
+	@rm -rf $(CACHE)/tests/summary
 	@$(MAKE) verify lint
 	@status=0; \
 	for suite in test-unit test-survival conformance-models conformance test-integration test-e2e; do $(MAKE) $$suite SUM=1 || status=1; done; \
-	$(TOOLS_RUN) ./testsum -total $(COUNTS) || status=1; exit $$status
+	hack/test.sh --total || status=1; exit $$status
 
-# suite runs `go test` with the arguments $(1) and counts; alone it prints its own closing line.
+# suite runs `go test` with the arguments $(1) and the environment $(2), and counts. A suite that runs alone
+# prints the closing line itself.
 define suite
-	@mkdir -p $(CACHE); [[ -n "$(SUM)" ]] || rm -f $(COUNTS)
-	@go -C hack/tools build -o $(CACHE)/testsum ./testsum
-	@status=0; $(2) go test -json $(1) 2>&1 | $(CACHE)/testsum -counts $(COUNTS) || status=1; \
-	[[ -n "$(SUM)" ]] || $(CACHE)/testsum -total $(COUNTS) || status=1; exit $$status
+	@go -C hack/tools build -o $(CACHE)/tests/gotestsum gotest.tools/gotestsum
+	@[[ -n "$(SUM)" ]] || rm -f $(CACHE)/tests/summary
+	@status=0; $(2) hack/test.sh $@ $(1) || status=1; \
+	[[ -n "$(SUM)" ]] || hack/test.sh --total || status=1; exit $$status
 endef
 
 .PHONY: test-unit
-test-unit: ## Unit tests, with the race detector.
-	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/endpoint/...)
+test-unit: ## Run the unit tests with the race detector.
+	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...)
 
 .PHONY: test-survival
-test-survival: ## Whole runs in one process and in several, struck at every fault point.
+test-survival: ## Run whole trainings with a fault at every fault point, in one process and in several.
 	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/...,CGO_ENABLED=0)
 
 .PHONY: conformance
-conformance: ## The official Python SDK, two versions of it, against tinkersim.
+conformance: ## Run two versions of the official Python SDK against tinkersim.
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/...,CGO_ENABLED=0)
 	@cat $(CACHE)/conformance-calls-*.txt
 
 .PHONY: conformance-cookbook
-conformance-cookbook: ## tinker-cookbook's own loops against tinkersim (its environment has 6 GB; not in `make test`).
+conformance-cookbook: ## Run tinker-cookbook's own loops against tinkersim (installs 6 GB; not in `make test`).
 	@hack/need-python.sh
 	@test/conformance/cookbook
 
 .PHONY: conformance-endpoint
-conformance-endpoint: ## What a server supports: URL= KEY= MODEL= (SDK=oldest for the older SDK).
+conformance-endpoint: ## Print what a server supports: URL= KEY= MODEL= (SDK=oldest for the older SDK).
 	@hack/need-python.sh
 	@TINKER_API_KEY='$(KEY)' go run ./test/endpoint -url '$(URL)' -model '$(MODEL)'
 	@test/conformance/endpoint "$(URL)" "$(KEY)" "$(MODEL)"
 
 .PHONY: conformance-models
-conformance-models: ## Tokenizers against the reference packages (MODELS_TEXTS=2000 texts a family).
+conformance-models: ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
 	@hack/need-python.sh
 	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
 
 .PHONY: test-integration
-test-integration: ## Controllers against a real API server and controller manager.
+test-integration: ## Run the controllers against a real API server and controller manager.
 	@$(CLUSTER_SCRIPT) binaries >/dev/null
 	$(call suite,-tags integration -count=1 -timeout 20m ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
 
 .PHONY: test-e2e
-test-e2e: ## Whole runs, and kills, on the local cluster.
+test-e2e: ## Run whole trainings, and kill their pods, on the local cluster.
 	$(call suite,-tags e2e -count=1 -timeout 70m ./test/e2e/...,CGO_ENABLED=0)
+
+.PHONY: model-check
+model-check: ## Explore the model of the protocol in full (under 4 GB, some minutes).
+	@CGO_ENABLED=0 go run ./test/model -big
 
 ##@ Cluster
 
@@ -143,5 +150,5 @@ cluster-down: ## Stop the local cluster and leave nothing behind.
 	@$(CLUSTER_SCRIPT) down
 
 .PHONY: cluster-status
-cluster-status: ## Say what the local cluster is doing.
+cluster-status: ## Print the servers and nodes of the local cluster.
 	@$(CLUSTER_SCRIPT) status

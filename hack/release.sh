@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# release.sh VERSION: makes everything that a release publishes in dist/: the image archive, the chart, an SBOM
+# (CycloneDX) for each program of the image, kubectl-tinker, and SHA256SUMS. It publishes nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+version=${1#v}
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || {
+  echo "release: VERSION is '$1'; give a semantic version, for instance VERSION=0.2.0" >&2
+  exit 1
+}
+repository=$(sed -n 's/^  repository: //p' charts/tinker-operator/values.yaml)
+tool() { go tool -modfile=hack/tools/go.mod "$@"; }
+
+rm -rf dist/release
+mkdir -p dist/release
+export VERSION=v$version
+hack/image.sh "$repository:v$version" "dist/release/tinker-operator-$version-image.tar"
+CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION" \
+  -o "dist/release/kubectl-tinker-$version-$(go env GOOS)-$(go env GOARCH)" ./cmd/kubectl-tinker
+tool helm package charts/tinker-operator --version "$version" --app-version "v$version" --destination dist/release >/dev/null
+for program in manager learner rollout tinkersim; do
+  tool cyclonedx-gomod bin -json -std -version "v$version" \
+    -output "dist/release/$program-$version.cdx.json" ".cache/image/$program" 2>/dev/null
+done
+(cd dist/release && sha256sum -- * >../SHA256SUMS && mv ../SHA256SUMS .)
+ls -l dist/release
