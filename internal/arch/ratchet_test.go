@@ -14,11 +14,10 @@ var (
 		"internal/learner": 3140,
 	}
 	largeTypes = ratchet{
-		"internal/learner.learner":            83,
-		"internal/learner/leases.Table":       46,
-		"internal/rollout.Worker":             30,
-		"internal/tinker/capability.lab":      49,
-		"internal/tinkersim/checkpoint.Store": 27,
+		"internal/learner.learner":       83,
+		"internal/learner/leases.Table":  46,
+		"internal/rollout.Worker":        30,
+		"internal/tinker/capability.lab": 49,
 	}
 	literalsOfEnums = ratchet{}
 )

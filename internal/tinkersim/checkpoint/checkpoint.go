@@ -1,16 +1,16 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checkpoint keeps training runs and their checkpoints in a directory, so that they
-// outlive the process. It does not look into the data that it is given.
+// Package checkpoint stores training runs and their checkpoints in a directory, so that they
+// outlive the process. It does not interpret the data of a checkpoint.
 //
-//	runs/<run>/run.json                     what the run is
-//	runs/<run>/<kind>/<name>.json           what the checkpoint is, and which file has its data
-//	runs/<run>/<kind>/<name>.<digest>.bin   its data
+//	runs/<run>/run.json                     describes the run
+//	runs/<run>/<kind>/<name>.json           describes the checkpoint and names the file with its data
+//	runs/<run>/<kind>/<name>.<digest>.bin   holds its data
 //
 // A checkpoint exists from the moment that its JSON file is renamed into place, which happens
-// after its data are there. Whatever is cut short before that leaves a file that Open removes.
-// A checkpoint whose time is over is gone for every caller, and its files go at the next call.
+// after its data were written. A save that is interrupted before that leaves a file that Open removes.
+// An expired checkpoint does not exist for any caller, and the next call removes its files.
 package checkpoint
 
 import (
@@ -25,27 +25,27 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrNotFound says that there is no such run or checkpoint, or that its time is over.
+	// ErrNotFound says that the run or checkpoint does not exist or has expired.
 	ErrNotFound = errors.New("checkpoint not found")
-	// ErrExists says that the name is taken and was not to be overwritten.
+	// ErrExists says that the name exists and the save does not overwrite it.
 	ErrExists = errors.New("checkpoint already exists")
-	// ErrCorrupt says that the data are not those that were saved.
+	// ErrCorrupt says that the data differ from those that were saved.
 	ErrCorrupt = errors.New("checkpoint is corrupt")
-	// ErrName says that a name has characters that a path cannot hold.
+	// ErrName says that a name is not valid in a path.
 	ErrName = errors.New("checkpoint name must be 1 to 200 characters of a-z, A-Z, 0-9, '.', '_' and '-', and not start with a dot")
 )
 
 var validName = regexp.MustCompile(`^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,199}$`)
 
-// Ephemeral is a kind of sampler weights that are never listed and do not outlive the process.
+// Ephemeral is the kind of sampler weights that are never listed and do not outlive the process.
 const Ephemeral tinker.Kind = "ephemeral"
 
-// ephemeralKept is how many ephemeral checkpoints of one run are kept, the newest.
+// ephemeralKept is how many ephemeral checkpoints of one run are kept; older ones are removed.
 const ephemeralKept = 64
 
-// Run is one trained model as it is listed.
+// Run is one trained model.
 type Run struct {
 	ID        string `json:"id"`
 	Session   string `json:"session"`
@@ -59,7 +59,7 @@ type Run struct {
 
 	UserMetadata map[string]string `json:"userMetadata,omitempty"`
 	Created      time.Time         `json:"created"`
-	// LastRequest is kept in memory alone.
+	// LastRequest is not stored on disk.
 	LastRequest time.Time `json:"-"`
 }
 
@@ -72,11 +72,11 @@ type Checkpoint struct {
 	// Digest is the SHA-256 of the data in hexadecimal.
 	Digest string
 	Public bool
-	// Expires is zero when the checkpoint stays for ever.
+	// Expires is zero if the checkpoint never expires.
 	Expires time.Time
 }
 
-// record is a checkpoint as it is written to its JSON file.
+// record is the content of a checkpoint's JSON file.
 type record struct {
 	Name    string    `json:"name"`
 	File    string    `json:"file"`
@@ -98,7 +98,7 @@ func (r record) checkpoint(run string, kind tinker.Kind) Checkpoint {
 	}
 }
 
-// validate checks what is going to be part of a file name.
+// validate checks a name that becomes part of a file name.
 func validate(name string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("naming %q: %w", name, ErrName)
@@ -106,7 +106,7 @@ func validate(name string) error {
 	return nil
 }
 
-// folder returns the name of the run's folder: colons are no good in file names everywhere.
+// folder returns the name of the run's folder: some file systems do not permit colons.
 func folder(run string) string { return strings.ReplaceAll(run, ":", "_") }
 
 func sortCheckpoints(list []Checkpoint) {

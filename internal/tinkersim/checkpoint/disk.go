@@ -14,10 +14,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Open reads the index of a directory, which it creates if need be, and removes what an earlier
-// process left unfinished.
+// Open reads the index of a directory, which it creates if necessary, and removes the unfinished files of
+// an earlier process.
 func Open(dir string, now func() time.Time) (*Store, error) {
-	s := &Store{dir: dir, now: now, runs: map[string]*Run{}, checkpoints: map[tinker.Path]record{}}
+	s := &Store{dir: layout(dir), now: now, runs: map[string]*Run{}, checkpoints: map[tinker.Path]record{}}
 	root := filepath.Join(dir, "runs")
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("opening checkpoints: %w", err)
@@ -34,7 +34,7 @@ func Open(dir string, now func() time.Time) (*Store, error) {
 	return s, nil
 }
 
-// openRun reads one run. A folder without a run in it was never announced to anybody.
+// openRun reads one run. It removes a folder without run.json: no client ever learnt of such a run.
 func (s *Store) openRun(dir string) error {
 	var run Run
 	err := readJSON(filepath.Join(dir, "run.json"), &run)
@@ -59,7 +59,7 @@ func (s *Store) openRun(dir string) error {
 
 // openKind reads the checkpoints of one kind.
 func (s *Store) openKind(run *Run, kind tinker.Kind) error {
-	dir := filepath.Join(s.runDir(run.ID), string(kind))
+	dir := filepath.Join(s.dir.runDir(run.ID), string(kind))
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
 		return nil
@@ -86,7 +86,7 @@ func (s *Store) openKind(run *Run, kind tinker.Kind) error {
 	return removeExcept(dir, func(name string) bool { return used[name] })
 }
 
-// removeExcept removes the files of a folder that are not to be kept.
+// removeExcept removes the files of a folder except those for which keep returns true.
 func removeExcept(dir string, keep func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -103,10 +103,10 @@ func removeExcept(dir string, keep func(name string) bool) error {
 	return nil
 }
 
-// temporary ends the names of files that are being written. No checkpoint's file ends like this.
+// temporary is the suffix of files that are being written. No file of a checkpoint has it.
 const temporary = ".tmp"
 
-// writeFile writes a file so that it is there whole or not at all, also after a power cut.
+// writeFile writes a file atomically, so that it is complete or missing even after a power failure.
 func writeFile(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -115,7 +115,7 @@ func writeFile(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone already when all went well
+	defer func() { _ = os.Remove(file.Name()) }() // fails after the rename
 	if _, err := file.Write(data); err != nil {
 		file.Close()
 		return err

@@ -18,10 +18,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Store is the directory with its index in memory. It is safe for concurrent use; two stores must
-// not share a directory.
+// Store is a directory of runs and checkpoints with its index in memory. It is safe for concurrent use; two
+// stores must not share a directory.
 type Store struct {
-	dir string
+	dir layout
 	now func() time.Time
 
 	mu          sync.Mutex
@@ -37,7 +37,7 @@ func (s *Store) CreateRun(run Run) error {
 	if _, taken := s.runs[run.ID]; taken {
 		return fmt.Errorf("creating run %s: %w", run.ID, ErrExists)
 	}
-	if err := writeJSON(filepath.Join(s.runDir(run.ID), "run.json"), run); err != nil {
+	if err := writeJSON(filepath.Join(s.dir.runDir(run.ID), "run.json"), run); err != nil {
 		return fmt.Errorf("creating run %s: %w", run.ID, err)
 	}
 	run.LastRequest = run.Created
@@ -45,7 +45,7 @@ func (s *Store) CreateRun(run Run) error {
 	return nil
 }
 
-// Touch notes that a run was used now.
+// Touch sets the time of the last request of a run.
 func (s *Store) Touch(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Store) Checkpoints(run string) []Checkpoint {
 	return list
 }
 
-// Checkpoint returns what is known of a checkpoint, or ErrNotFound.
+// Checkpoint returns the description of a checkpoint, or ErrNotFound.
 func (s *Store) Checkpoint(ref tinker.Path) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Store) Checkpoint(ref tinker.Path) (Checkpoint, error) {
 	return r.checkpoint(ref.Run, ref.Kind), err
 }
 
-// Read returns the data of a checkpoint. It returns ErrNotFound, or ErrCorrupt when they are not what was saved.
+// Read returns the data of a checkpoint. It returns ErrNotFound, or ErrCorrupt if they differ from what was saved.
 func (s *Store) Read(ref tinker.Path) ([]byte, error) {
 	s.mu.Lock()
 	r, err := s.find(ref)
@@ -108,7 +108,7 @@ func (s *Store) Read(ref tinker.Path) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(s.kindDir(ref), r.File))
+	data, err := os.ReadFile(filepath.Join(s.dir.kindDir(ref), r.File))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", ref.String(), err)
 	}
@@ -118,18 +118,18 @@ func (s *Store) Read(ref tinker.Path) ([]byte, error) {
 	return data, nil
 }
 
-// Save is a checkpoint to be saved.
+// Save describes a checkpoint to save.
 type Save struct {
 	tinker.Path
 	Data []byte
-	// TTL is how long it stays; 0 is for ever.
+	// TTL is how long the checkpoint exists; 0 means without a limit.
 	TTL time.Duration
 	// Overwrite replaces a checkpoint of the same name.
 	Overwrite bool
 }
 
-// Save writes a checkpoint. When it returns nil the checkpoint is listed and can be read; on any
-// error, ErrExists, ErrNotFound for the run and the context's among them, nothing has changed.
+// Save writes a checkpoint. If it returns nil, the checkpoint is listed and can be read. After an error,
+// such as ErrExists, ErrNotFound for the run or the context's error, nothing has changed.
 func (s *Store) Save(ctx context.Context, save Save) (Checkpoint, error) {
 	if err := validate(save.Name); err != nil {
 		return Checkpoint{}, err
@@ -139,14 +139,14 @@ func (s *Store) Save(ctx context.Context, save Save) (Checkpoint, error) {
 	}
 	sum := digest(save.Data)
 	file := save.Name + "." + sum[:16] + ".bin"
-	if err := writeFile(filepath.Join(s.kindDir(save.Path), file), save.Data); err != nil {
+	if err := writeFile(filepath.Join(s.dir.kindDir(save.Path), file), save.Data); err != nil {
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
 	}
 	r := record{Name: save.Name, File: file, Size: int64(len(save.Data)), Digest: sum}
 	return s.commit(ctx, save, r)
 }
 
-// admit says whether the save may begin.
+// admit checks whether the save may begin.
 func (s *Store) admit(save Save) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,18 +160,18 @@ func (s *Store) admit(save Save) error {
 	return nil
 }
 
-// commit makes the data that were written a checkpoint.
+// commit adds a checkpoint whose data were written.
 func (s *Store) commit(ctx context.Context, save Save, r record) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	data := filepath.Join(s.kindDir(save.Path), r.File)
+	data := filepath.Join(s.dir.kindDir(save.Path), r.File)
 	old, taken := s.checkpoints[save.Path]
 	if err := ctx.Err(); err != nil {
-		s.discard(data, old.File == r.File)
+		discard(data, old.File == r.File)
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
 	}
 	if taken && !save.Overwrite {
-		s.discard(data, old.File == r.File)
+		discard(data, old.File == r.File)
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), ErrExists)
 	}
 	r.Time = s.now().UTC()
@@ -182,7 +182,7 @@ func (s *Store) commit(ctx context.Context, save Save, r record) (Checkpoint, er
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
 	}
 	if taken && old.File != r.File {
-		s.discard(filepath.Join(s.kindDir(save.Path), old.File), false)
+		discard(filepath.Join(s.dir.kindDir(save.Path), old.File), false)
 	}
 	if save.Kind == Ephemeral {
 		s.trim(save.Run)
@@ -190,16 +190,16 @@ func (s *Store) commit(ctx context.Context, save Save, r record) (Checkpoint, er
 	return r.checkpoint(save.Run, save.Kind), nil
 }
 
-// discard removes a data file unless it is in use. A file that stays is removed by the next Open.
-func (s *Store) discard(file string, used bool) {
+// discard removes a data file unless it is in use. If that fails, the next Open removes the file.
+func discard(file string, used bool) {
 	if !used {
 		_ = os.Remove(file)
 	}
 }
 
-// put writes the JSON file and then the index.
+// put writes the JSON file and then updates the index.
 func (s *Store) put(ref tinker.Path, r record) error {
-	if err := writeJSON(s.recordFile(ref), r); err != nil {
+	if err := writeJSON(s.dir.recordFile(ref), r); err != nil {
 		return err
 	}
 	s.checkpoints[ref] = r
@@ -207,7 +207,7 @@ func (s *Store) put(ref tinker.Path, r record) error {
 	return nil
 }
 
-// trim removes the oldest ephemeral checkpoints of a run.
+// trim removes the oldest ephemeral checkpoints of a run above ephemeralKept.
 func (s *Store) trim(run string) {
 	var list []Checkpoint
 	for ref, r := range s.checkpoints {
@@ -221,7 +221,7 @@ func (s *Store) trim(run string) {
 	}
 }
 
-// find looks up a checkpoint whose time is not over.
+// find returns a checkpoint that has not expired. The caller holds the lock.
 func (s *Store) find(ref tinker.Path) (record, error) {
 	s.expire()
 	r, ok := s.checkpoints[ref]
@@ -241,18 +241,18 @@ func (s *Store) Delete(ref tinker.Path) error {
 	return s.remove(ref)
 }
 
-// remove takes a checkpoint out of the index first, so that it is gone even if its files are not.
+// remove removes a checkpoint from the index first, so that it does not exist even if removing its files fails.
 func (s *Store) remove(ref tinker.Path) error {
 	r := s.checkpoints[ref]
 	delete(s.checkpoints, ref)
-	if err := os.Remove(s.recordFile(ref)); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(s.dir.recordFile(ref)); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("removing %s: %w", ref.String(), err)
 	}
-	s.discard(filepath.Join(s.kindDir(ref), r.File), false)
+	discard(filepath.Join(s.dir.kindDir(ref), r.File), false)
 	return nil
 }
 
-// SetTTL makes a checkpoint expire that long from now; 0 makes it stay for ever.
+// SetTTL makes a checkpoint expire after ttl, or never if ttl is 0.
 func (s *Store) SetTTL(ref tinker.Path, ttl time.Duration) error {
 	return s.change(ref, func(r *record) {
 		r.Expires = time.Time{}
@@ -262,7 +262,7 @@ func (s *Store) SetTTL(ref tinker.Path, ttl time.Duration) error {
 	})
 }
 
-// SetPublic says whether a checkpoint is public.
+// SetPublic sets whether a checkpoint is public.
 func (s *Store) SetPublic(ref tinker.Path, public bool) error {
 	return s.change(ref, func(r *record) { r.Public = public })
 }
@@ -278,7 +278,7 @@ func (s *Store) change(ref tinker.Path, edit func(*record)) error {
 	return s.put(ref, r)
 }
 
-// Damage flips a bit of the data, for tests of what follows.
+// Damage flips a bit of the data, for tests.
 func (s *Store) Damage(ref tinker.Path) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,7 +286,7 @@ func (s *Store) Damage(ref tinker.Path) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(s.kindDir(ref), r.File)
+	file := filepath.Join(s.dir.kindDir(ref), r.File)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("damaging %s: %w", ref.String(), err)
@@ -295,14 +295,14 @@ func (s *Store) Damage(ref tinker.Path) error {
 	return writeFile(file, data)
 }
 
-// schedule notes when the next checkpoint expires.
+// schedule updates the time of the next expiry.
 func (s *Store) schedule(expires time.Time) {
 	if !expires.IsZero() && (s.nextExpiry.IsZero() || expires.Before(s.nextExpiry)) {
 		s.nextExpiry = expires
 	}
 }
 
-// expire removes the checkpoints whose time is over.
+// expire removes expired checkpoints. The caller holds the lock.
 func (s *Store) expire() {
 	now := s.now()
 	if s.nextExpiry.IsZero() || now.Before(s.nextExpiry) {
@@ -319,14 +319,17 @@ func (s *Store) expire() {
 	}
 }
 
-func (s *Store) runDir(run string) string { return filepath.Join(s.dir, "runs", folder(run)) }
+// layout is the directory of a store; its methods return the paths in it.
+type layout string
 
-func (s *Store) kindDir(ref tinker.Path) string {
-	return filepath.Join(s.runDir(ref.Run), string(ref.Kind))
+func (l layout) runDir(run string) string { return filepath.Join(string(l), "runs", folder(run)) }
+
+func (l layout) kindDir(ref tinker.Path) string {
+	return filepath.Join(l.runDir(ref.Run), string(ref.Kind))
 }
 
-func (s *Store) recordFile(ref tinker.Path) string {
-	return filepath.Join(s.kindDir(ref), ref.Name+".json")
+func (l layout) recordFile(ref tinker.Path) string {
+	return filepath.Join(l.kindDir(ref), ref.Name+".json")
 }
 
 func digest(data []byte) string {

@@ -20,7 +20,7 @@ import (
 
 const runID = "3f6b:train:0"
 
-// clock is a time that the test moves.
+// clock is a clock that the test advances.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
@@ -69,7 +69,7 @@ func names(list []checkpoint.Checkpoint) []string {
 	return names
 }
 
-// files lists the regular files below a folder.
+// files returns the names of the regular files below a folder.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
@@ -117,7 +117,7 @@ func TestSaveSurvivesReopening(t *testing.T) {
 	}
 }
 
-func TestSaveRefuses(t *testing.T) {
+func TestSaveErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	cases := map[string]struct {
@@ -125,13 +125,13 @@ func TestSaveRefuses(t *testing.T) {
 		save checkpoint.Save
 		want error
 	}{
-		"a name that exists":        {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "old")}, checkpoint.ErrExists},
-		"a name with a slash":       {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "a/b")}, checkpoint.ErrName},
-		"a name that goes up":       {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "..")}, checkpoint.ErrName},
-		"an empty name":             {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "")}, checkpoint.ErrName},
-		"a run that is not there":   {t.Context(), checkpoint.Save{Path: tinker.Path{Run: "x", Kind: tinker.KindState, Name: "a"}}, checkpoint.ErrNotFound},
-		"a save that is called off": {canceled, checkpoint.Save{Path: ref(tinker.KindState, "new")}, context.Canceled},
-		"an overwrite that is called off": {
+		"a name that exists":    {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "old")}, checkpoint.ErrExists},
+		"a name with a slash":   {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "a/b")}, checkpoint.ErrName},
+		"a name that goes up":   {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "..")}, checkpoint.ErrName},
+		"an empty name":         {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "")}, checkpoint.ErrName},
+		"a run that is missing": {t.Context(), checkpoint.Save{Path: tinker.Path{Run: "x", Kind: tinker.KindState, Name: "a"}}, checkpoint.ErrNotFound},
+		"a canceled save":       {canceled, checkpoint.Save{Path: ref(tinker.KindState, "new")}, context.Canceled},
+		"a canceled overwrite": {
 			canceled, checkpoint.Save{Path: ref(tinker.KindState, "old"), Data: []byte("new"), Overwrite: true}, context.Canceled,
 		},
 	}
@@ -202,11 +202,11 @@ func TestExpiry(t *testing.T) {
 	}
 	c.advance(time.Minute - 1)
 	if _, err := s.Read(ref(tinker.KindState, "short")); err != nil {
-		t.Errorf("just before its time: %v", err)
+		t.Errorf("just before it expires: %v", err)
 	}
 	c.advance(1)
 	if _, err := s.Read(ref(tinker.KindState, "short")); !errors.Is(err, checkpoint.ErrNotFound) {
-		t.Errorf("at its time: %v, want ErrNotFound", err)
+		t.Errorf("when it expires: %v, want ErrNotFound", err)
 	}
 	if err := s.SetTTL(ref(tinker.KindState, "ever"), 30*time.Minute); err != nil {
 		t.Fatal(err)
@@ -220,10 +220,10 @@ func TestExpiry(t *testing.T) {
 	if diff := cmp.Diff([]string{"weights/kept"}, names(again.Checkpoints(""))); diff != "" {
 		t.Errorf("reopened after 91 min (-want +got):\n%s", diff)
 	}
-	save(t, again, checkpoint.Save{Path: ref(tinker.KindState, "short"), Data: []byte("a")}) // the name is free again
+	save(t, again, checkpoint.Save{Path: ref(tinker.KindState, "short"), Data: []byte("a")}) // the name can be used again
 }
 
-func TestChanges(t *testing.T) {
+func TestEdits(t *testing.T) {
 	target := ref(tinker.KindState, "a")
 	cases := map[string]func(*checkpoint.Store, tinker.Path) error{
 		"delete":  (*checkpoint.Store).Delete,
@@ -268,7 +268,7 @@ func TestChanges(t *testing.T) {
 			if err := change(s, target); err != nil {
 				t.Fatal(err)
 			}
-			for when, store := range map[string]*checkpoint.Store{"at once": s, "reopened": open(t, dir, c)} {
+			for when, store := range map[string]*checkpoint.Store{"before reopening": s, "reopened": open(t, dir, c)} {
 				if err := after[name](store); err != nil {
 					t.Errorf("%s: %v", when, err)
 				}
@@ -277,7 +277,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-func TestEphemeralAreBounded(t *testing.T) {
+func TestEphemeralLimit(t *testing.T) {
 	s, c, dir := newStore(t)
 	for i := range 70 {
 		c.advance(time.Second)

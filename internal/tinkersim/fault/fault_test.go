@@ -29,19 +29,19 @@ func set(t *testing.T, script string) *fault.Set {
 	return s
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeInvalid(t *testing.T) {
 	cases := map[string]string{
-		"an unknown field":              `{"faults":[{"do":"hold","when":"now"}]}`,
-		"an unknown deed":               `{"faults":[{"do":"explode"}]}`,
-		"a missing deed":                `{"faults":[{"op":"optim_step"}]}`,
-		"a broken pattern":              `{"faults":[{"do":"hold","name":"("}]}`,
-		"a refusal without a status":    `{"faults":[{"do":"refuse"}]}`,
-		"a refusal with a good status":  `{"faults":[{"do":"refuse","status":200}]}`,
-		"an unknown category":           `{"faults":[{"do":"fail","category":"fatal"}]}`,
-		"a pause without seconds":       `{"faults":[{"do":"pause"}]}`,
-		"a negative occurrence":         `{"faults":[{"do":"hold","occurrence":-1}]}`,
-		"a stage that does not go with": `{"faults":[{"do":"cold_adam","stage":"reply"}]}`,
-		"what is not JSON":              `faults:`,
+		"an unknown field":               `{"faults":[{"do":"hold","when":"now"}]}`,
+		"an unknown action":              `{"faults":[{"do":"explode"}]}`,
+		"a missing action":               `{"faults":[{"op":"optim_step"}]}`,
+		"a broken pattern":               `{"faults":[{"do":"hold","name":"("}]}`,
+		"a refusal without a status":     `{"faults":[{"do":"refuse"}]}`,
+		"a refusal with a good status":   `{"faults":[{"do":"refuse","status":200}]}`,
+		"an unknown category":            `{"faults":[{"do":"fail","category":"fatal"}]}`,
+		"a pause without seconds":        `{"faults":[{"do":"pause"}]}`,
+		"a negative occurrence":          `{"faults":[{"do":"hold","occurrence":-1}]}`,
+		"a stage that is invalid for it": `{"faults":[{"do":"cold_adam","stage":"reply"}]}`,
+		"invalid JSON":                   `faults:`,
 	}
 	for name, script := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,17 +55,17 @@ func TestDecodeRefuses(t *testing.T) {
 func TestOccurrences(t *testing.T) {
 	cases := map[string]struct {
 		rule string
-		want string // one letter for each of 5 calls: x when struck
+		want string // one letter for each of 5 calls: x when affected
 	}{
-		"the first by default":      {`{"do":"fail"}`, "x...."},
-		"the third":                 {`{"do":"fail","occurrence":3}`, "..x.."},
-		"two from the second":       {`{"do":"fail","occurrence":2,"count":2}`, ".xx.."},
-		"all from the fourth":       {`{"do":"fail","occurrence":4,"count":-1}`, "...xx"},
-		"the second of one op":      {`{"do":"fail","op":"optim_step","occurrence":2}`, "...x."},
-		"one sequence number":       {`{"do":"fail","seq":3}`, "..x.."},
-		"a checkpoint by its name":  {`{"do":"fail","name":"-s00004"}`, "....x"},
-		"a model by its id":         {`{"do":"fail","model":"train:1$"}`, "...x."},
-		"a session that is not the": {`{"do":"fail","session":"^z"}`, "....."},
+		"the first by default":     {`{"do":"fail"}`, "x...."},
+		"the third":                {`{"do":"fail","occurrence":3}`, "..x.."},
+		"two from the second":      {`{"do":"fail","occurrence":2,"count":2}`, ".xx.."},
+		"all from the fourth":      {`{"do":"fail","occurrence":4,"count":-1}`, "...xx"},
+		"the second of one op":     {`{"do":"fail","op":"optim_step","occurrence":2}`, "...x."},
+		"one sequence number":      {`{"do":"fail","seq":3}`, "..x.."},
+		"a checkpoint by its name": {`{"do":"fail","name":"-s00004"}`, "....x"},
+		"a model by its id":        {`{"do":"fail","model":"train:1$"}`, "...x."},
+		"another session":          {`{"do":"fail","session":"^z"}`, "....."},
 	}
 	calls := []fault.Call{
 		{Op: "forward_backward", Seq: 1, Model: "s:train:0"},
@@ -86,13 +86,13 @@ func TestOccurrences(t *testing.T) {
 				got.WriteString(mark)
 			}
 			if got.String() != tc.want {
-				t.Errorf("struck %s, want %s", got.String(), tc.want)
+				t.Errorf("affected %s, want %s", got.String(), tc.want)
 			}
 		})
 	}
 }
 
-func TestExchange(t *testing.T) {
+func TestForRequest(t *testing.T) {
 	s := set(t, `{"do":"refuse","status":429,"retryAfterSeconds":1.5,"message":"slow down"},
 		{"do":"drop_request","occurrence":2}, {"do":"drop_answer","occurrence":3}, {"do":"delay","seconds":2,"occurrence":3},
 		{"do":"fail","count":-1}`)
@@ -108,48 +108,48 @@ func TestExchange(t *testing.T) {
 		}
 	}
 	if hits := s.List()[4].Seen; hits != 0 {
-		t.Errorf("the exchange counted %d calls at a rule for operations", hits)
+		t.Errorf("ForRequest counted %d calls at a rule for operations", hits)
 	}
 }
 
-func TestPlanDeeds(t *testing.T) {
+func TestForOperation(t *testing.T) {
 	s := set(t, `{"do":"lose_promise"},{"do":"cold_adam","occurrence":2},{"do":"fail","stage":"reply","category":"user","message":"no","occurrence":2}`)
 	first, second := s.ForOperation(fault.Call{}), s.ForOperation(fault.Call{})
 	if !first.Has(fault.LoseFuture) || first.Has(fault.ColdAdam) || first.Failure(fault.Reply) != nil || first.Waits() {
-		t.Errorf("first plan = %+v", first)
+		t.Errorf("first operation = %+v", first)
 	}
 	if second.Has(fault.LoseFuture) || !second.Has(fault.ColdAdam) || second.Failure(fault.Execute) != nil {
-		t.Errorf("second plan = %+v", second)
+		t.Errorf("second operation = %+v", second)
 	}
 	if diff := cmp.Diff(&fault.Failure{Category: "user", Message: "no"}, second.Failure(fault.Reply)); diff != "" {
 		t.Errorf("failure at the reply (-want +got):\n%s", diff)
 	}
 	if (fault.OperationFaults{}).Waits() || (fault.OperationFaults{}).Has(fault.Fail) {
-		t.Error("the zero plan has faults")
+		t.Error("the zero value has faults")
 	}
 }
 
-// told collects the queue states that an operation was given.
-func told(states *[]string) func(string, string) {
+// collect appends the queue states that an operation reports.
+func collect(states *[]string) func(string, string) {
 	return func(state, _ string) { *states = append(*states, state) }
 }
 
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := set(t, `{"id":"h","do":"hold","stage":"reply","queueState":"paused_capacity","count":2}`)
-		plan := s.ForOperation(fault.Call{})
+		faults := s.ForOperation(fault.Call{})
 		var states []string
-		if err := plan.Wait(t.Context(), fault.Execute, told(&states)); err != nil || states != nil {
-			t.Fatalf("at the other stage: %v, told %v", err, states)
+		if err := faults.Wait(t.Context(), fault.Execute, collect(&states)); err != nil || states != nil {
+			t.Fatalf("at the other stage: %v, reported %v", err, states)
 		}
 		done := make(chan error)
-		go func() { done <- plan.Wait(t.Context(), fault.Reply, told(&states)) }()
+		go func() { done <- faults.Wait(t.Context(), fault.Reply, collect(&states)) }()
 		synctest.Wait()
 		if got := s.List()[0]; got.Holding != 1 || got.Hits != 1 || got.Released {
 			t.Errorf("while it holds: %+v", got)
 		}
 		if err := s.Release("other"); !errors.Is(err, fault.ErrNotFound) {
-			t.Errorf("Release of another id: %v, want ErrNoRule", err)
+			t.Errorf("Release of another id: %v, want ErrNotFound", err)
 		}
 		if err := s.Release("h"); err != nil {
 			t.Fatal(err)
@@ -158,9 +158,9 @@ func TestHold(t *testing.T) {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]string{"paused_capacity", ""}, states); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+			t.Errorf("reported (-want +got):\n%s", diff)
 		}
-		if err := s.ForOperation(fault.Call{}).Wait(t.Context(), fault.Reply, told(&states)); err != nil {
+		if err := s.ForOperation(fault.Call{}).Wait(t.Context(), fault.Reply, collect(&states)); err != nil {
 			t.Errorf("an operation after the release: %v", err)
 		}
 		if got := s.List()[0]; got.Holding != 0 || got.Hits != 2 || !got.Released {
@@ -169,7 +169,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-func TestHoldEndsWithTheContextOrTheRule(t *testing.T) {
+func TestHoldEndsWithContextOrClear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := set(t, `{"do":"hold","count":2}`)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -182,7 +182,7 @@ func TestHoldEndsWithTheContextOrTheRule(t *testing.T) {
 		if err := <-errs; !errors.Is(err, context.Canceled) {
 			t.Errorf("Wait = %v, want the context's error", err)
 		}
-		go func() { errs <- second.Wait(t.Context(), fault.Execute, told(&states)) }()
+		go func() { errs <- second.Wait(t.Context(), fault.Execute, collect(&states)) }()
 		synctest.Wait()
 		s.Clear()
 		if err := <-errs; err != nil {
@@ -197,26 +197,26 @@ func TestHoldEndsWithTheContextOrTheRule(t *testing.T) {
 func TestPauseAndCycle(t *testing.T) {
 	cases := map[string]struct {
 		rule  string
-		delay time.Duration // between the arrival and the turn of the operation
-		want  time.Duration // from the arrival on
+		delay time.Duration // between the arrival and the execution of the operation
+		want  time.Duration // from the arrival
 	}{
-		"a pause counts from the operation's turn":    {`{"do":"pause","seconds":3}`, 2 * time.Second, 5 * time.Second},
-		"a cycle counts from the arrival":             {`{"do":"cycle","seconds":10}`, 4 * time.Second, 10 * time.Second},
-		"a cycle that is over does not wait":          {`{"do":"cycle","seconds":10}`, 14 * time.Second, 14 * time.Second},
-		"without a rule there is nothing to wait for": {``, time.Second, time.Second},
+		"a pause counts from the execution": {`{"do":"pause","seconds":3}`, 2 * time.Second, 5 * time.Second},
+		"a cycle counts from the arrival":   {`{"do":"cycle","seconds":10}`, 4 * time.Second, 10 * time.Second},
+		"a cycle in the past does not wait": {`{"do":"cycle","seconds":10}`, 14 * time.Second, 14 * time.Second},
+		"without a rule nothing waits":      {``, time.Second, time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // starts at a full 10 s
 				s := set(t, tc.rule)
 				start := time.Now()
-				plan := s.ForOperation(fault.Call{})
+				faults := s.ForOperation(fault.Call{})
 				time.Sleep(tc.delay)
-				if err := plan.Wait(t.Context(), fault.Execute, func(string, string) {}); err != nil {
+				if err := faults.Wait(t.Context(), fault.Execute, func(string, string) {}); err != nil {
 					t.Fatal(err)
 				}
 				if got := time.Since(start); got != tc.want {
-					t.Errorf("went on after %v, want %v", got, tc.want)
+					t.Errorf("continued after %v, want %v", got, tc.want)
 				}
 			})
 		})
@@ -226,7 +226,7 @@ func TestPauseAndCycle(t *testing.T) {
 func TestAdd(t *testing.T) {
 	s := set(t, `{"id":"a","do":"hold"},{"do":"hold"}`)
 	if _, err := s.Add([]fault.Rule{{ID: "b", Do: fault.Hold}, {ID: "a", Do: fault.Hold}}); err == nil {
-		t.Error("an id was accepted twice")
+		t.Error("a duplicate id was accepted")
 	}
 	ids, err := s.Add([]fault.Rule{{Do: fault.Hold}, {ID: "c", Do: fault.Hold}})
 	if err != nil {
@@ -244,7 +244,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads anything as a script: what is taken can be put in force, and struck.
+// FuzzDecode checks that every script that Decode accepts can be added to a set and applied.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"faults":[{"op":"asample","occurrence":10,"count":5,"do":"refuse","status":429,"retryAfterSeconds":2}]}`,
@@ -262,12 +262,12 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := s.Add(rules); err != nil {
-			return // two rules of one id
+			return // two rules have the same id
 		}
 		s.ForRequest(fault.Call{Op: "asample", Name: "s000001"})
 		s.ForOperation(fault.Call{Op: "asample", Name: "s000001"}).Waits()
 		if len(s.List()) != len(rules) {
-			t.Errorf("of %d rules %d are in force", len(rules), len(s.List()))
+			t.Errorf("of %d rules %d are active", len(rules), len(s.List()))
 		}
 	})
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fault is the script of what goes wrong in a simulated server. Faults are never left to
-// chance: a rule names the calls it is meant for, the first of them that it strikes and how many.
+// Package fault scripts the faults of a simulated server. Faults are never random: a rule names the
+// calls that it matches, the first of them that it affects, and how many it affects.
 //
 // Rules are written in JSON:
 //
@@ -13,32 +13,32 @@
 //	]}
 //
 // A rule matches a call by op, the last part of its path under /api/v1 ("forward" for a
-// forward_backward without a backward pass), and by session, model and name, regular expressions
-// for the ids and for the name or path of a checkpoint, and by seq. What is left out matches
-// everything. Of the calls that match, the rule strikes those from the occurrence-th on (default
-// the first), count of them (default one; -1 is all).
+// forward_backward without a backward pass); by session, model and name, which are regular expressions
+// for the ids and for the name or path of a checkpoint; and by seq. A field that is missing matches
+// every call. Of the calls that match, the rule affects those from the occurrence-th on (default the
+// first), count of them (default one; -1 means all).
 //
-// Some deeds strike the exchange, and count every call that arrives, repetitions included:
+// Some actions affect the HTTP request. They count every request that arrives, including repetitions:
 //
-//	refuse         answer with status (and retryAfterSeconds, message) instead of doing anything
-//	drop_request   close the connection before anything is done
-//	drop_answer    do the work and close the connection instead of answering
-//	delay          wait for seconds before anything is done
+//	refuse         responds with status (and retryAfterSeconds, message) instead of doing anything
+//	drop_request   closes the connection before anything is done
+//	drop_answer    does the work and closes the connection instead of responding
+//	delay          waits for seconds before anything is done
 //
-// The others strike the asynchronous operation, and count each operation once, whatever is
-// posted again. They are meant for operations that answer with a promise:
+// The others affect the asynchronous operation. They count each operation once, even if its request is
+// repeated, and are meant for operations that respond with a future:
 //
 //	fail           the result is a failure with category and message; nothing is done, or, with
-//	               stage "reply", it was done all the same
-//	lose_promise   the work is done, but whoever asks for the result is told that it is lost (410)
+//	               stage "reply", the work is done nevertheless
+//	lose_promise   the work is done, but requests for the result get 410
 //	hold           the operation waits until the rule is released, meanwhile with queueState; with
 //	               stage "reply" it is carried out and its result waits
-//	pause          the same, for seconds
+//	pause          is like hold, but waits for seconds
 //	cycle          the operation waits for the next full multiple of seconds after its arrival
-//	missing        a load or a new sampling session finds its checkpoint gone
+//	missing        a load or a new sampling session does not find its checkpoint
 //	corrupt        a load finds its checkpoint damaged
-//	cold_adam      a load leaves the optimizer state behind without saying so
-//	ignore_seed    samples are drawn by another seed than the one that was asked for, another each time
+//	cold_adam      a load drops the optimizer state without reporting it
+//	ignore_seed    samples are drawn with another seed than the requested one, a new one each time
 package fault
 
 import (
@@ -52,10 +52,10 @@ import (
 	"time"
 )
 
-// Action is what a rule does to the calls that it strikes.
+// Action is what a rule does to the calls that it affects.
 type Action string
 
-// Deeds that strike the exchange.
+// Actions that affect the HTTP request.
 const (
 	Refuse      Action = "refuse"
 	DropRequest Action = "drop_request"
@@ -63,7 +63,7 @@ const (
 	Delay       Action = "delay"
 )
 
-// Deeds that strike the operation.
+// Actions that affect the operation.
 const (
 	Fail       Action = "fail"
 	LoseFuture Action = "lose_promise"
@@ -82,24 +82,24 @@ var (
 	timedActions     = []Action{Delay, Pause, Cycle}
 	stagedActions    = []Action{Fail, Hold, Pause}
 
-	// categories are those of a failed result; without one it is the server's.
+	// categories are those of a failed result; an empty one means server.
 	categories = []string{"", "user", "server", "unknown"}
 )
 
-// Stage says at which end of an operation a deed strikes.
+// Stage says whether an action applies before or after an operation is carried out.
 type Stage string
 
 // The stages.
 const (
-	// Execute is before the operation is carried out.
+	// Execute is the stage before the operation is carried out.
 	Execute Stage = "execute"
-	// Reply is after it, before its result is given out.
+	// Reply is the stage after it, before the result is returned.
 	Reply Stage = "reply"
 )
 
-// Rule is one scripted fault. Its JSON form is described at the package.
+// Rule is one scripted fault. The package comment describes its JSON form.
 type Rule struct {
-	// ID names the rule in the list of faults and for its release; it is made up when empty.
+	// ID names the rule in the list of faults and for its release; an empty one is replaced by a generated one.
 	ID string `json:"id,omitempty"`
 
 	Op      string `json:"op,omitempty"`
@@ -108,9 +108,9 @@ type Rule struct {
 	Name    string `json:"name,omitempty"`
 	Seq     *int64 `json:"seq,omitempty"`
 
-	// Occurrence is the first matching call that is struck, counted from 1. 0 is 1.
+	// Occurrence is the number of the first matching call that is affected, counted from 1. 0 means 1.
 	Occurrence int `json:"occurrence,omitempty"`
-	// Count is how many matching calls are struck. 0 is 1, -1 is all.
+	// Count is how many matching calls are affected. 0 means 1, -1 means all.
 	Count int `json:"count,omitempty"`
 
 	Do    Action `json:"do"`
@@ -124,12 +124,12 @@ type Rule struct {
 	QueueState        string  `json:"queueState,omitempty"`
 }
 
-// Script is a list of rules as it is written to a file or posted.
+// Script is a list of rules in a file or a request body.
 type Script struct {
 	Faults []Rule `json:"faults"`
 }
 
-// Decode reads a script and refuses what it does not know.
+// Decode decodes a script. It returns an error for unknown fields and invalid rules.
 func Decode(r io.Reader) ([]Rule, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -149,17 +149,17 @@ func Decode(r io.Reader) ([]Rule, error) {
 	return script.Faults, nil
 }
 
-// Call describes a call as far as rules look at it.
+// Call describes a call by the properties that rules match.
 type Call struct {
 	Op      string
 	Session string
 	Model   string
-	// Name is the name of a checkpoint that is saved, or the path of one that is read.
+	// Name is the name of the checkpoint that the call saves, or the path of the one that it reads.
 	Name string
 	Seq  int64
 }
 
-// activeRule is a rule with its counts.
+// activeRule is a rule with its counters.
 type activeRule struct {
 	Rule
 	session, model, name *regexp.Regexp
@@ -169,7 +169,7 @@ type activeRule struct {
 	isReleased          bool // released is closed
 }
 
-// activate checks a rule and fills in its defaults.
+// activate validates a rule and sets its defaults.
 func activate(rule Rule) (*activeRule, error) {
 	if rule.Occurrence == 0 {
 		rule.Occurrence = 1
@@ -191,35 +191,35 @@ func activate(rule Rule) (*activeRule, error) {
 	return a, errors.Join(errs[:]...)
 }
 
-// validate checks a rule that has its defaults.
+// validate validates a rule after its defaults were set.
 func (r Rule) validate() error {
 	if !slices.Contains(requestActions, r.Do) && !slices.Contains(operationActions, r.Do) {
-		return fmt.Errorf("checking do: %q is no deed", r.Do)
+		return fmt.Errorf("checking do: %q is not a valid action", r.Do)
 	}
 	if r.Occurrence < 1 || r.Count < -1 {
-		return errors.New("checking occurrence and count: they start at 1, count -1 is all")
+		return errors.New("checking occurrence and count: both start at 1; count -1 means all")
 	}
 	staged := r.Stage == Reply && slices.Contains(stagedActions, r.Do)
 	if r.Stage != Execute && !staged {
-		return fmt.Errorf("checking stage: %q does not go with %s", r.Stage, r.Do)
+		return fmt.Errorf("checking stage: %q is not valid for %s", r.Stage, r.Do)
 	}
 	return r.validateArguments()
 }
 
-// validateArguments checks what the deed needs.
+// validateArguments validates the fields that the action needs.
 func (r Rule) validateArguments() error {
 	switch {
 	case r.Do == Refuse && (r.Status < 400 || r.Status > 599):
-		return errors.New("checking status: refuse needs one from 400 to 599")
+		return errors.New("checking status: refuse needs a status from 400 to 599")
 	case r.Do == Fail && !slices.Contains(categories, r.Category):
-		return fmt.Errorf("checking category: %q is none", r.Category)
+		return fmt.Errorf("checking category: %q is not a valid category", r.Category)
 	case slices.Contains(timedActions, r.Do) && r.Seconds <= 0:
-		return fmt.Errorf("checking seconds: %s needs them", r.Do)
+		return fmt.Errorf("checking seconds: %s needs a positive number", r.Do)
 	}
 	return nil
 }
 
-// matches says whether the rule is meant for the call.
+// matches reports whether the rule matches the call.
 func (a *activeRule) matches(call Call) bool {
 	return (a.Op == "" || a.Op == call.Op) &&
 		(a.Seq == nil || *a.Seq == call.Seq) &&
@@ -228,7 +228,7 @@ func (a *activeRule) matches(call Call) bool {
 		a.name.MatchString(call.Name)
 }
 
-// hit counts a matching call and says whether this one is struck.
+// hit counts a matching call and reports whether the rule affects it.
 func (a *activeRule) hit() bool {
 	a.seen++
 	if a.seen < a.Occurrence || (a.Count >= 0 && a.seen >= a.Occurrence+a.Count) {

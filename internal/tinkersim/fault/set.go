@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// ErrNotFound says that there is no rule of that id.
-var ErrNotFound = errors.New("finding a fault by its id")
+// ErrNotFound says that no rule has that id.
+var ErrNotFound = errors.New("no fault has that id")
 
-// Set holds the rules that are in force. It is safe for concurrent use.
+// Set holds the active rules. It is safe for concurrent use.
 type Set struct {
 	now func() time.Time
 
@@ -24,14 +24,14 @@ type Set struct {
 	rules []*activeRule
 }
 
-// NewSet returns a set with those rules in force.
+// NewSet returns a set with those rules.
 func NewSet(rules []Rule, now func() time.Time) (*Set, error) {
 	s := &Set{now: now}
 	_, err := s.Add(rules)
 	return s, err
 }
 
-// Add puts further rules in force, all or none, and returns their ids.
+// Add adds rules, all or none of them, and returns their ids.
 func (s *Set) Add(rules []Rule) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *Set) Add(rules []Rule) ([]string, error) {
 			return nil, fmt.Errorf("adding fault %d: %w", i, err)
 		}
 		if slices.ContainsFunc(next, func(old *activeRule) bool { return old.ID == a.ID }) {
-			return nil, fmt.Errorf("adding fault %d: the id %q is taken", i, a.ID)
+			return nil, fmt.Errorf("adding fault %d: the id %q exists already", i, a.ID)
 		}
 		next, ids = append(next, a), append(ids, a.ID)
 	}
@@ -54,20 +54,20 @@ func (s *Set) Add(rules []Rule) ([]string, error) {
 	return ids, nil
 }
 
-// RuleStatus is a rule with its counts.
+// RuleStatus is a rule with its counters.
 type RuleStatus struct {
 	Rule
 	// Seen is how many calls matched.
 	Seen int `json:"seen"`
-	// Hits is how many of them were struck.
+	// Hits is how many of them the rule affected.
 	Hits int `json:"hits"`
-	// Holding is how many operations wait because of the rule at this moment.
+	// Holding is how many operations currently wait because of the rule.
 	Holding int `json:"holding"`
 	// Released says that a hold was released.
 	Released bool `json:"released,omitempty"`
 }
 
-// List returns the rules with their counts, in the order in which they were added.
+// List returns the rules with their counters, in the order in which they were added.
 func (s *Set) List() []RuleStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *Set) List() []RuleStatus {
 	return list
 }
 
-// Clear removes all rules and releases what they hold.
+// Clear removes all rules and releases the operations that they hold.
 func (s *Set) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Set) Clear() {
 	s.rules = nil
 }
 
-// Release lets go what a hold holds, now and later. It returns ErrNoRule for an id that is not there.
+// Release releases the operations that a hold holds, and those that it would hold later. It may return ErrNotFound.
 func (s *Set) Release(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,27 +107,27 @@ func (a *activeRule) release() {
 	}
 }
 
-// hit counts the call at the rules with such deeds and returns those that strike it.
-func (s *Set) hit(call Call, deeds []Action) []*activeRule {
+// hit counts the call at the matching rules with one of the actions and returns the rules that affect it.
+func (s *Set) hit(call Call, actions []Action) []*activeRule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var struck []*activeRule
+	var hits []*activeRule
 	for _, a := range s.rules {
-		if slices.Contains(deeds, a.Do) && a.matches(call) && a.hit() {
-			struck = append(struck, a)
+		if slices.Contains(actions, a.Do) && a.matches(call) && a.hit() {
+			hits = append(hits, a)
 		}
 	}
-	return struck
+	return hits
 }
 
-// Refusal is an answer instead of the work.
+// Refusal is an error response instead of the work.
 type Refusal struct {
 	Status     int
 	RetryAfter time.Duration
 	Message    string
 }
 
-// RequestFaults says what happens to one call on the wire.
+// RequestFaults are the faults that affect one HTTP request.
 type RequestFaults struct {
 	Delay       time.Duration
 	Refusal     *Refusal
@@ -135,7 +135,7 @@ type RequestFaults struct {
 	DropAnswer  bool
 }
 
-// ForRequest counts a call that has arrived and says what is to happen to it.
+// ForRequest counts a request and returns the faults that affect it.
 func (s *Set) ForRequest(call Call) RequestFaults {
 	var e RequestFaults
 	for _, a := range s.hit(call, requestActions) {
@@ -166,29 +166,29 @@ type Failure struct {
 	Message  string
 }
 
-// OperationFaults says what happens to one operation. The zero value is an operation without faults.
+// OperationFaults are the faults that affect one operation. The zero value has none.
 type OperationFaults struct {
 	set     *Set
 	arrived time.Time
 	rules   []*activeRule
 }
 
-// ForOperation counts a new operation and says what is to happen to it.
+// ForOperation counts a new operation and returns the faults that affect it.
 func (s *Set) ForOperation(call Call) OperationFaults {
 	return OperationFaults{set: s, arrived: s.now(), rules: s.hit(call, operationActions)}
 }
 
-// Has says whether the plan has that deed.
-func (p OperationFaults) Has(deed Action) bool {
-	return slices.ContainsFunc(p.rules, func(a *activeRule) bool { return a.Do == deed })
+// Has reports whether one of the faults has that action.
+func (f OperationFaults) Has(action Action) bool {
+	return slices.ContainsFunc(f.rules, func(a *activeRule) bool { return a.Do == action })
 }
 
-// Waits says whether Wait may take time at either stage.
-func (p OperationFaults) Waits() bool { return p.Has(Hold) || p.Has(Pause) || p.Has(Cycle) }
+// Waits reports whether Wait may wait at either stage.
+func (f OperationFaults) Waits() bool { return f.Has(Hold) || f.Has(Pause) || f.Has(Cycle) }
 
-// Failure returns the failure that is to be the result at that stage, or nil.
-func (p OperationFaults) Failure(stage Stage) *Failure {
-	for _, a := range p.rules {
+// Failure returns the failure at that stage, or nil.
+func (f OperationFaults) Failure(stage Stage) *Failure {
+	for _, a := range f.rules {
 		if a.Do != Fail || a.Stage != stage {
 			continue
 		}
@@ -201,28 +201,28 @@ func (p OperationFaults) Failure(stage Stage) *Failure {
 	return nil
 }
 
-// Wait returns when the operation may go on past that stage, or with the context's error. It
-// tells with which queue state it waits, and an empty one when it is over.
-func (p OperationFaults) Wait(ctx context.Context, stage Stage, tell func(queueState, reason string)) error {
-	for _, a := range p.rules {
-		wait := p.waitFunc(a)
+// Wait waits until the operation may pass that stage, or returns the context's error. It reports the queue
+// state during each wait, and an empty one after it.
+func (f OperationFaults) Wait(ctx context.Context, stage Stage, report func(queueState, reason string)) error {
+	for _, a := range f.rules {
+		wait := f.waitFunc(a)
 		if wait == nil || a.Stage != stage {
 			continue
 		}
-		tell(a.QueueState, a.message())
-		p.set.addHolding(a, 1)
+		report(a.QueueState, a.message())
+		f.set.addHolding(a, 1)
 		err := wait(ctx)
-		p.set.addHolding(a, -1)
+		f.set.addHolding(a, -1)
 		if err != nil {
 			return err
 		}
-		tell("", "")
+		report("", "")
 	}
 	return nil
 }
 
-// waitFunc returns how to wait for a rule, or nil for one that does not wait.
-func (p OperationFaults) waitFunc(a *activeRule) func(context.Context) error {
+// waitFunc returns a function that waits as a rule demands, or nil if the rule does not wait.
+func (f OperationFaults) waitFunc(a *activeRule) func(context.Context) error {
 	switch a.Do {
 	case Hold:
 		return func(ctx context.Context) error { return await(ctx, a.released) }
@@ -231,7 +231,7 @@ func (p OperationFaults) waitFunc(a *activeRule) func(context.Context) error {
 	case Cycle:
 		cycle := seconds(a.Seconds)
 		return func(ctx context.Context) error {
-			return sleep(ctx, p.arrived.Truncate(cycle).Add(cycle).Sub(p.set.now()))
+			return sleep(ctx, f.arrived.Truncate(cycle).Add(cycle).Sub(f.set.now()))
 		}
 	}
 	return nil

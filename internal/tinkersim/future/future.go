@@ -3,11 +3,10 @@
 
 // Package future keeps the results of asynchronous requests until their clients have fetched them.
 //
-// A request is answered with the id of a promise. The promise is resolved once, with a result
-// that its package does not look into, or lost. A result stays for a while after it was last
-// fetched, because the answer that carried it may not have arrived. Ids start with a prefix
-// that the caller makes unique to the process, so an id of an earlier process is unknown here
-// and never somebody else's.
+// The response to such a request carries the id of a future. The future is resolved once, with a result
+// that this package does not interpret, or it is lost. A result is kept for a while after it was last
+// fetched, because the response that carried it may not have arrived. Ids start with a prefix that
+// the caller makes unique to the process, so an id of an earlier process is unknown to later ones.
 package future
 
 import (
@@ -23,22 +22,22 @@ import (
 
 // Errors of Lookup.
 var (
-	// ErrUnknown says that this table never gave out that id.
-	ErrUnknown = errors.New("looking up a promise that was never made here")
-	// ErrLost says that the promise was made here and its result is gone for good.
-	ErrLost = errors.New("looking up a promise that was lost")
+	// ErrUnknown says that this table never issued that id.
+	ErrUnknown = errors.New("looking up a future: this server never issued its id")
+	// ErrLost says that this table issued the id, and that the result no longer exists.
+	ErrLost = errors.New("looking up a future: its result is lost")
 )
 
 // Kind names the type of a result.
 type Kind string
 
-// Result is what a promise is resolved with. The table does not interpret it.
+// Result is the value of a resolved future. The table does not interpret it.
 type Result struct {
 	Kind Kind
 	Body []byte
 }
 
-// QueueStatus is what a client that asks too early is told.
+// QueueStatus says why there is no result yet.
 type QueueStatus struct {
 	// State is the queue state of the API.
 	State string
@@ -50,11 +49,11 @@ type QueueStatus struct {
 type Retention struct {
 	// Delivered counts from the last time that a result was fetched.
 	Delivered time.Duration
-	// Undelivered counts from when a result was there that nobody has fetched.
+	// Undelivered counts from the time of the resolution if nobody fetched the result.
 	Undelivered time.Duration
 }
 
-// Table holds the promises of one process. It is safe for concurrent use.
+// Table holds the futures of one process. It is safe for concurrent use.
 type Table struct {
 	prefix    string
 	retention Retention
@@ -63,7 +62,7 @@ type Table struct {
 	mu       sync.Mutex
 	issued   int64
 	futures  map[string]*Future
-	resolved *list.List // of *Promise, the one to look at first in front
+	resolved *list.List // of *Future, sorted by checkAt
 }
 
 // NewTable returns an empty table whose ids start with the prefix.
@@ -71,29 +70,29 @@ func NewTable(prefix string, keep Retention, now func() time.Time) *Table {
 	return &Table{prefix: prefix, retention: keep, now: now, futures: map[string]*Future{}, resolved: list.New()}
 }
 
-// New makes a promise.
+// New creates a future.
 func (t *Table) New() *Future {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep()
 	t.issued++
-	p := &Future{
+	f := &Future{
 		id:     fmt.Sprintf("%s-%d", t.prefix, t.issued),
 		table:  t,
 		done:   make(chan struct{}),
 		status: QueueStatus{State: Active},
 	}
-	t.futures[p.id] = p
-	return p
+	t.futures[f.id] = f
+	return f
 }
 
-// Lookup returns the promise of that id, ErrUnknown or ErrLost.
+// Lookup returns the future with that id, ErrUnknown or ErrLost.
 func (t *Table) Lookup(id string) (*Future, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep()
-	if p, ok := t.futures[id]; ok {
-		return p, nil
+	if f, ok := t.futures[id]; ok {
+		return f, nil
 	}
 	number, ok := strings.CutPrefix(id, t.prefix+"-")
 	if !ok {
@@ -106,42 +105,42 @@ func (t *Table) Lookup(id string) (*Future, error) {
 	return nil, ErrLost
 }
 
-// Len returns how many promises the table holds.
+// Len returns how many futures the table holds.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.futures)
 }
 
-// sweep forgets results whose time is over. It looks only at the front of the list: each promise
-// comes back to the end with its new time while it is still being fetched.
+// sweep removes expired results. It looks only at the front of the list: a result that was fetched
+// since moves to the end with a new time.
 func (t *Table) sweep() {
 	now := t.now()
 	for front := t.resolved.Front(); front != nil; front = t.resolved.Front() {
-		p := front.Value.(*Future)
-		if now.Before(p.checkAt) {
+		f := front.Value.(*Future)
+		if now.Before(f.checkAt) {
 			return
 		}
-		if expiry := p.expiry(t.retention); now.Before(expiry) {
-			p.checkAt = now.Add(t.retention.Delivered)
+		if expiry := f.expiry(t.retention); now.Before(expiry) {
+			f.checkAt = now.Add(t.retention.Delivered)
 			t.resolved.MoveToBack(front)
 			continue
 		}
 		t.resolved.Remove(front)
-		delete(t.futures, p.id)
+		delete(t.futures, f.id)
 	}
 }
 
-// Active is the queue state of a promise that nothing holds up.
+// Active is the queue state of a future that nothing delays.
 const Active = "active"
 
-// Future is the result of one request, now or later. It is safe for concurrent use.
+// Future is the result of one request, which may not exist yet. It is safe for concurrent use.
 type Future struct {
 	id    string
 	table *Table
 	done  chan struct{}
 
-	// All of these are guarded by the table's mutex.
+	// The table's mutex guards the fields below.
 	result    Result
 	settled   bool
 	settledAt time.Time
@@ -151,73 +150,73 @@ type Future struct {
 }
 
 // ID returns the request id.
-func (p *Future) ID() string { return p.id }
+func (f *Future) ID() string { return f.id }
 
-// Done is closed when the promise is resolved or lost.
-func (p *Future) Done() <-chan struct{} { return p.done }
+// Done returns a channel that is closed when the future is resolved or lost.
+func (f *Future) Done() <-chan struct{} { return f.done }
 
-// Resolve sets the result. Only the first call counts.
-func (p *Future) Resolve(result Result) {
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	if p.settled {
+// Resolve sets the result. Later calls have no effect.
+func (f *Future) Resolve(result Result) {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	if f.settled {
 		return
 	}
-	p.settled, p.result, p.settledAt = true, result, p.table.now()
-	p.checkAt = p.settledAt.Add(p.table.retention.Delivered)
-	p.table.resolved.PushBack(p)
-	close(p.done)
+	f.settled, f.result, f.settledAt = true, result, f.table.now()
+	f.checkAt = f.settledAt.Add(f.table.retention.Delivered)
+	f.table.resolved.PushBack(f)
+	close(f.done)
 }
 
-// Lose forgets the promise: whoever asks for it from now on is told ErrLost.
-func (p *Future) Lose() {
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	delete(p.table.futures, p.id)
-	if !p.settled {
-		p.settled = true
-		close(p.done)
+// Lose removes the future from the table: Lookup returns ErrLost from now on.
+func (f *Future) Lose() {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	delete(f.table.futures, f.id)
+	if !f.settled {
+		f.settled = true
+		close(f.done)
 	}
 }
 
-// SetQueueStatus changes what early askers are told.
-func (p *Future) SetQueueStatus(pause QueueStatus) {
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	p.status = pause
+// SetQueueStatus sets the status that Wait returns while there is no result.
+func (f *Future) SetQueueStatus(status QueueStatus) {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	f.status = status
 }
 
-// Wait returns the result if it is there or comes within the time given. Otherwise ok is false
-// and the pause says why. It returns ErrLost for a promise that was lost, and the context's error.
-func (p *Future) Wait(ctx context.Context, patience time.Duration) (result Result, pause QueueStatus, ok bool, err error) {
+// Wait returns the result if it exists or arrives within the given time. Otherwise ok is false and
+// status says why. It returns ErrLost for a future that was lost, and the context's error.
+func (f *Future) Wait(ctx context.Context, patience time.Duration) (result Result, status QueueStatus, ok bool, err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case <-p.done:
+	case <-f.done:
 	case <-timer.C:
 	case <-ctx.Done():
 		return Result{}, QueueStatus{}, false, ctx.Err()
 	}
-	return p.peek()
+	return f.peek()
 }
 
-func (p *Future) peek() (Result, QueueStatus, bool, error) {
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	if _, kept := p.table.futures[p.id]; !kept {
+func (f *Future) peek() (Result, QueueStatus, bool, error) {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	if _, kept := f.table.futures[f.id]; !kept {
 		return Result{}, QueueStatus{}, false, ErrLost
 	}
-	if !p.settled {
-		return Result{}, p.status, false, nil
+	if !f.settled {
+		return Result{}, f.status, false, nil
 	}
-	p.fetchedAt = p.table.now()
-	return p.result, QueueStatus{}, true, nil
+	f.fetchedAt = f.table.now()
+	return f.result, QueueStatus{}, true, nil
 }
 
-// expiry returns when the result may be forgotten.
-func (p *Future) expiry(keep Retention) time.Time {
-	if p.fetchedAt.IsZero() {
-		return p.settledAt.Add(keep.Undelivered)
+// expiry returns the time from which the result may be removed.
+func (f *Future) expiry(keep Retention) time.Time {
+	if f.fetchedAt.IsZero() {
+		return f.settledAt.Add(keep.Undelivered)
 	}
-	return p.fetchedAt.Add(keep.Delivered)
+	return f.fetchedAt.Add(keep.Delivered)
 }

@@ -17,44 +17,44 @@ var keep = future.Retention{Delivered: 5 * time.Minute, Undelivered: 30 * time.M
 
 func table() *future.Table { return future.NewTable("req-ab", keep, time.Now) }
 
-// state fetches without waiting.
-func state(t *testing.T, table *future.Table, id string) (string, error) {
+// fetch returns the body of a result, or else the queue state, without waiting.
+func fetch(t *testing.T, table *future.Table, id string) (string, error) {
 	t.Helper()
-	p, err := table.Lookup(id)
+	f, err := table.Lookup(id)
 	if err != nil {
 		return "", err
 	}
-	result, pause, ok, err := p.Wait(t.Context(), 0)
+	result, status, ok, err := f.Wait(t.Context(), 0)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
-		return pause.State, nil
+		return status.State, nil
 	}
 	return string(result.Body), nil
 }
 
-func TestPromiseWait(t *testing.T) {
+func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := table().New()
+		f := table().New()
 		start := time.Now()
-		if _, pause, ok, err := p.Wait(t.Context(), 30*time.Second); ok || err != nil || pause.State != future.Active {
-			t.Fatalf("Wait on an open promise = %v, %v, %v", pause, ok, err)
+		if _, status, ok, err := f.Wait(t.Context(), 30*time.Second); ok || err != nil || status.State != future.Active {
+			t.Fatalf("Wait on an open future = %v, %v, %v", status, ok, err)
 		}
 		if waited := time.Since(start); waited != 30*time.Second {
 			t.Errorf("waited %v, want 30s", waited)
 		}
-		p.SetQueueStatus(future.QueueStatus{State: "paused_capacity", Reason: "busy"})
-		if _, pause, _, _ := p.Wait(t.Context(), time.Second); pause.State != "paused_capacity" || pause.Reason != "busy" {
-			t.Errorf("pause = %v", pause)
+		f.SetQueueStatus(future.QueueStatus{State: "paused_capacity", Reason: "busy"})
+		if _, status, _, _ := f.Wait(t.Context(), time.Second); status.State != "paused_capacity" || status.Reason != "busy" {
+			t.Errorf("status = %v", status)
 		}
 		go func() {
 			time.Sleep(time.Second)
-			p.Resolve(future.Result{Kind: "k", Body: []byte("first")})
-			p.Resolve(future.Result{Kind: "k", Body: []byte("second")})
+			f.Resolve(future.Result{Kind: "k", Body: []byte("first")})
+			f.Resolve(future.Result{Kind: "k", Body: []byte("second")})
 		}()
 		start = time.Now()
-		result, _, ok, err := p.Wait(t.Context(), 30*time.Second)
+		result, _, ok, err := f.Wait(t.Context(), 30*time.Second)
 		if err != nil || !ok || string(result.Body) != "first" || result.Kind != "k" {
 			t.Fatalf("Wait = %v, %v, %v, want the first result", result, ok, err)
 		}
@@ -71,16 +71,16 @@ func TestPromiseWait(t *testing.T) {
 
 func TestTableLookup(t *testing.T) {
 	cases := map[string]struct {
-		id   func(p *future.Future) string
+		id   func(f *future.Future) string
 		want error
 	}{
-		"an open promise is found":           {func(p *future.Future) string { return p.ID() }, nil},
-		"a lost promise is lost":             {func(p *future.Future) string { p.Lose(); return p.ID() }, future.ErrLost},
-		"a number not given out is unknown":  {func(*future.Future) string { return "req-ab-2" }, future.ErrUnknown},
-		"number zero is unknown":             {func(*future.Future) string { return "req-ab-0" }, future.ErrUnknown},
-		"another process's id is unknown":    {func(*future.Future) string { return "req-cd-1" }, future.ErrUnknown},
-		"an id that is no number is unknown": {func(*future.Future) string { return "req-ab-x" }, future.ErrUnknown},
-		"an empty id is unknown":             {func(*future.Future) string { return "" }, future.ErrUnknown},
+		"an open future is found":                 {func(f *future.Future) string { return f.ID() }, nil},
+		"a lost future is lost":                   {func(f *future.Future) string { f.Lose(); return f.ID() }, future.ErrLost},
+		"a number that was not issued is unknown": {func(*future.Future) string { return "req-ab-2" }, future.ErrUnknown},
+		"number zero is unknown":                  {func(*future.Future) string { return "req-ab-0" }, future.ErrUnknown},
+		"another process's id is unknown":         {func(*future.Future) string { return "req-cd-1" }, future.ErrUnknown},
+		"an id without a number is unknown":       {func(*future.Future) string { return "req-ab-x" }, future.ErrUnknown},
+		"an empty id is unknown":                  {func(*future.Future) string { return "" }, future.ErrUnknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -92,29 +92,29 @@ func TestTableLookup(t *testing.T) {
 	}
 }
 
-func TestTableKeepsResults(t *testing.T) {
+func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := table()
 		fetched, unfetched, open := table.New(), table.New(), table.New()
 		fetched.Resolve(future.Result{Body: []byte("a")})
 		unfetched.Resolve(future.Result{Body: []byte("b")})
-		for range 4 { // fetched again and again, it stays
-			if got, err := state(t, table, fetched.ID()); got != "a" || err != nil {
+		for range 4 { // each fetch prolongs the retention
+			if got, err := fetch(t, table, fetched.ID()); got != "a" || err != nil {
 				t.Fatalf("fetched = %q, %v", got, err)
 			}
 			time.Sleep(4 * time.Minute)
 		}
-		time.Sleep(2 * time.Minute) // 6 minutes after the last time, 18 in all
-		if _, err := state(t, table, fetched.ID()); !errors.Is(err, future.ErrLost) {
+		time.Sleep(2 * time.Minute) // 6 minutes after the last fetch, 18 in total
+		if _, err := fetch(t, table, fetched.ID()); !errors.Is(err, future.ErrLost) {
 			t.Errorf("6 min after delivery: %v, want ErrLost", err)
 		}
-		time.Sleep(13 * time.Minute) // 31 in all
-		if _, err := state(t, table, unfetched.ID()); !errors.Is(err, future.ErrLost) {
+		time.Sleep(13 * time.Minute) // 31 in total
+		if _, err := fetch(t, table, unfetched.ID()); !errors.Is(err, future.ErrLost) {
 			t.Errorf("31 min without delivery: %v, want ErrLost", err)
 		}
 		time.Sleep(24 * time.Hour)
-		if got, err := state(t, table, open.ID()); got != future.Active || err != nil {
-			t.Errorf("an open promise = %q, %v, want it kept for ever", got, err)
+		if got, err := fetch(t, table, open.ID()); got != future.Active || err != nil {
+			t.Errorf("an open future = %q, %v, want it kept without a limit", got, err)
 		}
 		if table.Len() != 1 {
 			t.Errorf("Len() = %d, want the open one only", table.Len())
@@ -122,21 +122,21 @@ func TestTableKeepsResults(t *testing.T) {
 	})
 }
 
-func TestPromiseLoseWakesWaiters(t *testing.T) {
+func TestLoseWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := table().New()
+		f := table().New()
 		got := make(chan error)
 		go func() {
-			_, _, _, err := p.Wait(t.Context(), time.Hour)
+			_, _, _, err := f.Wait(t.Context(), time.Hour)
 			got <- err
 		}()
 		synctest.Wait()
-		p.Lose()
+		f.Lose()
 		if err := <-got; !errors.Is(err, future.ErrLost) {
 			t.Errorf("Wait = %v, want ErrLost", err)
 		}
-		p.Resolve(future.Result{Body: []byte("late")})
-		if _, _, ok, err := p.Wait(t.Context(), 0); ok || !errors.Is(err, future.ErrLost) {
+		f.Resolve(future.Result{Body: []byte("late")})
+		if _, _, ok, err := f.Wait(t.Context(), 0); ok || !errors.Is(err, future.ErrLost) {
 			t.Errorf("after a late Resolve: %v, %v, want ErrLost", ok, err)
 		}
 	})

@@ -11,14 +11,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// cache keeps the weights that were used last.
+// cache holds the weights that were used most recently.
 type cache struct {
 	size int
 	load func(key string) (*model.Weights, error)
 
 	mu    sync.Mutex
 	byKey map[string]*list.Element
-	used  *list.List // of entry, the one used last in front
+	used  *list.List // of entry, the most recently used first
 }
 
 type entry struct {
@@ -30,8 +30,8 @@ func newCache(size int, load func(string) (*model.Weights, error)) *cache {
 	return &cache{size: size, load: load, byKey: map[string]*list.Element{}, used: list.New()}
 }
 
-// get returns the weights of a key. Two callers may load the same ones at the same time, which is
-// a waste and no harm.
+// get returns the weights of a key. Two callers may load the same weights at the same time, which costs
+// time but is correct.
 func (c *cache) get(key string) (*model.Weights, error) {
 	if weights := c.peek(key); weights != nil {
 		return weights, nil

@@ -3,10 +3,10 @@
 
 // Package sampling decodes completions for many callers together.
 //
-// Requests wait in one line. A decoder takes the oldest and everything else in the line that
-// wants the same weights, up to a number of rows, and decodes them as one batch. A completion is
-// a function of its weights and its own row alone, so what else is in the batch does not show.
-// The package knows no sessions, paths or promises: a key names the weights.
+// Requests wait in one queue. A decoder takes the oldest and all others in the queue with the same
+// weights, up to a number of rows, and decodes them as one batch. A completion is a function of its
+// weights and its own row alone, so it does not depend on the rest of the batch. The package knows no
+// sessions, paths or futures: a key names the weights.
 package sampling
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// ErrBusy says that too many rows wait already.
+// ErrBusy says that too many rows are waiting.
 var ErrBusy = errors.New("queueing samples: too many are waiting")
 
-// ErrClosed is what requests get that the engine did not come to before it was closed.
+// ErrClosed is the error of requests that were not decoded before the engine was closed.
 var ErrClosed = errors.New("sampling: the engine is closed")
 
-// Config sets an engine up. Zero numbers take the defaults.
+// Config configures an engine. Numbers that are zero are replaced by defaults.
 type Config struct {
 	// Decoders is how many batches are decoded at the same time; 2 by default.
 	Decoders int
@@ -33,11 +33,11 @@ type Config struct {
 	Rows int
 	// Waiting is how many completions may wait; 16384 by default.
 	Waiting int
-	// Cached is how many sets of weights are kept in memory; 32 by default.
+	// Cached is how many sets of weights the cache holds; 32 by default.
 	Cached int
-	// Load fetches weights that are not in memory.
+	// Load loads weights that are not in the cache.
 	Load func(key string) (*model.Weights, error)
-	// Now is the clock that work is timed with.
+	// Now returns the current time, to measure the work.
 	Now func() time.Time
 }
 
@@ -47,20 +47,20 @@ type Request struct {
 	Key string
 	// Rows are the completions. They must be within the model's limits.
 	Rows []model.SampleRequest
-	// Prompt is what PromptLogprobs and TopK are about.
+	// Prompt is the prompt for PromptLogprobs and TopK.
 	Prompt []int32
 	// PromptLogprobs asks for the log-probability of each token of the prompt.
 	PromptLogprobs bool
-	// TopK asks for so many alternatives to each token of the prompt; 0 is none.
+	// TopK asks for the TopK likeliest alternatives to each token of the prompt; 0 means none.
 	TopK int
 	// Done is called once, from a goroutine of the engine. It must not block.
 	Done func(Output, error)
 }
 
-// weight is what the request counts for in the limits of rows.
+// weight is the number of rows that the request counts for in limits.
 func (r *Request) weight() int { return max(1, len(r.Rows)) }
 
-// Output is what a request is answered with.
+// Output is the result of a request.
 type Output struct {
 	// Samples has one for each row.
 	Samples []model.Sample
@@ -77,11 +77,11 @@ type Stats struct {
 	Busy    time.Duration
 	Batches int64
 	Rows    int64
-	// Tokens is how many were drawn.
+	// Tokens is how many tokens were drawn.
 	Tokens int64
 }
 
-// Engine is a line of requests and the decoders that work it off. It is safe for concurrent use.
+// Engine is a queue of requests with the decoders that work on it. It is safe for concurrent use.
 type Engine struct {
 	config Config
 	ctx    context.Context
@@ -116,20 +116,20 @@ func New(config Config) *Engine {
 	return e
 }
 
-// Close stops the decoders and waits for them. What was not decoded gets ErrClosed.
+// Close stops the decoders and waits for them. Requests that were not decoded get ErrClosed.
 func (e *Engine) Close() {
 	e.cancel()
 	e.group.Wait()
 	e.mu.Lock()
-	line := e.queue
+	queue := e.queue
 	e.queue, e.waiting = nil, 0
 	e.mu.Unlock()
-	for _, r := range line {
+	for _, r := range queue {
 		r.Done(Output{}, ErrClosed)
 	}
 }
 
-// Submit puts a request into the line, or returns ErrBusy or ErrClosed without calling Done.
+// Submit adds a request to the queue, or returns ErrBusy or ErrClosed without calling Done.
 func (e *Engine) Submit(r *Request) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,7 +145,7 @@ func (e *Engine) Submit(r *Request) error {
 	return nil
 }
 
-// Keep puts weights into memory, so that they need not be loaded for the next request.
+// Keep adds weights to the cache, so that the next request need not load them.
 func (e *Engine) Keep(key string, weights *model.Weights) { e.cache.put(key, weights) }
 
 // Stats returns what the engine has done so far.
@@ -155,7 +155,7 @@ func (e *Engine) Stats() Stats {
 	return e.stats
 }
 
-// wakeOne wakes one decoder; when the channel is full all of them will look anyway.
+// wakeOne wakes one decoder; when the channel is full, all of them will look at the queue anyway.
 func (e *Engine) wakeOne() {
 	select {
 	case e.wake <- struct{}{}:
@@ -163,7 +163,7 @@ func (e *Engine) wakeOne() {
 	}
 }
 
-// loop is a decoder: it takes batches until the engine is closed.
+// loop is a decoder: it decodes batches until the engine is closed.
 func (e *Engine) loop() {
 	for {
 		batch := e.take()
@@ -194,7 +194,7 @@ func (e *Engine) count(stats Stats) {
 	e.stats.Tokens += stats.Tokens
 }
 
-// take removes the oldest request and those that can go with it from the line.
+// take removes the oldest request and those that fit into its batch from the queue.
 func (e *Engine) take() []*Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -219,7 +219,7 @@ func (e *Engine) take() []*Request {
 	return batch
 }
 
-// run decodes a batch and answers its requests.
+// run decodes a batch and calls Done for its requests.
 func (e *Engine) run(batch []*Request) Stats {
 	weights, err := e.cache.get(batch[0].Key)
 	if err != nil {
@@ -232,7 +232,7 @@ func (e *Engine) run(batch []*Request) Stats {
 	if err == nil {
 		return stats
 	}
-	// One row that the model refuses must not cost its company: each is tried alone.
+	// A row that the model refuses must not fail the rest of the batch: each request is decoded alone.
 	for _, r := range batch {
 		alone, err := e.decodeBatch(weights, []*Request{r})
 		if err != nil {
@@ -245,7 +245,7 @@ func (e *Engine) run(batch []*Request) Stats {
 	return stats
 }
 
-// decodeBatch decodes a batch and answers its requests, or answers none of them and returns the error.
+// decodeBatch decodes a batch and calls Done for all of its requests, or for none of them and returns the error.
 func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, error) {
 	var rows []model.SampleRequest
 	for _, r := range batch {
@@ -277,7 +277,7 @@ func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, e
 	return stats, nil
 }
 
-// promptOutput computes what a request wants to know of its prompt.
+// promptOutput computes what a request asks about its prompt.
 func (e *Engine) promptOutput(weights *model.Weights, r *Request) (Output, error) {
 	var output Output
 	var err error

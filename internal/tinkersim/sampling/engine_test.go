@@ -15,28 +15,28 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// gate is a loader that waits until it is opened.
-type gate struct {
-	open  chan struct{}
-	loads atomic.Int64
+// blockingLoader is a loader that waits until its channel is closed.
+type blockingLoader struct {
+	unblock chan struct{}
+	loads   atomic.Int64
 }
 
-func newGate() *gate { return &gate{open: make(chan struct{})} }
+func newBlockingLoader() *blockingLoader { return &blockingLoader{unblock: make(chan struct{})} }
 
-func (g *gate) load(string) (*model.Weights, error) {
+func (g *blockingLoader) load(string) (*model.Weights, error) {
 	g.loads.Add(1)
-	<-g.open
+	<-g.unblock
 	return model.BaseWeights(model.Base()), nil
 }
 
-// outcome collects the answer to a request.
+// outcome holds the result of a request.
 type outcome struct {
 	output Output
 	err    error
 	done   chan struct{}
 }
 
-// request asks for completions of "Q:" under a key.
+// request returns a request for completions of "Q:" with the weights of a key.
 func request(key string, rows int, seed uint64) (*Request, *outcome) {
 	o := &outcome{done: make(chan struct{})}
 	r := &Request{Key: key, Prompt: []int32{'Q', ':'}, Done: func(output Output, err error) {
@@ -56,8 +56,8 @@ func submit(t *testing.T, e *Engine, r *Request) {
 	}
 }
 
-func TestEngineBatchesWhatWaits(t *testing.T) {
-	g := newGate()
+func TestEngineBatchesWaitingRequests(t *testing.T) {
+	g := newBlockingLoader()
 	e := New(Config{Decoders: 1, Rows: 16, Load: g.load, Now: time.Now})
 	defer e.Close()
 	first, blocking := request("a", 1, 0)
@@ -72,7 +72,7 @@ func TestEngineBatchesWhatWaits(t *testing.T) {
 		submit(t, e, r)
 		all = append(all, o)
 	}
-	close(g.open)
+	close(g.unblock)
 	<-blocking.done
 	for _, o := range all {
 		<-o.done
@@ -80,15 +80,15 @@ func TestEngineBatchesWhatWaits(t *testing.T) {
 			t.Fatalf("%d samples, %v", len(o.output.Samples), o.err)
 		}
 	}
-	// 1 alone, then 5 requests of 4 rows for each key, 4 of them at a time.
+	// The first request is decoded alone, then 5 requests of 4 rows for each key, 4 requests at a time.
 	e.Close()
 	if got := e.Stats(); got.Batches != 5 || got.Rows != 41 || got.Tokens == 0 || got.Busy <= 0 {
 		t.Errorf("stats %+v, want 5 batches of 41 rows", got)
 	}
 }
 
-func TestEngineRefusesWhenTheLineIsLong(t *testing.T) {
-	g := newGate()
+func TestEngineSubmitBusy(t *testing.T) {
+	g := newBlockingLoader()
 	e := New(Config{Decoders: 1, Waiting: 8, Load: g.load, Now: time.Now})
 	defer e.Close()
 	blocking, first := request("a", 1, 0)
@@ -97,12 +97,12 @@ func TestEngineRefusesWhenTheLineIsLong(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	large, second := request("a", 20, 0)
-	submit(t, e, large) // an empty line takes any
+	submit(t, e, large) // an empty queue accepts any request
 	small, _ := request("a", 1, 0)
 	if err := e.Submit(small); !errors.Is(err, ErrBusy) {
 		t.Errorf("Submit = %v, want ErrBusy", err)
 	}
-	close(g.open)
+	close(g.unblock)
 	<-first.done
 	<-second.done
 	again, third := request("a", 1, 0)
@@ -110,8 +110,8 @@ func TestEngineRefusesWhenTheLineIsLong(t *testing.T) {
 	<-third.done
 }
 
-func TestEngineTriesEachAloneAfterAnError(t *testing.T) {
-	g := newGate()
+func TestEngineRetriesRequestsAloneAfterError(t *testing.T) {
+	g := newBlockingLoader()
 	e := New(Config{Decoders: 1, Load: g.load, Now: time.Now})
 	defer e.Close()
 	blocking, first := request("a", 1, 0)
@@ -121,7 +121,7 @@ func TestEngineTriesEachAloneAfterAnError(t *testing.T) {
 	bad.Rows[1].Prompt = []int32{-1}
 	submit(t, e, good)
 	submit(t, e, bad)
-	close(g.open)
+	close(g.unblock)
 	<-first.done
 	<-fine.done
 	<-refused.done
@@ -134,7 +134,7 @@ func TestEngineTriesEachAloneAfterAnError(t *testing.T) {
 }
 
 func TestEngineClose(t *testing.T) {
-	g := newGate()
+	g := newBlockingLoader()
 	e := New(Config{Decoders: 1, Load: g.load, Now: time.Now})
 	blocking, first := request("a", 1, 0)
 	waiting, second := request("b", 1, 0)
@@ -148,14 +148,14 @@ func TestEngineClose(t *testing.T) {
 	for e.ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	close(g.open)
+	close(g.unblock)
 	group.Wait()
 	<-first.done
 	if first.err == nil {
 		t.Error("a batch was decoded after Close")
 	}
 	if <-second.done; !errors.Is(second.err, ErrClosed) {
-		t.Errorf("what waited got %v, want ErrClosed", second.err)
+		t.Errorf("the waiting request got %v, want ErrClosed", second.err)
 	}
 	late, _ := request("a", 1, 0)
 	if err := e.Submit(late); !errors.Is(err, ErrClosed) {
@@ -163,7 +163,7 @@ func TestEngineClose(t *testing.T) {
 	}
 }
 
-func TestEngineReportsWeightsThatCannotBeLoaded(t *testing.T) {
+func TestEngineLoadError(t *testing.T) {
 	broken := errors.New("broken")
 	e := New(Config{Load: func(string) (*model.Weights, error) { return nil, broken }, Now: time.Now})
 	defer e.Close()
@@ -174,7 +174,7 @@ func TestEngineReportsWeightsThatCannotBeLoaded(t *testing.T) {
 	}
 }
 
-func TestEngineAnswersAboutPrompts(t *testing.T) {
+func TestEnginePromptLogprobs(t *testing.T) {
 	e := New(Config{Load: func(string) (*model.Weights, error) { return model.BaseWeights(model.Base()), nil }, Now: time.Now})
 	defer e.Close()
 	r, o := request("a", 0, 0)
@@ -185,7 +185,7 @@ func TestEngineAnswersAboutPrompts(t *testing.T) {
 	}
 }
 
-func TestCacheKeepsWhatWasUsedLast(t *testing.T) {
+func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	var loaded []string
 	c := newCache(2, func(key string) (*model.Weights, error) {
 		loaded = append(loaded, key)
