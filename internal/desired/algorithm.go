@@ -4,8 +4,6 @@
 package desired
 
 import (
-	"cmp"
-
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -22,17 +20,17 @@ func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) con
 	return contract.Algorithm{
 		TasksPerStep: int(a.TasksPerStep),
 		Steps:        steps,
-		Seed:         ptr.Deref(a.Seed, 0),
+		Seed:         *a.Seed,
 		Advantage: contract.Advantage{
-			Baseline: contract.Baseline(cmp.Or(a.Advantage.Baseline, v1alpha1.BaselineGroupMean)),
-			Scale:    contract.Scale(cmp.Or(a.Advantage.Scale, v1alpha1.ScaleNone)),
-			DDoF:     int(ptr.Deref(a.Advantage.DDoF, 0)),
+			Baseline: contract.Baseline(a.Advantage.Baseline),
+			Scale:    contract.Scale(a.Advantage.Scale),
+			DDoF:     int(*a.Advantage.DDoF),
 		},
 		Loss:               lossOf(a.Loss),
-		Substeps:           int(ptr.Deref(a.Substeps, 1)),
-		Lag:                int(ptr.Deref(a.Lag, 0)),
+		Substeps:           int(*a.Substeps),
+		Lag:                int(*a.Lag),
 		DropConstantGroups: a.ConstantGroups == v1alpha1.DropConstantGroups,
-		Refill:             a.OnDroppedGroup != v1alpha1.ShrinkDroppedGroups,
+		Refill:             a.OnDroppedGroup == v1alpha1.RefillDroppedGroups,
 		Optimizer:          optimizerOf(a.Optimizer),
 	}
 }
@@ -49,15 +47,14 @@ func tasksOf(environments []contract.Environment) int64 {
 
 // lossOf spells the settings as the Tinker API does, all of them, since servers differ in their defaults.
 func lossOf(l v1alpha1.Loss) contract.Loss {
-	name := cmp.Or(l.Name, v1alpha1.LossImportanceSampling)
 	clip := func(low, high float64) map[string]float64 {
 		return map[string]float64{
 			contract.SettingClipLow:  ptr.Deref(l.ClipLow, low),
 			contract.SettingClipHigh: ptr.Deref(l.ClipHigh, high),
 		}
 	}
-	loss := contract.Loss{Name: contract.LossName(name)}
-	switch name {
+	loss := contract.Loss{Name: contract.LossName(l.Name)}
+	switch l.Name {
 	case v1alpha1.LossPPO:
 		loss.Config = clip(0.8, 1.2)
 	case v1alpha1.LossCISPO:
@@ -71,12 +68,12 @@ func lossOf(l v1alpha1.Loss) contract.Loss {
 func optimizerOf(o v1alpha1.Optimizer) contract.Optimizer {
 	return contract.Optimizer{
 		LearningRate: o.LearningRate,
-		Schedule:     contract.Schedule(cmp.Or(o.Schedule, v1alpha1.ScheduleConstant)),
-		WarmupSteps:  ptr.Deref(o.WarmupSteps, 0),
-		Beta1:        ptr.Deref(o.Beta1, 0.9),
-		Beta2:        ptr.Deref(o.Beta2, 0.95),
-		Epsilon:      ptr.Deref(o.Epsilon, 1e-8),
-		WeightDecay:  ptr.Deref(o.WeightDecay, 0),
-		GradClipNorm: ptr.Deref(o.GradClipNorm, 0),
+		Schedule:     contract.Schedule(o.Schedule),
+		WarmupSteps:  *o.WarmupSteps,
+		Beta1:        *o.Beta1,
+		Beta2:        *o.Beta2,
+		Epsilon:      *o.Epsilon,
+		WeightDecay:  *o.WeightDecay,
+		GradClipNorm: *o.GradClipNorm,
 	}
 }

@@ -50,7 +50,7 @@ func golden(t *testing.T, name string, object any) {
 
 var settings = Settings{Image: "registry/tinker-operator:1", DefaultBaseURL: "https://hosted"}
 
-// testRun is the smallest run, changed.
+// testRun returns the smallest run with changes and with its defaults.
 func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "0123456789-uid"},
@@ -69,6 +69,7 @@ func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	for _, change := range changes {
 		change(run)
 	}
+	run.Default()
 	return run
 }
 
@@ -208,9 +209,9 @@ func TestRolloutScale(t *testing.T) {
 		workers *int32
 		want    Scale
 	}{
-		"as many as asked for":                  {new(int32(5)), Scale{Workers: 5}},
-		"none are a suspended Job":              {new(int32(0)), Scale{Workers: 1, Suspended: true}},
-		"a spec without a number asks for none": {nil, Scale{Workers: 1, Suspended: true}},
+		"as many as asked for":                    {new(int32(5)), Scale{Workers: 5}},
+		"none are a suspended Job":                {new(int32(0)), Scale{Workers: 1, Suspended: true}},
+		"a spec without a number has the default": {nil, Scale{Workers: 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -279,8 +280,10 @@ func TestBuildersAreDeterministic(t *testing.T) {
 }
 
 func TestDefinition(t *testing.T) {
-	spec := testEnvironment().Spec
-	spec.Interaction = &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}
+	env := testEnvironment()
+	env.Spec.Interaction = &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}
+	env.Default()
+	spec := env.Spec
 	want := Definition(testEnvironment().Spec)
 	want.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: "Keep"}}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {

@@ -41,12 +41,13 @@ func (e *SplitError) Error() string {
 		e.Environment, e.Split, strings.Join(e.Known, ", "))
 }
 
-// Definition is what a RewardEnvironment says, as programs are told.
+// Definition returns what the spec of a RewardEnvironment says, as programs read it. The spec has its defaults
+// (RewardEnvironment.Default).
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	var definition contract.Definition
 	if spec.Dataset != nil && spec.Dataset.Arithmetic != nil {
 		definition.Dataset = &contract.Dataset{
-			Arithmetic: &contract.Arithmetic{MaxOperand: int(ptr.Deref(spec.Dataset.Arithmetic.MaxOperand, 99))},
+			Arithmetic: &contract.Arithmetic{MaxOperand: int(*spec.Dataset.Arithmetic.MaxOperand)},
 		}
 	}
 	if spec.Reward != nil && spec.Reward.ExactMatch != nil {
@@ -62,8 +63,8 @@ func toolUseOf(use v1alpha1.ToolUse) *contract.ToolUse {
 	return &contract.ToolUse{
 		SystemPrompt: use.SystemPrompt,
 		ParseErrors: contract.ParseErrors{
-			MaxConsecutive: int(ptr.Deref(use.ParseErrors.MaxConsecutive, 2)),
-			Train:          contract.TrainParseErrors(cmp.Or(use.ParseErrors.Train, v1alpha1.KeepParseErrors)),
+			MaxConsecutive: int(*use.ParseErrors.MaxConsecutive),
+			Train:          contract.TrainParseErrors(use.ParseErrors.Train),
 		},
 	}
 }
@@ -192,9 +193,8 @@ func sortSplits(splits []contract.Split) {
 	slices.SortFunc(splits, func(a, b contract.Split) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// environmentOf is what training and evaluation share.
-// turnsOf is the limit where none is given: an episode that nobody ends would go on until the model's context
-// is full. 0 is none.
+// turnsOf returns the limit of turns where none is given: an episode that nobody ends would continue until the
+// model's context is full. 0 means that there is no limit.
 func turnsOf(definition contract.Definition) int32 {
 	const manyTurns = 50
 	if definition.Interaction == nil {
@@ -203,6 +203,8 @@ func turnsOf(definition contract.Definition) int32 {
 	return manyTurns
 }
 
+// environmentOf returns what training and evaluation share. These defaults are set here, after inheritance,
+// and not by TrainingRun.Default.
 func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) contract.Environment {
 	pin := pins[RefName(use)]
 	return contract.Environment{

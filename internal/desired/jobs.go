@@ -77,7 +77,7 @@ type Scale struct {
 
 // RolloutScale is what the run wants.
 func RolloutScale(run *v1alpha1.TrainingRun) Scale {
-	workers := ptr.Deref(run.Spec.Rollouts.Workers, 0)
+	workers := *run.Spec.Rollouts.Workers
 	return Scale{Workers: max(workers, 1), Suspended: workers == 0}
 }
 

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/models"
@@ -30,10 +28,6 @@ const datedFormat = "gpt_oss"
 // other text, so that nothing is guessed.
 // created is the day that formats with a date write into prompts.
 func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
-	modules := m.TrainModules
-	if len(modules) == 0 {
-		modules = []v1alpha1.TrainModule{v1alpha1.TrainAttention, v1alpha1.TrainMLP, v1alpha1.TrainUnembed}
-	}
 	known, unknown := models.Lookup(m.Name)
 	if unknown != nil && (m.Renderer == "" || m.Tokenizer == nil) {
 		return contract.Model{}, &ModelError{unknown.Error()}
@@ -51,11 +45,11 @@ func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
 	}
 	return contract.Model{
 		Name:           m.Name,
-		LoraRank:       int(ptr.Deref(m.LoraRank, 32)),
-		TrainAttention: slices.Contains(modules, v1alpha1.TrainAttention),
-		TrainMLP:       slices.Contains(modules, v1alpha1.TrainMLP),
-		TrainUnembed:   slices.Contains(modules, v1alpha1.TrainUnembed),
-		Seed:           ptr.Deref(m.Seed, 0),
+		LoraRank:       int(*m.LoraRank),
+		TrainAttention: slices.Contains(m.TrainModules, v1alpha1.TrainAttention),
+		TrainMLP:       slices.Contains(m.TrainModules, v1alpha1.TrainMLP),
+		TrainUnembed:   slices.Contains(m.TrainModules, v1alpha1.TrainUnembed),
+		Seed:           *m.Seed,
 		Renderer:       renderer,
 		Date:           date,
 		Tokenizer:      tokenizerOf(m.Tokenizer, known.Tokenizer),

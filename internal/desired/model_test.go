@@ -21,6 +21,12 @@ const (
 	kimiDigest  = "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103"
 )
 
+func withDefaults(model v1alpha1.Model) v1alpha1.Model {
+	run := v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Model: model}}
+	run.Default()
+	return run.Spec.Model
+}
+
 func TestModelOf(t *testing.T) {
 	other := strings.Repeat("b", 64)
 	kimi := "moonshotai/Kimi-K2.5"
@@ -55,7 +61,7 @@ func TestModelOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := modelOf(tc.model, created)
+			got, err := modelOf(withDefaults(tc.model), created)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +86,7 @@ func TestModelOfFailsClosed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := modelOf(tc.model, created)
+			_, err := modelOf(withDefaults(tc.model), created)
 			if err == nil {
 				t.Fatal("taken")
 			}
@@ -95,7 +101,7 @@ func TestModelOfFailsClosed(t *testing.T) {
 
 func TestFormatsWithADateHaveTheRunsOwn(t *testing.T) {
 	for name, want := range map[string]string{"openai/gpt-oss-20b": "2026-11-22", "Qwen/Qwen3-8B": ""} {
-		got, err := modelOf(v1alpha1.Model{Name: name}, created)
+		got, err := modelOf(withDefaults(v1alpha1.Model{Name: name}), created)
 		if err != nil || got.Date != want {
 			t.Errorf("modelOf(%s): date %q, %v, want %q", name, got.Date, err, want)
 		}

@@ -15,6 +15,7 @@ import (
 
 // FileInput is what an attempt's run file is made from.
 type FileInput struct {
+	// Run has its defaults (TrainingRun.Default).
 	Run     *v1alpha1.TrainingRun
 	Attempt int32
 	// Pins of all environments that the run refers to.
@@ -27,8 +28,8 @@ type FileInput struct {
 	Fixed *contract.Fixed
 }
 
-// File gives the run file of an attempt with all defaults filled in. A *SplitError says what the
-// spec asks of an environment and cannot have, a *ModelError what is not known of its model; any other error is a file that does not validate.
+// File returns the run file of an attempt. A *SplitError says what the spec asks of an environment and cannot
+// have, a *ModelError what is not known of its model; any other error is a file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -55,8 +56,8 @@ func File(in FileInput) (contract.RunFile, error) {
 		Fixed:            *fixed,
 		Checkpoints:      checkpointsOf(run.Spec.Checkpoints),
 		Evaluation:       evaluation,
-		Concurrency:      int(ptr.Deref(run.Spec.Rollouts.Concurrency, 256)),
-		RequireOptimizer: ptr.Deref(run.Spec.FailurePolicy.RequireOptimizer, true),
+		Concurrency:      int(*run.Spec.Rollouts.Concurrency),
+		RequireOptimizer: *run.Spec.FailurePolicy.RequireOptimizer,
 		KnownCheckpoints: knownCheckpoints(run.Status.Checkpoints),
 		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed),
 		TokenizerSHA256:  run.Status.TokenizerSHA256,
@@ -101,13 +102,13 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 
 func checkpointsOf(c v1alpha1.Checkpoints) contract.Checkpoints {
 	return contract.Checkpoints{
-		EverySteps:        ptr.Deref(c.EverySteps, 20),
-		TTLSeconds:        ptr.Deref(c.TTLSeconds, 604800),
-		RollingEverySteps: ptr.Deref(c.Rolling.EverySteps, 1),
-		RollingTTLSeconds: ptr.Deref(c.Rolling.TTLSeconds, 86400),
+		EverySteps:        *c.EverySteps,
+		TTLSeconds:        *c.TTLSeconds,
+		RollingEverySteps: *c.Rolling.EverySteps,
+		RollingTTLSeconds: *c.Rolling.TTLSeconds,
 		KeepLast:          int(ptr.Deref(c.KeepLast, 0)),
-		KeepBestCount:     int(ptr.Deref(c.KeepBest.Count, 1)),
-		KeepBestMetric:    cmp.Or(c.KeepBest.Metric, "test/pass@1"),
+		KeepBestCount:     int(*c.KeepBest.Count),
+		KeepBestMetric:    c.KeepBest.Metric,
 	}
 }
 
@@ -117,9 +118,9 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*contract.Evaluation, e
 		return nil, nil
 	}
 	evaluation := &contract.Evaluation{
-		EverySteps: ptr.Deref(spec.EverySteps, 20),
-		Before:     ptr.Deref(spec.Before, true),
-		After:      ptr.Deref(spec.After, true),
+		EverySteps: *spec.EverySteps,
+		Before:     *spec.Before,
+		After:      *spec.After,
 	}
 	for _, use := range EvaluationUses(run) {
 		environment, err := evaluationEnvironment(use, pins)

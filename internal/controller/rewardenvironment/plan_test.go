@@ -30,6 +30,7 @@ func environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardE
 	for _, change := range changes {
 		change(env)
 	}
+	env.Default()
 	return env
 }
 

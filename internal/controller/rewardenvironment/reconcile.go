@@ -50,6 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if env.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
+	env.Default()
 	seen, err := r.observe(ctx, env)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -62,7 +62,7 @@ func finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 		return &final{v1alpha1.ConditionFailed, v1alpha1.ReasonNoProgress,
 			fmt.Sprintf("%d attempts in a row failed at step %d: %s", sameStepFailures, step, end.message)}
 	}
-	if allowed := ptr.Deref(policy.MaxRestarts, 5); failures > allowed {
+	if allowed := *policy.MaxRestarts; failures > allowed {
 		return &final{v1alpha1.ConditionFailed, v1alpha1.ReasonRestartsExhausted,
 			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.message)}
 	}

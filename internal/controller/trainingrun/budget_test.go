@@ -42,7 +42,7 @@ func TestFinish(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if f := finish(v1alpha1.FailurePolicy{}, tc.attempts, tc.failures, tc.end); f != nil {
+			if f := finish(aRun().Spec.FailurePolicy, tc.attempts, tc.failures, tc.end); f != nil {
 				got = f.condition + " " + f.reason
 				if f.message == "" {
 					t.Error("the end says nothing")

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -149,7 +148,7 @@ func learnerCondition(v view) status.Condition {
 
 func rolloutsCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionRolloutsReady
-	wanted := ptr.Deref(v.run.Spec.Rollouts.Workers, 0)
+	wanted := *v.run.Spec.Rollouts.Workers
 	switch {
 	case v.over():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")

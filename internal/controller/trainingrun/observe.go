@@ -137,6 +137,7 @@ func (r *Reconciler) observeReferences(ctx context.Context, run *v1alpha1.Traini
 			return fmt.Errorf("reading environment %s: %w", name, err)
 		}
 		if env != nil {
+			env.Default()
 			seen.environments[name] = env
 		}
 	}

@@ -128,7 +128,7 @@ func neverStarted(l learner) *ending {
 func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending {
 	policy := run.Spec.FailurePolicy
 	if _, running := learnerRunning(l.pod); !running {
-		deadline := startDeadline(policy)
+		deadline := seconds(*policy.StartDeadlineSeconds)
 		if newest.StartTime != nil && now.Sub(newest.StartTime.Time) > deadline {
 			return &ending{cause: contract.CauseStartTimeout,
 				message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
@@ -138,7 +138,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 	if !seen.beat.Fresh(now) || seen.beat.Reply.Attempt != newest.Number || seen.beat.Reply.Upstream != "" {
 		return nil
 	}
-	deadline := seconds(ptr.Deref(policy.ProgressDeadlineSeconds, 3600))
+	deadline := seconds(*policy.ProgressDeadlineSeconds)
 	if idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
 		return &ending{cause: contract.CauseStalled,
 			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
@@ -185,13 +185,13 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 	newest := run.Status.Attempts[0]
 	if _, running := learnerRunning(l.pod); !running {
 		begun := ptr.Deref(newest.StartTime, metav1.NewTime(now))
-		return max(time.Second, begun.Add(startDeadline(run.Spec.FailurePolicy)).Sub(now)+time.Second)
+		return max(time.Second, begun.Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
 	}
 	if !seen.beat.Fresh(now) {
 		return lookAgain
 	}
 	idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second))
-	return max(time.Second, seconds(ptr.Deref(run.Spec.FailurePolicy.ProgressDeadlineSeconds, 3600))-idle)
+	return max(time.Second, seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds)-idle)
 }
 
 // rest deletes the Jobs of a suspended run once their attempt is over.
@@ -253,10 +253,6 @@ func unlessGoing(job *batchv1.Job) []client.Object {
 	return []client.Object{job}
 }
 
-func suspended(run *v1alpha1.TrainingRun) bool { return ptr.Deref(run.Spec.Suspend, false) }
-
-func startDeadline(policy v1alpha1.FailurePolicy) time.Duration {
-	return seconds(ptr.Deref(policy.StartDeadlineSeconds, 900))
-}
+func suspended(run *v1alpha1.TrainingRun) bool { return *run.Spec.Suspend }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

@@ -74,6 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.memory.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	run.Default()
 	if r.memory.stale(run) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}

@@ -24,7 +24,7 @@ func ago(d time.Duration) *metav1.Time {
 	return &at
 }
 
-// aRun is a run that has not started, changed.
+// aRun returns a run that has not started, with changes and with its defaults.
 func aRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789", Generation: 3},
@@ -42,6 +42,7 @@ func aRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	for _, change := range changes {
 		change(run)
 	}
+	run.Default()
 	return run
 }
 
@@ -163,7 +164,7 @@ func saidLongAgo(reply contract.HeartbeatReply) func(*observed) {
 }
 
 func readyEnvironment() *v1alpha1.RewardEnvironment {
-	return &v1alpha1.RewardEnvironment{
+	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},
 		Spec: v1alpha1.RewardEnvironmentSpec{
 			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
@@ -174,4 +175,6 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 			Splits:     []v1alpha1.SplitStatus{{Name: "train", Tasks: new(int64(900))}, {Name: "test", Tasks: new(int64(100))}},
 		},
 	}
+	env.Default()
+	return env
 }

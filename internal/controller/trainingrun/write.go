@@ -40,7 +40,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun,
 		return 0, fmt.Errorf("writing status: %w", err)
 	}
 	r.memory.written(before, run, now)
-	r.tell(run, happenings(ptr.Deref(run.Spec.Checkpoints.EverySteps, 0), &before.Status, &run.Status)...)
+	r.tell(run, happenings(*run.Spec.Checkpoints.EverySteps, &before.Status, &run.Status)...)
 	return 0, nil
 }
 

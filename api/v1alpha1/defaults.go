@@ -1,0 +1,94 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Default sets every field of the spec that has a default and is not given, as admission does by the markers on
+// the types. An object that was stored before a default was introduced lacks it, so the manager calls Default
+// on each object that it reads. Fields that are inherited from another field have no default here.
+func (r *TrainingRun) Default() {
+	r.Spec.Model.setDefaults()
+	if r.Spec.Algorithm != nil {
+		r.Spec.Algorithm.setDefaults()
+	}
+	r.Spec.Checkpoints.setDefaults()
+	if e := r.Spec.Evaluation; e != nil {
+		setDefault(&e.EverySteps, 20)
+		setDefault(&e.Before, true)
+		setDefault(&e.After, true)
+	}
+	setDefault(&r.Spec.Rollouts.Workers, 2)
+	setDefault(&r.Spec.Rollouts.Concurrency, 256)
+	r.Spec.FailurePolicy.setDefaults()
+	setDefault(&r.Spec.Suspend, false)
+}
+
+// Default sets every field of the spec that has a default and is not given, as TrainingRun's method does.
+func (e *RewardEnvironment) Default() {
+	if d := e.Spec.Dataset; d != nil && d.Arithmetic != nil {
+		setDefault(&d.Arithmetic.MaxOperand, 99)
+	}
+	if i := e.Spec.Interaction; i != nil && i.ToolUse != nil {
+		setDefault(&i.ToolUse.ParseErrors.MaxConsecutive, 2)
+		setDefaultText(&i.ToolUse.ParseErrors.Train, KeepParseErrors)
+	}
+}
+
+func (m *Model) setDefaults() {
+	setDefault(&m.LoraRank, 32)
+	if len(m.TrainModules) == 0 {
+		m.TrainModules = []TrainModule{TrainAttention, TrainMLP, TrainUnembed}
+	}
+	setDefault(&m.Seed, 0)
+}
+
+func (a *Algorithm) setDefaults() {
+	setDefault(&a.Seed, 0)
+	setDefaultText(&a.Advantage.Baseline, BaselineGroupMean)
+	setDefaultText(&a.Advantage.Scale, ScaleNone)
+	setDefault(&a.Advantage.DDoF, 0)
+	setDefaultText(&a.Loss.Name, LossImportanceSampling)
+	setDefault(&a.Substeps, 1)
+	setDefault(&a.Lag, 0)
+	setDefaultText(&a.ConstantGroups, KeepConstantGroups)
+	setDefaultText(&a.OnDroppedGroup, RefillDroppedGroups)
+	a.Optimizer.setDefaults()
+}
+
+func (o *Optimizer) setDefaults() {
+	setDefaultText(&o.Schedule, ScheduleConstant)
+	setDefault(&o.WarmupSteps, 0)
+	setDefault(&o.Beta1, 0.9)
+	setDefault(&o.Beta2, 0.95)
+	setDefault(&o.Epsilon, 1e-8)
+	setDefault(&o.WeightDecay, 0)
+	setDefault(&o.GradClipNorm, 0)
+}
+
+func (c *Checkpoints) setDefaults() {
+	setDefault(&c.EverySteps, 20)
+	setDefault(&c.TTLSeconds, 604800)
+	setDefault(&c.Rolling.EverySteps, 1)
+	setDefault(&c.Rolling.TTLSeconds, 86400)
+	setDefault(&c.KeepBest.Count, 1)
+	setDefaultText(&c.KeepBest.Metric, "test/pass@1")
+}
+
+func (p *FailurePolicy) setDefaults() {
+	setDefault(&p.MaxRestarts, 5)
+	setDefault(&p.RequireOptimizer, true)
+	setDefault(&p.StartDeadlineSeconds, 900)
+	setDefault(&p.ProgressDeadlineSeconds, 3600)
+}
+
+func setDefault[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+func setDefaultText[T ~string](field *T, value T) {
+	if *field == "" {
+		*field = value
+	}
+}
