@@ -58,7 +58,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	recorder := mgr.GetEventRecorder("tinker-operator")
 	runs := trainingrun.New(trainingrun.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pulse: beats, Recorder: recorder,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: beats, Recorder: recorder,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
 	if err := runs.SetupWithManager(ctx, mgr); err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-func TestCacheHoldsLittle(t *testing.T) {
+func TestCacheStoresLittle(t *testing.T) {
 	options, err := CacheOptions([]string{"a", "b"})
 	if err != nil {
 		t.Fatal(err)

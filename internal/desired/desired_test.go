@@ -101,7 +101,7 @@ func TestObjects(t *testing.T) {
 		"probe-job":    ProbeJob(env, digest, 2, settings),
 		"probe-config": ProbeConfig(env, []byte("{}"), digest, 2),
 		"service":      Service(run, 3),
-		"link-secret":  LinkSecret(run, contract.Credentials{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, "suffix"),
+		"link-secret":  CredentialsSecret(run, contract.Credentials{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, "suffix"),
 	} {
 		golden(t, name, object)
 	}
@@ -187,12 +187,12 @@ func TestNamesFit(t *testing.T) {
 	env := testEnvironment()
 	env.Name = strings.Repeat("b", 63)
 	for name, limit := range map[string]int{
-		LearnerJobName(run, 99999):      63,
-		RolloutJobName(run) + "-999":    63, // the hostname of an index
-		ServiceName(run):                63,
-		RunFileName(run, 99999):         253,
-		LinkName(run, "12345678"):       253,
-		ProbeName(env, "12345678", 999): 63,
+		LearnerJobName(run, 99999):       63,
+		RolloutJobName(run) + "-999":     63, // the hostname of an index
+		ServiceName(run):                 63,
+		RunFileName(run, 99999):          253,
+		CredentialsName(run, "12345678"): 253,
+		ProbeName(env, "12345678", 999):  63,
 	} {
 		if len(name) > limit {
 			t.Errorf("%s has %d characters, at most %d fit", name, len(name), limit)

@@ -24,7 +24,7 @@ func RunLabels(run *v1alpha1.TrainingRun) map[string]string {
 
 // LearnerLabels are on the Job and the pod of an attempt's learner.
 func LearnerLabels(run *v1alpha1.TrainingRun, attempt int32) map[string]string {
-	return with(RunLabels(run), map[string]string{
+	return merged(RunLabels(run), map[string]string{
 		v1alpha1.LabelRole:    v1alpha1.RoleLearner,
 		v1alpha1.LabelAttempt: strconv.Itoa(int(attempt)),
 	})
@@ -32,7 +32,7 @@ func LearnerLabels(run *v1alpha1.TrainingRun, attempt int32) map[string]string {
 
 // RolloutLabels are on the Job and the pods of the run's workers.
 func RolloutLabels(run *v1alpha1.TrainingRun) map[string]string {
-	return with(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleRollout})
+	return merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleRollout})
 }
 
 // WorkerSelector finds the worker pods of a run, for autoscalers and people.
@@ -51,14 +51,14 @@ func EnvironmentLabels(env *v1alpha1.RewardEnvironment) map[string]string {
 }
 
 func probeLabels(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32) map[string]string {
-	return with(EnvironmentLabels(env), map[string]string{
+	return merged(EnvironmentLabels(env), map[string]string{
 		v1alpha1.LabelDefinition: definitionDigest[:8],
 		v1alpha1.LabelAttempt:    strconv.Itoa(int(try)),
 	})
 }
 
-// with gives base and what overrides it.
-func with(base, over map[string]string) map[string]string {
+// merged gives base and what overrides it.
+func merged(base, over map[string]string) map[string]string {
 	merged := maps.Clone(base)
 	if merged == nil {
 		merged = map[string]string{}

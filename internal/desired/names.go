@@ -52,8 +52,8 @@ func RunFileName(run *v1alpha1.TrainingRun, attempt int32) string {
 	return fmt.Sprintf("%s-run-%d", prefix(run.Name, run.UID), attempt)
 }
 
-// LinkName is the name of the run's link Secret; suffix is link.Suffix.
-func LinkName(run *v1alpha1.TrainingRun, suffix string) string {
+// CredentialsName is the name of the run's link Secret; suffix is link.Suffix.
+func CredentialsName(run *v1alpha1.TrainingRun, suffix string) string {
 	return prefix(run.Name, run.UID) + "-link-" + suffix
 }
 

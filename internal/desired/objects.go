@@ -36,11 +36,11 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*core
 	}, nil
 }
 
-// LinkSecret is the run's token and TLS key pair, as link derives them.
-func LinkSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, suffix string) *corev1.Secret {
+// CredentialsSecret is the run's token and TLS key pair, as link derives them.
+func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, suffix string) *corev1.Secret {
 	immutable := true
 	return &corev1.Secret{
-		ObjectMeta: ownedByRun(run, LinkName(run, suffix), RunLabels(run)),
+		ObjectMeta: ownedByRun(run, CredentialsName(run, suffix), RunLabels(run)),
 		Immutable:  &immutable,
 		Type:       corev1.SecretTypeOpaque,
 		Data: map[string][]byte{

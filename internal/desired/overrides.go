@@ -15,9 +15,9 @@ import (
 // override merges a person's changes into a pod. Labels, variables and volumes of the operator's own win
 // over those of the same name; everything else a person gives wins.
 func override(made *corev1.PodTemplateSpec, container *corev1.Container, by v1alpha1.PodOverrides) {
-	made.Labels = with(by.Labels, made.Labels)
+	made.Labels = merged(by.Labels, made.Labels)
 	if len(by.Annotations) > 0 {
-		made.Annotations = with(nil, by.Annotations)
+		made.Annotations = merged(nil, by.Annotations)
 	}
 	spec := &made.Spec
 	spec.ImagePullSecrets = by.ImagePullSecrets

@@ -79,8 +79,8 @@ func silentNodeTolerations() []corev1.Toleration {
 	return tolerations
 }
 
-// apart prefers other nodes than those of pods with any of the label sets.
-func apart(labelSets ...map[string]string) *corev1.Affinity {
+// antiAffinity prefers other nodes than those of pods with any of the label sets.
+func antiAffinity(labelSets ...map[string]string) *corev1.Affinity {
 	terms := make([]corev1.WeightedPodAffinityTerm, 0, len(labelSets))
 	for _, labels := range labelSets {
 		terms = append(terms, corev1.WeightedPodAffinityTerm{

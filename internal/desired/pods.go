@@ -20,18 +20,18 @@ const ArtifactsDir = "/artifacts"
 // Folders of the pods, and names of their volumes. The names begin with something that volumes of pod
 // overrides will not.
 const (
-	runDir        = "/etc/tinker-operator/run"
-	linkDir       = "/etc/tinker-operator/link"
-	definitionDir = "/etc/tinker-operator/definition"
-	spillDir      = "/var/spill"
-	tokenizerDir  = "/var/tokenizers"
+	runDir         = "/etc/tinker-operator/run"
+	credentialsDir = "/etc/tinker-operator/link"
+	definitionDir  = "/etc/tinker-operator/definition"
+	spillDir       = "/var/spill"
+	tokenizerDir   = "/var/tokenizers"
 
-	runVolume        = "tinker-operator-run"
-	linkVolume       = "tinker-operator-link"
-	definitionVolume = "tinker-operator-definition"
-	spillVolume      = "tinker-operator-spill"
-	tokenizerVolume  = "tinker-operator-tokenizers"
-	artifactsVolume  = "tinker-operator-artifacts"
+	runVolume         = "tinker-operator-run"
+	credentialsVolume = "tinker-operator-link"
+	definitionVolume  = "tinker-operator-definition"
+	spillVolume       = "tinker-operator-spill"
+	tokenizerVolume   = "tinker-operator-tokenizers"
+	artifactsVolume   = "tinker-operator-artifacts"
 
 	healthPort = 8081
 
@@ -57,7 +57,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			Command: []string{"/learner"},
 			Args: []string{
 				"--run-file=" + runDir + "/" + contract.RunFileName,
-				"--link-dir=" + linkDir,
+				"--link-dir=" + credentialsDir,
 				"--exchange-listen=:" + strconv.Itoa(ExchangePort),
 				"--heartbeat-listen=:" + strconv.Itoa(HeartbeatPort),
 				"--termination-log=" + terminationLog,
@@ -70,10 +70,10 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			Resources: resources("100m"),
 		},
 		grace:    learnerGraceSeconds,
-		affinity: apart(RolloutLabels(run)),
+		affinity: antiAffinity(RolloutLabels(run)),
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
-	p.mount(secretVolume(linkVolume, linkName, contract.TokenKey, contract.CertificateKey, contract.PrivateKeyKey), linkDir)
+	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
 	if run.Spec.Artifacts != nil {
 		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
 	}
@@ -90,7 +90,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			Command: []string{"/rollout"},
 			Args: []string{
 				"--run-file=" + runDir + "/" + contract.RunFileName,
-				"--link-dir=" + linkDir,
+				"--link-dir=" + credentialsDir,
 				"--spill-dir=" + spillDir,
 				"--tokenizer-dir=" + tokenizerDir,
 				"--health-listen=:" + strconv.Itoa(healthPort),
@@ -109,10 +109,10 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 		},
 		grace: rolloutGraceSeconds,
 		// Away from the learner of any attempt, and from one another: what one node takes with it should be little.
-		affinity: apart(with(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleLearner}), labels),
+		affinity: antiAffinity(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleLearner}), labels),
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
-	p.mount(secretVolume(linkVolume, linkName, contract.TokenKey, contract.CertificateKey), linkDir)
+	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.CertificateKey), credentialsDir)
 	p.mount(emptyVolume(spillVolume), spillDir)
 	p.mount(emptyVolume(tokenizerVolume), tokenizerDir)
 	return p.template(labels, run.Spec.Rollouts.Pod)

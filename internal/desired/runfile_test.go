@@ -139,7 +139,7 @@ func TestMinMembers(t *testing.T) {
 	}
 }
 
-func TestFileSaysWhatCannotBe(t *testing.T) {
+func TestFileReportsMissingSplits(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Environments[0].Splits = []v1alpha1.Split{{Name: "validation"}}
 	})

@@ -162,14 +162,14 @@ var _ = Describe("A bad RewardEnvironment", func() {
 var _ = Describe("A started run", func() {
 	DescribeTable("keeps what decides the weights",
 		func(field string, change func(*v1alpha1.TrainingRun)) {
-			w := emptyWorld()
+			w := emptyEnv()
 			run := w.create()
 			change(run)
 			Expect(kube.Update(context.Background(), run)).To(Succeed(), "before the start all may change")
 			now := metav1.Now()
 			run.Status.StartTime = &now
 			Expect(kube.Status().Update(context.Background(), run)).To(Succeed())
-			fresh := w.aRun()
+			fresh := w.newRun()
 			fresh.ResourceVersion = run.ResourceVersion
 			run.Spec, fresh.Spec = fresh.Spec, run.Spec
 			err := kube.Update(context.Background(), run)
@@ -187,7 +187,7 @@ var _ = Describe("A started run", func() {
 	)
 
 	It("takes changes of all else", func() {
-		w := emptyWorld()
+		w := emptyEnv()
 		run := w.create()
 		now := metav1.Now()
 		run.Status.StartTime = &now
@@ -205,7 +205,7 @@ var _ = Describe("A started run", func() {
 
 var _ = Describe("kubectl", func() {
 	It("applies the examples twice, the second time without a change, and diffs quietly", func() {
-		w := emptyWorld()
+		w := emptyEnv()
 		smallest := filepath.Join(GinkgoT().TempDir(), "smallest.yaml")
 		Expect(os.WriteFile(smallest, []byte(smallestEnvironment+"---"+smallestRun), 0o600)).To(Succeed())
 		for _, file := range []string{smallest, filepath.Join("testdata", "everything.yaml"), filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")} {
@@ -224,8 +224,8 @@ var _ = Describe("kubectl", func() {
 	})
 
 	It("shows the columns that people read", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.learners.answer(first.ip, heartbeatAt(20))
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("20/60")) })
 		output, err := kubectl(w.namespace, "get", "trun")

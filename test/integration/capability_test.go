@@ -18,7 +18,7 @@ import (
 )
 
 // runFile reads what an attempt was given.
-func (w *world) runFile(run *v1alpha1.TrainingRun, attempt int32) contract.RunFile {
+func (w *env) runFile(run *v1alpha1.TrainingRun, attempt int32) contract.RunFile {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{}
 	Eventually(func() error {
@@ -29,8 +29,8 @@ func (w *world) runFile(run *v1alpha1.TrainingRun, attempt int32) contract.RunFi
 	return file
 }
 
-// finding is a progress with what was found of the run's own endpoint.
-func (w *world) finding(run *v1alpha1.TrainingRun, step int64, ignored ...string) contract.Progress {
+// progressWith is a progress with what was found of the run's own endpoint.
+func (w *env) progressWith(run *v1alpha1.TrainingRun, step int64, ignored ...string) contract.Progress {
 	GinkgoHelper()
 	fixed := w.runFile(run, 1).Fixed
 	p := progress(step)
@@ -40,10 +40,10 @@ func (w *world) finding(run *v1alpha1.TrainingRun, step int64, ignored ...string
 
 var _ = Describe("What the endpoint does", func() {
 	It("is found once, shown, and handed on", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		Expect(w.runFile(run, 1).Capabilities).To(BeNil())
-		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "seed")})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.progressWith(run, 7, "seed")})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Capabilities).NotTo(BeNil())
@@ -63,7 +63,7 @@ var _ = Describe("What the endpoint does", func() {
 	})
 
 	DescribeTable("refuses a run at its first attempt", func(reason, text string) {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create()
 		pod, _ := w.startLearner(run.Name, 1)
@@ -84,9 +84,9 @@ var _ = Describe("What the endpoint does", func() {
 	)
 
 	It("is reported where it forgets the optimizer and may", func() {
-		w := newWorld()
-		run, first := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
-		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.finding(run, 7, "optimizer_restore")})
+		w := newEnv()
+		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.progressWith(run, 7, "optimizer_restore")})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))

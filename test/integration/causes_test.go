@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// evict marks a pod as the Kubernetes controllers do before they delete it, and deletes it.
-func (w *world) evict(pod *corev1.Pod, reason string, ready corev1.ConditionStatus) {
+// markDisrupted marks a pod as the Kubernetes controllers do before they delete it, and deletes it.
+func (w *env) markDisrupted(pod *corev1.Pod, reason string, ready corev1.ConditionStatus) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod)).To(Succeed())
@@ -35,10 +35,10 @@ func (w *world) evict(pod *corev1.Pod, reason string, ready corev1.ConditionStat
 
 var _ = Describe("The end of an attempt", func() {
 	// ends runs an attempt to step 7, ends it, and checks its cause, what it costs, and that the next begins.
-	ends := func(cause contract.Cause, failures int32, end func(w *world, pod *corev1.Pod)) {
+	ends := func(cause contract.Cause, failures int32, end func(w *env, pod *corev1.Pod)) {
 		GinkgoHelper()
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(7)})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("7/60")) })
@@ -63,13 +63,13 @@ var _ = Describe("The end of an attempt", func() {
 	}
 
 	It("is Crashed for an exit without a verdict, and counts", func() {
-		ends(contract.CauseCrashed, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 2, "panic: oh") })
+		ends(contract.CauseCrashed, 1, func(w *env, pod *corev1.Pod) { w.endLearner(pod, 2, "panic: oh") })
 	})
 	It("is Unknown for exit 0 without a verdict: a complete Job completes no run", func() {
-		ends(contract.CauseUnknown, 1, func(w *world, pod *corev1.Pod) { w.endLearner(pod, 0, "") })
+		ends(contract.CauseUnknown, 1, func(w *env, pod *corev1.Pod) { w.endLearner(pod, 0, "") })
 	})
 	It("is OOMKilled when the kernel says so, and counts", func() {
-		ends(contract.CauseOOMKilled, 1, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseOOMKilled, 1, func(w *env, pod *corev1.Pod) {
 			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 			pod.Status.Phase = corev1.PodFailed
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "learner", State: corev1.ContainerState{
@@ -79,43 +79,43 @@ var _ = Describe("The end of an attempt", func() {
 		})
 	})
 	It("is Disrupted when the pod is deleted, and costs nothing", func() {
-		ends(contract.CauseDisrupted, 0, func(_ *world, pod *corev1.Pod) { Expect(kube.Delete(context.Background(), pod)).To(Succeed()) })
+		ends(contract.CauseDisrupted, 0, func(_ *env, pod *corev1.Pod) { Expect(kube.Delete(context.Background(), pod)).To(Succeed()) })
 	})
 	It("is Disrupted when the pod is preempted, and costs nothing", func() {
-		ends(contract.CauseDisrupted, 0, func(w *world, pod *corev1.Pod) { w.evict(pod, "PreemptionByScheduler", corev1.ConditionTrue) })
+		ends(contract.CauseDisrupted, 0, func(w *env, pod *corev1.Pod) { w.markDisrupted(pod, "PreemptionByScheduler", corev1.ConditionTrue) })
 	})
 	It("is NodeLost when the node is silent, while the pod still is there", func() {
-		ends(contract.CauseNodeLost, 0, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseNodeLost, 0, func(w *env, pod *corev1.Pod) {
 			w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
-			w.evict(pod, "DeletionByTaintManager", corev1.ConditionFalse)
+			w.markDisrupted(pod, "DeletionByTaintManager", corev1.ConditionFalse)
 			Eventually(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod) }).Should(Succeed())
 			DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
 		})
 	})
 	It("is Drained when the learner was told to end, and costs nothing", func() {
-		ends(contract.CauseDrained, 0, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseDrained, 0, func(w *env, pod *corev1.Pod) {
 			w.verdict(pod, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(7)})
 		})
 	})
 	It("is Disrupted when somebody deletes the Job", func() {
-		ends(contract.CauseDisrupted, 0, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseDisrupted, 0, func(w *env, pod *corev1.Pod) {
 			job := w.jobs(v1alpha1.RoleLearner)[0]
 			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		})
 	})
 	It("is Fenced when the learner saw a higher attempt", func() {
-		ends(contract.CauseFenced, 0, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseFenced, 0, func(w *env, pod *corev1.Pod) {
 			w.verdict(pod, contract.Verdict{Cause: contract.CauseFenced, Attempt: 1, Progress: progress(7)})
 		})
 	})
 	It("is Stalled by the learner's own fresh words, and costs nothing", func() {
-		ends(contract.CauseStalled, 0, func(w *world, pod *corev1.Pod) {
+		ends(contract.CauseStalled, 0, func(w *env, pod *corev1.Pod) {
 			w.learners.answer(w.learner("arithmetic", 1).Status.PodIP, contract.HeartbeatReply{Attempt: 1, Progress: progress(7), SecondsSinceProgress: 3601})
 		})
 	})
 
 	It("is StartTimeout when the learner does not run in time", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create()
 		w.learner(run.Name, 1)
@@ -130,8 +130,8 @@ var _ = Describe("The end of an attempt", func() {
 	})
 
 	It("waits for a draining pod on a node that answers", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
 		pod := w.learner(run.Name, 1)
 		Expect(kube.Delete(context.Background(), pod)).To(Succeed())
@@ -146,8 +146,8 @@ var _ = Describe("The end of an attempt", func() {
 	})
 
 	It("never follows from a learner that merely does not answer", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.learners.silence(first.ip)
 		w.clock.advance(time.Hour)
 		w.eventually(run, func(g Gomega) {
@@ -160,8 +160,8 @@ var _ = Describe("The end of an attempt", func() {
 	})
 
 	It("never follows from trouble upstream", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		for upstream, reason := range map[string]string{
 			"throttled": "Throttled", "payment": "PaymentRequired", "paused_capacity": "PausedCapacity",
 			"paused_rate_limit": "PausedRateLimit", "unreachable": "EndpointUnreachable", "server_error": "EndpointFailing",
@@ -181,8 +181,8 @@ var _ = Describe("What ends a run", func() {
 			"KeyRefused": "KeyRefused", "ModelUnknown": "ModelUnknown", "NoUsableCheckpoint": "NoUsableCheckpoint",
 			"SomethingNew": "ConfigRejected",
 		} {
-			w := newWorld()
-			run, _ := w.started()
+			w := newEnv()
+			run, _ := w.startedRun()
 			w.verdict(w.learner(run.Name, 1), contract.Verdict{
 				Cause: contract.CauseConfigRejected, Reason: reason, Message: "Do this about it.", Attempt: 1, Progress: progress(2),
 			})
@@ -195,8 +195,8 @@ var _ = Describe("What ends a run", func() {
 	})
 
 	It("is three crashes at one step", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		for attempt := int32(1); attempt <= 3; attempt++ {
 			if attempt > 1 {
 				w.clock.advance(time.Minute)
@@ -210,8 +210,8 @@ var _ = Describe("What ends a run", func() {
 	})
 
 	It("is a used-up restart budget, which a new step's checkpoint refills", func() {
-		w := newWorld()
-		run, _ := w.started(func(run *v1alpha1.TrainingRun) {
+		w := newEnv()
+		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) {
 			run.Spec.FailurePolicy.MaxRestarts = new(int32(1))
 			run.Spec.Checkpoints.Rolling.EverySteps = new(int64(10))
 		})
@@ -249,7 +249,7 @@ var _ = Describe("A learner that cannot start", func() {
 	}
 	DescribeTable("is told of with its cause and the mend",
 		func(pod *corev1.Pod, reason, mend string) {
-			w := newWorld()
+			w := newEnv()
 			w.environment()
 			run := w.create()
 			found := w.learner(run.Name, 1)

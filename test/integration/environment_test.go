@@ -17,56 +17,56 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// probed waits for the environment's condition Ready.
-func probed(env *v1alpha1.RewardEnvironment, want string) {
+// awaitProbed waits for the environment's condition Ready.
+func awaitProbed(env *v1alpha1.RewardEnvironment, want string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
-		g.Expect(told(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal(want))
+		g.Expect(describe(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal(want))
 	}).Should(Succeed())
 }
 
 var _ = Describe("A RewardEnvironment", func() {
 	It("is probed once for a definition, and anew when it changes", func() {
-		w := newWorld()
+		w := newEnv()
 		env := w.environment()
-		probed(env, "True Probed")
+		awaitProbed(env, "True Probed")
 		digest := env.Status.Digest
 		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
 		w.kubelet.set(func(k *kubelet) { k.holdProbes = true })
 		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
-		probed(env, "Unknown Probing")
+		awaitProbed(env, "Unknown Probing")
 		w.kubelet.set(func(k *kubelet) { k.holdProbes = false })
-		probed(env, "True Probed")
+		awaitProbed(env, "True Probed")
 		Expect(env.Status.Digest).NotTo(Equal(digest))
 		Expect(*env.Status.ObservedGeneration).To(Equal(env.Generation))
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }).Should(Equal(1), "the old probe goes")
 	})
 
 	It("that is down is probed again after a while, and says so meanwhile", func() {
-		w := newWorld()
+		w := newEnv()
 		w.kubelet.set(func(k *kubelet) {
 			k.probe = contract.ProbeResult{Reason: "EnvironmentFault", Message: "the server answers 503"}
 		})
 		env := w.environment()
-		probed(env, "False Unavailable")
+		awaitProbed(env, "False Unavailable")
 		Expect(env.Status.Conditions[0].Message).To(Equal("the server answers 503"))
 		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
 		w.kubelet.set(func(k *kubelet) { k.probe = goodProbe() })
 		w.clock.advance(2 * time.Minute)
 		env.Labels = map[string]string{"look": "again"}
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
-		probed(env, "True Probed")
+		awaitProbed(env, "True Probed")
 	})
 
 	It("that cannot work is not probed again", func() {
-		w := newWorld()
+		w := newEnv()
 		w.kubelet.set(func(k *kubelet) {
 			k.probe = contract.ProbeResult{Reason: "Invalid", Message: "the verifier grades nonsense as right"}
 		})
 		env := w.environment()
-		probed(env, "False Invalid")
+		awaitProbed(env, "False Invalid")
 		w.clock.advance(time.Hour)
 		env.Labels = map[string]string{"look": "again"}
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
@@ -74,8 +74,8 @@ var _ = Describe("A RewardEnvironment", func() {
 	})
 
 	It("may change under a run, which keeps what it has pinned", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		pinned := run.Status.Environments[0].Digest
 		env := &v1alpha1.RewardEnvironment{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, env)).To(Succeed())
@@ -93,13 +93,13 @@ var _ = Describe("A RewardEnvironment", func() {
 	})
 
 	It("that changed ends a run's luck only when its files are gone too", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		env := &v1alpha1.RewardEnvironment{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, env)).To(Succeed())
 		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
-		probed(env, "True Probed")
+		awaitProbed(env, "True Probed")
 		Expect(kube.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 		w.endLearner(w.learner(run.Name, 1), 1, "")
 		w.eventually(run, func(g Gomega) {
@@ -115,7 +115,7 @@ var _ = Describe("A RewardEnvironment", func() {
 	})
 
 	It("without the split that a run asks for is told of", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
 			run.Spec.Environments[0].Splits = []v1alpha1.Split{{Name: "validation"}}
@@ -138,8 +138,8 @@ var _ = Describe("initFrom.run", func() {
 	}
 
 	It("waits for the checkpoint, then starts from it", func() {
-		w := newWorld()
-		source, first := w.started()
+		w := newEnv()
+		source, first := w.startedRun()
 		run := w.create(fromOther(new(int64(20))))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotReady"))
@@ -157,7 +157,7 @@ var _ = Describe("initFrom.run", func() {
 	})
 
 	It("of a run that does not exist is told of", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create(fromOther(nil))
 		w.eventually(run, func(g Gomega) {

@@ -22,11 +22,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-var errDead = errors.New("the manager is dead")
+var errCrashed = errors.New("the manager is dead")
 
-// dyingAt starts a manager that stands still at the first time it comes to a point, until it is stopped,
+// failAt starts a manager that stands still at the first time it comes to a point, until it is stopped,
 // and gives what is closed then. Standing still it writes no more, as one that is dead.
-func (w *world) dyingAt(point string) chan struct{} {
+func (w *env) failAt(point string) chan struct{} {
 	GinkgoHelper()
 	died := make(chan struct{})
 	w.startManager(&managerOptions{fault: func(at string) error {
@@ -35,7 +35,7 @@ func (w *world) dyingAt(point string) chan struct{} {
 		}
 		close(died)
 		<-w.stopping
-		return errDead
+		return errCrashed
 	}})
 	return died
 }
@@ -55,8 +55,8 @@ func (b blindClient) List(ctx context.Context, list client.ObjectList, options .
 
 var _ = Describe("A manager that dies", func() {
 	It("at attempt.written leaves a lost attempt, and never makes its Job later", func() {
-		w := emptyWorld()
-		died := w.dyingAt("attempt.written")
+		w := emptyEnv()
+		died := w.failAt("attempt.written")
 		w.environment()
 		run := w.create()
 		Eventually(died).Should(BeClosed())
@@ -74,8 +74,8 @@ var _ = Describe("A manager that dies", func() {
 	})
 
 	It("at job.created is followed by one that goes on with the same attempt", func() {
-		w := emptyWorld()
-		died := w.dyingAt("job.created")
+		w := emptyEnv()
+		died := w.failAt("job.created")
 		w.environment()
 		run := w.create()
 		Eventually(died).Should(BeClosed())
@@ -88,8 +88,8 @@ var _ = Describe("A manager that dies", func() {
 	})
 
 	It("deletes a Job of a dead attempt that lands late", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		w.endLearner(w.learner(run.Name, 1), 1, "")
 		w.attempt(run, 2, progress(0))
 		Eventually(w.attemptsWithJobs).Should(Equal([]string{"2"}))
@@ -102,7 +102,7 @@ var _ = Describe("A manager that dies", func() {
 
 var _ = Describe("A manager whose watch of Jobs is delayed", func() {
 	It("asks the API server and does not start a second learner", func() {
-		w := emptyWorld()
+		w := emptyEnv()
 		var blind atomic.Bool
 		blind.Store(true)
 		w.startManager(&managerOptions{newClient: func(c *rest.Config, o client.Options) (client.Client, error) {
@@ -114,7 +114,7 @@ var _ = Describe("A manager whose watch of Jobs is delayed", func() {
 		env := w.environment()
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
-			g.Expect(told(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
+			g.Expect(describe(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
 		}).Should(Succeed())
 		blind.Store(true)
 		run := w.create()
@@ -130,7 +130,7 @@ var _ = Describe("A manager whose watch of Jobs is delayed", func() {
 
 var _ = Describe("An API server that refuses the learner's Job", func() {
 	It("is told of, with back-off, and the run starts when it does no more", func() {
-		w := emptyWorld()
+		w := emptyEnv()
 		var refuse atomic.Bool
 		refuse.Store(true)
 		w.startManager(&managerOptions{newClient: func(c *rest.Config, o client.Options) (client.Client, error) {
@@ -170,8 +170,8 @@ func (c refusingClient) Create(ctx context.Context, object client.Object, option
 
 var _ = Describe("A verdict that is lost", func() {
 	It("is given again by the next attempt", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		w.stop()
 		// The learner completes and its Job is deleted while no manager looks.
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
@@ -192,14 +192,14 @@ var _ = Describe("A verdict that is lost", func() {
 
 var _ = Describe("A learner of an earlier attempt that lives on", func() {
 	It("is told of the newest attempt", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
 		DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
-		w.evict(w.learner(run.Name, 1), "DeletionByTaintManager", "False")
+		w.markDisrupted(w.learner(run.Name, 1), "DeletionByTaintManager", "False")
 		w.attempt(run, 2, progress(0))
 		Eventually(func() int32 {
-			requests := w.learners.told(first.ip)
+			requests := w.learners.received(first.ip)
 			return requests[len(requests)-1].Attempt
 		}).Should(BeEquivalentTo(2))
 	})

@@ -131,7 +131,7 @@ func terminate(ctx context.Context, pod *corev1.Pod, container string, code int3
 }
 
 // learner waits for the pod of an attempt.
-func (w *world) learner(name string, attempt int32) *corev1.Pod {
+func (w *env) learner(name string, attempt int32) *corev1.Pod {
 	GinkgoHelper()
 	pod := &corev1.Pod{}
 	Eventually(func(g Gomega) {
@@ -146,7 +146,7 @@ func (w *world) learner(name string, attempt int32) *corev1.Pod {
 }
 
 // startLearner waits for an attempt's pod and runs it; it gives the address that its heartbeats go to.
-func (w *world) startLearner(name string, attempt int32) (*corev1.Pod, string) {
+func (w *env) startLearner(name string, attempt int32) (*corev1.Pod, string) {
 	GinkgoHelper()
 	pod := w.learner(name, attempt)
 	ip := w.kubelet.address()
@@ -159,7 +159,7 @@ func (w *world) startLearner(name string, attempt int32) (*corev1.Pod, string) {
 }
 
 // endLearner ends a learner with an exit code and a termination message.
-func (w *world) endLearner(pod *corev1.Pod, code int32, message string) {
+func (w *env) endLearner(pod *corev1.Pod, code int32, message string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod)).To(Succeed())
@@ -168,7 +168,7 @@ func (w *world) endLearner(pod *corev1.Pod, code int32, message string) {
 }
 
 // verdict ends a learner with a verdict and the exit code that goes with it.
-func (w *world) verdict(pod *corev1.Pod, v contract.Verdict) {
+func (w *env) verdict(pod *corev1.Pod, v contract.Verdict) {
 	GinkgoHelper()
 	message, err := contract.EncodeVerdict(v)
 	Expect(err).NotTo(HaveOccurred())

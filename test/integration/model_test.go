@@ -18,7 +18,7 @@ import (
 var _ = Describe("The model of a run", func() {
 	DescribeTable("that is not known is not accepted, and nothing is started",
 		func(change func(*v1alpha1.Model), says ...string) {
-			w := newWorld()
+			w := newEnv()
 			w.environment()
 			run := w.create(func(run *v1alpha1.TrainingRun) { change(&run.Spec.Model) })
 			w.eventually(run, func(g Gomega) {
@@ -35,7 +35,7 @@ var _ = Describe("The model of a run", func() {
 	)
 
 	It("has renderer and tokenizer in the run file", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "Qwen/Qwen3-8B" })
 		w.learner(run.Name, 1)

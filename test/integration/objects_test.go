@@ -54,8 +54,8 @@ spec:
     exactMatch: {}
 `
 
-// aRun gives the smallest run, changed.
-func (w *world) aRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+// newRun gives the smallest run, changed.
+func (w *env) newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	GinkgoHelper()
 	run := &v1alpha1.TrainingRun{}
 	Expect(yaml.UnmarshalStrict([]byte(smallestRun), run)).To(Succeed())
@@ -67,15 +67,15 @@ func (w *world) aRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingR
 }
 
 // create makes the run and gives it as the API server has it.
-func (w *world) create(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+func (w *env) create(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	GinkgoHelper()
-	run := w.aRun(changes...)
+	run := w.newRun(changes...)
 	Expect(kube.Create(context.Background(), run)).To(Succeed())
 	return run
 }
 
 // environment makes the smallest RewardEnvironment.
-func (w *world) environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardEnvironment {
+func (w *env) environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardEnvironment {
 	GinkgoHelper()
 	env := &v1alpha1.RewardEnvironment{}
 	Expect(yaml.UnmarshalStrict([]byte(smallestEnvironment), env)).To(Succeed())
@@ -87,8 +87,8 @@ func (w *world) environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alp
 	return env
 }
 
-// started gives a run whose first attempt's learner runs and answers.
-func (w *world) started(changes ...func(*v1alpha1.TrainingRun)) (*v1alpha1.TrainingRun, learnerPod) {
+// startedRun gives a run whose first attempt's learner runs and answers.
+func (w *env) startedRun(changes ...func(*v1alpha1.TrainingRun)) (*v1alpha1.TrainingRun, learnerPod) {
 	GinkgoHelper()
 	w.environment()
 	run := w.create(changes...)
@@ -102,7 +102,7 @@ type learnerPod struct {
 }
 
 // attempt runs the learner of an attempt, which answers with a progress.
-func (w *world) attempt(run *v1alpha1.TrainingRun, number int32, p contract.Progress) learnerPod {
+func (w *env) attempt(run *v1alpha1.TrainingRun, number int32, p contract.Progress) learnerPod {
 	GinkgoHelper()
 	pod, ip := w.startLearner(run.Name, number)
 	w.learners.answer(ip, contract.HeartbeatReply{Attempt: number, Progress: p})
@@ -127,7 +127,7 @@ func progress(step int64) contract.Progress {
 }
 
 // eventually reads the run until what is expected of it holds. Time passes ten times as fast meanwhile.
-func (w *world) eventually(run *v1alpha1.TrainingRun, expect func(Gomega)) {
+func (w *env) eventually(run *v1alpha1.TrainingRun, expect func(Gomega)) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		w.clock.advance(200 * time.Millisecond)
@@ -137,7 +137,7 @@ func (w *world) eventually(run *v1alpha1.TrainingRun, expect func(Gomega)) {
 }
 
 // change changes the run's spec.
-func (w *world) change(run *v1alpha1.TrainingRun, by func(*v1alpha1.TrainingRun)) {
+func (w *env) change(run *v1alpha1.TrainingRun, by func(*v1alpha1.TrainingRun)) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
@@ -148,10 +148,10 @@ func (w *world) change(run *v1alpha1.TrainingRun, by func(*v1alpha1.TrainingRun)
 
 // condition gives a condition's status and reason, in one string.
 func condition(run *v1alpha1.TrainingRun, kind string) string {
-	return told(run.Status.Conditions, kind)
+	return describe(run.Status.Conditions, kind)
 }
 
-func told(conditions []metav1.Condition, kind string) string {
+func describe(conditions []metav1.Condition, kind string) string {
 	c := meta.FindStatusCondition(conditions, kind)
 	if c == nil {
 		return ""
@@ -169,7 +169,7 @@ func message(run *v1alpha1.TrainingRun, kind string) string {
 }
 
 // jobs are the Jobs of a role, by attempt for learners.
-func (w *world) jobs(role string) []batchv1.Job {
+func (w *env) jobs(role string) []batchv1.Job {
 	GinkgoHelper()
 	var jobs batchv1.JobList
 	Expect(kube.List(context.Background(), &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRole: role})).To(Succeed())
@@ -177,7 +177,7 @@ func (w *world) jobs(role string) []batchv1.Job {
 }
 
 // attemptsWithJobs are the attempts that have a learner Job.
-func (w *world) attemptsWithJobs() []string {
+func (w *env) attemptsWithJobs() []string {
 	GinkgoHelper()
 	attempts := []string{}
 	for _, job := range w.jobs(v1alpha1.RoleLearner) {
@@ -187,7 +187,7 @@ func (w *world) attemptsWithJobs() []string {
 }
 
 // eventReasons are the reasons of all events of the run.
-func (w *world) eventReasons(run *v1alpha1.TrainingRun) []string {
+func (w *env) eventReasons(run *v1alpha1.TrainingRun) []string {
 	GinkgoHelper()
 	var events eventsv1.EventList
 	Expect(kube.List(context.Background(), &events, client.InNamespace(w.namespace))).To(Succeed())

@@ -44,7 +44,7 @@ var _ = Describe("The manager's role", func() {
 	})
 
 	It("is enough, in one namespace, for a run's whole life", func() {
-		w := emptyWorld()
+		w := emptyEnv()
 		ctx := context.Background()
 		user, err := environment.AddUser(envtest.User{Name: "manager-" + w.namespace}, nil)
 		Expect(err).NotTo(HaveOccurred())
@@ -59,11 +59,11 @@ var _ = Describe("The manager's role", func() {
 		as.QPS = -1
 		w.startManager(&managerOptions{as: as})
 
-		run, _ := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
+		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
 		for attempt := int32(1); attempt < 4; attempt++ {
 			Expect(kube.Delete(ctx, w.learner(run.Name, attempt))).To(Succeed())
 			w.clock.advance(time.Minute)
-			w.nudge(run, 0)
+			w.annotate(run, 0)
 			w.attempt(run, attempt+1, progress(int64(attempt)))
 		}
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))

@@ -49,7 +49,7 @@ func scale() (runs int, watched time.Duration) {
 var _ = Describe("Many runs under one manager", func() {
 	It("are all followed, with few writes and little memory", func() {
 		count, watched := scale()
-		w := emptyWorld()
+		w := emptyEnv()
 		w.environment()
 		for i := range count {
 			w.create(func(run *v1alpha1.TrainingRun) {
@@ -80,13 +80,13 @@ var _ = Describe("Many runs under one manager", func() {
 
 // fleet is the learners of a world, each at a loopback address of its own.
 type fleet struct {
-	world *world
+	world *env
 	key   []byte
 	// at is when the learner of a pod started.
 	at map[string]time.Time
 }
 
-func newFleet(w *world) *fleet {
+func newFleet(w *env) *fleet {
 	return &fleet{world: w, key: bytes.Repeat([]byte{7}, 32), at: map[string]time.Time{}}
 }
 

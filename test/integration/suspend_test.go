@@ -21,8 +21,8 @@ func resume(run *v1alpha1.TrainingRun)  { run.Spec.Suspend = new(false) }
 
 var _ = Describe("Suspend", func() {
 	It("drains by heartbeat, rests without pods, and goes on with the next attempt", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(30)})
 		w.clock.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("30/60")) })
@@ -32,7 +32,7 @@ var _ = Describe("Suspend", func() {
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateDraining))
 		})
 		Eventually(func() contract.Desired {
-			requests := w.learners.told(first.ip)
+			requests := w.learners.received(first.ip)
 			return requests[len(requests)-1].Desired
 		}).Should(Equal(contract.DesiredDrain))
 		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}), "nothing is deleted before the state is saved")
@@ -55,8 +55,8 @@ var _ = Describe("Suspend", func() {
 	})
 
 	It("takes a learner that does not answer down by its Job", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.learners.silence(first.ip)
 		w.change(run, suspend)
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
@@ -69,7 +69,7 @@ var _ = Describe("Suspend", func() {
 	})
 
 	It("stops a learner that never ran at once", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create()
 		w.learner(run.Name, 1)
@@ -79,7 +79,7 @@ var _ = Describe("Suspend", func() {
 	})
 
 	It("keeps a run that was created suspended from starting", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create(suspend)
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
@@ -92,8 +92,8 @@ var _ = Describe("Suspend", func() {
 
 var _ = Describe("The workers", func() {
 	It("follow kubectl scale, to nothing and back", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		job := func() []any {
 			jobs := w.jobs(v1alpha1.RoleRollout)
 			if len(jobs) != 1 {
@@ -123,8 +123,8 @@ var _ = Describe("The workers", func() {
 	})
 
 	It("are replaced when their pods are changed, and only then", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		before := w.jobs(v1alpha1.RoleRollout)[0].UID
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.NodeSelector = map[string]string{"pool": "a"} })
 		Consistently(func() bool { return w.jobs(v1alpha1.RoleRollout)[0].UID == before }, "500ms", "50ms").Should(BeTrue())
@@ -141,8 +141,8 @@ var _ = Describe("The workers", func() {
 
 var _ = Describe("The end of the object", func() {
 	It("takes everything with it when it is deleted", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		Expect(kube.Delete(context.Background(), run)).To(Succeed())
 		Eventually(func() string {
 			output, err := kubectl(w.namespace, "get", "jobs,pods,services,configmaps,secrets", "-o", "name", "-l", v1alpha1.LabelRun)
@@ -152,8 +152,8 @@ var _ = Describe("The end of the object", func() {
 	})
 
 	It("comes ttlSecondsAfterFinished after the run's end, and not before", func() {
-		w := newWorld()
-		run, _ := w.started(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(600)) })
+		w := newEnv()
+		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(600)) })
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
 		w.clock.advance(590 * time.Second)

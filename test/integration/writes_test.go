@@ -26,15 +26,15 @@ func heartbeatAt(step int64) contract.HeartbeatReply {
 // beginning and transitions add.
 const mostWrites = 60/5 + 4
 
-// minute has a minute pass in steps of a second, however long they take, looks at the run at each, and gives
+// duringMinute has a minute pass in steps of a second, however long they take, looks at the run at each, and gives
 // what was written.
-func (w *world) minute(run *v1alpha1.TrainingRun, each func(second int)) []string {
+func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []string {
 	GinkgoHelper()
 	w.clock.stop()
 	// What led to the state may still be written.
 	time.Sleep(300 * time.Millisecond)
 	w.clock.advance(10 * time.Second)
-	w.nudge(run, -1)
+	w.annotate(run, -1)
 	time.Sleep(300 * time.Millisecond)
 	before := w.writes.count()
 	for second := range 60 {
@@ -42,7 +42,7 @@ func (w *world) minute(run *v1alpha1.TrainingRun, each func(second int)) []strin
 			each(second)
 		}
 		w.clock.advance(time.Second)
-		w.nudge(run, second)
+		w.annotate(run, second)
 		// Learners are asked more often than once in a second, whatever else the machine does.
 		if condition(run, v1alpha1.ConditionFailed) == "False NotFinished" {
 			w.learners.awaitReply()
@@ -53,13 +53,13 @@ func (w *world) minute(run *v1alpha1.TrainingRun, each func(second int)) []strin
 	return w.writes.since(before)
 }
 
-// nudge has the run reconciled, by a change that the manager has nothing to do about.
-func (w *world) nudge(run *v1alpha1.TrainingRun, second int) {
+// annotate has the run reconciled, by a change that the manager has nothing to do about.
+func (w *env) annotate(run *v1alpha1.TrainingRun, second int) {
 	GinkgoHelper()
 	Expect(w.touch(run)).To(Succeed(), "second %d", second)
 }
 
-func (w *world) touch(run *v1alpha1.TrainingRun) error {
+func (w *env) touch(run *v1alpha1.TrainingRun) error {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"nudge":"`+time.Now().String()[:27]+`"}}}`))
 	return kube.Patch(context.Background(), run.DeepCopy(), patch)
 }
@@ -80,15 +80,15 @@ func statusWrites(writes []string) (statuses, others []string) {
 }
 
 var _ = Describe("API writes in a minute", func() {
-	none := func(w *world, run *v1alpha1.TrainingRun) {
+	none := func(w *env, run *v1alpha1.TrainingRun) {
 		GinkgoHelper()
-		statuses, others := statusWrites(w.minute(run, nil))
+		statuses, others := statusWrites(w.duringMinute(run, nil))
 		Expect(statuses).To(BeEmpty())
 		Expect(others).To(BeEmpty())
 	}
 
 	It("are none while an environment is missing", func() {
-		w := newWorld()
+		w := newEnv()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotFound"))
@@ -97,20 +97,20 @@ var _ = Describe("API writes in a minute", func() {
 	})
 
 	It("are few while an environment fails its probe", func() {
-		w := newWorld()
+		w := newEnv()
 		w.kubelet.set(func(k *kubelet) { k.probe.OK, k.probe.Reason, k.probe.Message = false, "EnvironmentFault", "down" })
 		w.environment()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
 			g.Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("down"))
 		})
-		statuses, others := statusWrites(w.minute(run, nil))
+		statuses, others := statusWrites(w.duringMinute(run, nil))
 		Expect(len(statuses)).To(BeNumerically("<=", 2))
 		Expect(len(others)).To(BeNumerically("<=", 4), "at most one probe more")
 	})
 
 	It("are none while the Secret is missing", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create()
 		pod := w.learner(run.Name, 1)
@@ -125,7 +125,7 @@ var _ = Describe("API writes in a minute", func() {
 	})
 
 	It("are none while the source of initFrom is missing", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
 			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"}, Optimizer: v1alpha1.OptimizerReset}
@@ -137,8 +137,8 @@ var _ = Describe("API writes in a minute", func() {
 	})
 
 	It("are none while the endpoint cannot be reached", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(3), Upstream: "unreachable"})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EndpointUnreachable"))
@@ -147,8 +147,8 @@ var _ = Describe("API writes in a minute", func() {
 	})
 
 	It("are none while the learner does not answer", func() {
-		w := newWorld()
-		run, first := w.started()
+		w := newEnv()
+		run, first := w.startedRun()
 		w.learners.silence(first.ip)
 		w.clock.advance(time.Minute)
 		w.eventually(run, func(g Gomega) {
@@ -158,7 +158,7 @@ var _ = Describe("API writes in a minute", func() {
 	})
 
 	It("are none while suspended", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create(suspend)
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
@@ -166,17 +166,17 @@ var _ = Describe("API writes in a minute", func() {
 	})
 
 	It("are none after the end, refused key or not", func() {
-		w := newWorld()
-		run, _ := w.started()
+		w := newEnv()
+		run, _ := w.startedRun()
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "m", Attempt: 1})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True KeyRefused")) })
 		none(w, run)
 	})
 
 	It("are bounded while the endpoint answers 429 now and then", func() {
-		w := newWorld()
-		run, first := w.started()
-		statuses, others := statusWrites(w.minute(run, func(second int) {
+		w := newEnv()
+		run, first := w.startedRun()
+		statuses, others := statusWrites(w.duringMinute(run, func(second int) {
 			upstream := ""
 			if second%2 == 0 {
 				upstream = "throttled"
@@ -188,21 +188,21 @@ var _ = Describe("API writes in a minute", func() {
 	})
 
 	It("are bounded while a run makes a step each second", func() {
-		w := newWorld()
-		run, first := w.started()
-		statuses, others := statusWrites(w.minute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(second))) }))
+		w := newEnv()
+		run, first := w.startedRun()
+		statuses, others := statusWrites(w.duringMinute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(second))) }))
 		Expect(len(statuses)).To(And(BeNumerically("<=", mostWrites), BeNumerically(">=", 6)), "and it looks alive")
 		Expect(others).To(BeEmpty())
 	})
 
 	It("are bounded while attempts crash at once", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		// Nothing but the back-off slows these down: none of them counts.
 		run := w.create()
 		w.learner(run.Name, 1)
 		crashed := map[string]bool{}
-		statuses, others := statusWrites(w.minute(run, func(int) {
+		statuses, others := statusWrites(w.duringMinute(run, func(int) {
 			for _, job := range w.jobs(v1alpha1.RoleLearner) {
 				attempt := job.Labels[v1alpha1.LabelAttempt]
 				if !crashed[attempt] {

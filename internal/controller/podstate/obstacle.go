@@ -19,8 +19,8 @@ type Obstacle struct {
 	Reason string
 	// Message names the mend. It does not change while the obstacle stays.
 	Message string
-	// Person says that somebody has to do something; otherwise it will pass.
-	Person bool
+	// NeedsAction says that somebody has to do something; otherwise it will pass.
+	NeedsAction bool
 }
 
 // Fields are what a person can mend a pod by.

@@ -22,7 +22,7 @@ func podWith(state corev1.ContainerState) *corev1.Pod {
 	}
 }
 
-func waits(reason, message string) *corev1.Pod {
+func podThatWaits(reason, message string) *corev1.Pod {
 	return podWith(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
 }
 
@@ -33,16 +33,16 @@ func TestWaiting(t *testing.T) {
 	}{
 		"no pod yet":  {nil, Obstacle{"Starting", "The pod has not been made yet.", false}},
 		"a fresh pod": {&corev1.Pod{}, Obstacle{"Starting", "The pod is starting.", false}},
-		"being made":  {waits("ContainerCreating", ""), Obstacle{"Starting", "The pod is starting.", false}},
+		"being made":  {podThatWaits("ContainerCreating", ""), Obstacle{"Starting", "The pod is starting.", false}},
 		"no node": {&corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes",
 		}}}}, Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/1 nodes", true}},
-		"no Secret":  {waits("CreateContainerConfigError", `secret "s" not found`), Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
-		"no key":     {waits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`), Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
-		"no config":  {waits("CreateContainerConfigError", `configmap "c" not found`), Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found`, true}},
-		"no image":   {waits("ErrImagePull", "long and changing"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
-		"still none": {waits("ImagePullBackOff", "another text"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
-		"no run":     {waits("CreateContainerError", "exec"), Obstacle{"ContainerRefused", "The container cannot be made: exec", true}},
+		"no Secret":  {podThatWaits("CreateContainerConfigError", `secret "s" not found`), Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
+		"no key":     {podThatWaits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`), Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
+		"no config":  {podThatWaits("CreateContainerConfigError", `configmap "c" not found`), Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found`, true}},
+		"no image":   {podThatWaits("ErrImagePull", "long and changing"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"still none": {podThatWaits("ImagePullBackOff", "another text"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"no run":     {podThatWaits("CreateContainerError", "exec"), Obstacle{"ContainerRefused", "The container cannot be made: exec", true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

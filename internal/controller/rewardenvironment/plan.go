@@ -66,10 +66,10 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		return p
 	}
 	if t := podstate.Termination(seen.pod, desired.ProbeContainer); t != nil {
-		return p.judge(seen, t, now)
+		return p.withResult(seen, t, now)
 	}
 	if ended, at := jobEnded(seen.job); ended {
-		return p.retry(seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod is gone, or took too long."), now)
+		return p.withRetry(seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod is gone, or took too long."), now)
 	}
 	p.ready = waitingProbe(seen.pod)
 	return p
@@ -84,12 +84,12 @@ func answered(env *v1alpha1.RewardEnvironment) bool {
 	return ready.Reason == v1alpha1.ReasonProbed || ready.Reason == v1alpha1.ReasonInvalid
 }
 
-// judge reads what a probe left.
-func (p plan) judge(seen observed, t *corev1.ContainerStateTerminated, now time.Time) plan {
+// withResult reads what a probe left.
+func (p plan) withResult(seen observed, t *corev1.ContainerStateTerminated, now time.Time) plan {
 	result, err := contract.DecodeProbeResult(t.Message)
 	if err != nil {
 		message := fmt.Sprintf("The probe exited with code %d and left no result: see its pod's log.", t.ExitCode)
-		return p.retry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
+		return p.withRetry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
 	}
 	if result.OK {
 		digest, err := environmentDigest(seen.definition, result)
@@ -105,11 +105,11 @@ func (p plan) judge(seen observed, t *corev1.ContainerStateTerminated, now time.
 		p.ready = notReady(v1alpha1.ReasonInvalid, result.Message)
 		return p
 	}
-	return p.retry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonUnavailable, result.Message), now)
+	return p.withRetry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonUnavailable, result.Message), now)
 }
 
-// retry makes the next try when the time since the last is over.
-func (p plan) retry(seen observed, ended time.Time, as status.Condition, now time.Time) plan {
+// withRetry makes the next try when the time since the last is over.
+func (p plan) withRetry(seen observed, ended time.Time, as status.Condition, now time.Time) plan {
 	p.ready = as
 	wait := min(firstRetry<<min(seen.try-1, 10), maxRetry)
 	if left := ended.Add(wait).Sub(now); left > 0 {
@@ -140,7 +140,7 @@ func waitingProbe(pod *corev1.Pod) status.Condition {
 		Image:  "the operator's image",
 		Secret: func(string) string { return "the spec's reference to it" },
 	})
-	if !obstacle.Person {
+	if !obstacle.NeedsAction {
 		return probing()
 	}
 	return notReady(v1alpha1.ReasonProbeNotStarting, obstacle.Message)

@@ -60,8 +60,8 @@ func probePod(state corev1.ContainerState) *corev1.Pod {
 	return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "probe", State: state}}}}
 }
 
-// left is a pod whose probe left a message, a while ago.
-func left(message string, since time.Duration) *corev1.Pod {
+// terminatedPod is a pod whose probe left a message, a while ago.
+func terminatedPod(message string, since time.Duration) *corev1.Pod {
 	return probePod(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: 1, Message: message, FinishedAt: metav1.NewTime(now.Add(-since)),
 	}})
@@ -91,15 +91,15 @@ func TestPlan(t *testing.T) {
 		"a probe that runs is left to":           {environment(), seen(1, running), told{Ready: "Unknown Probing"}},
 		"a probe without a pod yet is too":       {environment(), seen(1, nil), told{Ready: "Unknown Probing"}},
 		"a probe that cannot start":              {environment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
-		"a good result":                          {environment(), seen(1, left(good, 0)), told{Ready: "True Probed", Found: true}},
-		"a result that stays bad":                {environment(), seen(1, left(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
-		"a result that may get better":           {environment(), seen(1, left(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
-		"which is tried again":                   {environment(), seen(1, left(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
-		"after twice as long the next time":      {environment(), seen(2, left(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
-		"but half an hour at most":               {environment(), seen(20, left(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
-		"no result":                              {environment(), seen(1, left("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
+		"a good result":                          {environment(), seen(1, terminatedPod(good, 0)), told{Ready: "True Probed", Found: true}},
+		"a result that stays bad":                {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
+		"a result that may get better":           {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
+		"which is tried again":                   {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
+		"after twice as long the next time":      {environment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
+		"but half an hour at most":               {environment(), seen(20, terminatedPod(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
+		"no result":                              {environment(), seen(1, terminatedPod("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
 		"a Job that failed without a pod":        {environment(), seen(1, nil, failed), told{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
-		"an answer stays":                        {environment(ready("True", "Probed", 2)), seen(1, left(good, 0)), told{}},
+		"an answer stays":                        {environment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), told{}},
 		"even without the Job":                   {environment(ready("True", "Probed", 2)), seen(0, nil), told{}},
 		"a bad one too":                          {environment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
 		"but not for another generation":         {environment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
@@ -127,7 +127,7 @@ func TestPlan(t *testing.T) {
 
 func TestComputeStatus(t *testing.T) {
 	env := environment()
-	got := computeStatus(env, makePlan(env, seen(1, left(good, time.Second)), now), now)
+	got := computeStatus(env, makePlan(env, seen(1, terminatedPod(good, time.Second)), now), now)
 	at := metav1.NewTime(now.Add(-time.Second))
 	want := v1alpha1.RewardEnvironmentStatus{
 		ObservedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)), CanaryReward: new(1.0), ProbeTime: &at,
@@ -143,16 +143,16 @@ func TestComputeStatus(t *testing.T) {
 		t.Errorf("digest = %q", got.Digest)
 	}
 	other := strings.Replace(good, `"tasks":9`, `"tasks":8`, 1)
-	if again := computeStatus(env, makePlan(env, seen(1, left(other, 0)), now), now); again.Digest == got.Digest {
+	if again := computeStatus(env, makePlan(env, seen(1, terminatedPod(other, 0)), now), now); again.Digest == got.Digest {
 		t.Error("other tasks have the same digest")
 	}
 	env.Status = got
-	if diff := cmp.Diff(got, computeStatus(env, makePlan(env, seen(1, left(good, 0)), now), now.Add(time.Hour))); diff != "" {
+	if diff := cmp.Diff(got, computeStatus(env, makePlan(env, seen(1, terminatedPod(good, 0)), now), now.Add(time.Hour))); diff != "" {
 		t.Errorf("a second look changes the status:\n%s", diff)
 	}
 }
 
-func TestAFailureStaysToBeSeenWhileItIsTriedAgain(t *testing.T) {
+func TestFailureStaysWhileProbeIsRetried(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	for reason, want := range map[string]string{"Unavailable": "False Unavailable", "ProbeFailed": "False ProbeFailed", "ProbeNotStarting": "Unknown Probing"} {
 		env := environment(ready("False", reason, 2))
@@ -170,7 +170,7 @@ func TestTooManySplits(t *testing.T) {
 	}
 }
 
-func TestHappened(t *testing.T) {
+func TestNewEvent(t *testing.T) {
 	before, after := environment().Status, environment(ready("True", "Probed", 2)).Status
 	if h := happened(&before, &after); h == nil || h.kind != corev1.EventTypeNormal || h.reason != "Probed" {
 		t.Errorf("happened = %+v", h)

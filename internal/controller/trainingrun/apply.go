@@ -25,8 +25,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// workersRest is how long a workers' Job that ended by itself is left before another is made.
-const workersRest = time.Minute
+// rolloutRestartDelay is how long a workers' Job that ended by itself is left before another is made.
+const rolloutRestartDelay = time.Minute
 
 // apply carries a plan out, after the status says so.
 func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) error {
@@ -41,10 +41,10 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 		}
 	}
 	if p.workers || p.start > 0 {
-		if err := r.keepService(ctx, run, seen); err != nil {
+		if err := r.reconcileService(ctx, run, seen); err != nil {
 			return err
 		}
-		if err := r.keepWorkers(ctx, run, seen); err != nil {
+		if err := r.reconcileRolloutJob(ctx, run, seen); err != nil {
 			return err
 		}
 	}
@@ -57,8 +57,8 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 	return nil
 }
 
-// keepService leads workers to the newest attempt.
-func (r *Reconciler) keepService(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
+// reconcileService leads workers to the newest attempt.
+func (r *Reconciler) reconcileService(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
 	want := desired.Service(run, newestAttempt(run))
 	if seen.service == nil {
 		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
@@ -77,23 +77,23 @@ func (r *Reconciler) keepService(ctx context.Context, run *v1alpha1.TrainingRun,
 	return nil
 }
 
-// keepWorkers makes the workers' Job, scales it, or replaces it when what a person can change of its pods
+// reconcileRolloutJob makes the workers' Job, scales it, or replaces it when what a person can change of its pods
 // has changed.
-func (r *Reconciler) keepWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
+func (r *Reconciler) reconcileRolloutJob(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
 	job := seen.rollout
 	switch {
 	case job == nil:
 		suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
-		made := desired.RolloutJob(run, newestAttempt(run), desired.LinkName(run, suffix), r.Settings)
+		made := desired.RolloutJob(run, newestAttempt(run), desired.CredentialsName(run, suffix), r.Settings)
 		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, made)); err != nil {
 			return fmt.Errorf("creating rollout job: %w", err)
 		}
 		return nil
 	case job.DeletionTimestamp != nil:
 		return nil
-	case job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), workersOver(job) && r.Now().Sub(job.CreationTimestamp.Time) > workersRest:
+	case job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), rolloutJobEnded(job) && r.Now().Sub(job.CreationTimestamp.Time) > rolloutRestartDelay:
 		return r.delete(ctx, job)
-	case workersOver(job) || desired.ScaleOf(job) == desired.RolloutScale(run):
+	case rolloutJobEnded(job) || desired.ScaleOf(job) == desired.RolloutScale(run):
 		return nil
 	}
 	scale := desired.RolloutScale(run)
@@ -106,8 +106,8 @@ func (r *Reconciler) keepWorkers(ctx context.Context, run *v1alpha1.TrainingRun,
 	return nil
 }
 
-// workersOver says that a workers' Job has ended by itself, which none should while its run goes on.
-func workersOver(job *batchv1.Job) bool {
+// rolloutJobEnded says that a workers' Job has ended by itself, which none should while its run goes on.
+func rolloutJobEnded(job *batchv1.Job) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 	})

@@ -25,9 +25,9 @@ const (
 	maxBackoff   = 5 * time.Minute
 )
 
-// spends says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
+// countsAsFailure says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
 // endpoint or a person did to the learner does not.
-func spends(cause string) bool {
+func countsAsFailure(cause string) bool {
 	switch contract.Cause(cause) {
 	case contract.CauseCrashed, contract.CauseOOMKilled, contract.CauseUnknown:
 		return true
@@ -55,7 +55,7 @@ func finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 	case contract.CauseDataRejected:
 		return &final{v1alpha1.ConditionFailed, rejection(end.reason, v1alpha1.ReasonDataRejected), cmp.Or(end.message, "The learner refused its data.")}
 	}
-	if !spends(string(end.cause)) {
+	if !countsAsFailure(string(end.cause)) {
 		return nil
 	}
 	if step, stuck := stuckAt(attempts); stuck {
@@ -86,7 +86,7 @@ func rejection(reason, otherwise string) string {
 func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
 	var steps []int64
 	for _, a := range attempts {
-		if spends(a.Cause) && len(steps) < sameStepFailures {
+		if countsAsFailure(a.Cause) && len(steps) < sameStepFailures {
 			steps = append(steps, ptr.Deref(a.ToStep, 0))
 		}
 	}

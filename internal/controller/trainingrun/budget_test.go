@@ -13,10 +13,10 @@ import (
 
 func TestFinish(t *testing.T) {
 	crash := func(number int32, step int64) v1alpha1.Attempt {
-		return over(number, contract.CauseCrashed, step, step, 0)
+		return endedAttempt(number, contract.CauseCrashed, step, step, 0)
 	}
 	lost := func(number int32, step int64) v1alpha1.Attempt {
-		return over(number, contract.CauseNodeLost, step, step, 0)
+		return endedAttempt(number, contract.CauseNodeLost, step, step, 0)
 	}
 	cases := map[string]struct {
 		attempts []v1alpha1.Attempt
@@ -24,7 +24,7 @@ func TestFinish(t *testing.T) {
 		end      ending
 		want     string // condition and reason; empty: the run goes on
 	}{
-		"completed":                              {[]v1alpha1.Attempt{over(1, contract.CauseCompleted, 0, 60, 0)}, 0, ending{cause: contract.CauseCompleted}, "Complete Completed"},
+		"completed":                              {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCompleted, 0, 60, 0)}, 0, ending{cause: contract.CauseCompleted}, "Complete Completed"},
 		"refused for a reason that is known":     {[]v1alpha1.Attempt{crash(1, 0)}, 0, ending{cause: contract.CauseConfigRejected, reason: "KeyRefused"}, "Failed KeyRefused"},
 		"refused for a reason that is not":       {[]v1alpha1.Attempt{crash(1, 0)}, 0, ending{cause: contract.CauseConfigRejected, reason: "Odd"}, "Failed ConfigRejected"},
 		"refused data":                           {[]v1alpha1.Attempt{crash(1, 0)}, 0, ending{cause: contract.CauseDataRejected}, "Failed DataRejected"},
@@ -37,12 +37,12 @@ func TestFinish(t *testing.T) {
 		"the budget is used up":                  {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 6, ending{cause: contract.CauseOOMKilled}, "Failed RestartsExhausted"},
 		"the budget is just not used up":         {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 5, ending{cause: contract.CauseUnknown}, ""},
 		"a lost node with the budget at its end": {[]v1alpha1.Attempt{lost(3, 7)}, 5, ending{cause: contract.CauseNodeLost}, ""},
-		"upstream trouble for ever":              {[]v1alpha1.Attempt{over(9, contract.CauseUpstream, 0, 0, 0)}, 5, ending{cause: contract.CauseUpstream}, ""},
+		"upstream trouble for ever":              {[]v1alpha1.Attempt{endedAttempt(9, contract.CauseUpstream, 0, 0, 0)}, 5, ending{cause: contract.CauseUpstream}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if f := finish(aRun().Spec.FailurePolicy, tc.attempts, tc.failures, tc.end); f != nil {
+			if f := finish(newRun().Spec.FailurePolicy, tc.attempts, tc.failures, tc.end); f != nil {
 				got = f.condition + " " + f.reason
 				if f.message == "" {
 					t.Error("the end says nothing")
@@ -56,7 +56,7 @@ func TestFinish(t *testing.T) {
 }
 
 func TestMaxRestartsOfZero(t *testing.T) {
-	f := finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(0))}, []v1alpha1.Attempt{over(1, contract.CauseCrashed, 0, 1, 0)}, 1, ending{cause: contract.CauseCrashed})
+	f := finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(0))}, []v1alpha1.Attempt{endedAttempt(1, contract.CauseCrashed, 0, 1, 0)}, 1, ending{cause: contract.CauseCrashed})
 	if f == nil || f.reason != v1alpha1.ReasonRestartsExhausted {
 		t.Errorf("finish = %+v, want RestartsExhausted at the first crash", f)
 	}
@@ -66,7 +66,7 @@ func TestBackoff(t *testing.T) {
 	barren := func(n int) []v1alpha1.Attempt {
 		var list []v1alpha1.Attempt
 		for i := n; i > 0; i-- {
-			list = append(list, over(int32(i), contract.CauseNodeLost, 5, 5, 0))
+			list = append(list, endedAttempt(int32(i), contract.CauseNodeLost, 5, 5, 0))
 		}
 		return list
 	}
@@ -74,13 +74,13 @@ func TestBackoff(t *testing.T) {
 		attempts []v1alpha1.Attempt
 		want     time.Duration
 	}{
-		"after progress there is none":                   {[]v1alpha1.Attempt{over(1, contract.CauseCrashed, 0, 5, 0)}, 0},
+		"after progress there is none":                   {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCrashed, 0, 5, 0)}, 0},
 		"nor after the first without":                    {barren(1), 0},
 		"the second waits":                               {barren(2), 10 * time.Second},
 		"each waits twice as long":                       {barren(4), 40 * time.Second},
 		"but five minutes at most":                       {barren(10), 5 * time.Minute},
-		"progress begins anew":                           {append(barren(1), over(9, contract.CauseCrashed, 0, 5, 0)), 0},
-		"the endpoint is given a while in any case":      {[]v1alpha1.Attempt{over(1, contract.CauseUpstream, 0, 5, 0)}, 10 * time.Second},
+		"progress begins anew":                           {append(barren(1), endedAttempt(9, contract.CauseCrashed, 0, 5, 0)), 0},
+		"the endpoint is given a while in any case":      {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseUpstream, 0, 5, 0)}, 10 * time.Second},
 		"an attempt that never said where it was counts": {[]v1alpha1.Attempt{{Number: 2, Cause: "Disrupted"}, {Number: 1, Cause: "Disrupted"}}, 10 * time.Second},
 	}
 	for name, tc := range cases {

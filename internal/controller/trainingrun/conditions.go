@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// firstAnswer is how long a learner that runs may take to answer for the first time.
-const firstAnswer = 30 * time.Second
+// firstReplyLimit is how long a learner that runs may take to answer for the first time.
+const firstReplyLimit = 30 * time.Second
 
 // view is what conditions are told from.
 type view struct {
@@ -48,7 +48,7 @@ func (v view) as(kind, from string, make func(kind, reason, message string) stat
 	return make(kind, c.Reason, c.Message)
 }
 
-func (v view) over() bool {
+func (v view) finished() bool {
 	return v.is(v1alpha1.ConditionComplete) || v.is(v1alpha1.ConditionFailed)
 }
 
@@ -62,7 +62,7 @@ func (v view) attempt() *v1alpha1.Attempt {
 
 // reply is what the newest attempt's learner says, if that is fresh.
 func (v view) reply() *contract.HeartbeatReply {
-	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.beat.Fresh(v.now) {
+	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.heartbeat.Fresh(v.now) {
 		return nil
 	}
 	return ownReply(v.run, v.seen)
@@ -90,7 +90,7 @@ func finalCondition(v view, kind, otherwise string) status.Condition {
 func suspendedCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionSuspended
 	switch attempt := v.attempt(); {
-	case v.over():
+	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case !suspended(v.run):
 		return status.False(kind, v1alpha1.ReasonNotSuspended, "The spec does not ask to suspend.")
@@ -120,7 +120,7 @@ func environmentsCondition(v view) status.Condition {
 func learnerCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionLearnerRunning
 	switch attempt := v.attempt(); {
-	case v.over():
+	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case attempt == nil:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
@@ -139,7 +139,7 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, o.Reason, o.Message)
 	case v.reply() != nil:
 		return status.True(kind, v1alpha1.ReasonRunning, "The learner runs and answers.")
-	case v.seen.beat.Reply == nil && v.now.Sub(since) < firstAnswer:
+	case v.seen.heartbeat.Reply == nil && v.now.Sub(since) < firstReplyLimit:
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner runs and has not answered yet.")
 	default:
 		return status.Unknown(kind, v1alpha1.ReasonUnreachable, "The learner runs but does not answer; it is left alone, since it may be working.")
@@ -150,7 +150,7 @@ func rolloutsCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionRolloutsReady
 	wanted := *v.run.Spec.Rollouts.Workers
 	switch {
-	case v.over():
+	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case v.is(v1alpha1.ConditionSuspended):
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
@@ -170,7 +170,7 @@ func rolloutsCondition(v view) status.Condition {
 func progressingCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	switch attempt := v.attempt(); {
-	case v.over():
+	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case suspended(v.run):
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
@@ -217,9 +217,9 @@ func stalledCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionFailed, status.True)
 	case v.is(v1alpha1.ConditionComplete):
 		return status.False(kind, v1alpha1.ReasonNotStalled, "Nothing waits for a person.")
-	case v.plan.blocked != nil && v.plan.blocked.person:
+	case v.plan.blocked != nil && v.plan.blocked.needsAction:
 		return status.True(kind, v.plan.blocked.reason, v.plan.blocked.message)
-	case obstructed(v):
+	case learnerNeedsAction(v):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
 	case reply != nil && reply.Upstream == "payment":
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
@@ -231,15 +231,15 @@ func stalledCondition(v view) status.Condition {
 	}
 }
 
-// obstructed says that the learner's pod waits for a person.
-func obstructed(v view) bool {
+// learnerNeedsAction says that the learner's pod waits for a person.
+func learnerNeedsAction(v view) bool {
 	attempt := v.attempt()
-	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.over() {
+	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {
 		return false
 	}
 	pod := v.seen.learners[attempt.Number].pod
 	_, running := learnerRunning(pod)
-	return !running && waiting(v.run, pod).Person
+	return !running && waiting(v.run, pod).NeedsAction
 }
 
 // readyCondition holds while the run does what the spec asks: it gets on, is complete, or rests.
@@ -283,7 +283,7 @@ func stateOf(v view) string {
 // learnerState is what the learner of an attempt that is under way is about.
 func learnerState(v view) string {
 	reply := v.reply()
-	if reply == nil && v.seen.beat.Reply != nil {
+	if reply == nil && v.seen.heartbeat.Reply != nil {
 		// It does not answer at the moment; the last that it said stands.
 		return cmp.Or(v.run.Status.State, v1alpha1.StatePreparing)
 	}

@@ -106,7 +106,7 @@ func planned(run *v1alpha1.TrainingRun, seen observed) plan {
 		path, blocked = resolveInitFrom(run, seen.source)
 	}
 	if blocked != nil {
-		return p.block(blocked)
+		return p.withBlock(blocked)
 	}
 	p.file = &contract.RunFile{Fixed: contract.Fixed{
 		Algorithm: &contract.Algorithm{Steps: 60}, InitFrom: &contract.InitFrom{Checkpoint: path},
@@ -117,12 +117,12 @@ func planned(run *v1alpha1.TrainingRun, seen observed) plan {
 }
 
 func TestComputeStatus(t *testing.T) {
-	running := learner{aJob("one"), aPod()}
+	running := learner{newJob("one"), newPod()}
 	reply := func(phase contract.Phase) contract.HeartbeatReply {
 		return contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: phase, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2}}
 	}
 	ended := func(reason string, cause contract.Cause) learner {
-		return learner{aJob("one"), aPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
+		return learner{newJob("one"), newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
 	}
 	finding := func(ignored ...string) contract.HeartbeatReply {
 		r := reply(contract.PhaseTraining)
@@ -151,100 +151,100 @@ func TestComputeStatus(t *testing.T) {
 		state string
 		want  map[string]string // condition: status and reason
 	}{
-		"a run that starts": {aRun(), seeing(0, learner{}, func(o *observed) { o.rollout = nil }), "Preparing", map[string]string{
+		"a run that starts": {newRun(), observing(0, learner{}, func(o *observed) { o.rollout = nil }), "Preparing", map[string]string{
 			"Accepted": "True Accepted", "EnvironmentsReady": "True EnvironmentsPinned", "LearnerRunning": "False Starting",
 			"Progressing": "False WaitingForLearner", "RolloutsReady": "False NotStarted", "Resumable": "False NoCheckpoint",
 			"Suspended": "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
 			"Ready": "False WaitingForLearner", "Stalled": "False NotStalled",
 		}},
-		"an environment that is missing": {aRun(), seeing(0, learner{}, noEnvironment), "Pending", map[string]string{
+		"an environment that is missing": {newRun(), observing(0, learner{}, noEnvironment), "Pending", map[string]string{
 			"EnvironmentsReady": "False EnvironmentNotFound", "LearnerRunning": "False NotStarted", "Progressing": "False EnvironmentNotFound",
 			"Ready": "False EnvironmentNotFound", "Stalled": "True EnvironmentNotFound",
 		}},
-		"a run suspended before its start": {aRun(suspend), seeing(0, learner{}, noEnvironment, func(o *observed) { o.rollout = nil }), "Suspended", map[string]string{
+		"a run suspended before its start": {newRun(suspend), observing(0, learner{}, noEnvironment, func(o *observed) { o.rollout = nil }), "Suspended", map[string]string{
 			"EnvironmentsReady": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended", "Stalled": "False NotStalled",
 			"Progressing": "False Suspended", "RolloutsReady": "False Suspended",
 		}},
-		"a learner that opens": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(contract.PhaseOpening))), "Preparing", map[string]string{
+		"a learner that opens": {newRun(attempts(inProgress(1))), observing(1, running, replying(reply(contract.PhaseOpening))), "Preparing", map[string]string{
 			"LearnerRunning": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
 		}},
-		"a learner that trains": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(contract.PhaseTraining))), "Training", map[string]string{
+		"a learner that trains": {newRun(attempts(inProgress(1))), observing(1, running, replying(reply(contract.PhaseTraining))), "Training", map[string]string{
 			"LearnerRunning": "True Running", "Progressing": "True Training", "Ready": "True Training", "RolloutsReady": "True WorkersReady",
 		}},
-		"a learner that evaluates": {aRun(attempts(underWay(1))), seeing(1, running, saying(reply(contract.PhaseEvaluating))), "Evaluating", map[string]string{
+		"a learner that evaluates": {newRun(attempts(inProgress(1))), observing(1, running, replying(reply(contract.PhaseEvaluating))), "Evaluating", map[string]string{
 			"Progressing": "True Evaluating",
 		}},
-		"a learner without workers": {aRun(attempts(underWay(1))), seeing(1, running,
-			saying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+		"a learner without workers": {newRun(attempts(inProgress(1))), observing(1, running,
+			replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
 			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
 		}},
-		"a rate limit": {aRun(attempts(underWay(1))), seeing(1, running, saying(upstream("throttled"))), "Training", map[string]string{
+		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("throttled"))), "Training", map[string]string{
 			"Progressing": "False Throttled", "Stalled": "False NotStalled", "Ready": "False Throttled",
 		}},
-		"an unpaid bill": {aRun(attempts(underWay(1))), seeing(1, running, saying(upstream("payment"))), "Training", map[string]string{
+		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
 			"Progressing": "False PaymentRequired", "Stalled": "True PaymentRequired",
 		}},
-		"a metric that is no number": {aRun(attempts(underWay(1))), seeing(1, running, saying(diverged)), "Training", map[string]string{
+		"a metric that is no number": {newRun(attempts(inProgress(1))), observing(1, running, replying(diverged)), "Training", map[string]string{
 			"Stalled": "True Diverged", "Ready": "False Diverged",
 		}},
-		"a learner that does not answer": {aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
-			seeing(1, running, saidLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
+		"a learner that does not answer": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
+			observing(1, running, repliedLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
 				"LearnerRunning": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable", "Stalled": "False NotStalled",
 			}},
-		"a learner that has just begun to run": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(func(p *corev1.Pod) {
+		"a learner that has just begun to run": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Second)
 		})}), "Preparing", map[string]string{"LearnerRunning": "False Starting"}},
-		"a Secret that is missing": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
+		"a Secret that is missing": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
 			"LearnerRunning": "False SecretNotFound", "Progressing": "False WaitingForLearner", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
 		}},
-		"a back-off": {aRun(attempts(over(2, contract.CauseCrashed, 5, 5, 0), over(1, contract.CauseCrashed, 5, 5, time.Minute))), seeing(0, learner{}), "Recovering", map[string]string{
+		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, learner{}), "Recovering", map[string]string{
 			"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
 		}},
-		"a learner that takes over": {aRun(attempts(underWay(2), over(1, contract.CauseNodeLost, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Recovering", map[string]string{
+		"a learner that takes over": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 5, time.Minute))), observing(2, learner{newJob("two"), newPod(pending)}), "Recovering", map[string]string{
 			"LearnerRunning": "False Starting",
 		}},
-		"a learner after a suspension": {aRun(attempts(underWay(2), over(1, contract.CauseDrained, 0, 5, time.Minute))), seeing(2, learner{aJob("two"), aPod(pending)}), "Preparing", nil},
-		"a drain": {aRun(attempts(underWay(1)), suspend), seeing(1, running, saying(reply(contract.PhaseDraining))), "Draining", map[string]string{
+		"a learner after a suspension": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute))), observing(2, learner{newJob("two"), newPod(pending)}), "Preparing", nil},
+		"a drain": {newRun(attempts(inProgress(1)), suspend), observing(1, running, replying(reply(contract.PhaseDraining))), "Draining", map[string]string{
 			"Suspended": "Unknown Draining", "Progressing": "False Draining", "Ready": "False Draining",
 		}},
-		"pods that are being deleted": {aRun(attempts(over(1, contract.CauseDrained, 0, 5, time.Minute)), suspend), seeing(0, learner{}), "Draining", map[string]string{
+		"pods that are being deleted": {newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute)), suspend), observing(0, learner{}), "Draining", map[string]string{
 			"Suspended": "Unknown Draining",
 		}},
-		"no workers wanted": {aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
-			seeing(1, running, saying(reply(contract.PhaseTraining)), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+		"no workers wanted": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
+			observing(1, running, replying(reply(contract.PhaseTraining)), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
 				"RolloutsReady": "False ScaledToZero",
 			}},
-		"no usable checkpoint": {aRun(attempts(underWay(1))), seeing(1, learner{aJob("one"), aPod(exited(64, "Error", verdictText(t, contract.Verdict{
+		"no usable checkpoint": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(exited(64, "Error", verdictText(t, contract.Verdict{
 			Cause: contract.CauseConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
 		})))}), "Failed", map[string]string{
 			"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint", "Ready": "False NoUsableCheckpoint",
 			"Complete": "False NotFinished", "Suspended": "False Finished", "LearnerRunning": "False Finished",
 		}},
-		"a setting that the endpoint ignores": {aRun(attempts(underWay(1))), seeing(1, ended("UnsupportedByEndpoint", contract.CauseConfigRejected)), "Failed", map[string]string{
+		"a setting that the endpoint ignores": {newRun(attempts(inProgress(1))), observing(1, ended("UnsupportedByEndpoint", contract.CauseConfigRejected)), "Failed", map[string]string{
 			"Accepted": "False UnsupportedByEndpoint", "Failed": "True UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint", "Resumable": "False NoCheckpoint",
 		}},
-		"an endpoint that forgets the optimizer, which is required": {aRun(attempts(underWay(1))), seeing(1, ended("OptimizerNotRestored", contract.CauseConfigRejected)), "Failed", map[string]string{
+		"an endpoint that forgets the optimizer, which is required": {newRun(attempts(inProgress(1))), observing(1, ended("OptimizerNotRestored", contract.CauseConfigRejected)), "Failed", map[string]string{
 			"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored", "Resumable": "False NoCheckpoint",
 		}},
-		"an endpoint that forgets the optimizer, which is not required": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding("optimizer_restore"))), "Training", map[string]string{
+		"an endpoint that forgets the optimizer, which is not required": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding("optimizer_restore"))), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored", "Ready": "True Training",
 		}},
-		"an endpoint that ignores seeds, which is told": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding("seed"))), "Training", map[string]string{
+		"an endpoint that ignores seeds, which is told": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding("seed"))), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
 		}},
-		"an endpoint that supports everything": {aRun(attempts(underWay(1))), seeing(1, running, saying(finding())), "Training", map[string]string{
+		"an endpoint that supports everything": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding())), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
 		}},
-		"states that have lost the optimizer": {aRun(attempts(underWay(2), over(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
-			seeing(2, learner{aJob("two"), aPod(exited(65, "Error", verdictText(t, contract.Verdict{
+		"states that have lost the optimizer": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
+			observing(2, learner{newJob("two"), newPod(exited(65, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseDataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Failed", map[string]string{
 				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored", "Resumable": "False OptimizerNotRestored",
 			}},
-		"an attempt that began anew with Adam": {aRun(attempts(underWay(1)), saved), seeing(1, running, saying(cold)), "Training", map[string]string{
+		"an attempt that began anew with Adam": {newRun(attempts(inProgress(1)), saved), observing(1, running, replying(cold)), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored",
 		}},
-		"an attempt that could not sample old versions": {aRun(attempts(underWay(1)), saved), seeing(1, running, saying(lossy)), "Training", map[string]string{
+		"an attempt that could not sample old versions": {newRun(attempts(inProgress(1)), saved), observing(1, running, replying(lossy)), "Training", map[string]string{
 			"Resumable": "True VersionsLost",
 		}},
 	}
@@ -270,12 +270,12 @@ func TestComputeStatus(t *testing.T) {
 }
 
 // Whatever is seen, the status is whole, and a second look at an unchanged world changes nothing.
-func TestStatusOfRandomWorlds(t *testing.T) {
+func TestStatusOfRandomObservations(t *testing.T) {
 	reasons := closedReasons(t)
 	for seed := range uint64(4000) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		run := randomRun(t, random)
-		seen := randomWorld(random, run)
+		seen := randomObserved(random, run)
 		p := planned(run, seen)
 		first := computeStatus(run, seen, p, now)
 		if err := check(first, reasons, run.Generation); err != nil {
@@ -295,7 +295,7 @@ func TestStatusOfRandomWorlds(t *testing.T) {
 
 func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
 	t.Helper()
-	run := aRun()
+	run := newRun()
 	if random.IntN(3) == 0 {
 		suspend(run)
 	}
@@ -306,9 +306,9 @@ func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
 	causes := []contract.Cause{contract.CauseCrashed, contract.CauseNodeLost, contract.CauseDrained, contract.CauseUpstream, contract.CauseStalled}
 	number := int32(random.IntN(4))
 	for n := int32(1); n <= number; n++ {
-		a := over(n, causes[random.IntN(len(causes))], int64(n), int64(n)+random.Int64N(2), time.Duration(random.IntN(30))*time.Second)
+		a := endedAttempt(n, causes[random.IntN(len(causes))], int64(n), int64(n)+random.Int64N(2), time.Duration(random.IntN(30))*time.Second)
 		if n == number && random.IntN(3) > 0 {
-			a = underWay(n)
+			a = inProgress(n)
 		}
 		run.Status.Attempts = append([]v1alpha1.Attempt{a}, run.Status.Attempts...)
 		run.Status.StartTime = ago(time.Hour)
@@ -325,18 +325,18 @@ func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
 	return run
 }
 
-func randomWorld(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
+func randomObserved(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
 	pods := []*corev1.Pod{
-		nil, aPod(), aPod(pending), aPod(exited(1, "Error", "")), aPod(exited(0, "Completed", "")), aPod(deleted(-time.Minute)),
-		aPod(waitingFor("ImagePullBackOff", "x")), aPod(waitingFor("CreateContainerConfigError", "odd")), aPod(waitingFor("CreateContainerError", "x")),
-		aPod(exited(75, "Error", `{"cause":"Drained","attempt":1}`)), aPod(exited(0, "", `{"cause":"Completed","attempt":1}`)),
+		nil, newPod(), newPod(pending), newPod(exited(1, "Error", "")), newPod(exited(0, "Completed", "")), newPod(deleted(-time.Minute)),
+		newPod(waitingFor("ImagePullBackOff", "x")), newPod(waitingFor("CreateContainerConfigError", "odd")), newPod(waitingFor("CreateContainerError", "x")),
+		newPod(exited(75, "Error", `{"cause":"Drained","attempt":1}`)), newPod(exited(0, "", `{"cause":"Completed","attempt":1}`)),
 	}
 	phases := []contract.Phase{contract.PhaseOpening, contract.PhaseTraining, contract.PhaseEvaluating, contract.PhaseDraining, contract.PhaseDone, "Odd"}
 	ups := []string{"", "", "throttled", "payment", "unreachable", "odd"}
-	seen := seeing(newestAttempt(run), learner{pod: pods[random.IntN(len(pods))]})
+	seen := observing(newestAttempt(run), learner{pod: pods[random.IntN(len(pods))]})
 	if random.IntN(2) == 0 {
 		l := seen.learners[newestAttempt(run)]
-		l.job = aJob("newest")
+		l.job = newJob("newest")
 		seen.learners[newestAttempt(run)] = l
 	}
 	if random.IntN(3) == 0 {
@@ -351,9 +351,9 @@ func randomWorld(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
 	}
 	switch random.IntN(3) {
 	case 0:
-		saying(reply)(&seen)
+		replying(reply)(&seen)
 	case 1:
-		saidLongAgo(reply)(&seen)
+		repliedLongAgo(reply)(&seen)
 	}
 	return seen
 }
@@ -362,12 +362,12 @@ func TestProgressAcrossAttempts(t *testing.T) {
 	at := func(step, from int64) contract.Progress {
 		return contract.Progress{Phase: contract.PhaseTraining, Step: step, FromStep: from, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: step, State: "s"}}}
 	}
-	run := aRun(attempts(underWay(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute), ToStep: new(int64(7))}))
+	run := newRun(attempts(inProgress(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute), ToStep: new(int64(7))}))
 	run.Status.FailuresSinceCheckpoint = new(int32(2))
 	run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 9}
-	l := learner{aJob("two"), aPod()}
+	l := learner{newJob("two"), newPod()}
 
-	opened := withBeat(run, seeing(2, l, saying(contract.HeartbeatReply{Attempt: 2, Progress: at(9, 9)})), now)
+	opened := withHeartbeat(run, observing(2, l, replying(contract.HeartbeatReply{Attempt: 2, Progress: at(9, 9)})), now)
 	if *opened.FailuresSinceCheckpoint != 2 {
 		t.Error("an opening state refilled the budget")
 	}
@@ -375,24 +375,24 @@ func TestProgressAcrossAttempts(t *testing.T) {
 		t.Errorf("attempt 1 got to step %d, want 9, where its successor began", *opened.Attempts[1].ToStep)
 	}
 	run.Status = opened
-	next := withBeat(run, seeing(2, l, saying(contract.HeartbeatReply{Attempt: 2, Progress: at(10, 9)})), now)
+	next := withHeartbeat(run, observing(2, l, replying(contract.HeartbeatReply{Attempt: 2, Progress: at(10, 9)})), now)
 	if *next.FailuresSinceCheckpoint != 0 || *next.Attempts[0].FromStep != 9 || *next.Attempts[0].ToStep != 10 {
 		t.Errorf("after a step: failures %d, attempt %+v", *next.FailuresSinceCheckpoint, next.Attempts[0])
 	}
-	foreign := withBeat(run, seeing(2, l, saying(contract.HeartbeatReply{Attempt: 1, Progress: at(50, 0)})), now)
+	foreign := withHeartbeat(run, observing(2, l, replying(contract.HeartbeatReply{Attempt: 1, Progress: at(50, 0)})), now)
 	if diff := cmp.Diff(run.Status, foreign); diff != "" {
 		t.Errorf("another attempt's words changed the status:\n%s", diff)
 	}
 }
 
 func TestAttemptsAreBounded(t *testing.T) {
-	run := aRun(func(run *v1alpha1.TrainingRun) {
+	run := newRun(func(run *v1alpha1.TrainingRun) {
 		run.Status.StartTime = ago(time.Hour)
 		for n := int32(15); n > 5; n-- {
-			run.Status.Attempts = append(run.Status.Attempts, over(n, contract.CauseNodeLost, int64(n), int64(n)+1, time.Hour))
+			run.Status.Attempts = append(run.Status.Attempts, endedAttempt(n, contract.CauseNodeLost, int64(n), int64(n)+1, time.Hour))
 		}
 	})
-	seen := seeing(0, learner{})
+	seen := observing(0, learner{})
 	got := computeStatus(run, seen, planned(run, seen), now)
 	if len(got.Attempts) != 10 || got.Attempts[0].Number != 16 || *got.Restarts != 15 {
 		t.Errorf("%d attempts, the newest %d, %d restarts", len(got.Attempts), got.Attempts[0].Number, *got.Restarts)

@@ -29,8 +29,8 @@ type observed struct {
 	environments map[string]*v1alpha1.RewardEnvironment
 	// source is the run that initFrom names.
 	source *v1alpha1.TrainingRun
-	// beat is the newest attempt's learner's own words.
-	beat poller.Result
+	// heartbeat is the newest attempt's learner's own words.
+	heartbeat poller.Result
 	// refused is why the API server refused the newest attempt's Job; empty when it did not.
 	refused string
 }
@@ -61,7 +61,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.TrainingRun) (ob
 	}
 	newest := newestAttempt(run)
 	if pod := seen.learners[newest].pod; pod != nil {
-		seen.beat = r.Pulse.Latest(pod.UID)
+		seen.heartbeat = r.Poller.Latest(pod.UID)
 	}
 	seen.refused = r.memory.refusal(run, newest)
 	return seen, nil

@@ -55,8 +55,8 @@ const (
 	drainUnreachable = 30 * time.Second
 )
 
-// lookAgain bounds how long a run that waits for others goes unlooked at.
-const lookAgain = 5 * time.Minute
+// maxRequeue bounds how long a run that waits for others goes unlooked at.
+const maxRequeue = 5 * time.Minute
 
 // makePlan decides, in this order: a run that is over is tidied up; the newest attempt goes on, or has
 // ended; its ending ends the run; a suspended run rests; otherwise the next attempt starts, after its
@@ -64,7 +64,7 @@ const lookAgain = 5 * time.Minute
 func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen)}
 	if finished(run) {
-		return p.tidy(run, seen, now)
+		return p.withCleanup(run, seen, now)
 	}
 	if suspended(run) {
 		p.desired = contract.DesiredDrain
@@ -72,7 +72,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	if !ended(run) {
 		p.ending = endingOf(run, seen, now)
 		if p.ending == nil {
-			return p.goOn(run, seen, now)
+			return p.withRunning(run, seen, now)
 		}
 		next := withEnding(run, seen, *p.ending, now)
 		if p.final = finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), *p.ending); p.final != nil {
@@ -83,7 +83,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 		run.Status = next
 	}
 	if suspended(run) {
-		return p.rest(run, seen)
+		return p.withSuspension(run, seen)
 	}
 	p.workers = run.Status.StartTime != nil
 	if left := backoffLeft(run, now); left > 0 {
@@ -100,7 +100,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending {
 	newest := run.Status.Attempts[0]
 	l := seen.learners[newest.Number]
-	if end := judge(newest.Number, l, now); end != nil {
+	if end := endingOfLearner(newest.Number, l, now); end != nil {
 		if l.job == nil && l.pod == nil && seen.refused != "" {
 			end.message = "The API server refused the learner's Job: " + seen.refused
 		}
@@ -135,11 +135,11 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 		}
 		return nil
 	}
-	if !seen.beat.Fresh(now) || seen.beat.Reply.Attempt != newest.Number || seen.beat.Reply.Upstream != "" {
+	if !seen.heartbeat.Fresh(now) || seen.heartbeat.Reply.Attempt != newest.Number || seen.heartbeat.Reply.Upstream != "" {
 		return nil
 	}
 	deadline := seconds(*policy.ProgressDeadlineSeconds)
-	if idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
+	if idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
 		return &ending{cause: contract.CauseStalled,
 			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
@@ -151,10 +151,10 @@ func hasWorkers(seen observed) bool {
 	return seen.rollout != nil && ptr.Deref(seen.rollout.Status.Ready, 0) > 0
 }
 
-// goOn keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
-func (p plan) goOn(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
+// withRunning keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
+func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p.workers = true
-	p.requeue = lookAgain
+	p.requeue = maxRequeue
 	l := seen.learners[newestAttempt(run)]
 	if l.pod != nil && l.pod.DeletionTimestamp != nil {
 		p.requeue = overdueAfter
@@ -169,7 +169,7 @@ func (p plan) goOn(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan
 		return p
 	}
 	limit := drainLimit
-	if !seen.beat.Fresh(now) {
+	if !seen.heartbeat.Fresh(now) {
 		limit = drainUnreachable
 	}
 	if now.Sub(since) >= limit {
@@ -187,23 +187,23 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 		begun := ptr.Deref(newest.StartTime, metav1.NewTime(now))
 		return max(time.Second, begun.Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
 	}
-	if !seen.beat.Fresh(now) {
-		return lookAgain
+	if !seen.heartbeat.Fresh(now) {
+		return maxRequeue
 	}
-	idle := time.Duration(seen.beat.Reply.SecondsSinceProgress * float64(time.Second))
+	idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
 	return max(time.Second, seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds)-idle)
 }
 
-// rest deletes the Jobs of a suspended run once their attempt is over.
-func (p plan) rest(run *v1alpha1.TrainingRun, seen observed) plan {
+// withSuspension deletes the Jobs of a suspended run once their attempt is over.
+func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observed) plan {
 	p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
-	p.deletes = append(p.deletes, unlessGoing(seen.rollout)...)
+	p.deletes = append(p.deletes, unlessDeleted(seen.rollout)...)
 	return p
 }
 
-// tidy keeps the last learner's Job, for its log, and deletes the rest; a run whose time is over goes too.
-func (p plan) tidy(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
-	p.deletes = append(p.deletes, unlessGoing(seen.rollout)...)
+// withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time is over goes too.
+func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
+	p.deletes = append(p.deletes, unlessDeleted(seen.rollout)...)
 	if seen.service != nil {
 		p.deletes = append(p.deletes, seen.service)
 	}
@@ -242,11 +242,11 @@ func earlierJobs(run *v1alpha1.TrainingRun, seen observed) []client.Object {
 }
 
 func learnerJob(seen observed, attempt int32) []client.Object {
-	return unlessGoing(seen.learners[attempt].job)
+	return unlessDeleted(seen.learners[attempt].job)
 }
 
-// unlessGoing gives a Job that is there and not being deleted.
-func unlessGoing(job *batchv1.Job) []client.Object {
+// unlessDeleted gives a Job that is there and not being deleted.
+func unlessDeleted(job *batchv1.Job) []client.Object {
 	if job == nil || job.DeletionTimestamp != nil {
 		return nil
 	}

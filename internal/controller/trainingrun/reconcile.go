@@ -31,8 +31,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Pulse asks the learners.
-	Pulse    *poller.Pulse
+	// Poller asks the learners.
+	Poller   *poller.Poller
 	Recorder events.EventRecorder
 	// ManagerKey is what the links of runs derive from.
 	ManagerKey []byte
@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if run == nil || run.DeletionTimestamp != nil {
 		// What belongs to the run goes with it, by its owner references.
-		r.Pulse.Track(request.NamespacedName, nil)
+		r.Poller.Track(request.NamespacedName, nil)
 		r.memory.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
@@ -88,21 +88,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, err
 		}
 	}
-	wait, err := r.carryOut(ctx, run, seen, p)
+	wait, err := r.execute(ctx, run, seen, p)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil // This view of the run was old; a newer one is coming.
 	}
 	return ctrl.Result{RequeueAfter: wait}, err
 }
 
-// carryOut writes the status first and acts on it then, and says when to look again.
-func (r *Reconciler) carryOut(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
+// execute writes the status first and acts on it then, and says when to look again.
+func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
 	next := computeStatus(run, seen, p, r.Now())
 	wait, err := r.writeStatus(ctx, run, next)
 	if err != nil {
 		return 0, err
 	}
-	r.Pulse.Track(client.ObjectKeyFromObject(run), targets(run, seen, p.desired))
+	r.Poller.Track(client.ObjectKeyFromObject(run), targets(run, seen, p.desired))
 	if err := r.apply(ctx, run, seen, p); err != nil {
 		return 0, err
 	}

@@ -22,8 +22,8 @@ type problem struct {
 	condition string
 	reason    string
 	message   string
-	// person says that somebody has to do something; otherwise it will pass.
-	person bool
+	// needsAction says that somebody has to do something; otherwise it will pass.
+	needsAction bool
 }
 
 // resolveEnvironments gives the pins of all environments that a run refers to. What the run has pinned
@@ -42,7 +42,7 @@ func resolveEnvironments(run *v1alpha1.TrainingRun, pinned desired.Pins, seen ob
 		pins[name] = pinOf(env)
 	}
 	if pinned == nil {
-		return pins, unchanged(run, pins)
+		return pins, environmentsChanged(run, pins)
 	}
 	return pins, nil
 }
@@ -73,9 +73,9 @@ func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
 	return pin
 }
 
-// unchanged compares with the digests that the status of a started run has: without its run file nothing
+// environmentsChanged compares with the digests that the status of a started run has: without its run file nothing
 // else tells whether the environments are those that it began with.
-func unchanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem {
+func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem {
 	if run.Status.StartTime == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func reasonOf(p *problem) string {
 	switch {
 	case p == nil:
 		return ""
-	case p.person:
+	case p.needsAction:
 		return p.reason + " (person)"
 	default:
 		return p.reason
@@ -36,14 +36,14 @@ func reasonOf(p *problem) string {
 
 func TestResolveEnvironments(t *testing.T) {
 	started := func(digest string) *v1alpha1.TrainingRun {
-		return aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) {
+		return newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
 			r.Status.Environments = []v1alpha1.EnvironmentStatus{{Name: "env", Digest: digest}}
 		})
 	}
 	changed := func(by func(*v1alpha1.RewardEnvironment)) observed {
 		env := readyEnvironment()
 		by(env)
-		return seeing(0, learner{}, func(o *observed) { o.environments = map[string]*v1alpha1.RewardEnvironment{"env": env} })
+		return observing(0, learner{}, func(o *observed) { o.environments = map[string]*v1alpha1.RewardEnvironment{"env": env} })
 	}
 	own := desired.Pins{"env": {Digest: "pinned"}}
 	cases := map[string]struct {
@@ -53,20 +53,20 @@ func TestResolveEnvironments(t *testing.T) {
 		want   string // digest that is pinned
 		reason string
 	}{
-		"what is ready is pinned":          {aRun(), nil, seeing(0, learner{}), "digest", ""},
-		"what is pinned stays":             {started("pinned"), own, seeing(0, learner{}), "pinned", ""},
-		"even if the object is gone":       {started("pinned"), own, seeing(0, learner{}, func(o *observed) { o.environments = nil }), "pinned", ""},
-		"a missing one":                    {aRun(), nil, seeing(0, learner{}, func(o *observed) { o.environments = nil }), "", "EnvironmentNotFound (person)"},
-		"one that was never probed":        {aRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "", "EnvironmentNotReady"},
-		"one that changed since its probe": {aRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }), "", "EnvironmentNotReady"},
-		"one that is down": {aRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
+		"what is ready is pinned":          {newRun(), nil, observing(0, learner{}), "digest", ""},
+		"what is pinned stays":             {started("pinned"), own, observing(0, learner{}), "pinned", ""},
+		"even if the object is gone":       {started("pinned"), own, observing(0, learner{}, func(o *observed) { o.environments = nil }), "pinned", ""},
+		"a missing one":                    {newRun(), nil, observing(0, learner{}, func(o *observed) { o.environments = nil }), "", "EnvironmentNotFound (person)"},
+		"one that was never probed":        {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "", "EnvironmentNotReady"},
+		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }), "", "EnvironmentNotReady"},
+		"one that is down": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Unavailable"
 		}), "", "EnvironmentNotReady"},
-		"one that cannot work": {aRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
+		"one that cannot work": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Invalid"
 		}), "", "EnvironmentNotReady (person)"},
-		"files lost, environment unchanged":  {started("digest"), nil, seeing(0, learner{}), "digest", ""},
-		"files lost, environment is another": {started("other"), nil, seeing(0, learner{}), "digest", "EnvironmentChanged (person)"},
+		"files lost, environment unchanged":  {started("digest"), nil, observing(0, learner{}), "digest", ""},
+		"files lost, environment is another": {started("other"), nil, observing(0, learner{}), "digest", "EnvironmentChanged (person)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,12 +80,12 @@ func TestResolveEnvironments(t *testing.T) {
 
 func TestResolveInitFrom(t *testing.T) {
 	from := func(step *int64) *v1alpha1.TrainingRun {
-		return aRun(func(r *v1alpha1.TrainingRun) {
+		return newRun(func(r *v1alpha1.TrainingRun) {
 			r.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "source", Step: step}}
 		})
 	}
 	source := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
-		run := aRun(changes...)
+		run := newRun(changes...)
 		run.UID = "source"
 		run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 30, State: "state30", Sampler: "sampler30"}
 		run.Status.BestCheckpoint = &v1alpha1.Checkpoint{Step: 20, State: "state20"}
@@ -103,8 +103,8 @@ func TestResolveInitFrom(t *testing.T) {
 		want        string
 		reason      string
 	}{
-		"none":                            {aRun(), nil, "", ""},
-		"a checkpoint is itself":          {aRun(func(r *v1alpha1.TrainingRun) { r.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "path"} }), nil, "path", ""},
+		"none":                            {newRun(), nil, "", ""},
+		"a checkpoint is itself":          {newRun(func(r *v1alpha1.TrainingRun) { r.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "path"} }), nil, "path", ""},
 		"the newest":                      {from(nil), source(), "state30", ""},
 		"the newest sampler, to evaluate": {evaluates, source(), "sampler30", ""},
 		"a step of the window":            {from(new(int64(29))), source(), "state29", ""},
@@ -135,10 +135,10 @@ func TestFileProblem(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	run := aRun(attempts(underWay(2)))
-	seen := seeing(2, learner{aJob("two"), aPod()}, func(o *observed) {
-		o.learners[1] = learner{pod: aPod(func(p *corev1.Pod) { p.UID, p.Status.PodIP = "old", "fd00::1" })}
-		o.learners[3] = learner{pod: aPod(pending)}
+	run := newRun(attempts(inProgress(2)))
+	seen := observing(2, learner{newJob("two"), newPod()}, func(o *observed) {
+		o.learners[1] = learner{pod: newPod(func(p *corev1.Pod) { p.UID, p.Status.PodIP = "old", "fd00::1" })}
+		o.learners[3] = learner{pod: newPod(pending)}
 	})
 	got := targets(run, seen, contract.DesiredDrain)
 	if len(got) != 2 || got[0].Address != "[fd00::1]:7444" || got[1].Address != "10.0.0.1:7444" {

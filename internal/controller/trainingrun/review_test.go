@@ -28,17 +28,17 @@ func show(t *testing.T, s v1alpha1.TrainingRunStatus, kinds ...string) {
 // 1. after a manager restart: a healthy learner that has run for an hour, no beat yet.
 func TestReviewManagerRestart(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers H2")
-	run := aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) {
+	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
 		r.Status.State = "Training"
 		r.Status.Attempts[0].StartTime = ago(time.Hour)
 	})
-	pod := aPod(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Hour) })
-	seen := seeing(1, learner{aJob("one"), pod}, saying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "a", WorkersSeen: 2}}))
+	pod := newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Hour) })
+	seen := observing(1, learner{newJob("one"), pod}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "a", WorkersSeen: 2}}))
 	before := computeStatus(run, seen, makePlan(run, seen, now), now)
 	t.Log("before the restart:")
 	show(t, before, "LearnerRunning", "Progressing", "Ready")
 	run.Status = before
-	seen.beat = poller.Result{}
+	seen.heartbeat = poller.Result{}
 	p := makePlan(run, seen, now)
 	after := computeStatus(run, seen, p, now)
 	due, wait := writeDue(&before, &after, time.Time{}, now)
@@ -49,19 +49,19 @@ func TestReviewManagerRestart(t *testing.T) {
 // 2. manager restart in a drain of 2 minutes.
 func TestReviewRestartInDrain(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers H2")
-	run := aRun(attempts(underWay(1)), suspend, conditionIs(v1alpha1.ConditionSuspended, "Unknown", 2*time.Minute))
-	fresh := seeing(1, learner{aJob("one"), aPod()}, saying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseDraining, Step: 5}}))
-	t.Logf("with beat: %+v", tell(makePlan(run, fresh, now)))
-	none := seeing(1, learner{aJob("one"), aPod()})
-	t.Logf("first reconcile of a new manager: %+v", tell(makePlan(run, none, now)))
+	run := newRun(attempts(inProgress(1)), suspend, conditionIs(v1alpha1.ConditionSuspended, "Unknown", 2*time.Minute))
+	fresh := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseDraining, Step: 5}}))
+	t.Logf("with beat: %+v", outcomeOf(makePlan(run, fresh, now)))
+	none := observing(1, learner{newJob("one"), newPod()})
+	t.Logf("first reconcile of a new manager: %+v", outcomeOf(makePlan(run, none, now)))
 }
 
 // 3. a learner falls silent: one piece of news, then nothing for 5 minutes.
 func TestReviewSilence(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers M1")
-	run := aRun(attempts(underWay(1)))
-	seen := seeing(1, learner{aJob("one"), aPod()}, saying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a", WorkersSeen: 2}}))
-	seen.beat.Err = errors.New("i/o timeout")
+	run := newRun(attempts(inProgress(1)))
+	seen := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a", WorkersSeen: 2}}))
+	seen.heartbeat.Err = errors.New("i/o timeout")
 	p := makePlan(run, seen, now)
 	s := computeStatus(run, seen, p, now)
 	t.Logf("requeue=%v", p.requeue)
@@ -71,21 +71,21 @@ func TestReviewSilence(t *testing.T) {
 // 4. 1 Hz.
 func TestReviewHot(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers L3")
-	run := aRun(attempts(underWay(1)))
+	run := newRun(attempts(inProgress(1)))
 	for _, up := range []string{"payment", ""} {
-		seen := seeing(1, learner{aJob("one"), aPod()}, saying(contract.HeartbeatReply{Attempt: 1, Upstream: up, SecondsSinceProgress: 7200, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5}}))
+		seen := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Upstream: up, SecondsSinceProgress: 7200, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5}}))
 		if up == "" {
 			seen.rollout.Status.Ready = nil
 		}
-		t.Logf("upstream=%q: %+v", up, tell(makePlan(run, seen, now)))
+		t.Logf("upstream=%q: %+v", up, outcomeOf(makePlan(run, seen, now)))
 	}
 }
 
 // 5. blocked on artifacts.
 func TestReviewBlocked(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers H5")
-	run := aRun(attempts(underWay(1)))
-	seen := seeing(1, learner{aJob("one"), aPod()}, saying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied", Progress: contract.Progress{Phase: contract.PhaseOpening}}))
+	run := newRun(attempts(inProgress(1)))
+	seen := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied", Progress: contract.Progress{Phase: contract.PhaseOpening}}))
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Progressing", "Ready", "Stalled")
 }
 
@@ -96,7 +96,7 @@ func TestReviewBackoff(t *testing.T) {
 		return v1alpha1.Attempt{Number: n, Cause: "Disrupted", StartTime: ago(time.Hour), CompletionTime: ago(0), ToStep: to}
 	}
 	list := []v1alpha1.Attempt{
-		over(6, contract.CauseDisrupted, 87, 87, 0), never(5, new(int64(87))), over(4, contract.CauseDisrupted, 87, 87, 0), never(3, new(int64(87))),
+		endedAttempt(6, contract.CauseDisrupted, 87, 87, 0), never(5, new(int64(87))), endedAttempt(4, contract.CauseDisrupted, 87, 87, 0), never(3, new(int64(87))),
 	}
 	t.Logf("barren attempts 6..3, two of which never reported: backoff=%v", backoff(list))
 }
@@ -112,18 +112,18 @@ func TestReviewBudget(t *testing.T) {
 // 8. the learner's Job is refused; workers' Job is refused.
 func TestReviewRefused(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers H4")
-	run := aRun(attempts(over(4, contract.CauseDisrupted, 0, 0, 0), over(3, contract.CauseDisrupted, 0, 0, time.Minute)), func(r *v1alpha1.TrainingRun) {
+	run := newRun(attempts(endedAttempt(4, contract.CauseDisrupted, 0, 0, 0), endedAttempt(3, contract.CauseDisrupted, 0, 0, time.Minute)), func(r *v1alpha1.TrainingRun) {
 		r.Status.Attempts[0].Message = "The API server refused the learner's Job: Job is invalid: volumeMounts[0].name: Not found"
 	})
-	seen := seeing(0, learner{})
+	seen := observing(0, learner{})
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "Accepted", "LearnerRunning", "Progressing", "RolloutsReady", "Ready", "Stalled")
-	run = aRun(attempts(underWay(1)))
-	seen = seeing(1, learner{aJob("one"), aPod()}, saying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Lineage: "a"}}), func(o *observed) { o.rollout = nil })
+	run = newRun(attempts(inProgress(1)))
+	seen = observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Lineage: "a"}}), func(o *observed) { o.rollout = nil })
 	t.Log("the workers' Job is refused each time:")
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "Accepted", "Progressing", "RolloutsReady", "Ready", "Stalled")
 	// quota: the Job is there, its pod is not.
-	run = aRun(attempts(underWay(1)))
-	seen = seeing(1, learner{aJob("one"), nil})
+	run = newRun(attempts(inProgress(1)))
+	seen = observing(1, learner{newJob("one"), nil})
 	t.Log("the Job is there and its pod is refused by a quota:")
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Progressing", "Ready", "Stalled")
 }
@@ -131,11 +131,11 @@ func TestReviewRefused(t *testing.T) {
 // 9. known checkpoints of the next attempt's file.
 func TestReviewKnown(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers M6")
-	run := aRun(attempts(underWay(1)), func(r *v1alpha1.TrainingRun) {
+	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
 		r.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
 	})
 	verdict := contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 9, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: 9, State: "tinker://m/weights/9"}}}}
-	seen := seeing(1, learner{aJob("one"), aPod(exited(75, "Error", verdictText(t, verdict)))})
+	seen := observing(1, learner{newJob("one"), newPod(exited(75, "Error", verdictText(t, verdict)))})
 	p := makePlan(run, seen, now)
 	s := computeStatus(run, seen, func() plan { q := p; q.start = 0; return q }(), now)
 	t.Logf("start=%d; the status will list %v; prepare is given run.Status.Checkpoints=%v", p.start, s.Checkpoints[0].Step, run.Status.Checkpoints[0].Step)
@@ -144,7 +144,7 @@ func TestReviewKnown(t *testing.T) {
 // 10. Unschedulable.
 func TestReviewUnschedulable(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers M2")
-	run := aRun(attempts(underWay(1)))
-	seen := seeing(1, learner{aJob("one"), aPod(pending, podCondition(corev1.PodScheduled, "False", "Unschedulable"))})
+	run := newRun(attempts(inProgress(1)))
+	seen := observing(1, learner{newJob("one"), newPod(pending, podCondition(corev1.PodScheduled, "False", "Unschedulable"))})
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Ready", "Stalled")
 }

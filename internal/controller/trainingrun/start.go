@@ -37,21 +37,21 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		path, blocked = resolveInitFrom(run, seen.source)
 	}
 	if blocked != nil {
-		return p.block(blocked), nil
+		return p.withBlock(blocked), nil
 	}
 	file, err := desired.File(desired.FileInput{
 		Run: run, Attempt: p.start, Pins: pins, DefaultBaseURL: r.Settings.DefaultBaseURL, InitFrom: path, Fixed: fixed,
 	})
 	if err != nil {
-		return p.block(fileProblem(err)), nil
+		return p.withBlock(fileProblem(err)), nil
 	}
 	p.file, p.pins = &file, pins
 	return p, nil
 }
 
-// block gives the plan without its start.
-func (p plan) block(by *problem) plan {
-	p.start, p.blocked, p.requeue = 0, by, lookAgain
+// withBlock gives the plan without its start.
+func (p plan) withBlock(by *problem) plan {
+	p.start, p.blocked, p.requeue = 0, by, maxRequeue
 	return p
 }
 
@@ -95,13 +95,13 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 		return err
 	}
 	// The Secret is named by what is in it, and is there from the second attempt on.
-	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.LinkSecret(run, secrets, suffix))); err != nil {
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.CredentialsSecret(run, secrets, suffix))); err != nil {
 		return fmt.Errorf("creating link secret: %w", err)
 	}
 	if err := r.Client.Create(ctx, file); err != nil {
 		return fmt.Errorf("creating run file: %w", err)
 	}
-	if err := r.Client.Create(ctx, desired.LearnerJob(run, p.start, desired.LinkName(run, suffix), r.Settings)); err != nil {
+	if err := r.Client.Create(ctx, desired.LearnerJob(run, p.start, desired.CredentialsName(run, suffix), r.Settings)); err != nil {
 		return r.jobRefused(run, p.start, err)
 	}
 	return r.fault(FaultJobCreated)

@@ -32,11 +32,11 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Ti
 	case p.ending != nil:
 		next = withEnding(run, seen, *p.ending, now)
 	case !finished(run):
-		next = withBeat(run, seen, now)
+		next = withHeartbeat(run, seen, now)
 	}
 	next.ObservedGeneration = ptr.To(run.Generation)
 	if p.start > 0 {
-		begin(&next, p, now)
+		recordAttempt(&next, p, now)
 	}
 	if p.final != nil {
 		next.CompletionTime = ptr.To(metav1.NewTime(now))
@@ -48,8 +48,8 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Ti
 	return next
 }
 
-// begin records an attempt, and with the first what the run is fixed to.
-func begin(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
+// recordAttempt records an attempt, and with the first what the run is fixed to.
+func recordAttempt(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
 	at := metav1.NewTime(now)
 	if next.StartTime == nil {
 		next.StartTime = &at
@@ -98,24 +98,24 @@ func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) [
 	return listed
 }
 
-// withBeat is the status with the newest attempt's own words in it.
-func withBeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1alpha1.TrainingRunStatus {
+// withHeartbeat is the status with the newest attempt's own words in it.
+func withHeartbeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *run.Status.DeepCopy()
 	if reply := ownReply(run, seen); reply != nil {
-		take(&next, reply.Progress, now)
+		report(&next, reply.Progress, now)
 	}
 	return next
 }
 
 // withEnding is the status with the newest attempt ended.
 func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.Time) v1alpha1.TrainingRunStatus {
-	next := withBeat(run, seen, now)
+	next := withHeartbeat(run, seen, now)
 	if end.progress != nil {
 		former := next.Checkpoints
-		take(&next, *end.progress, now)
+		report(&next, *end.progress, now)
 		status.KeepOlder(&next, former)
 	}
-	if spends(string(end.cause)) {
+	if countsAsFailure(string(end.cause)) {
 		next.FailuresSinceCheckpoint = ptr.To(ptr.Deref(next.FailuresSinceCheckpoint, 0) + 1)
 	}
 	newest := &next.Attempts[0]
@@ -127,16 +127,16 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.T
 
 // ownReply is the newest learner's reply, if it is about this run and an attempt that is under way.
 func ownReply(run *v1alpha1.TrainingRun, seen observed) *contract.HeartbeatReply {
-	reply := seen.beat.Reply
+	reply := seen.heartbeat.Reply
 	if reply == nil || ended(run) || reply.RunUID != string(run.UID) || reply.Attempt != newestAttempt(run) {
 		return nil
 	}
 	return reply
 }
 
-// take writes a progress into the status, and into the newest attempts' entries. A checkpoint of a further
+// report writes a progress into the status, and into the newest attempts' entries. A checkpoint of a further
 // step refills the restart budget.
-func take(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
+func report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
 	before := latestStep(next)
 	status.Report(next, p, now)
 	if latestStep(next) > before {

@@ -51,7 +51,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
 		Watches(&v1alpha1.RewardEnvironment{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexEnvironment))).
 		Watches(&v1alpha1.TrainingRun{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexSource))).
-		WatchesRawSource(source.Channel(r.Pulse.Events(), &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.Poller.Events(), &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestWriteDue(t *testing.T) {
-	base := aRun(attempts(underWay(1)), conditionIs(v1alpha1.ConditionLearnerRunning, "False", time.Minute), conditionIs(v1alpha1.ConditionSuspended, "False", time.Minute)).Status
+	base := newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionLearnerRunning, "False", time.Minute), conditionIs(v1alpha1.ConditionSuspended, "False", time.Minute)).Status
 	base.ObservedGeneration, base.State = new(int64(3)), "Training"
 	cases := map[string]struct {
 		change func(*v1alpha1.TrainingRunStatus)
@@ -39,7 +39,7 @@ func TestWriteDue(t *testing.T) {
 		}, 0, true, 0},
 		"an attempt's end at once": {func(s *v1alpha1.TrainingRunStatus) { s.Attempts[0].CompletionTime = ago(0) }, 0, true, 0},
 		"an attempt at once": {func(s *v1alpha1.TrainingRunStatus) {
-			s.Attempts = append([]v1alpha1.Attempt{underWay(2)}, s.Attempts...)
+			s.Attempts = append([]v1alpha1.Attempt{inProgress(2)}, s.Attempts...)
 		}, 0, true, 0},
 		"a generation at once": {func(s *v1alpha1.TrainingRunStatus) { s.ObservedGeneration = new(int64(4)) }, 0, true, 0},
 	}
@@ -57,7 +57,7 @@ func TestWriteDue(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	m := newMemory()
-	before, after := aRun(), aRun()
+	before, after := newRun(), newRun()
 	before.ResourceVersion, after.ResourceVersion = "1", "2"
 	m.written(before, after, now)
 	if !m.stale(before) || m.stale(after) || !m.wrote(after).Equal(now) {
@@ -67,7 +67,7 @@ func TestMemory(t *testing.T) {
 	if m.refusal(after, 2) != "quota" || m.refusal(after, 3) != "" {
 		t.Error("memory mixes attempts up")
 	}
-	another := aRun()
+	another := newRun()
 	another.UID, another.ResourceVersion = "another", "1"
 	if m.stale(another) || m.refusal(another, 2) != "" {
 		t.Error("memory takes a run for an earlier one of its name")
@@ -78,9 +78,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func TestHappenings(t *testing.T) {
-	started := aRun(attempts(underWay(1))).Status
-	crashed := aRun(attempts(underWay(2), over(1, contract.CauseCrashed, 0, 1, 0))).Status
+func TestNewEvents(t *testing.T) {
+	started := newRun(attempts(inProgress(1))).Status
+	crashed := newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 1, 0))).Status
 	at := func(step int64) v1alpha1.TrainingRunStatus {
 		next := started
 		next.LatestCheckpoint = &v1alpha1.Checkpoint{Step: step, State: "tinker://m/weights/s"}

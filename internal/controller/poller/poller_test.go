@@ -25,8 +25,8 @@ func target(pod string, attempt int32) Target {
 	return Target{Pod: types.UID(pod), Address: pod + ":7444", Request: contract.HeartbeatRequest{RunUID: "uid", Attempt: attempt, Desired: contract.DesiredRun}}
 }
 
-// script answers heartbeats, and counts them by pod.
-type script struct {
+// fakeLearners answers heartbeats, and counts them by pod.
+type fakeLearners struct {
 	mu    sync.Mutex
 	asked map[types.UID][]contract.HeartbeatRequest
 	reply contract.HeartbeatReply
@@ -34,7 +34,7 @@ type script struct {
 	takes time.Duration
 }
 
-func (s *script) post(ctx context.Context, to Target) (contract.HeartbeatReply, error) {
+func (s *fakeLearners) post(ctx context.Context, to Target) (contract.HeartbeatReply, error) {
 	s.mu.Lock()
 	s.asked[to.Pod] = append(s.asked[to.Pod], to.Request)
 	reply, err, takes := s.reply, s.err, s.takes
@@ -47,20 +47,20 @@ func (s *script) post(ctx context.Context, to Target) (contract.HeartbeatReply, 
 	}
 }
 
-func (s *script) say(reply contract.HeartbeatReply, err error) {
+func (s *fakeLearners) setReply(reply contract.HeartbeatReply, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reply, s.err = reply, err
 }
 
-func (s *script) count(pod string) int {
+func (s *fakeLearners) count(pod string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked[types.UID(pod)])
 }
 
-// bubble starts a Pulse in a bubble of fake time.
-func bubble(t *testing.T, s *script, test func(p *Pulse)) {
+// runPoller starts a Pulse in a bubble of fake time.
+func runPoller(t *testing.T, s *fakeLearners, test func(p *Poller)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -77,7 +77,7 @@ func bubble(t *testing.T, s *script, test func(p *Pulse)) {
 }
 
 // news counts the events that have come so far.
-func newsOf(p *Pulse) int {
+func countEvents(p *Poller) int {
 	synctest.Wait()
 	n := 0
 	for {
@@ -93,18 +93,18 @@ func newsOf(p *Pulse) int {
 	}
 }
 
-func TestLearnersAreAskedAndNewsIsTold(t *testing.T) {
-	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
-	bubble(t, s, func(p *Pulse) {
+func TestPollsLearnersAndReportsChanges(t *testing.T) {
+	s := &fakeLearners{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	runPoller(t, s, func(p *Poller) {
 		p.Track(runName, []Target{target("a", 1)})
-		if newsOf(p) != 1 || s.count("a") != 1 {
+		if countEvents(p) != 1 || s.count("a") != 1 {
 			t.Errorf("a new learner is asked %d times, want once and at once", s.count("a"))
 		}
 		if r := p.Latest("a"); r.Reply == nil || r.Reply.Sequence != 1 || !r.Fresh(time.Now()) {
 			t.Errorf("Latest = %+v", r)
 		}
 		time.Sleep(10 * time.Second)
-		if n := newsOf(p); n != 0 {
+		if n := countEvents(p); n != 0 {
 			t.Errorf("the same reply was news %d times", n)
 		}
 		if got := s.count("a"); got < 5 || got > 7 {
@@ -113,23 +113,23 @@ func TestLearnersAreAskedAndNewsIsTold(t *testing.T) {
 		for _, reply := range []contract.HeartbeatReply{
 			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"}, {Attempt: 1, Sequence: 2, Progress: contract.Progress{Phase: contract.PhaseTraining}},
 		} {
-			s.say(reply, nil)
+			s.setReply(reply, nil)
 			time.Sleep(3 * time.Second)
-			if n := newsOf(p); n == 0 {
+			if n := countEvents(p); n == 0 {
 				t.Errorf("%+v is no news", reply)
 			}
 		}
 	})
 }
 
-func TestALearnerThatFallsSilent(t *testing.T) {
-	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
-	bubble(t, s, func(p *Pulse) {
+func TestLearnerStopsAnswering(t *testing.T) {
+	s := &fakeLearners{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	runPoller(t, s, func(p *Poller) {
 		p.Track(runName, []Target{target("a", 1)})
-		newsOf(p)
-		s.say(contract.HeartbeatReply{}, errors.New("connection refused"))
+		countEvents(p)
+		s.setReply(contract.HeartbeatReply{}, errors.New("connection refused"))
 		time.Sleep(10 * time.Second)
-		if n := newsOf(p); n != 1 {
+		if n := countEvents(p); n != 1 {
 			t.Errorf("silence was news %d times, want once", n)
 		}
 		r := p.Latest("a")
@@ -144,12 +144,12 @@ func TestALearnerThatFallsSilent(t *testing.T) {
 }
 
 func TestTrack(t *testing.T) {
-	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
-	bubble(t, s, func(p *Pulse) {
+	s := &fakeLearners{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	runPoller(t, s, func(p *Poller) {
 		p.Track(runName, []Target{target("a", 1), target("b", 1)})
-		newsOf(p)
+		countEvents(p)
 		p.Track(runName, []Target{target("b", 2)})
-		newsOf(p)
+		countEvents(p)
 		a, b := s.count("a"), s.count("b")
 		if b != 2 || s.asked["b"][1].Attempt != 2 {
 			t.Errorf("what is to be said anew was not said at once: %v", s.asked["b"])
@@ -158,7 +158,7 @@ func TestTrack(t *testing.T) {
 			t.Error("the words of a learner that is gone are kept")
 		}
 		p.Track(runName, []Target{target("b", 2)})
-		newsOf(p)
+		countEvents(p)
 		if s.count("b") != b {
 			t.Error("tracking the same again asks again")
 		}
@@ -170,22 +170,22 @@ func TestTrack(t *testing.T) {
 	})
 }
 
-func TestNewWordsForOneLearnerDisturbNoOther(t *testing.T) {
-	s := &script{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
-	bubble(t, s, func(p *Pulse) {
+func TestNewRequestForOneLearnerPollsNoOther(t *testing.T) {
+	s := &fakeLearners{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	runPoller(t, s, func(p *Poller) {
 		p.Track(runName, []Target{target("a", 1), target("b", 1)})
-		newsOf(p)
+		countEvents(p)
 		p.Track(runName, []Target{target("a", 1), target("b", 2)})
-		newsOf(p)
+		countEvents(p)
 		if a, b := s.count("a"), s.count("b"); a != 1 || b != 2 {
 			t.Errorf("a is asked %d times, want once; b %d times, want twice", a, b)
 		}
 	})
 }
 
-func TestASlowLearnerIsAskedOnceAtATime(t *testing.T) {
-	s := &script{takes: time.Hour}
-	bubble(t, s, func(p *Pulse) {
+func TestSlowLearnerIsPolledOnceAtATime(t *testing.T) {
+	s := &fakeLearners{takes: time.Hour}
+	runPoller(t, s, func(p *Poller) {
 		p.Track(runName, []Target{target("a", 1)})
 		time.Sleep(4 * time.Second)
 		if got := s.count("a"); got != 1 {

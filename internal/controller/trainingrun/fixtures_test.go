@@ -24,8 +24,8 @@ func ago(d time.Duration) *metav1.Time {
 	return &at
 }
 
-// aRun returns a run that has not started, with changes and with its defaults.
-func aRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+// newRun returns a run that has not started, with changes and with its defaults.
+func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789", Generation: 3},
 		Spec: v1alpha1.TrainingRunSpec{
@@ -54,12 +54,12 @@ func attempts(list ...v1alpha1.Attempt) func(*v1alpha1.TrainingRun) {
 	}
 }
 
-func underWay(number int32) v1alpha1.Attempt {
+func inProgress(number int32) v1alpha1.Attempt {
 	return v1alpha1.Attempt{Number: number, StartTime: ago(time.Minute)}
 }
 
-// over is an attempt that ended a while ago, at a step that it had begun at or not.
-func over(number int32, cause contract.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
+// endedAttempt is an attempt that ended a while ago, at a step that it had begun at or not.
+func endedAttempt(number int32, cause contract.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
 	return v1alpha1.Attempt{
 		Number: number, Cause: string(cause), StartTime: ago(since + time.Minute), CompletionTime: ago(since),
 		FromStep: new(from), ToStep: new(to),
@@ -74,12 +74,12 @@ func conditionIs(kind string, status metav1.ConditionStatus, since time.Duration
 	}
 }
 
-func aJob(name string) *batchv1.Job {
+func newJob(name string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// aPod is a learner's pod that runs, changed.
-func aPod(changes ...func(*corev1.Pod)) *corev1.Pod {
+// newPod is a learner's pod that runs, changed.
+func newPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "pod", UID: "pod"},
 		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "learner", Image: "image"}}},
@@ -130,8 +130,8 @@ func verdictText(t *testing.T, v contract.Verdict) string {
 	return string(data)
 }
 
-// seeing is a world with the learner of one attempt, workers and a ready environment.
-func seeing(attempt int32, l learner, changes ...func(*observed)) observed {
+// observing is a world with the learner of one attempt, workers and a ready environment.
+func observing(attempt int32, l learner, changes ...func(*observed)) observed {
 	seen := observed{
 		learners:     map[int32]learner{},
 		rollout:      &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout"}, Status: batchv1.JobStatus{Ready: new(int32(2))}},
@@ -147,19 +147,19 @@ func seeing(attempt int32, l learner, changes ...func(*observed)) observed {
 	return seen
 }
 
-// saying has the learner answer, a moment ago.
-func saying(reply contract.HeartbeatReply) func(*observed) {
+// replying has the learner answer, a moment ago.
+func replying(reply contract.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
 		reply.RunUID = "0123456789"
-		seen.beat = poller.Result{Reply: &reply, At: now.Add(-time.Second)}
+		seen.heartbeat = poller.Result{Reply: &reply, At: now.Add(-time.Second)}
 	}
 }
 
-func saidLongAgo(reply contract.HeartbeatReply) func(*observed) {
+func repliedLongAgo(reply contract.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
-		saying(reply)(seen)
-		seen.beat.At = now.Add(-time.Hour)
-		seen.beat.Err = errors.New("connection refused")
+		replying(reply)(seen)
+		seen.heartbeat.At = now.Add(-time.Hour)
+		seen.heartbeat.Err = errors.New("connection refused")
 	}
 }
 

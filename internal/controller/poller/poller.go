@@ -58,38 +58,38 @@ type Config struct {
 	Now     func() time.Time
 }
 
-// Pulse is a Runnable of the manager. Its methods are safe for concurrent use.
-type Pulse struct {
+// Poller is a Runnable of the manager. Its methods are safe for concurrent use.
+type Poller struct {
 	config Config
 	events chan event.GenericEvent
 	wake   chan struct{}
 
-	mu      sync.Mutex
-	runs    map[types.NamespacedName]map[types.UID]Target
-	results map[types.UID]Result
-	asking  map[types.UID]bool
-	// asked is what each learner was told last.
-	asked map[types.UID]Target
+	mu       sync.Mutex
+	runs     map[types.NamespacedName]map[types.UID]Target
+	results  map[types.UID]Result
+	inFlight map[types.UID]bool
+	// sent is what each learner was told last.
+	sent map[types.UID]Target
 }
 
 // New gives a Pulse that asks nobody yet.
-func New(config Config) *Pulse {
-	return &Pulse{
-		config:  config,
-		events:  make(chan event.GenericEvent, 1024),
-		wake:    make(chan struct{}, 1),
-		runs:    map[types.NamespacedName]map[types.UID]Target{},
-		results: map[types.UID]Result{},
-		asking:  map[types.UID]bool{},
-		asked:   map[types.UID]Target{},
+func New(config Config) *Poller {
+	return &Poller{
+		config:   config,
+		events:   make(chan event.GenericEvent, 1024),
+		wake:     make(chan struct{}, 1),
+		runs:     map[types.NamespacedName]map[types.UID]Target{},
+		results:  map[types.UID]Result{},
+		inFlight: map[types.UID]bool{},
+		sent:     map[types.UID]Target{},
 	}
 }
 
 // Events tells of runs with news; the objects have a name alone.
-func (p *Pulse) Events() <-chan event.GenericEvent { return p.events }
+func (p *Poller) Events() <-chan event.GenericEvent { return p.events }
 
 // Track replaces the learners of a run. One that is new, or is to be told something else, is asked at once.
-func (p *Pulse) Track(run types.NamespacedName, targets []Target) {
+func (p *Poller) Track(run types.NamespacedName, targets []Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.runs[run]
@@ -102,7 +102,7 @@ func (p *Pulse) Track(run types.NamespacedName, targets []Target) {
 	for pod := range before {
 		if _, kept := after[pod]; !kept {
 			delete(p.results, pod)
-			delete(p.asked, pod)
+			delete(p.sent, pod)
 		}
 	}
 	p.runs[run] = after
@@ -119,14 +119,14 @@ func (p *Pulse) Track(run types.NamespacedName, targets []Target) {
 }
 
 // Latest is what is known of a learner.
-func (p *Pulse) Latest(pod types.UID) Result {
+func (p *Poller) Latest(pod types.UID) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.results[pod]
 }
 
 // Start asks until the context ends; the manager calls it on the leader alone.
-func (p *Pulse) Start(ctx context.Context) error {
+func (p *Poller) Start(ctx context.Context) error {
 	var posts sync.WaitGroup
 	defer posts.Wait()
 	ticker := time.NewTicker(p.config.Every)
@@ -134,7 +134,7 @@ func (p *Pulse) Start(ctx context.Context) error {
 	for everyone := false; ; {
 		for run, targets := range p.due(everyone) {
 			for _, target := range targets {
-				posts.Go(func() { p.ask(ctx, run, target) })
+				posts.Go(func() { p.poll(ctx, run, target) })
 			}
 		}
 		select {
@@ -150,14 +150,14 @@ func (p *Pulse) Start(ctx context.Context) error {
 
 // due gives the learners that are to be told something new, or everyone, but for those that are being asked
 // right now, and marks them.
-func (p *Pulse) due(everyone bool) map[types.NamespacedName][]Target {
+func (p *Poller) due(everyone bool) map[types.NamespacedName][]Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	due := map[types.NamespacedName][]Target{}
 	for run, targets := range p.runs {
 		for target := range maps.Values(targets) {
-			if !p.asking[target.Pod] && (everyone || p.asked[target.Pod] != target) {
-				p.asking[target.Pod], p.asked[target.Pod] = true, target
+			if !p.inFlight[target.Pod] && (everyone || p.sent[target.Pod] != target) {
+				p.inFlight[target.Pod], p.sent[target.Pod] = true, target
 				due[run] = append(due[run], target)
 			}
 		}
@@ -165,21 +165,21 @@ func (p *Pulse) due(everyone bool) map[types.NamespacedName][]Target {
 	return due
 }
 
-func (p *Pulse) ask(ctx context.Context, run types.NamespacedName, target Target) {
+func (p *Poller) poll(ctx context.Context, run types.NamespacedName, target Target) {
 	bounded, cancel := context.WithTimeout(ctx, p.config.Timeout)
 	defer cancel()
 	reply, err := p.config.Post(bounded, target)
-	if p.note(run, target, reply, err) {
-		p.tell(ctx, run)
+	if p.record(run, target, reply, err) {
+		p.notify(ctx, run)
 	}
 }
 
-// note keeps a result and says whether it is news. A reply of another run or attempt than the pod's is the
+// record keeps a result and says whether it is news. A reply of another run or attempt than the pod's is the
 // business of whoever reads it.
-func (p *Pulse) note(run types.NamespacedName, target Target, reply contract.HeartbeatReply, err error) bool {
+func (p *Poller) record(run types.NamespacedName, target Target, reply contract.HeartbeatReply, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.asking, target.Pod)
+	delete(p.inFlight, target.Pod)
 	if _, tracked := p.runs[run][target.Pod]; !tracked {
 		return false
 	}
@@ -189,11 +189,11 @@ func (p *Pulse) note(run types.NamespacedName, target Target, reply contract.Hea
 		after = Result{Reply: &reply, At: p.config.Now()}
 	}
 	p.results[target.Pod] = after
-	return news(before, after)
+	return changed(before, after)
 }
 
-// news says whether a reconcile would see something else than before.
-func news(before, after Result) bool {
+// changed says whether a reconcile would see something else than before.
+func changed(before, after Result) bool {
 	if (before.Err == nil) != (after.Err == nil) || (before.Reply == nil) != (after.Reply == nil) {
 		return true
 	}
@@ -206,7 +206,7 @@ func news(before, after Result) bool {
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase
 }
 
-func (p *Pulse) tell(ctx context.Context, run types.NamespacedName) {
+func (p *Poller) notify(ctx context.Context, run types.NamespacedName) {
 	object := &v1alpha1.TrainingRun{}
 	object.Namespace, object.Name = run.Namespace, run.Name
 	select {

@@ -19,11 +19,11 @@ import (
 
 var _ = Describe("The life of a run", func() {
 	It("goes from a manifest to Complete, and tells of it", func() {
-		w := newWorld()
+		w := newEnv()
 		env := w.environment()
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
-			g.Expect(told(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
+			g.Expect(describe(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
 		}).Should(Succeed())
 		Expect(*env.Status.Tasks).To(BeEquivalentTo(1000))
 		Expect(env.Status.Splits).To(HaveLen(2))
@@ -74,7 +74,7 @@ var _ = Describe("The life of a run", func() {
 	})
 
 	It("gives the pods what they are meant to have", func() {
-		w := newWorld()
+		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} })
 		pod := w.learner(run.Name, 1)
@@ -102,7 +102,7 @@ var _ = Describe("The life of a run", func() {
 	})
 
 	It("does not start before its environment is ready, and then at once", func() {
-		w := newWorld()
+		w := newEnv()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotFound"))

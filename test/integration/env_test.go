@@ -29,8 +29,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// world is a namespace with a manager of its own, and what the specs say of time, pods and learners.
-type world struct {
+// env is a namespace with a manager of its own, and what the specs say of time, pods and learners.
+type env struct {
 	namespace string
 	clock     *clock
 	learners  *learners
@@ -41,16 +41,16 @@ type world struct {
 	stopping <-chan struct{}
 }
 
-// newWorld makes a namespace, starts its kubelet and a manager; all end with the spec.
-func newWorld() *world {
+// newEnv makes a namespace, starts its kubelet and a manager; all end with the spec.
+func newEnv() *env {
 	GinkgoHelper()
-	w := emptyWorld()
+	w := emptyEnv()
 	w.startManager(nil)
 	return w
 }
 
-// emptyWorld has no manager yet.
-func emptyWorld() *world {
+// emptyEnv has no manager yet.
+func emptyEnv() *env {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "test-",
@@ -58,7 +58,7 @@ func emptyWorld() *world {
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	Expect(kube.Create(context.Background(), namespace)).To(Succeed())
-	w := &world{
+	w := &env{
 		namespace: namespace.Name,
 		clock:     &clock{},
 		learners:  &learners{replies: map[string]func() contract.HeartbeatReply{}},
@@ -81,7 +81,7 @@ type managerOptions struct {
 }
 
 // startManager starts a manager of the namespace; a former one is stopped first.
-func (w *world) startManager(o *managerOptions) {
+func (w *env) startManager(o *managerOptions) {
 	GinkgoHelper()
 	if o == nil {
 		o = &managerOptions{}
@@ -153,11 +153,11 @@ func (c *clock) advance(by time.Duration) {
 type learners struct {
 	mu       sync.Mutex
 	replies  map[string]func() contract.HeartbeatReply
-	requests []asked
+	requests []poll
 	sequence int64
 }
 
-type asked struct {
+type poll struct {
 	address string
 	request contract.HeartbeatRequest
 }
@@ -165,7 +165,7 @@ type asked struct {
 func (l *learners) post(_ context.Context, target poller.Target) (contract.HeartbeatReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.requests = append(l.requests, asked{target.Address, target.Request})
+	l.requests = append(l.requests, poll{target.Address, target.Request})
 	reply, ok := l.replies[target.Address]
 	if !ok {
 		return contract.HeartbeatReply{}, errors.New("connection refused")
@@ -191,8 +191,8 @@ func (l *learners) silence(ip string) {
 	l.mu.Lock()
 	delete(l.replies, ip+":7444")
 	l.mu.Unlock()
-	before := len(l.told(ip))
-	Eventually(func() int { return len(l.told(ip)) }).Should(BeNumerically(">=", before+2))
+	before := len(l.received(ip))
+	Eventually(func() int { return len(l.received(ip)) }).Should(BeNumerically(">=", before+2))
 }
 
 // awaitReply waits for a heartbeat that begins from now on to be answered, if anybody answers at all.
@@ -210,8 +210,8 @@ func (l *learners) awaitReply() {
 	Eventually(func() int64 { now, _ := answered(); return now }, "10s", "2ms").Should(BeNumerically(">=", before+2))
 }
 
-// told are the requests to an address.
-func (l *learners) told(ip string) []contract.HeartbeatRequest {
+// requests are the requests to an address.
+func (l *learners) received(ip string) []contract.HeartbeatRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []contract.HeartbeatRequest

@@ -29,23 +29,23 @@ type ending struct {
 // overdueAfter is how long past its grace period a pod may linger before its node counts as lost.
 const overdueAfter = 30 * time.Second
 
-// judge says how an attempt ended, from its Job and pod; nil while it goes on. The pod decides wherever
+// endingOfLearner says how an attempt ended, from its Job and pod; nil while it goes on. The pod decides wherever
 // there is one: a Job is slow to fail, and on a silent node it never does.
-func judge(attempt int32, l learner, now time.Time) *ending {
+func endingOfLearner(attempt int32, l learner, now time.Time) *ending {
 	if l.pod != nil {
-		return judgePod(attempt, l.pod, now)
+		return endingOfPod(attempt, l.pod, now)
 	}
 	if l.job == nil {
 		return &ending{cause: contract.CauseDisrupted, message: "The attempt's Job is gone, or was never made."}
 	}
-	if jobOver(l.job) {
+	if learnerJobEnded(l.job) {
 		return &ending{cause: contract.CauseDisrupted, message: "The learner's pod is gone and left no verdict."}
 	}
 	return nil
 }
 
-// jobOver says that a Job will make no further pod.
-func jobOver(job *batchv1.Job) bool {
+// learnerJobEnded says that a Job will make no further pod.
+func learnerJobEnded(job *batchv1.Job) bool {
 	if job.DeletionTimestamp != nil || job.Status.Failed > 0 || job.Status.Succeeded > 0 {
 		return true
 	}
@@ -57,9 +57,9 @@ func jobOver(job *batchv1.Job) bool {
 	return false
 }
 
-func judgePod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
+func endingOfPod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
 	if terminated := podstate.Termination(pod, desired.LearnerContainer); terminated != nil {
-		return judgeTermination(attempt, pod, terminated)
+		return endingOfTermination(attempt, pod, terminated)
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")
@@ -74,8 +74,8 @@ func judgePod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
 	return nil
 }
 
-// judgeTermination believes a learner's own verdict, as far as its exit code bears it out.
-func judgeTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *ending {
+// endingOfTermination believes a learner's own verdict, as far as its exit code bears it out.
+func endingOfTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *ending {
 	verdict, err := contract.DecodeVerdict(t.Message)
 	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {
 		return &ending{cause: verdict.Cause, reason: verdict.Reason, message: verdict.Message, progress: &verdict.Progress}

@@ -1,0 +1,79 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+func TestEndingOfLearner(t *testing.T) {
+	verdict := func(cause contract.Cause, attempt int32) string {
+		return verdictText(t, contract.Verdict{Cause: cause, Attempt: attempt, Reason: "R", Message: "M"})
+	}
+	job := newJob("job")
+	failedJob := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}}}
+	cases := map[string]struct {
+		l    learner
+		want contract.Cause // empty: it goes on
+	}{
+		"a running learner goes on":                        {learner{job, newPod()}, ""},
+		"a pending learner goes on":                        {learner{job, newPod(pending)}, ""},
+		"a Job without a pod yet goes on":                  {learner{job, nil}, ""},
+		"a pod that outlives its Job goes on":              {learner{nil, newPod()}, ""},
+		"neither Job nor pod is a lost attempt":            {learner{}, contract.CauseDisrupted},
+		"a Job that failed without a pod left":             {learner{failedJob, nil}, contract.CauseDisrupted},
+		"a Job that counted a failure without a pod":       {learner{&batchv1.Job{Status: batchv1.JobStatus{Failed: 1}}, nil}, contract.CauseDisrupted},
+		"completed by verdict and exit code":               {learner{job, newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 2)))}, contract.CauseCompleted},
+		"completed by verdict, but killed":                 {learner{job, newPod(exited(137, "Error", verdict(contract.CauseCompleted, 2)))}, contract.CauseCrashed},
+		"another attempt's verdict is none":                {learner{job, newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 1)))}, contract.CauseUnknown},
+		"exit 0 without a verdict":                         {learner{job, newPod(exited(0, "Completed", ""))}, contract.CauseUnknown},
+		"refused configuration":                            {learner{job, newPod(exited(64, "Error", verdict(contract.CauseConfigRejected, 2)))}, contract.CauseConfigRejected},
+		"exit 64 without a verdict":                        {learner{job, newPod(exited(64, "Error", ""))}, contract.CauseConfigRejected},
+		"exit 65 without a verdict":                        {learner{job, newPod(exited(65, "Error", ""))}, contract.CauseDataRejected},
+		"exit 75 without a verdict":                        {learner{job, newPod(exited(75, "Error", ""))}, contract.CauseDrained},
+		"exit 77 without a verdict":                        {learner{job, newPod(exited(77, "Error", ""))}, contract.CauseFenced},
+		"gave up on the endpoint":                          {learner{job, newPod(exited(75, "Error", verdict(contract.CauseUpstream, 2)))}, contract.CauseUpstream},
+		"a panic":                                          {learner{job, newPod(exited(2, "Error", "panic: oh"))}, contract.CauseCrashed},
+		"out of memory":                                    {learner{job, newPod(exited(137, "OOMKilled", ""))}, contract.CauseOOMKilled},
+		"killed":                                           {learner{job, newPod(exited(137, "Error", ""))}, contract.CauseCrashed},
+		"killed with its pod":                              {learner{job, newPod(exited(137, "Error", ""), deleted(0))}, contract.CauseDisrupted},
+		"killed by preemption":                             {learner{job, newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "PreemptionByScheduler"))}, contract.CauseDisrupted},
+		"collected with its node":                          {learner{job, newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "DeletionByPodGC"))}, contract.CauseNodeLost},
+		"a verdict counts more than the pod's deletion":    {learner{job, newPod(exited(75, "Error", verdict(contract.CauseDrained, 2)), deleted(0))}, contract.CauseDrained},
+		"forgotten by a kubelet that restarted":            {learner{job, newPod(exited(137, "ContainerStatusUnknown", ""))}, contract.CauseDisrupted},
+		"evicted by the kubelet, without containers":       {learner{job, newPod(pending, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })}, contract.CauseDisrupted},
+		"being deleted on a node that answers goes on":     {learner{job, newPod(deleted(-time.Minute))}, ""},
+		"being deleted for another taint, ready, goes on":  {learner{job, newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "True", ""))}, ""},
+		"being deleted on a silent node":                   {learner{job, newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "False", ""))}, contract.CauseNodeLost},
+		"deleted long ago and still there":                 {learner{job, newPod(deleted(time.Minute))}, contract.CauseNodeLost},
+		"a node that is not ready, without eviction, goes": {learner{job, newPod(podCondition(corev1.PodReady, "False", ""))}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := endingOfLearner(2, tc.l, now)
+			switch {
+			case got == nil && tc.want != "":
+				t.Errorf("judge = nothing, want %s", tc.want)
+			case got != nil && got.cause != tc.want:
+				t.Errorf("judge = %s (%s), want %q", got.cause, got.message, tc.want)
+			case got != nil && got.message == "":
+				t.Error("the ending says nothing")
+			}
+		})
+	}
+}
+
+func TestEndingKeepsTheVerdict(t *testing.T) {
+	text := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "Renew it.", Attempt: 1, Progress: contract.Progress{Step: 7}})
+	got := endingOfLearner(1, learner{pod: newPod(exited(64, "Error", text))}, now)
+	if got.reason != "KeyRefused" || got.message != "Renew it." || got.progress.Step != 7 {
+		t.Errorf("judge = %+v", got)
+	}
+}
