@@ -44,7 +44,7 @@ func (l *learner) prepareStep(batch leases.Batch) (stepWork, error) {
 }
 
 func lossOf(file contract.RunFile) tinker.Loss {
-	return tinker.Loss{Name: string(file.Fixed.Algorithm.Loss.Name), Config: file.Fixed.Algorithm.Loss.Config}
+	return tinker.Loss{Name: tinker.LossName(file.Fixed.Algorithm.Loss.Name), Config: file.Fixed.Algorithm.Loss.Config}
 }
 
 // measure gives the metrics of a step.

@@ -99,9 +99,21 @@ func (d Datum) Validate() error {
 	return nil
 }
 
-// Loss names a loss and its settings: cross_entropy, importance_sampling, ppo, cispo or dro.
+// LossName is the name of a loss.
+type LossName string
+
+// The losses.
+const (
+	LossCrossEntropy       LossName = "cross_entropy"
+	LossImportanceSampling LossName = "importance_sampling"
+	LossPPO                LossName = "ppo"
+	LossCISPO              LossName = "cispo"
+	LossDRO                LossName = "dro"
+)
+
+// Loss is a loss with its settings.
 type Loss struct {
-	Name   string
+	Name   LossName
 	Config map[string]float64
 }
 
@@ -127,7 +139,7 @@ type ForwardBackwardJSON struct {
 // ForwardBackwardInput is the data and the loss within ForwardBackwardJSON.
 type ForwardBackwardInput struct {
 	Data         []Datum            `json:"data"`
-	LossFn       string             `json:"loss_fn"`
+	LossFn       LossName           `json:"loss_fn"`
 	LossFnConfig map[string]float64 `json:"loss_fn_config,omitempty"`
 }
 

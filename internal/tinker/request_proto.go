@@ -46,7 +46,7 @@ func EncodeForwardBackward(r ForwardBackwardRequest) ([]byte, error) {
 	}
 	wire := &tinkerpb.ForwardBackwardRequest{
 		ModelId: r.ModelID, SeqId: int32(r.SeqID), ForwardOnly: r.ForwardOnly,
-		LossFn: r.Loss.Name, LossFnConfig: r.Loss.Config,
+		LossFn: string(r.Loss.Name), LossFnConfig: r.Loss.Config,
 		Data: make([]*tinkerpb.Datum, len(r.Data)),
 	}
 	for i, datum := range r.Data {
@@ -108,7 +108,7 @@ func DecodeForwardBackward(body []byte) (ForwardBackwardRequest, error) {
 	}
 	out := ForwardBackwardRequest{
 		ModelID: wire.GetModelId(), SeqID: int64(wire.GetSeqId()), ForwardOnly: wire.GetForwardOnly(),
-		Loss: Loss{Name: wire.GetLossFn(), Config: wire.GetLossFnConfig()},
+		Loss: Loss{Name: LossName(wire.GetLossFn()), Config: wire.GetLossFnConfig()},
 		Data: make([]Datum, len(wire.GetData())),
 	}
 	for i, datum := range wire.GetData() {

@@ -91,7 +91,7 @@ func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 		"retrieve_future#d": {ok("{}")},
 	})
 	m := w.mustModel(t, ctx)
-	loss := tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+	loss := tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 	future := submitted(m.ForwardBackward(ctx, textData(5), loss))
 	submitted(m.OptimStep(ctx, tinker.DefaultAdam()))
 	got, err := future.Wait(ctx)
@@ -150,7 +150,7 @@ func checkChunkRequests(t *testing.T, w *watched, loss tinker.Loss, encoding str
 func TestForwardLeavesNoGradient(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := watch(t, map[string][]answer{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {outputOf(t, 0, 0, nil)}})
-		if _, err := submitted(w.mustModel(t, ctx).Forward(ctx, textData(1), tinker.Loss{Name: "cross_entropy"})).Wait(ctx); err != nil {
+		if _, err := submitted(w.mustModel(t, ctx).Forward(ctx, textData(1), tinker.Loss{Name: tinker.LossCrossEntropy})).Wait(ctx); err != nil {
 			t.Fatal(err)
 		}
 		request, err := tinker.DecodeForwardBackward([]byte(w.bodies("forward_backward")[0]))

@@ -50,33 +50,34 @@ func droLoss(beta float64) formula {
 	}
 }
 
-// losses are all, with settings and without.
+// losses has all losses, with and without settings.
 var losses = map[string]struct {
 	loss    tinker.Loss
 	formula formula
 }{
-	"cross_entropy":            {tinker.Loss{Name: "cross_entropy"}, crossEntropyLoss},
-	"importance_sampling":      {tinker.Loss{Name: "importance_sampling"}, importanceLoss},
-	"ppo":                      {tinker.Loss{Name: "ppo"}, ppoLoss(0.8, 1.2)},
-	"ppo with bounds":          {tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.4, "clip_high_threshold": 1.7}}, ppoLoss(0.4, 1.7)},
-	"ppo with one bound":       {tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_high_threshold": 3}}, ppoLoss(0.8, 3)},
-	"cispo":                    {tinker.Loss{Name: "cispo"}, cispoLoss(0, 4)},
-	"cispo with bounds":        {tinker.Loss{Name: "cispo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}, cispoLoss(0.8, 1.2)},
-	"dro":                      {tinker.Loss{Name: "dro"}, droLoss(0.05)},
-	"dro with another penalty": {tinker.Loss{Name: "dro", Config: map[string]float64{"beta": 1.5}}, droLoss(1.5)},
-	"dro without a penalty":    {tinker.Loss{Name: "dro", Config: map[string]float64{"beta": 0}}, droLoss(0)},
+	"cross_entropy":            {tinker.Loss{Name: tinker.LossCrossEntropy}, crossEntropyLoss},
+	"importance_sampling":      {tinker.Loss{Name: tinker.LossImportanceSampling}, importanceLoss},
+	"ppo":                      {tinker.Loss{Name: tinker.LossPPO}, ppoLoss(0.8, 1.2)},
+	"ppo with bounds":          {tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.4, "clip_high_threshold": 1.7}}, ppoLoss(0.4, 1.7)},
+	"ppo with one bound":       {tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_high_threshold": 3}}, ppoLoss(0.8, 3)},
+	"cispo":                    {tinker.Loss{Name: tinker.LossCISPO}, cispoLoss(0, 4)},
+	"cispo with bounds":        {tinker.Loss{Name: tinker.LossCISPO, Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}, cispoLoss(0.8, 1.2)},
+	"dro":                      {tinker.Loss{Name: tinker.LossDRO}, droLoss(0.05)},
+	"dro with another penalty": {tinker.Loss{Name: tinker.LossDRO, Config: map[string]float64{"beta": 1.5}}, droLoss(1.5)},
+	"dro without a penalty":    {tinker.Loss{Name: tinker.LossDRO, Config: map[string]float64{"beta": 0}}, droLoss(0)},
 }
 
-// scale is a sequence and what a loss is told of it: ratios of 2, 1/2 and about 1 by turns, praised and blamed.
-type scale struct {
+// lossData is a sequence with inputs of a loss: ratios of 2, 1/2 and about 1 in turn, with positive and negative
+// advantages.
+type lossData struct {
 	tokens                       []int32
 	targets                      []int64
 	logprobs, sampled, advantage []float64
 }
 
-func (s scale) datum(loss string) tinker.Datum {
+func (s lossData) datum(loss tinker.LossName) tinker.Datum {
 	inputs := map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(s.targets)}
-	if loss == "cross_entropy" {
+	if loss == tinker.LossCrossEntropy {
 		inputs[tinker.InputWeights] = floats(s.advantage)
 	} else {
 		inputs[tinker.InputLogprobs], inputs[tinker.InputAdvantages] = floats(s.sampled), floats(s.advantage)
@@ -84,16 +85,16 @@ func (s scale) datum(loss string) tinker.Datum {
 	return tinker.Datum{ModelInput: tinker.Text(s.tokens), LossFnInputs: inputs}
 }
 
-// weighted is the datum for cross_entropy with the slopes of a loss where it is now: its value has the gradient of
-// the loss there, also where the loss takes a part of itself for constant.
-func (s scale) weighted(f formula) tinker.Datum {
-	held := s
-	held.advantage = nil
+// weighted returns a datum for cross_entropy whose weights are the slopes of a loss at the current weights. The two
+// losses have the same gradient there, even if the loss treats a part of itself as constant.
+func (s lossData) weighted(f formula) tinker.Datum {
+	weighted := s
+	weighted.advantage = nil
 	for i, logprob := range s.logprobs {
 		_, slope := f(logprob, s.sampled[i], s.advantage[i])
-		held.advantage = append(held.advantage, -slope)
+		weighted.advantage = append(weighted.advantage, -slope)
 	}
-	return held.datum("cross_entropy")
+	return weighted.datum(tinker.LossCrossEntropy)
 }
 
 func floats(values []float64) tinker.Tensor {
@@ -104,16 +105,16 @@ func floats(values []float64) tinker.Tensor {
 	return tinker.Floats(out)
 }
 
-// school is a simulator with a saved state of a model that was trained for a while.
-type school struct {
+// trained is a simulator with a saved state of a trained model.
+type trained struct {
 	simulated
 	state string
 	made  int
 }
 
-func newSchool(t *testing.T) *school {
+func newTrained(t *testing.T) *trained {
 	t.Helper()
-	s := &school{simulated: simulate(t)}
+	s := &trained{simulated: simulate(t)}
 	m := s.model(t, 0)
 	train(t, m)
 	saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "state"})
@@ -121,8 +122,8 @@ func newSchool(t *testing.T) *school {
 	return s
 }
 
-// pupil is a model from that state, with a fresh optimizer.
-func (s *school) pupil(t *testing.T) *client.Model {
+// loadModel returns a model with that state and a fresh optimizer.
+func (s *trained) loadModel(t *testing.T) *client.Model {
 	t.Helper()
 	s.made++
 	m := s.model(t, s.made)
@@ -131,12 +132,12 @@ func (s *school) pupil(t *testing.T) *client.Model {
 	return m
 }
 
-// scale measures the sequence with a model and puts the ratios around what it finds.
-func (s *school) scale(t *testing.T) scale {
+// lossData measures the sequence with a model and chooses the sampled log-probabilities relative to the result.
+func (s *trained) lossData(t *testing.T) lossData {
 	t.Helper()
-	out := scale{tokens: []int32{72, 51, 43, 52, 61, 55, 46, 10, 65}, targets: []int64{51, 43, 52, 61, 55, 46, 10, 65, 66}}
+	out := lossData{tokens: []int32{72, 51, 43, 52, 61, 55, 46, 10, 65}, targets: []int64{51, 43, 52, 61, 55, 46, 10, 65, 66}}
 	out.advantage, out.sampled = make([]float64, 9), make([]float64, 9)
-	forward, err := s.pupil(t).Forward(t.Context(), []tinker.Datum{out.datum("cross_entropy")}, imitation)
+	forward, err := s.loadModel(t).Forward(t.Context(), []tinker.Datum{out.datum("cross_entropy")}, imitation)
 	result := wait(t, forward, err)
 	for i, logprob := range result.LossFnOutputs[0][tinker.InputLogprobs].Float {
 		out.logprobs = append(out.logprobs, float64(logprob))
@@ -146,13 +147,13 @@ func (s *school) scale(t *testing.T) scale {
 	return out
 }
 
-// TestLossesByTheWire compares what the simulator says of each loss with its formula.
-func TestLossesByTheWire(t *testing.T) {
-	s := newSchool(t)
-	data := s.scale(t)
+// TestLossValues compares the value of each loss in the simulator with its formula.
+func TestLossValues(t *testing.T) {
+	s := newTrained(t)
+	data := s.lossData(t)
 	for name, tc := range losses {
 		t.Run(name, func(t *testing.T) {
-			forward, err := s.pupil(t).Forward(t.Context(), []tinker.Datum{data.datum(tc.loss.Name)}, tc.loss)
+			forward, err := s.loadModel(t).Forward(t.Context(), []tinker.Datum{data.datum(tc.loss.Name)}, tc.loss)
 			got := wait(t, forward, err).Metrics["loss:sum"]
 			want, terms := 0.0, 0.0
 			for i, logprob := range data.logprobs {
@@ -166,19 +167,19 @@ func TestLossesByTheWire(t *testing.T) {
 	}
 }
 
-// TestGradientsByTheWire steps along each loss's gradient, by an optimizer whose huge eps makes it plain descent,
+// TestLossGradients steps along each loss's gradient, by an optimizer whose huge eps makes it plain descent,
 // and compares how far the loss falls with the norm of the gradient that the simulator reports. Where a loss
 // takes a part of itself for constant, what falls is cross_entropy with the slopes as they were.
-func TestGradientsByTheWire(t *testing.T) {
-	s := newSchool(t)
-	data := s.scale(t)
+func TestLossGradients(t *testing.T) {
+	s := newTrained(t)
+	data := s.lossData(t)
 	for name, tc := range losses {
 		t.Run(name, func(t *testing.T) {
 			held := []tinker.Datum{data.weighted(tc.formula)}
 			// descend gives the norm of the gradient, and how far the loss falls on a step of that length.
 			descend := func(length, norm float64) (fall, gradient float64) {
 				const eps = 1e9
-				m := s.pupil(t)
+				m := s.loadModel(t)
 				before, err := m.Forward(t.Context(), held, imitation)
 				pass, passErr := m.ForwardBackward(t.Context(), []tinker.Datum{data.datum(tc.loss.Name)}, tc.loss)
 				step, stepErr := m.OptimStep(t.Context(), tinker.AdamParams{LearningRate: length / norm * eps, Beta1: 0.9, Beta2: 0.95, Eps: eps})

@@ -141,7 +141,7 @@ func TestModelBreaks(t *testing.T) {
 				if !errors.Is(err, ErrModelBroken) || MayHaveRun(err) {
 					t.Errorf("OptimStep = %v, may have run %v", err, MayHaveRun(err))
 				}
-				_, err = m.Forward(ctx, textData(1), tinker.Loss{Name: "cross_entropy"})
+				_, err = m.Forward(ctx, textData(1), tinker.Loss{Name: tinker.LossCrossEntropy})
 				if !errors.Is(err, ErrModelBroken) {
 					t.Errorf("Forward = %v", err)
 				}

@@ -32,7 +32,7 @@ func TestReviewEncodeCost(t *testing.T) {
 	began = time.Now()
 	bytes := 0
 	for _, c := range chunks {
-		b, err := tinker.EncodeForwardBackward(tinker.ForwardBackwardRequest{ModelID: "m", SeqID: 1, Loss: tinker.Loss{Name: "ppo"}, Data: c})
+		b, err := tinker.EncodeForwardBackward(tinker.ForwardBackwardRequest{ModelID: "m", SeqID: 1, Loss: tinker.Loss{Name: tinker.LossPPO}, Data: c})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func lessons() []tinker.Datum {
 	return data
 }
 
-var imitation = tinker.Loss{Name: "cross_entropy"}
+var imitation = tinker.Loss{Name: tinker.LossCrossEntropy}
 
 // train makes a step and returns its result.
 func train(t *testing.T, m *client.Model) tinker.ForwardBackwardResult {

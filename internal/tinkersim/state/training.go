@@ -60,7 +60,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	if req.ForwardOnly {
 		pass = t.adapter.Forward
 	}
-	result, err := pass(ctx, batch, model.Loss{Name: req.Loss.Name, Config: req.Loss.Config})
+	result, err := pass(ctx, batch, model.Loss{Name: string(req.Loss.Name), Config: req.Loss.Config})
 	if err != nil {
 		return future.Result{}, err
 	}
@@ -153,7 +153,7 @@ func digestOf(req any) digest {
 func digestOfData(req tinker.ForwardBackwardRequest) digest {
 	h := sha256.New()
 	write(h, req.ForwardOnly, int64(len(req.Data)))
-	writeText(h, req.Loss.Name)
+	writeText(h, string(req.Loss.Name))
 	for _, name := range slices.Sorted(maps.Keys(req.Loss.Config)) {
 		writeText(h, name)
 		write(h, req.Loss.Config[name])
