@@ -52,9 +52,9 @@ func (l *learner) insistOnProbe(ctx context.Context, features []capability.Featu
 
 // prober tries the endpoint with models like the run's. Those that it should leave behind are unloaded with
 // those of earlier attempts.
-func (l *learner) prober(features []capability.Feature) capability.Probe {
+func (l *learner) prober(features []capability.Feature) capability.Checker {
 	m := l.file.Fixed.Model
-	return capability.Probe{
+	return capability.Checker{
 		API: l.client, BaseURL: l.file.Fixed.BaseURL, Model: m.Name, Features: features,
 		Lora: tinker.LoraConfig{Rank: m.LoraRank, TrainAttn: m.TrainAttention, TrainMLP: m.TrainMLP, TrainUnembed: m.TrainUnembed},
 		UserMetadata: tinker.Metadata{

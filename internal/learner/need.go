@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
@@ -39,9 +40,9 @@ func needsOf(file contract.RunFile) []need {
 		return needs
 	}
 	const another = "choose another algorithm.loss.name"
-	needs = append(needs, need{capability.Loss(string(alg.Loss.Name)), "algorithm.loss.name " + string(alg.Loss.Name), another})
+	needs = append(needs, need{capability.Loss(tinker.LossName(alg.Loss.Name)), "algorithm.loss.name " + string(alg.Loss.Name), another})
 	for _, name := range slices.Sorted(maps.Keys(alg.Loss.Config)) {
-		needs = append(needs, need{capability.LossSetting(string(alg.Loss.Name), name), "algorithm.loss." + lossFields[name], another})
+		needs = append(needs, need{capability.LossSetting(tinker.LossName(alg.Loss.Name), name), "algorithm.loss." + lossFields[name], another})
 	}
 	needs = append(needs, optimizerNeeds(alg.Optimizer)...)
 	if m := file.Fixed.Model; !m.TrainAttention || !m.TrainMLP || !m.TrainUnembed {

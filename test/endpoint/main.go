@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 		return fmt.Errorf("nothing of the Tinker API answers at %s: %w", *url, err)
 	}
 	began := time.Now()
-	report, err := capability.Probe{
+	report, err := capability.Checker{
 		API: api, BaseURL: *url, Model: *model, Features: capability.All(), Patience: *patience,
 		Lora:         tinker.LoraConfig{Rank: *rank, TrainAttn: true, TrainMLP: true, TrainUnembed: true},
 		UserMetadata: tinker.Metadata{"purpose": "probe"},

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,158 +14,201 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Probe is what is to be found out, and where.
-type Probe struct {
+// Checker checks which features an endpoint supports.
+type Checker struct {
 	API *client.Client
 	// BaseURL is copied into the report.
 	BaseURL string
 	// Model is the name of the base model.
 	Model string
-	// Lora is the adapter that the run trains. The probe's own models have rank 1, or this rank where the
-	// server refuses that, and train the same matrices.
+	// Lora is the adapter that the run trains. The check's own models train the same matrices. They have rank 1, or
+	// this rank if the server rejects rank 1.
 	Lora tinker.LoraConfig
-	// UserMetadata is noted at the probe's models, so that those that a probe leaves behind are found.
+	// UserMetadata is stored with the check's models, so that models that a check leaves behind can be found.
 	UserMetadata tinker.Metadata
-	// Features that are asked about; the report may have others, which came by the way.
+	// Features are the wanted features; the report may have others.
 	Features []Feature
-	// Patience is how long is waited for what no training depends on: listings, times to live, sampling. 0
-	// is one minute.
+	// Patience limits the time for checks that training does not depend on: listings, TTLs, sampling. 0 means a
+	// minute.
 	Patience time.Duration
 }
 
-// Run tries what is asked about, and cleans up after itself. An error says that nothing is known for a
-// reason that lies elsewhere: the context ended, the key or the base model was refused, or the server
-// failed three times at what works on every server. A feature at which it failed thrice is Unknown.
-func (p Probe) Run(ctx context.Context) (Report, error) {
-	if p.Patience == 0 {
-		p.Patience = time.Minute
+// Run checks the wanted features, and removes the models and checkpoints that it made. It returns an error if the
+// context ended, if the server rejected the key or the base model, or if it failed three times at an operation that
+// every server supports. A feature at which the server failed three times is Unknown.
+func (c Checker) Run(ctx context.Context) (Report, error) {
+	if c.Patience == 0 {
+		c.Patience = time.Minute
 	}
 	ctx, stop := context.WithCancelCause(ctx)
-	l := &lab{Probe: p, stop: stop, rank: 1, ttl: hour, report: Report{BaseURL: p.BaseURL, Model: p.Model, Findings: map[Feature]Finding{}}}
-	defer l.alive.Wait()
+	k := newCheck(c, stop)
+	k.rank, k.ttl = 1, hour
+	defer k.keepAlive.Wait()
 	defer stop(nil)
-	defer l.clean(ctx)
-	if err := l.persist(ctx, l.prepare); err != nil {
+	defer k.cleanUp(ctx)
+	if err := retry(ctx, k.prepare); err != nil {
 		return Report{}, err
 	}
 	var parts sync.WaitGroup
-	for _, part := range []func(context.Context){l.vital, l.sampling, l.bookkeeping} {
+	for _, part := range []func(context.Context){k.checkTraining, k.checkSampling, k.checkListings} {
 		parts.Go(func() { part(ctx) })
 	}
 	parts.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return Report{}, fmt.Errorf("probing the endpoint: %w", err)
+		return Report{}, fmt.Errorf("checking the endpoint's capabilities: %w", err)
 	}
-	l.unload(ctx)
-	return l.report, nil
+	k.checkUnload(ctx)
+	return k.report, nil
 }
 
-// lab is a probe under way.
-type lab struct {
-	Probe
-	// stop ends everything at an error that more trying does not mend.
-	stop context.CancelCauseFunc
+// check is one run of a Checker.
+type check struct {
+	*trainer
+	*findings
 
-	session string
-	rank    int
-	// ttl of what is saved, in seconds; 0 where the server refuses one.
+	// ttl is the TTL of saved checkpoints in seconds; 0 if the server rejects one.
 	ttl int64
-	// loss that the probe trains by.
-	loss string
-	// first is the model that everything begins with. base are its log-probabilities as it was made, saved
-	// when its state was saved, third after the step that it took then. blind is a server that tells none.
-	first       *client.Model
-	base, saved []float64
-	third       outcome
-	blind       bool
-	// state and sampler are paths.
-	state, sampler string
-
-	// alive keeps sessions alive.
-	alive sync.WaitGroup
-
-	mu     sync.Mutex
-	made   int
-	models []string
-	report Report
+	// first is the model that all others are compared with. saved holds its log-probabilities when its state was
+	// saved, and thirdStep those after the step that followed. noLogprobs says that the server returns none.
+	first      *client.Model
+	saved      []float64
+	thirdStep  outcome
+	noLogprobs bool
+	// sampler is the path of the first model's sampler weights.
+	sampler string
 }
 
-func (l *lab) wants(f Feature) bool { return slices.Contains(l.Features, f) }
-
-func (l *lab) find(f Feature, support Support, note string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.report.Findings[f] = Finding{Support: support, Note: note}
+func newCheck(c Checker, stop context.CancelCauseFunc) *check {
+	return &check{
+		trainer: &trainer{Checker: c, loss: tinker.LossCrossEntropy},
+		findings: &findings{
+			features: c.Features, stop: stop,
+			report: Report{BaseURL: c.BaseURL, Model: c.Model, Findings: map[Feature]Finding{}},
+		},
+	}
 }
 
-func (l *lab) known(f Feature) Support {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.report.Of(f)
-}
-
-// tries is how often something is tried at which the server fails.
-const tries = 3
-
-// persist tries again what failed for a reason that may pass.
-func (l *lab) persist(ctx context.Context, act func(context.Context) error) error {
-	var err error
-	for range tries {
-		if err = act(ctx); err == nil || hopeless(ctx, err) {
-			return err
-		}
+// prepare creates the first model in a new session, and trains, saves and measures it. It can be called again.
+func (k *check) prepare(ctx context.Context) error {
+	err := k.createSession(ctx)
+	if err != nil {
+		return err
+	}
+	k.first, err = k.create(ctx, k.Lora)
+	if isRejected(err) && k.rank != k.Lora.Rank {
+		k.rank = k.Lora.Rank
+		k.first, err = k.create(ctx, k.Lora)
+	}
+	if err != nil {
+		return err
+	}
+	saving, err := k.first.SaveSampler(ctx, client.SaveRequest{Name: "probe-sampler", TTLSeconds: k.ttl})
+	if k.sampler, err = k.waitForSave(ctx, saving, err); err != nil {
+		return fmt.Errorf("saving sampler weights: %w", err)
+	}
+	err = k.train(ctx)
+	if isRejected(err) {
+		k.noLogprobs = true // the server rejects the check's steps; it may accept those of a run
+		return nil
 	}
 	return err
 }
 
-// hopeless says that trying again does not help.
-func hopeless(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || refused(err) || client.CategoryFrom(err) == tinker.CategoryUnauthorized
+// waitForSave returns the path of a save. If the server rejects the TTL, its error is temporary, and the next
+// attempt saves another model without a TTL.
+func (k *check) waitForSave(ctx context.Context, saving *client.Future[tinker.SaveResult], err error) (string, error) {
+	saved, err := await(ctx, saving, err)
+	if isRejected(err) && k.ttl > 0 {
+		k.ttl = 0
+		return "", fmt.Errorf("%w: %s", errTTLRejected, err.Error())
+	}
+	return saved.Path, err
 }
 
-// refused says that the server does not take what it was sent.
-func refused(err error) bool {
-	switch client.CategoryFrom(err) {
-	case tinker.CategoryUser, tinker.CategoryUnsupported:
-		return true
+// errTTLRejected replaces the server's rejection, so that the check tries again.
+var errTTLRejected = errors.New("server rejects a save with a TTL")
+
+// train takes two steps with the first model, saves it, and takes the third step.
+func (k *check) train(ctx context.Context) error {
+	if err := k.measureNew(ctx); err != nil {
+		return err
 	}
-	return false
+	if err := k.steps(ctx, k.first, 1, 1); err != nil {
+		return err
+	}
+	saving, err := k.first.SaveState(ctx, client.SaveRequest{Name: "probe-state", TTLSeconds: k.ttl})
+	if k.state, err = k.waitForSave(ctx, saving, err); err != nil {
+		return fmt.Errorf("saving the state: %w", err)
+	}
+	if k.saved, err = k.measureFirst(ctx); err != nil {
+		return err
+	}
+	if err := k.steps(ctx, k.first, reverseAdvantage); err != nil {
+		return err
+	}
+	after, err := k.measureFirst(ctx)
+	k.thirdStep = outcome{logprobs: after}
+	return err
 }
 
-// absent says that the server has no such thing, or gives answers that are not the API's.
-func absent(err error) bool {
-	switch client.CategoryFrom(err) {
-	case tinker.CategoryNotFound, tinker.CategoryProtocol:
-		return true
+// measureNew measures the new first model, and chooses the loss of the check's steps: the first that the server
+// accepts. A model that had an operation rejected cannot be used any more.
+func (k *check) measureNew(ctx context.Context) error {
+	k.loss, k.initial, k.saved = tinker.LossCrossEntropy, uniform(0), uniform(0)
+	initial, err := k.measureFirst(ctx)
+	if isRejected(err) {
+		if k.first, err = k.create(ctx, k.Lora); err != nil {
+			return err
+		}
+		k.loss = tinker.LossImportanceSampling
+		initial, err = k.measureFirst(ctx)
 	}
-	return refused(err) || errors.Is(err, client.ErrUnsupported)
+	if err == nil {
+		k.initial = initial
+	}
+	return err
 }
 
-// conclude files what an error says about a feature. A key that is refused ends the probe.
-func (l *lab) conclude(f Feature, err error) {
-	switch {
-	case client.CategoryFrom(err) == tinker.CategoryUnauthorized:
-		l.stop(err)
-	case absent(err):
-		l.find(f, Unsupported, err.Error())
-	default:
-		l.find(f, Unknown, err.Error())
+// measureFirst measures the first model. If the server returns no log-probabilities, it sets noLogprobs and returns
+// zeros.
+func (k *check) measureFirst(ctx context.Context) ([]float64, error) {
+	logprobs, err := k.measure(ctx, k.first)
+	if errors.Is(err, errNoLogprobs) {
+		k.noLogprobs = true
+		return uniform(0), nil
 	}
+	return logprobs, err
 }
 
-// concludeTrial files what a trial's error says: that the server forgot a model says nothing.
-func (l *lab) concludeTrial(f Feature, err error) {
-	if refused(err) {
-		l.find(f, Unsupported, err.Error())
-		return
-	}
-	l.find(f, Unknown, err.Error())
-}
+// motion returns how far the first model's third step moved the log-probabilities.
+func (k *check) motion() float64 { return distance(k.saved, k.thirdStep.logprobs) }
 
-func await[T any](ctx context.Context, future *client.Future[T], err error) (T, error) {
-	if err != nil {
-		var zero T
-		return zero, err
+// same reports whether two outcomes of a step are equal, except for the noise of the server's arithmetic.
+func (k *check) same(a, b outcome) bool { return distance(a.logprobs, b.logprobs) <= k.motion()/10 }
+
+// cleanUp removes what the check made, as far as the server allows it. What remains expires within an hour or is
+// idle.
+func (k *check) cleanUp(ctx context.Context) {
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for i, path := range []string{k.sampler, k.state} {
+		if path == "" {
+			continue
+		}
+		err := k.API.DeleteCheckpoint(ctx, path)
+		switch {
+		case i == 0 || !k.wants(DeleteCheckpoint):
+		case err != nil:
+			k.recordError(DeleteCheckpoint, err)
+		default:
+			k.record(DeleteCheckpoint, Supported, "")
+		}
 	}
-	return future.Wait(ctx)
+	for _, id := range k.created {
+		if k.support(UnloadModel) == Unsupported || ctx.Err() != nil {
+			return
+		}
+		_ = k.API.UnloadModel(ctx, id)
+	}
 }

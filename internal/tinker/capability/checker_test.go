@@ -22,14 +22,14 @@ import (
 
 const key = "tml-probe"
 
-// server is a simulator behind whatever is put before it.
-func server(t *testing.T, before door) (*tinkersim.Server, capability.Probe) {
+// server starts a simulator behind a middleware, and returns it with a checker of all features.
+func server(t *testing.T, wrap middleware) (*tinkersim.Server, capability.Checker) {
 	t.Helper()
 	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listening := httptest.NewServer(before(sim))
+	listening := httptest.NewServer(wrap(sim))
 	t.Cleanup(func() {
 		sim.Close()
 		listening.CloseClientConnections()
@@ -39,21 +39,21 @@ func server(t *testing.T, before door) (*tinkersim.Server, capability.Probe) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim, capability.Probe{
+	return sim, capability.Checker{
 		API: api, BaseURL: listening.URL, Model: tinkersim.ModelName, Features: capability.All(),
 		Lora:         tinker.LoraConfig{Rank: 8, TrainAttn: true, TrainMLP: true, TrainUnembed: true},
 		UserMetadata: tinker.Metadata{"run": "uid"}, Patience: 5 * time.Minute,
 	}
 }
 
-func script(t *testing.T, sim *tinkersim.Server, rules ...fault.Rule) {
+func addFaults(t *testing.T, sim *tinkersim.Server, rules ...fault.Rule) {
 	t.Helper()
 	if _, err := sim.Faults().Add(rules); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func run(t *testing.T, p capability.Probe) capability.Report {
+func run(t *testing.T, p capability.Checker) capability.Report {
 	t.Helper()
 	report, err := p.Run(t.Context())
 	if err != nil {
@@ -62,25 +62,25 @@ func run(t *testing.T, p capability.Probe) capability.Report {
 	return report
 }
 
-// The features by what is tried for them: a test asks about those that it is about.
+// The features by what is tried for them. A test checks only those that it needs.
 var (
-	optimizer = about("optimizer", "adam")
-	losses    = about("loss")
+	optimizer = withPrefix("optimizer", "adam")
+	losses    = withPrefix("loss")
 	modules   = []capability.Feature{capability.TrainModules}
 	sampling  = []capability.Feature{capability.Seed, capability.Temperature, capability.TopK, capability.TopP, capability.PromptLogprobs}
-	records   = []capability.Feature{
+	listings  = []capability.Feature{
 		capability.ListModels, capability.ListCheckpoints, capability.UserMetadata, capability.TTL, capability.DeleteCheckpoint, capability.UnloadModel,
 	}
 )
 
-// about gives the features whose names begin so.
-func about(prefixes ...string) []capability.Feature {
+// withPrefix returns the features whose names have one of the prefixes.
+func withPrefix(prefixes ...string) []capability.Feature {
 	return slices.DeleteFunc(capability.All(), func(f capability.Feature) bool {
 		return !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(string(f), prefix) })
 	})
 }
 
-// lacks are those of the features that the report does not say to be supported.
+// lacks returns those of the features that are not supported according to the report.
 func lacks(report capability.Report, features []capability.Feature) map[capability.Feature]capability.Support {
 	lacking := map[capability.Feature]capability.Support{}
 	for _, f := range features {
@@ -91,121 +91,121 @@ func lacks(report capability.Report, features []capability.Feature) map[capabili
 	return lacking
 }
 
-type found map[capability.Feature]capability.Support
+type supports map[capability.Feature]capability.Support
 
 func TestSimulatorSupportsEverything(t *testing.T) {
-	sim, probe := server(t, all())
-	report := run(t, probe)
+	sim, checker := server(t, chain())
+	report := run(t, checker)
 	if lacking := lacks(report, capability.All()); len(lacking) > 0 {
 		t.Errorf("the simulator lacks %v", report.Findings)
 	}
 	if list := sim.Faults().List(); len(list) > 0 {
-		t.Errorf("faults are left: %v", list)
+		t.Errorf("faults remain: %v", list)
 	}
 }
 
-// TestWhatAServerIgnoresIsFound has servers that answer with success and do something else.
-func TestWhatAServerIgnoresIsFound(t *testing.T) {
+// TestIgnoredFeatures uses servers that report success and do something else.
+func TestIgnoredFeatures(t *testing.T) {
 	const ignored, unsupported, unknown = capability.Ignored, capability.Unsupported, capability.Unknown
 	cases := map[string]struct {
-		features []capability.Feature
-		door     door
-		rules    []fault.Rule
-		want     found
+		features   []capability.Feature
+		middleware middleware
+		rules      []fault.Rule
+		want       supports
 	}{
 		"the optimizer's state is not restored": {features: optimizer,
 			rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}},
-			want:  found{capability.OptimizerRestore: ignored},
+			want:  supports{capability.OptimizerRestore: ignored},
 		},
 		"the optimizer's state is always restored": {features: optimizer,
-			door: rewriting("load_weights", func(body map[string]any) { body["optimizer"] = true }),
-			want: found{capability.OptimizerReset: ignored},
+			middleware: editJSON("load_weights", func(body map[string]any) { body["optimizer"] = true }),
+			want:       supports{capability.OptimizerReset: ignored},
 		},
-		"there is no momentum, so there is no state either": {features: optimizer,
-			door: all(adam("beta1", 0), adam("beta2", 0)),
-			want: found{"adam.beta1": ignored, "adam.beta2": ignored, capability.OptimizerRestore: ignored, capability.OptimizerReset: ignored},
+		"without momentum there is no state either": {features: optimizer,
+			middleware: chain(ignoreAdam("beta1", 0), ignoreAdam("beta2", 0)),
+			want:       supports{"adam.beta1": ignored, "adam.beta2": ignored, capability.OptimizerRestore: ignored, capability.OptimizerReset: ignored},
 		},
-		"beta1":                          {features: optimizer, door: adam("beta1", 0.9), want: found{"adam.beta1": ignored}},
-		"beta2":                          {features: optimizer, door: adam("beta2", 0.999), want: found{"adam.beta2": ignored}},
-		"eps":                            {features: optimizer, door: adam("eps", 1e-8), want: found{"adam.eps": ignored}},
-		"weight decay":                   {features: optimizer, door: adam("weight_decay", 0), want: found{"adam.weight_decay": ignored}},
-		"clipping":                       {features: optimizer, door: adam("grad_clip_norm", 0), want: found{"adam.grad_clip_norm": ignored}},
-		"a learning rate":                {features: optimizer, door: adam("learning_rate", 1e-4), want: found{"adam.learning_rate": ignored}},
-		"the lower bound of ppo":         {features: losses, door: lossSetting("ppo", "clip_low_threshold", 0.8), want: found{"loss.ppo.clip_low_threshold": ignored}},
-		"the upper bound of ppo":         {features: losses, door: lossSetting("ppo", "clip_high_threshold", 1.2), want: found{"loss.ppo.clip_high_threshold": ignored}},
-		"another bound of cispo instead": {features: losses, door: lossSetting("cispo", "clip_high_threshold", 4), want: found{"loss.cispo.clip_high_threshold": ignored, "loss.cispo.formula": unsupported}},
-		"beta of dro":                    {features: losses, door: lossSetting("dro", "beta", 0.05), want: found{"loss.dro.beta": ignored}},
+		"beta1":                  {features: optimizer, middleware: ignoreAdam("beta1", 0.9), want: supports{"adam.beta1": ignored}},
+		"beta2":                  {features: optimizer, middleware: ignoreAdam("beta2", 0.999), want: supports{"adam.beta2": ignored}},
+		"eps":                    {features: optimizer, middleware: ignoreAdam("eps", 1e-8), want: supports{"adam.eps": ignored}},
+		"weight decay":           {features: optimizer, middleware: ignoreAdam("weight_decay", 0), want: supports{"adam.weight_decay": ignored}},
+		"clipping":               {features: optimizer, middleware: ignoreAdam("grad_clip_norm", 0), want: supports{"adam.grad_clip_norm": ignored}},
+		"a learning rate":        {features: optimizer, middleware: ignoreAdam("learning_rate", 1e-4), want: supports{"adam.learning_rate": ignored}},
+		"the lower bound of ppo": {features: losses, middleware: ignoreLossSetting("ppo", "clip_low_threshold", 0.8), want: supports{"loss.ppo.clip_low_threshold": ignored}},
+		"the upper bound of ppo": {features: losses, middleware: ignoreLossSetting("ppo", "clip_high_threshold", 1.2), want: supports{"loss.ppo.clip_high_threshold": ignored}},
+		"another bound of cispo": {features: losses, middleware: ignoreLossSetting("cispo", "clip_high_threshold", 4), want: supports{"loss.cispo.clip_high_threshold": ignored, "loss.cispo.formula": unsupported}},
+		"beta of dro":            {features: losses, middleware: ignoreLossSetting("dro", "beta", 0.05), want: supports{"loss.dro.beta": ignored}},
 		"a bound, where passes have no metrics": {features: losses,
-			door: all(silent(), lossSetting("ppo", "clip_high_threshold", 1.2)),
-			want: found{
+			middleware: chain(withoutMetrics(), ignoreLossSetting("ppo", "clip_high_threshold", 1.2)),
+			want: supports{
 				"loss.ppo.clip_high_threshold": ignored, capability.LossSum: unknown, "loss.ppo.formula": unknown, "loss.cispo.formula": unknown,
 				"loss.dro.formula": unknown, "loss.importance_sampling.formula": unknown, "loss.cross_entropy.formula": unknown,
 			},
 		},
-		"a loss that it does not have": {features: losses,
-			door: noLoss("dro"), want: found{"loss.dro": unsupported, "loss.dro.beta": unsupported, "loss.dro.formula": unknown},
+		"a missing loss": {features: losses,
+			middleware: withoutLoss("dro"), want: supports{"loss.dro": unsupported, "loss.dro.beta": unsupported, "loss.dro.formula": unknown},
 		},
 		"losses are averaged": {features: losses,
-			door: outputs(func(r *tinker.ForwardBackwardResult) { r.Metrics["loss:sum"] /= float64(len(r.LossFnOutputs)) }),
-			want: found{capability.LossSum: unsupported},
+			middleware: editOutput(func(r *tinker.ForwardBackwardResult) { r.Metrics["loss:sum"] /= float64(len(r.LossFnOutputs)) }),
+			want:       supports{capability.LossSum: unsupported},
 		},
-		"flags of what is trained": {features: modules,
-			door: rewriting("create_model", func(body map[string]any) {
+		"the flags of trained modules": {features: modules,
+			middleware: editJSON("create_model", func(body map[string]any) {
 				lora := body["lora_config"].(map[string]any)
 				lora["train_mlp"], lora["train_attn"], lora["train_unembed"] = true, true, true
 			}),
-			want: found{capability.TrainModules: ignored},
+			want: supports{capability.TrainModules: ignored},
 		},
-		"seeds, each sample another": {features: sampling,
+		"seeds, with different samples": {features: sampling,
 			rules: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed, Count: -1}},
-			want:  found{capability.Seed: ignored, capability.Temperature: capability.Supported},
+			want:  supports{capability.Seed: ignored, capability.Temperature: capability.Supported},
 		},
-		"seeds, all samples the same": {features: sampling,
-			door: rewriting("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["seed"] = 7 }),
-			want: found{capability.Seed: ignored, capability.Temperature: unknown, capability.TopK: unknown, capability.TopP: unknown},
+		"seeds, with equal samples": {features: sampling,
+			middleware: editJSON("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["seed"] = 7 }),
+			want:       supports{capability.Seed: ignored, capability.Temperature: unknown, capability.TopK: unknown, capability.TopP: unknown},
 		},
 		"the temperature": {features: sampling,
-			door: rewriting("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["temperature"] = 1 }),
-			want: found{capability.Temperature: ignored},
+			middleware: editJSON("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["temperature"] = 1 }),
+			want:       supports{capability.Temperature: ignored},
 		},
 		"top_k and top_p": {features: sampling,
-			door: rewriting("asample", func(body map[string]any) {
+			middleware: editJSON("asample", func(body map[string]any) {
 				params := body["sampling_params"].(map[string]any)
 				params["top_k"], params["top_p"] = -1, 1
 			}),
-			want: found{capability.TopK: ignored, capability.TopP: ignored},
+			want: supports{capability.TopK: ignored, capability.TopP: ignored},
 		},
-		"one log-probability of a prompt too few": {features: sampling,
-			door: samples(func(r *tinker.SampleResult) { r.PromptLogprobs = r.PromptLogprobs[min(1, len(r.PromptLogprobs)):] }),
-			want: found{capability.PromptLogprobs: unsupported},
+		"a missing log-probability of a prompt": {features: sampling,
+			middleware: editSamples(func(r *tinker.SampleResult) { r.PromptLogprobs = r.PromptLogprobs[min(1, len(r.PromptLogprobs)):] }),
+			want:       supports{capability.PromptLogprobs: unsupported},
 		},
-		"log-probabilities of a prompt moved by one": {features: sampling,
-			door: samples(func(r *tinker.SampleResult) {
+		"log-probabilities of a prompt shifted by one": {features: sampling,
+			middleware: editSamples(func(r *tinker.SampleResult) {
 				if n := len(r.PromptLogprobs); n > 0 {
 					r.PromptLogprobs = append(r.PromptLogprobs[1:], 0)
 				}
 			}),
-			want: found{capability.PromptLogprobs: unsupported},
+			want: supports{capability.PromptLogprobs: unsupported},
 		},
-		"what is noted about models": {features: records,
-			door: rewriting("create_model", func(body map[string]any) { delete(body, "user_metadata") }),
-			want: found{capability.UserMetadata: ignored},
+		"metadata of models": {features: listings,
+			middleware: editJSON("create_model", func(body map[string]any) { delete(body, "user_metadata") }),
+			want:       supports{capability.UserMetadata: ignored},
 		},
-		"times to live": {features: records, door: answering("PUT", "/ttl", 200, "null"), want: found{capability.TTL: ignored}},
-		"lists that are empty": {features: records,
-			door: all(
-				answering("GET", "/api/v1/checkpoints", 200, `{"checkpoints":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
-				answering("GET", "/api/v1/training_runs", 200, `{"training_runs":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
+		"TTLs": {features: listings, middleware: respondWith("PUT", "/ttl", 200, "null"), want: supports{capability.TTL: ignored}},
+		"empty listings": {features: listings,
+			middleware: chain(
+				respondWith("GET", "/api/v1/checkpoints", 200, `{"checkpoints":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
+				respondWith("GET", "/api/v1/training_runs", 200, `{"training_runs":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
 			),
-			want: found{capability.ListCheckpoints: ignored, capability.ListModels: ignored, capability.TTL: unknown, capability.UserMetadata: ignored},
+			want: supports{capability.ListCheckpoints: ignored, capability.ListModels: ignored, capability.TTL: unknown, capability.UserMetadata: ignored},
 		},
-		"endpoints that are none": {features: records,
-			door: all(
-				answering("GET", "/api/v1/checkpoints", 404, `{"detail":"Not Found"}`), answering("GET", "/api/v1/training_runs", 404, `{"detail":"Not Found"}`),
-				answering("PUT", "/ttl", 405, `{"detail":"no"}`), answering("DELETE", "/checkpoints", 405, `{"detail":"no"}`),
-				answering("POST", "/unload_model", 404, `{"detail":"Not Found"}`),
+		"missing endpoints": {features: listings,
+			middleware: chain(
+				respondWith("GET", "/api/v1/checkpoints", 404, `{"detail":"Not Found"}`), respondWith("GET", "/api/v1/training_runs", 404, `{"detail":"Not Found"}`),
+				respondWith("PUT", "/ttl", 405, `{"detail":"no"}`), respondWith("DELETE", "/checkpoints", 405, `{"detail":"no"}`),
+				respondWith("POST", "/unload_model", 404, `{"detail":"Not Found"}`),
 			),
-			want: found{
+			want: supports{
 				capability.ListCheckpoints: unsupported, capability.ListModels: unsupported, capability.TTL: unsupported,
 				capability.UserMetadata: unsupported, capability.DeleteCheckpoint: unsupported, capability.UnloadModel: unsupported,
 			},
@@ -214,16 +214,16 @@ func TestWhatAServerIgnoresIsFound(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tc.door == nil {
-				tc.door = all()
+			if tc.middleware == nil {
+				tc.middleware = chain()
 			}
-			sim, probe := server(t, tc.door)
-			probe.Features = tc.features
-			script(t, sim, tc.rules...)
-			report := run(t, probe)
+			sim, checker := server(t, tc.middleware)
+			checker.Features = tc.features
+			addFaults(t, sim, tc.rules...)
+			report := run(t, checker)
 			maps.DeleteFunc(tc.want, func(_ capability.Feature, s capability.Support) bool { return s == capability.Supported })
 			if diff := cmp.Diff(map[capability.Feature]capability.Support(tc.want), lacks(report, tc.features)); diff != "" {
-				t.Errorf("what is lacking (-want +got):\n%s%v", diff, report.Findings)
+				t.Errorf("missing features (-want +got):\n%s%v", diff, report.Findings)
 			}
 		})
 	}

@@ -1,25 +1,23 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capability finds out what a server of the Tinker API does, by trying it. Servers take settings
-// that they ignore and answer with success all the same, so nothing is believed that was not seen to have
-// an effect: each probe compares two outcomes that differ if, and only if, the server does what it was
-// asked for. The package knows the API alone; what a run needs is its caller's to say.
+// Package capability checks which features of the Tinker API a server supports, by trying them. Some servers accept
+// settings, ignore them and report success. So each check compares two outcomes that differ if, and only if, the
+// server does what the request says. The package knows the API alone; its caller knows what a run needs.
 //
 // # How
 //
-// One model of the probe's own, of the lowest rank, takes two optimizer steps on seventeen tokens and is
-// saved. From that state further models take a third step that pulls the other way, each with one thing
-// changed, and the log-probabilities after it are compared: with the optimizer's state or without it, with
-// another beta, with a clipped gradient. Adam's momentum carries the restored model on in the old direction
-// while a cold one turns round, so that the two cannot be mistaken for one another. Settings of losses
-// show in the value of a forward pass over ratios on both sides of each bound.
+// The check creates a model of the lowest rank, takes two optimizer steps on seventeen tokens and saves its state.
+// Further models load that state and take a third step in the opposite direction, each with one setting changed, and
+// the check compares the log-probabilities after it: with or without the optimizer's state, with another beta, with a
+// clipped gradient. With the optimizer's state, Adam's momentum continues in the old direction; without it, the model
+// turns round. The settings of losses show in the value of a forward pass over ratios on both sides of each bound.
 //
 // # What it costs
 //
 // Training costs 128 tokens for the first model and 48 for each further one: two of them for the optimizer's
-// state, and one more than the settings of Adam that are asked about. A loss costs 16 tokens forward and 16
-// more a setting. Sampling costs up to 256 tokens for the seed and as much for each sampling setting. A run with
-// the usual settings comes to less than a thousand tokens, which is a hundredth of a cent or so on a large
-// model. Two checkpoints are saved with an hour to live, and deleted at the end where the server can.
+// state, and one more than the number of wanted Adam settings. A loss costs 16 tokens forward and 16 more for each
+// setting. Sampling costs up to 256 tokens for the seed and as many for each sampling setting. A run with the usual
+// settings costs less than a thousand tokens, which is about a hundredth of a cent on a large model. The check saves
+// two checkpoints with a TTL of an hour, and deletes them at the end if the server can.
 package capability

@@ -20,50 +20,50 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-func TestTroubleThatPassesChangesNothing(t *testing.T) {
+func TestTemporaryErrors(t *testing.T) {
 	cases := map[string]fault.Rule{
-		"a model is not made":              {Op: "create_model", Do: fault.Fail, Category: "server"},
-		"the third model is not made":      {Op: "create_model", Occurrence: 3, Do: fault.Fail, Category: "server"},
-		"a pass fails":                     {Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "server"},
-		"a pass of a trial fails":          {Op: "forward_backward", Occurrence: 6, Do: fault.Fail, Category: "unknown"},
-		"the promise of a step is lost":    {Op: "optim_step", Occurrence: 5, Do: fault.LoseFuture},
-		"the save fails, but was done":     {Op: "save_weights", Do: fault.Fail, Stage: fault.Reply, Category: "server"},
-		"a load fails twice":               {Op: "load_weights", Count: 2, Do: fault.Fail, Category: "server"},
-		"an answer is lost":                {Op: "optim_step", Do: fault.DropAnswer},
-		"the server is overloaded at once": {Op: "load_weights", Do: fault.Refuse, Status: 503},
+		"a model is not created":          {Op: "create_model", Do: fault.Fail, Category: "server"},
+		"the third model is not created":  {Op: "create_model", Occurrence: 3, Do: fault.Fail, Category: "server"},
+		"a pass fails":                    {Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "server"},
+		"a pass of a trial fails":         {Op: "forward_backward", Occurrence: 6, Do: fault.Fail, Category: "unknown"},
+		"the future of a step is lost":    {Op: "optim_step", Occurrence: 5, Do: fault.LoseFuture},
+		"the save succeeds with an error": {Op: "save_weights", Do: fault.Fail, Stage: fault.Reply, Category: "server"},
+		"a load fails twice":              {Op: "load_weights", Count: 2, Do: fault.Fail, Category: "server"},
+		"a response is lost":              {Op: "optim_step", Do: fault.DropAnswer},
+		"the server rejects an operation": {Op: "load_weights", Do: fault.Refuse, Status: 503},
 	}
 	for name, rule := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sim, probe := server(t, all())
-			probe.Features = optimizer
-			script(t, sim, rule)
-			if diff := cmp.Diff(map[capability.Feature]capability.Support{}, lacks(run(t, probe), optimizer)); diff != "" {
-				t.Errorf("what is lacking (-want +got):\n%s", diff)
+			sim, checker := server(t, chain())
+			checker.Features = optimizer
+			addFaults(t, sim, rule)
+			if diff := cmp.Diff(map[capability.Feature]capability.Support{}, lacks(run(t, checker), optimizer)); diff != "" {
+				t.Errorf("missing features (-want +got):\n%s", diff)
 			}
 			if hits := sim.Faults().List()[0].Hits; hits == 0 {
-				t.Error("nothing was struck")
+				t.Error("no fault was injected")
 			}
 		})
 	}
 }
 
-func TestWhatStaysBrokenIsUnknown(t *testing.T) {
-	sim, probe := server(t, all())
-	script(t, sim, fault.Rule{Op: "load_weights", Count: -1, Do: fault.Fail, Category: "server"})
-	report := run(t, probe)
+func TestPersistentErrorsAreUnknown(t *testing.T) {
+	sim, checker := server(t, chain())
+	addFaults(t, sim, fault.Rule{Op: "load_weights", Count: -1, Do: fault.Fail, Category: "server"})
+	report := run(t, checker)
 	if report.Of(capability.OptimizerRestore) != capability.Unknown || report.Of(capability.OptimizerReset) != capability.Unknown {
-		t.Errorf("a server that fails at loads is said to be %v", report.Findings)
+		t.Errorf("findings about a server that fails at loads: %v", report.Findings)
 	}
 	if missing := report.Missing([]capability.Feature{capability.OptimizerRestore, capability.Seed}); !cmp.Equal(missing, []capability.Feature{capability.OptimizerRestore}) {
-		t.Errorf("missing are %v", missing)
+		t.Errorf("missing features %v", missing)
 	}
 }
 
-// TestAServerWithoutLogprobs leaves most unknown, and nothing wrong.
-func TestAServerWithoutLogprobs(t *testing.T) {
-	_, probe := server(t, outputs(func(r *tinker.ForwardBackwardResult) { r.LossFnOutputs = nil }))
-	report := run(t, probe)
+// TestServerWithoutLogprobs finds most features unknown, and none missing.
+func TestServerWithoutLogprobs(t *testing.T) {
+	_, checker := server(t, editOutput(func(r *tinker.ForwardBackwardResult) { r.LossFnOutputs = nil }))
+	report := run(t, checker)
 	for f, found := range report.Findings {
 		if report.Lacks(f) {
 			t.Errorf("%s is %s: %s", f, found.Support, found.Note)
@@ -74,19 +74,19 @@ func TestAServerWithoutLogprobs(t *testing.T) {
 	}
 }
 
-// TestSavesWithoutATimeToLive: a server may refuse one.
-func TestSavesWithoutATimeToLive(t *testing.T) {
-	_, probe := server(t, all(
-		rewriting("save_weights", refusing("ttl_seconds")), rewriting("save_weights_for_sampler", refusing("ttl_seconds")),
+// TestSavesWithoutTTL uses a server that rejects TTLs.
+func TestSavesWithoutTTL(t *testing.T) {
+	_, checker := server(t, chain(
+		editJSON("save_weights", rejectField("ttl_seconds")), editJSON("save_weights_for_sampler", rejectField("ttl_seconds")),
 	))
-	probe.Features = append([]capability.Feature{capability.Seed}, optimizer...)
-	if diff := cmp.Diff(map[capability.Feature]capability.Support{}, lacks(run(t, probe), probe.Features)); diff != "" {
-		t.Errorf("what is lacking (-want +got):\n%s", diff)
+	checker.Features = append([]capability.Feature{capability.Seed}, optimizer...)
+	if diff := cmp.Diff(map[capability.Feature]capability.Support{}, lacks(run(t, checker), checker.Features)); diff != "" {
+		t.Errorf("missing features (-want +got):\n%s", diff)
 	}
 }
 
-// refusing makes a request invalid if it has that field.
-func refusing(field string) func(map[string]any) {
+// rejectField makes a request invalid if it has the field.
+func rejectField(field string) func(map[string]any) {
 	return func(body map[string]any) {
 		if _, ok := body[field]; ok {
 			body["seq_id"] = "none"
@@ -94,10 +94,10 @@ func refusing(field string) func(map[string]any) {
 	}
 }
 
-// TestStepsThatAreRefused leave unknown what they would have told.
-func TestStepsThatAreRefused(t *testing.T) {
-	_, probe := server(t, rewriting("optim_step", func(body map[string]any) { body["seq_id"] = "none" }))
-	report := run(t, probe)
+// TestRejectedSteps finds the features of steps unknown.
+func TestRejectedSteps(t *testing.T) {
+	_, checker := server(t, editJSON("optim_step", func(body map[string]any) { body["seq_id"] = "none" }))
+	report := run(t, checker)
 	for f := range report.Findings {
 		if report.Lacks(f) {
 			t.Errorf("%s is %v", f, report.Findings[f])
@@ -108,21 +108,21 @@ func TestStepsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestALossThatIsRefusedAtOnce, and not by its result, leaves the rest to be found.
-func TestALossThatIsRefusedAtOnce(t *testing.T) {
-	for _, name := range []string{"dro", "cross_entropy"} {
-		t.Run(name, func(t *testing.T) {
-			_, probe := server(t, editing("forward_backward", func(body []byte) []byte {
+// TestLossRejectedAtSubmit uses a server that rejects a loss at the submit, and not by its result.
+func TestLossRejectedAtSubmit(t *testing.T) {
+	for _, name := range []tinker.LossName{tinker.LossDRO, tinker.LossCrossEntropy} {
+		t.Run(string(name), func(t *testing.T) {
+			_, checker := server(t, editBody("forward_backward", func(body []byte) []byte {
 				if request, err := tinker.DecodeForwardBackward(body); err == nil && request.Loss.Name == name {
 					return []byte("\xff")
 				}
 				return body
 			}))
-			probe.Features = slices.Concat(losses, optimizer)
-			report := run(t, probe)
-			for _, f := range probe.Features {
+			checker.Features = slices.Concat(losses, optimizer)
+			report := run(t, checker)
+			for _, f := range checker.Features {
 				want := capability.Supported
-				if strings.HasPrefix(string(f), "loss."+name) {
+				if strings.HasPrefix(string(f), "loss."+string(name)) {
 					want = capability.Unsupported
 				}
 				if got := report.Of(f); got != want && f != capability.LossFormula(name) {
@@ -133,68 +133,68 @@ func TestALossThatIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestALowestRankThatIsRefused(t *testing.T) {
+func TestRejectedRank(t *testing.T) {
 	var mu sync.Mutex
 	ranks := map[string]bool{}
-	_, probe := server(t, rewriting("create_model", func(body map[string]any) {
+	_, checker := server(t, editJSON("create_model", func(body map[string]any) {
 		lora := body["lora_config"].(map[string]any)
 		if rank := lora["rank"].(interface{ String() string }).String(); rank == "1" {
-			lora["rank"] = 0 // as a server that wants more
+			lora["rank"] = 0 // like a server that requires a higher rank
 		} else {
 			mu.Lock()
 			defer mu.Unlock()
 			ranks[rank] = true
 		}
 	}))
-	probe.Features = []capability.Feature{capability.OptimizerRestore}
-	if report := run(t, probe); report.Of(capability.OptimizerRestore) != capability.Supported || !cmp.Equal(ranks, map[string]bool{"8": true}) {
-		t.Errorf("of ranks %v was found %v", ranks, report.Findings)
+	checker.Features = []capability.Feature{capability.OptimizerRestore}
+	if report := run(t, checker); report.Of(capability.OptimizerRestore) != capability.Supported || !cmp.Equal(ranks, map[string]bool{"8": true}) {
+		t.Errorf("ranks %v, findings %v", ranks, report.Findings)
 	}
 }
 
-func TestWhatEndsAProbe(t *testing.T) {
+func TestErrorsThatEndTheCheck(t *testing.T) {
 	cases := map[string]struct {
-		change func(*capability.Probe)
-		door   door
-		want   tinker.Category
+		change     func(*capability.Checker)
+		middleware middleware
+		want       tinker.Category
 	}{
-		"a key that is refused": {want: tinker.CategoryUnauthorized, door: answering("POST", "/load_weights", 401, `{"detail":"no"}`)},
-		"a model that is none":  {want: tinker.CategoryUser, change: func(p *capability.Probe) { p.Model = "none" }},
+		"a rejected key":   {want: tinker.CategoryUnauthorized, middleware: respondWith("POST", "/load_weights", 401, `{"detail":"no"}`)},
+		"an unknown model": {want: tinker.CategoryUser, change: func(p *capability.Checker) { p.Model = "none" }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if tc.door == nil {
-				tc.door = all()
+			if tc.middleware == nil {
+				tc.middleware = chain()
 			}
-			_, probe := server(t, tc.door)
+			_, checker := server(t, tc.middleware)
 			if tc.change != nil {
-				tc.change(&probe)
+				tc.change(&checker)
 			}
-			if _, err := probe.Run(t.Context()); client.CategoryFrom(err) != tc.want {
+			if _, err := checker.Run(t.Context()); client.CategoryFrom(err) != tc.want {
 				t.Errorf("Run gives %v, want %s", err, tc.want)
 			}
 		})
 	}
-	t.Run("the end of its context", func(t *testing.T) {
-		sim, probe := server(t, all())
+	t.Run("a canceled context", func(t *testing.T) {
+		sim, checker := server(t, chain())
 		ctx, cancel := context.WithCancel(t.Context())
-		script(t, sim, fault.Rule{ID: "held", Op: "load_weights", Do: fault.Hold, Count: -1})
+		addFaults(t, sim, fault.Rule{ID: "held", Op: "load_weights", Do: fault.Hold, Count: -1})
 		go func() {
 			for sim.Faults().List()[0].Holding == 0 && ctx.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			cancel()
 		}()
-		if _, err := probe.Run(ctx); !errors.Is(err, context.Canceled) {
+		if _, err := checker.Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run gives %v", err)
 		}
 	})
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
-	_, probe := server(t, all())
-	run(t, probe)
-	for checkpoint, err := range probe.API.Checkpoints(t.Context()) {
-		t.Errorf("left is %s (%v)", checkpoint.TinkerPath, err)
+func TestCleanUp(t *testing.T) {
+	_, checker := server(t, chain())
+	run(t, checker)
+	for checkpoint, err := range checker.API.Checkpoints(t.Context()) {
+		t.Errorf("%s remains (%v)", checkpoint.TinkerPath, err)
 	}
 }

@@ -6,54 +6,58 @@ package capability
 import (
 	"maps"
 	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // Feature is something that a server may support. Names are those of the API where it has one.
 type Feature string
 
-// The features besides those of losses and of the optimizer step.
+// The features other than those of losses and of optimizer steps.
 const (
-	// OptimizerRestore is that a state loaded with its optimizer goes on as if never saved.
+	// OptimizerRestore means that a model loaded with its optimizer continues as if it had never been saved.
 	OptimizerRestore Feature = "optimizer_restore"
-	// OptimizerReset is that a state loaded without its optimizer begins with a fresh one.
+	// OptimizerReset means that a model loaded without its optimizer starts with a fresh one.
 	OptimizerReset Feature = "optimizer_reset"
-	// TrainModules is that the train_* flags of a model keep the other matrices as they are.
+	// TrainModules means that the train_* flags of a model exclude the other matrices from training.
 	TrainModules Feature = "train_modules"
-	// LossSum is that losses add up over datums; where they do not, they are averaged.
+	// LossSum means that losses are summed over datums, and not averaged.
 	LossSum Feature = "loss_sum"
-	// Seed is that a seed decides the samples.
+	// Seed means that a seed determines the samples.
 	Seed Feature = "seed"
-	// Temperature, TopK and TopP are that they narrow the choice of tokens.
+	// Temperature, TopK and TopP mean that these settings narrow the choice of tokens.
 	Temperature Feature = "temperature"
 	TopK        Feature = "top_k"
 	TopP        Feature = "top_p"
-	// PromptLogprobs is that there is one for each token of the prompt, as a forward pass gives them.
+	// PromptLogprobs means that the log-probabilities of a prompt are those of a forward pass.
 	PromptLogprobs Feature = "prompt_logprobs"
-	// ListModels and ListCheckpoints are that the account's listings have what was just made.
+	// ListModels and ListCheckpoints mean that the account's listings have new models and checkpoints.
 	ListModels      Feature = "list_models"
 	ListCheckpoints Feature = "list_checkpoints"
-	// UserMetadata is that what was noted about a model is given back.
+	// UserMetadata means that the metadata of a model is returned.
 	UserMetadata Feature = "user_metadata"
-	// TTL is that a checkpoint can be given a time to live.
+	// TTL means that the TTL of a checkpoint can be set.
 	TTL Feature = "ttl"
-	// DeleteCheckpoint and UnloadModel are that they are possible.
+	// DeleteCheckpoint and UnloadModel mean that these calls succeed.
 	DeleteCheckpoint Feature = "delete_checkpoint"
 	UnloadModel      Feature = "unload_model"
 )
 
-// Loss is that the server computes the loss of that name.
-func Loss(name string) Feature { return Feature("loss." + name) }
+// Loss returns the feature that the server computes the loss.
+func Loss(name tinker.LossName) Feature { return Feature("loss." + name) }
 
-// LossSetting is that a setting changes the loss.
-func LossSetting(name, setting string) Feature { return Feature("loss." + name + "." + setting) }
+// LossSetting returns the feature that a setting changes the loss.
+func LossSetting(name tinker.LossName, setting string) Feature {
+	return Feature("loss." + string(name) + "." + setting)
+}
 
-// LossFormula is that the loss has the published value.
-func LossFormula(name string) Feature { return Feature("loss." + name + ".formula") }
+// LossFormula returns the feature that the loss has the published value.
+func LossFormula(name tinker.LossName) Feature { return Feature("loss." + name + ".formula") }
 
-// Adam is that a setting of optim_step, as the API names it, changes the step.
+// Adam returns the feature that a setting of optim_step, as the API names it, changes the step.
 func Adam(setting string) Feature { return Feature("adam." + setting) }
 
-// All lists every feature that a probe can tell something about, sorted.
+// All returns every feature that can be checked, sorted.
 func All() []Feature {
 	all := []Feature{
 		OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed, Temperature, TopK, TopP, PromptLogprobs,
@@ -72,47 +76,47 @@ func All() []Feature {
 	return all
 }
 
-// Support is what a probe found of a feature.
+// Support says whether a server supports a feature.
 type Support string
 
-// The kinds of support. Unknown is also what nobody looked at.
+// The kinds of support. Features that were not checked are Unknown.
 const (
 	Supported Support = "supported"
-	// Ignored is that the server takes it without an error, and without an effect.
+	// Ignored means that the server accepts it, and that it has no effect.
 	Ignored Support = "ignored"
-	// Unsupported is that the server refuses it, or does something else.
+	// Unsupported means that the server rejects it, or does something else.
 	Unsupported Support = "unsupported"
 	Unknown     Support = "unknown"
 )
 
-// Finding is what was found of one feature.
+// Finding says what was found of one feature.
 type Finding struct {
 	Support Support
-	// Note says what was seen, for people; empty where there is nothing to add.
+	// Note explains the finding for people; it may be empty.
 	Note string
 }
 
-// Report is what was found of one server with one base model.
+// Report holds the findings about one server with one base model.
 type Report struct {
 	BaseURL, Model string
 	Findings       map[Feature]Finding
 }
 
-// Of says what was found of a feature.
+// Of returns the support of a feature.
 func (r Report) Of(f Feature) Support {
-	if found, ok := r.Findings[f]; ok {
-		return found.Support
+	if finding, ok := r.Findings[f]; ok {
+		return finding.Support
 	}
 	return Unknown
 }
 
-// Lacks says that the server was found not to do it.
+// Lacks reports whether the server does not support a feature.
 func (r Report) Lacks(f Feature) bool {
 	support := r.Of(f)
 	return support == Ignored || support == Unsupported
 }
 
-// Missing gives those of the features of which nothing is known.
+// Missing returns those of the features whose support is unknown.
 func (r Report) Missing(features []Feature) []Feature {
 	var missing []Feature
 	for _, f := range features {
@@ -123,7 +127,7 @@ func (r Report) Missing(features []Feature) []Feature {
 	return missing
 }
 
-// With adds what another report of the same server found, which wins.
+// With adds the findings of another report of the same server, which take precedence.
 func (r Report) With(other Report) Report {
 	findings := maps.Clone(r.Findings)
 	if findings == nil {
@@ -133,11 +137,11 @@ func (r Report) With(other Report) Report {
 	return Report{BaseURL: other.BaseURL, Model: other.Model, Findings: findings}
 }
 
-// List gives the features of one kind of support, sorted.
+// List returns the features of one kind of support, sorted.
 func (r Report) List(support Support) []string {
 	var list []string
-	for f, found := range r.Findings {
-		if found.Support == support {
+	for f, finding := range r.Findings {
+		if finding.Support == support {
 			list = append(list, string(f))
 		}
 	}

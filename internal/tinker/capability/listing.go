@@ -13,10 +13,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// bookkeeping finds out about listings and times to live.
-func (l *lab) bookkeeping(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, l.Patience)
+// listingCheck checks listings, metadata and TTLs.
+type listingCheck struct {
+	*check
+}
+
+// checkListings checks listings, metadata and TTLs.
+func (k *check) checkListings(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, k.Patience)
 	defer cancel()
+	l := listingCheck{k}
 	if l.wants(ListModels) {
 		l.listModels(ctx)
 	}
@@ -28,60 +34,60 @@ func (l *lab) bookkeeping(ctx context.Context) {
 	}
 }
 
-func (l *lab) listModels(ctx context.Context) {
+func (l listingCheck) listModels(ctx context.Context) {
 	for run, err := range l.API.TrainingRuns(ctx) {
 		if err != nil {
-			l.conclude(ListModels, err)
+			l.recordError(ListModels, err)
 			return
 		}
 		if run.TrainingRunID == l.first.ID() {
-			l.find(ListModels, Supported, "")
+			l.record(ListModels, Supported, "")
 			return
 		}
 	}
-	l.find(ListModels, Ignored, "the listing lacks a model that was just made")
+	l.record(ListModels, Ignored, "the listing lacks a model that was just created")
 }
 
-func (l *lab) userMetadata(ctx context.Context) {
+func (l listingCheck) userMetadata(ctx context.Context) {
 	run, err := l.API.TrainingRun(ctx, l.first.ID())
 	switch {
 	case err != nil:
-		l.conclude(UserMetadata, err)
+		l.recordError(UserMetadata, err)
 	case maps.Equal(run.UserMetadata, l.UserMetadata):
-		l.find(UserMetadata, Supported, "")
+		l.record(UserMetadata, Supported, "")
 	default:
-		l.find(UserMetadata, Ignored, "what was noted about a model is not given back")
+		l.record(UserMetadata, Ignored, "the metadata of a model is not returned")
 	}
 }
 
-// checkpoints gives what was saved another time to live and looks for it in the listing.
-func (l *lab) checkpoints(ctx context.Context) {
+// checkpoints changes the TTL of the saved state and looks for the state in the listing.
+func (l listingCheck) checkpoints(ctx context.Context) {
 	path := cmp.Or(l.state, l.sampler)
 	ttlErr := l.API.SetTTL(ctx, path, new(2*hour))
 	if ttlErr != nil {
-		l.conclude(TTL, ttlErr)
+		l.recordError(TTL, ttlErr)
 	}
-	found, err := l.listed(ctx, path)
+	found, err := l.find(ctx, path)
 	switch {
 	case err != nil:
-		l.conclude(ListCheckpoints, err)
+		l.recordError(ListCheckpoints, err)
 	case found == nil:
-		l.find(ListCheckpoints, Ignored, "the listing lacks a checkpoint that was just saved")
+		l.record(ListCheckpoints, Ignored, "the listing lacks a checkpoint that was just saved")
 	default:
-		l.find(ListCheckpoints, Supported, "")
+		l.record(ListCheckpoints, Supported, "")
 	}
 	switch {
 	case ttlErr != nil:
 	case found == nil:
-		l.find(TTL, Unknown, "the endpoint takes it, and no listing shows it")
+		l.record(TTL, Unknown, "the endpoint accepts it, and no listing shows it")
 	case found.ExpiresAt == nil || found.ExpiresAt.Sub(found.Time) < time.Hour+time.Minute:
-		l.find(TTL, Ignored, "the listing does not show the time to live that was set")
+		l.record(TTL, Ignored, "the listing does not show the TTL that was set")
 	default:
-		l.find(TTL, Supported, "")
+		l.record(TTL, Supported, "")
 	}
 }
 
-func (l *lab) listed(ctx context.Context, path string) (*tinker.Checkpoint, error) {
+func (l listingCheck) find(ctx context.Context, path string) (*tinker.Checkpoint, error) {
 	for checkpoint, err := range l.API.Checkpoints(ctx) {
 		if err != nil {
 			return nil, err
@@ -93,44 +99,17 @@ func (l *lab) listed(ctx context.Context, path string) (*tinker.Checkpoint, erro
 	return nil, nil
 }
 
-// unload finds out whether models can be unloaded, by the first.
-func (l *lab) unload(ctx context.Context) {
-	if !l.wants(UnloadModel) {
+// checkUnload checks whether models can be unloaded, by unloading the first.
+func (k *check) checkUnload(ctx context.Context) {
+	if !k.wants(UnloadModel) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.Patience)
+	ctx, cancel := context.WithTimeout(ctx, k.Patience)
 	defer cancel()
-	if err := l.API.UnloadModel(ctx, l.first.ID()); err != nil {
-		l.conclude(UnloadModel, err)
+	if err := k.API.UnloadModel(ctx, k.first.ID()); err != nil {
+		k.recordError(UnloadModel, err)
 		return
 	}
-	l.find(UnloadModel, Supported, "")
-	l.models = slices.DeleteFunc(l.models, func(id string) bool { return id == l.first.ID() })
-}
-
-// clean removes what the probe made, as far as the server lets it. What is left has no more than an hour to
-// live, or is idle.
-func (l *lab) clean(ctx context.Context) {
-	const patience = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for i, path := range []string{l.sampler, l.state} {
-		if path == "" {
-			continue
-		}
-		err := l.API.DeleteCheckpoint(ctx, path)
-		switch {
-		case i == 0 || !l.wants(DeleteCheckpoint):
-		case err != nil:
-			l.conclude(DeleteCheckpoint, err)
-		default:
-			l.find(DeleteCheckpoint, Supported, "")
-		}
-	}
-	for _, id := range l.models {
-		if l.known(UnloadModel) == Unsupported || ctx.Err() != nil {
-			return
-		}
-		_ = l.API.UnloadModel(ctx, id)
-	}
+	k.record(UnloadModel, Supported, "")
+	k.created = slices.DeleteFunc(k.created, func(id string) bool { return id == k.first.ID() })
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// door stands before a simulator and makes a server of it that somebody else might have written.
-type door func(next http.Handler) http.Handler
+// middleware wraps a simulator so that it behaves like another server.
+type middleware func(next http.Handler) http.Handler
 
-// rewriting changes the JSON bodies that are posted to an endpoint.
-func rewriting(op string, change func(body map[string]any)) door {
-	return editing(op, func(t []byte) []byte {
+// editJSON changes the JSON bodies of requests to an endpoint.
+func editJSON(op string, change func(body map[string]any)) middleware {
+	return editBody(op, func(t []byte) []byte {
 		var body map[string]any
 		decoder := json.NewDecoder(bytes.NewReader(t))
 		decoder.UseNumber() // sequence numbers have more digits than a float
@@ -36,9 +36,9 @@ func rewriting(op string, change func(body map[string]any)) door {
 	})
 }
 
-// recasting changes the passes that are asked for.
-func recasting(change func(*tinker.ForwardBackwardRequest)) door {
-	return editing("forward_backward", func(body []byte) []byte {
+// editPass changes requests for passes.
+func editPass(change func(*tinker.ForwardBackwardRequest)) middleware {
+	return editBody("forward_backward", func(body []byte) []byte {
 		request, err := tinker.DecodeForwardBackward(body)
 		if err != nil {
 			return body
@@ -51,7 +51,8 @@ func recasting(change func(*tinker.ForwardBackwardRequest)) door {
 	})
 }
 
-func editing(op string, edit func([]byte) []byte) door {
+// editBody changes the bodies of requests to an endpoint.
+func editBody(op string, edit func([]byte) []byte) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/"+op) {
@@ -64,8 +65,8 @@ func editing(op string, edit func([]byte) []byte) door {
 	}
 }
 
-// answering replaces what the server says to some requests.
-func answering(method, path string, status int, body string) door {
+// respondWith replaces the responses to some requests.
+func respondWith(method, path string, status int, body string) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != method || !strings.Contains(r.URL.Path, path) {
@@ -80,16 +81,18 @@ func answering(method, path string, status int, body string) door {
 	}
 }
 
-// outputs changes the results of passes, samples those of samples; other protobuf is left alone.
-func outputs(change func(*tinker.ForwardBackwardResult)) door {
-	return results(tinker.DecodeOutput, tinker.EncodeOutput, "ForwardBackward Forward", change)
+// editOutput changes the results of passes.
+func editOutput(change func(*tinker.ForwardBackwardResult)) middleware {
+	return editResult(tinker.DecodeOutput, tinker.EncodeOutput, "ForwardBackward Forward", change)
 }
 
-func samples(change func(*tinker.SampleResult)) door {
-	return results(tinker.DecodeSample, tinker.EncodeSample, "Sample", change)
+// editSamples changes the results of sampling.
+func editSamples(change func(*tinker.SampleResult)) middleware {
+	return editResult(tinker.DecodeSample, tinker.EncodeSample, "Sample", change)
 }
 
-func results[T any](decode func([]byte) (T, error), encode func(T) ([]byte, error), kinds string, change func(*T)) door {
+// editResult changes the protobuf results of some kinds of requests.
+func editResult[T any](decode func([]byte) (T, error), encode func(T) ([]byte, error), kinds string, change func(*T)) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			kind := r.Header.Get("X-Tinker-Request-Type")
@@ -113,39 +116,40 @@ func results[T any](decode func([]byte) (T, error), encode func(T) ([]byte, erro
 	}
 }
 
-// all puts doors one behind the other.
-func all(doors ...door) door {
+// chain applies middlewares one after the other.
+func chain(middlewares ...middleware) middleware {
 	return func(next http.Handler) http.Handler {
-		for _, d := range doors {
+		for _, d := range middlewares {
 			next = d(next)
 		}
 		return next
 	}
 }
 
-// adam sets one of the settings of optim_step to what the server takes instead.
-func adam(setting string, instead float64) door {
-	return rewriting("optim_step", func(body map[string]any) {
+// ignoreAdam has the server use another value of a setting of optim_step.
+func ignoreAdam(setting string, instead float64) middleware {
+	return editJSON("optim_step", func(body map[string]any) {
 		body["adam_params"].(map[string]any)[setting] = instead
 	})
 }
 
-// lossSetting has a loss computed by another value than the one that was given.
-func lossSetting(loss, setting string, instead float64) door {
-	return recasting(func(r *tinker.ForwardBackwardRequest) {
+// ignoreLossSetting has the server use another value of a setting of a loss.
+func ignoreLossSetting(loss tinker.LossName, setting string, instead float64) middleware {
+	return editPass(func(r *tinker.ForwardBackwardRequest) {
 		if r.Loss.Name == loss {
 			r.Loss.Config[setting] = instead
 		}
 	})
 }
 
-// silent leaves the metrics of passes out, as some servers do.
-func silent() door {
-	return outputs(func(r *tinker.ForwardBackwardResult) { r.Metrics = map[string]float64{} })
+// withoutMetrics drops the metrics of passes, as some servers do.
+func withoutMetrics() middleware {
+	return editOutput(func(r *tinker.ForwardBackwardResult) { r.Metrics = map[string]float64{} })
 }
 
-func noLoss(name string) door {
-	return recasting(func(r *tinker.ForwardBackwardRequest) {
+// withoutLoss has the server reject a loss.
+func withoutLoss(name tinker.LossName) middleware {
+	return editPass(func(r *tinker.ForwardBackwardRequest) {
 		if r.Loss.Name == name {
 			r.Loss.Name = "none"
 		}

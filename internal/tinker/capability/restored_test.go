@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// await waits for a result that is bound to come.
+// await waits for a result.
 func await[T any](t *testing.T, future *client.Future[T], err error) T {
 	t.Helper()
 	if err != nil {
@@ -26,20 +26,20 @@ func await[T any](t *testing.T, future *client.Future[T], err error) T {
 	return value
 }
 
-// pupil makes a model as a run does.
-func pupil(t *testing.T, probe capability.Probe, session string, number int) *client.Model {
+// createModel creates a model as a run does.
+func createModel(t *testing.T, checker capability.Checker, session string, number int) *client.Model {
 	t.Helper()
-	model, err := probe.API.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: number, BaseModel: tinkersim.ModelName, Lora: probe.Lora})
+	model, err := checker.API.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: number, BaseModel: tinkersim.ModelName, Lora: checker.Lora})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return model
 }
 
-// saved is a state after so many optimizer steps.
-func saved(t *testing.T, probe capability.Probe, session string, steps int) string {
+// saveState saves a state after some optimizer steps, and returns its path.
+func saveState(t *testing.T, checker capability.Checker, session string, steps int) string {
 	t.Helper()
-	model := pupil(t, probe, session, 0)
+	model := createModel(t, checker, session, 0)
 	sum := tinker.Datum{ModelInput: tinker.Text([]int32{49, 43, 49}), LossFnInputs: map[string]tinker.Tensor{
 		tinker.InputTargetTokens: tinker.Ints([]int64{43, 49, 61}), tinker.InputWeights: tinker.Floats([]float32{0, 0, 1}),
 	}}
@@ -59,34 +59,34 @@ func TestRestored(t *testing.T) {
 		rules []fault.Rule
 		want  bool
 	}{
-		"after one step the optimizer is there":         {steps: 1, want: true},
-		"after many, too":                               {steps: 30, want: true},
-		"a load may have left it behind":                {steps: 30, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
-		"after one step that is seen as well":           {steps: 1, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
-		"an endpoint may always leave it behind":        {steps: 5, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}},
-		"where no step was taken there is none to lose": {steps: 0, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}, want: true},
-		"trouble that passes is not the optimizer's":    {steps: 5, rules: []fault.Rule{{Op: "load_weights", Occurrence: 2, Do: fault.Fail, Category: "server"}}, want: true},
+		"one step":                               {steps: 1, want: true},
+		"many steps":                             {steps: 30, want: true},
+		"a load loses the state":                 {steps: 30, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
+		"a load loses the state of one step":     {steps: 1, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
+		"every load loses the state":             {steps: 5, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}},
+		"no steps, so there is no state to lose": {steps: 0, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}, want: true},
+		"temporary errors":                       {steps: 5, rules: []fault.Rule{{Op: "load_weights", Occurrence: 2, Do: fault.Fail, Category: "server"}}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sim, probe := server(t, all())
-			session, err := probe.API.CreateSession(t.Context(), client.SessionRequest{})
+			sim, checker := server(t, chain())
+			session, err := checker.API.CreateSession(t.Context(), client.SessionRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := saved(t, probe, session, tc.steps)
-			script(t, sim, tc.rules...)
-			model := pupil(t, probe, session, 1)
+			path := saveState(t, checker, session, tc.steps)
+			addFaults(t, sim, tc.rules...)
+			model := createModel(t, checker, session, 1)
 			loading, err := model.LoadState(t.Context(), path, true)
 			await(t, loading, err)
-			got, err := probe.Restored(t.Context(), model)
+			got, err := checker.Restored(t.Context(), model)
 			if err != nil || got != tc.want {
 				t.Errorf("Restored = %v, %v, want %v", got, err, tc.want)
 			}
-			for checkpoint, err := range probe.API.Checkpoints(t.Context()) {
+			for checkpoint, err := range checker.API.Checkpoints(t.Context()) {
 				if checkpoint.TinkerPath != path {
-					t.Errorf("left is %s (%v)", checkpoint.TinkerPath, err)
+					t.Errorf("%s remains (%v)", checkpoint.TinkerPath, err)
 				}
 			}
 		})

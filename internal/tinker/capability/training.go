@@ -14,35 +14,61 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// trial is a step of a model of its own, from the saved state.
+// trainingCheck checks the features that show in the weights after a step.
+type trainingCheck struct {
+	*check
+}
+
+// trial is a step of a model of its own.
 type trial struct {
-	// optimizer loads the state with the optimizer's.
+	// fresh starts from a new adapter, and takes steps with these advantages first. Otherwise the trial loads the
+	// saved state, with the optimizer's state or without it.
+	fresh     bool
+	before    []float64
 	optimizer bool
-	// fresh begins with a new adapter instead, and takes steps with these advantages first.
-	fresh  bool
-	before []float64
-	// lora is the adapter; the run's own without.
+	// lora is the adapter; nil means that of the run.
 	lora *tinker.LoraConfig
 	data []tinker.Datum
 	loss tinker.Loss
 	adam tinker.AdamParams
 }
 
-// try carries trials out beside one another. What the server refuses, or fails at thrice, is in the
-// outcomes; the error ends the probe.
-func (l *lab) try(ctx context.Context, trials ...trial) ([]outcome, error) {
+// outcome is the result of a trial: the log-probabilities after the step, or an error.
+type outcome struct {
+	logprobs []float64
+	err      error
+}
+
+// checkTraining checks losses and steps. If the server's steps are invisible, it checks losses only.
+func (k *check) checkTraining(ctx context.Context) {
+	t := trainingCheck{k}
+	parts := []func(context.Context) error{k.checkLosses}
+	if !k.noLogprobs && k.motion() >= minMotion {
+		parts = append(parts, t.optimizer, t.adamSettings, t.modules, t.lossSettings)
+	}
+	for _, part := range parts {
+		if err := part(ctx); err != nil {
+			k.stop(err)
+			return
+		}
+	}
+}
+
+// try runs trials concurrently. Outcomes hold the errors of trials that the server rejects, or at which it fails
+// three times; the returned error ends the check.
+func (t trainingCheck) try(ctx context.Context, trials ...trial) ([]outcome, error) {
 	outcomes := make([]outcome, len(trials))
-	var under sync.WaitGroup
-	for i, t := range trials {
-		under.Go(func() {
-			outcomes[i].err = l.persist(ctx, func(ctx context.Context) error {
+	var inFlight sync.WaitGroup
+	for i, trial := range trials {
+		inFlight.Go(func() {
+			outcomes[i].err = retry(ctx, func(ctx context.Context) error {
 				var err error
-				outcomes[i].logprobs, err = l.tryOnce(ctx, t)
+				outcomes[i].logprobs, err = t.tryOnce(ctx, trial)
 				return err
 			})
 		})
 	}
-	under.Wait()
+	inFlight.Wait()
 	for _, o := range outcomes {
 		if client.CategoryFrom(o.err) == tinker.CategoryUnauthorized || ctx.Err() != nil {
 			return nil, fmt.Errorf("trying a step: %w", o.err)
@@ -51,94 +77,80 @@ func (l *lab) try(ctx context.Context, trials ...trial) ([]outcome, error) {
 	return outcomes, nil
 }
 
-func (l *lab) tryOnce(ctx context.Context, t trial) ([]float64, error) {
-	lora := l.Lora
-	if t.lora != nil {
-		lora = *t.lora
+func (t trainingCheck) tryOnce(ctx context.Context, trial trial) ([]float64, error) {
+	lora := t.Lora
+	if trial.lora != nil {
+		lora = *trial.lora
 	}
-	open := l.create
-	if !t.fresh {
+	open := t.create
+	if !trial.fresh {
 		open = func(ctx context.Context, lora tinker.LoraConfig) (*client.Model, error) {
-			return l.load(ctx, lora, t.optimizer)
+			return t.load(ctx, lora, trial.optimizer)
 		}
 	}
 	model, err := open(ctx, lora)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.steps(ctx, model, t.before...); err != nil {
+	if err := t.steps(ctx, model, trial.before...); err != nil {
 		return nil, err
 	}
-	if err := l.step(ctx, model, t.data, t.loss, t.adam); err != nil {
+	if err := step(ctx, model, trial.data, trial.loss, trial.adam); err != nil {
 		return nil, err
 	}
-	return l.measure(ctx, model)
+	return t.measure(ctx, model)
 }
 
-// pulling is the step that the first model took after it was saved.
-func (l *lab) pulling() trial {
-	return trial{data: l.lesson(pullBack), loss: tinker.Loss{Name: l.loss}, adam: stepSize}
+// reverseStep returns the step that the first model took after it was saved.
+func (t trainingCheck) reverseStep() trial {
+	return trial{data: t.batch(reverseAdvantage), loss: tinker.Loss{Name: t.loss}, adam: adamParams}
 }
 
-// vital finds out about what decides the weights. Where no step can be seen, nothing is known of steps.
-func (l *lab) vital(ctx context.Context) {
-	parts := []func(context.Context) error{l.examine}
-	if !l.blind && l.motion() >= visible {
-		parts = append(parts, l.optimizer, l.settings, l.modules, l.settingsByGradient)
-	}
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
-			l.stop(err)
-			return
-		}
-	}
-}
-
-// optimizer compares the third step of a model that was loaded with its optimizer, and of one that was
-// loaded without, with that of the first model.
-func (l *lab) optimizer(ctx context.Context) error {
-	if !l.wants(OptimizerRestore) && !l.wants(OptimizerReset) && len(l.askedOfAdam()) == 0 {
+// optimizer compares the third step of a model that was loaded with its optimizer, and of one that was loaded
+// without it, with that of the first model.
+func (t trainingCheck) optimizer(ctx context.Context) error {
+	if !t.wants(OptimizerRestore) && !t.wants(OptimizerReset) && len(t.wantedAdamSettings()) == 0 {
 		return nil
 	}
-	with, without := l.pulling(), l.pulling()
+	with, without := t.reverseStep(), t.reverseStep()
 	with.optimizer = true
-	outcomes, err := l.try(ctx, with, without)
+	outcomes, err := t.try(ctx, with, without)
 	if err != nil {
 		return err
 	}
 	warm, cold := outcomes[0], outcomes[1]
 	switch {
 	case warm.err != nil:
-		l.concludeTrial(OptimizerRestore, warm.err)
-	case !l.same(warm, l.third):
-		l.find(OptimizerRestore, Ignored, "the step after a load is not the one that the saved model took")
-	case l.carriedOn():
-		l.find(OptimizerRestore, Supported, "")
+		t.recordTrialError(OptimizerRestore, warm.err)
+	case !t.same(warm, t.thirdStep):
+		t.record(OptimizerRestore, Ignored, "the step after a load differs from the step that the saved model took")
+	case t.hasMomentum():
+		t.record(OptimizerRestore, Supported, "")
 	default:
-		l.find(OptimizerRestore, Ignored, "steps have no memory of those before, so that there is nothing to restore")
+		t.record(OptimizerRestore, Ignored, "steps do not depend on earlier ones, so there is no state to restore")
 	}
 	switch {
 	case cold.err != nil:
-		l.concludeTrial(OptimizerReset, cold.err)
-	case l.same(cold, l.third):
-		l.find(OptimizerReset, Ignored, "a load without the optimizer's state goes on with it all the same")
+		t.recordTrialError(OptimizerReset, cold.err)
+	case t.same(cold, t.thirdStep):
+		t.record(OptimizerReset, Ignored, "a load without the optimizer's state restores it all the same")
 	default:
-		l.find(OptimizerReset, Supported, "")
+		t.record(OptimizerReset, Supported, "")
 	}
 	return nil
 }
 
-// carriedOn says that the third step went on in the direction of the first two, against its own gradient:
-// momentum does that, and a step without memory cannot.
-func (l *lab) carriedOn() bool {
+// hasMomentum reports whether the third step continued in the direction of the first two, against its own gradient.
+// A step without momentum cannot.
+func (t trainingCheck) hasMomentum() bool {
 	along := 0.0
-	for i := range l.saved {
-		along += (l.saved[i] - l.base[i]) * (l.third.logprobs[i] - l.saved[i])
+	for i := range t.saved {
+		along += (t.saved[i] - t.initial[i]) * (t.thirdStep.logprobs[i] - t.saved[i])
 	}
 	return along > 0
 }
 
-// adamChanges change one setting each so much that the third step is another.
+// adamChanges change one setting each, so much that the third step differs.
 var adamChanges = map[string]func(*tinker.AdamParams){
 	"learning_rate":  func(p *tinker.AdamParams) { p.LearningRate *= 2 },
 	"beta1":          func(p *tinker.AdamParams) { p.Beta1 = 0 },
@@ -148,105 +160,101 @@ var adamChanges = map[string]func(*tinker.AdamParams){
 	"grad_clip_norm": func(p *tinker.AdamParams) { p.GradClipNorm = 1e-6 },
 }
 
-func (l *lab) askedOfAdam() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(adamChanges)), func(name string) bool { return !l.wants(Adam(name)) })
-}
-
-// settings looks at those of optim_step that are asked about. A setting has an effect if the third step with
-// it is not the one without it. Most need an optimizer with a past: that of the saved state, or, where it is
-// not restored, that of a new adapter which takes all three steps.
-func (l *lab) settings(ctx context.Context) error {
-	asked := l.askedOfAdam()
-	if len(asked) == 0 {
+// adamSettings checks the wanted settings of optim_step. A setting has an effect if the third step with it differs
+// from the one without it. Most settings need an optimizer with earlier steps: that of the saved state, or, if the
+// server does not restore it, that of a new adapter which takes all three steps.
+func (t trainingCheck) adamSettings(ctx context.Context) error {
+	wanted := t.wantedAdamSettings()
+	if len(wanted) == 0 {
 		return nil
 	}
-	usual := l.pulling()
-	if usual.optimizer = l.known(OptimizerRestore) == Supported; !usual.optimizer {
+	usual := t.reverseStep()
+	if usual.optimizer = t.support(OptimizerRestore) == Supported; !usual.optimizer {
 		usual.fresh, usual.before = true, []float64{1, 1}
 	}
 	trials := []trial{usual}
-	for _, name := range asked {
+	for _, name := range wanted {
 		changed := usual
 		adamChanges[name](&changed.adam)
 		trials = append(trials, changed)
 	}
-	outcomes, err := l.try(ctx, trials...)
+	outcomes, err := t.try(ctx, trials...)
 	if err != nil {
 		return err
 	}
-	for i, name := range asked {
-		l.compare(Adam(name), outcomes[0], outcomes[i+1], fmt.Sprintf("a step is the same with %s and without", name))
-		if outcomes[0].err == nil && !l.same(outcomes[0], l.third) {
-			l.find(Adam(name), Unknown, "adapters of one seed begin differently")
+	for i, name := range wanted {
+		t.compare(Adam(name), outcomes[0], outcomes[i+1], fmt.Sprintf("a step is the same with and without %s", name))
+		if outcomes[0].err == nil && !t.same(outcomes[0], t.thirdStep) {
+			t.record(Adam(name), Unknown, "adapters of the same seed start with different weights")
 		}
 	}
 	return nil
 }
 
-// compare files a setting as supported if it makes a difference. That the server refuses the probe's own
-// extreme value says nothing about others.
-func (l *lab) compare(f Feature, without, with outcome, note string) {
+// compare records a setting as supported if it makes a difference. If the server rejects the check's own extreme
+// value, that says nothing about other values.
+func (t trainingCheck) compare(f Feature, without, with outcome, note string) {
 	switch {
 	case without.err != nil:
-		l.find(f, Unknown, without.err.Error())
+		t.record(f, Unknown, without.err.Error())
 	case with.err != nil:
-		l.find(f, Unknown, with.err.Error())
-	case l.same(without, with):
-		l.find(f, Ignored, note)
+		t.record(f, Unknown, with.err.Error())
+	case t.same(without, with):
+		t.record(f, Ignored, note)
 	default:
-		l.find(f, Supported, "")
+		t.record(f, Supported, "")
 	}
 }
 
-// modules compares a step of an adapter on the run's matrices with one on all. Adapters that begin with
-// other numbers each time tell nothing.
-func (l *lab) modules(ctx context.Context) error {
-	if !l.wants(TrainModules) {
+// modules compares a step of an adapter on the run's matrices with one on all matrices. It finds nothing if adapters
+// start with different weights each time.
+func (t trainingCheck) modules(ctx context.Context) error {
+	if !t.wants(TrainModules) {
 		return nil
 	}
-	all, part := l.Lora, l.Lora
+	all, part := t.Lora, t.Lora
 	all.TrainAttn, all.TrainMLP, all.TrainUnembed = true, true, true
 	if part == all {
 		part.TrainMLP = false
 	}
 	step := func(lora tinker.LoraConfig) trial {
-		return trial{fresh: true, lora: &lora, data: l.lesson(1), loss: tinker.Loss{Name: l.loss}, adam: stepSize}
+		return trial{fresh: true, lora: &lora, data: t.batch(1), loss: tinker.Loss{Name: t.loss}, adam: adamParams}
 	}
-	outcomes, err := l.try(ctx, step(all), step(all), step(part))
+	outcomes, err := t.try(ctx, step(all), step(all), step(part))
 	if err != nil {
 		return err
 	}
-	l.compare(TrainModules, outcomes[0], outcomes[2], "a step is the same whatever matrices are trained")
-	if outcomes[0].err == nil && outcomes[1].err == nil && !l.same(outcomes[0], outcomes[1]) {
-		l.find(TrainModules, Unknown, "adapters of one seed begin differently")
+	t.compare(TrainModules, outcomes[0], outcomes[2], "a step is the same whatever matrices are trained")
+	if outcomes[0].err == nil && outcomes[1].err == nil && !t.same(outcomes[0], outcomes[1]) {
+		t.record(TrainModules, Unknown, "adapters of the same seed start with different weights")
 	}
 	return nil
 }
 
-// settingsByGradient looks at settings of which the value of the loss did not tell: from the saved state one
-// model steps with the usual setting and one with the other.
-func (l *lab) settingsByGradient(ctx context.Context) error {
+// lossSettings checks the settings that the value of the loss did not show: from the saved state one model steps
+// with the usual setting and one with the other.
+func (t trainingCheck) lossSettings(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(losses)) {
-		if !l.wantsLoss(name) || l.known(Loss(name)) != Supported {
+		if !t.wantsLoss(name) || t.support(Loss(name)) != Supported {
 			continue
 		}
-		unseen := slices.DeleteFunc(slices.Clone(losses[name].settings), func(s setting) bool {
-			return l.known(LossSetting(name, s.name)) != Unknown
+		unknown := slices.DeleteFunc(slices.Clone(losses[name].settings), func(s lossSetting) bool {
+			return t.support(LossSetting(name, s.name)) != Unknown
 		})
-		if err := l.stepWith(ctx, name, unseen); err != nil {
+		if err := t.stepWith(ctx, name, unknown); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *lab) stepWith(ctx context.Context, name string, settings []setting) error {
+func (t trainingCheck) stepWith(ctx context.Context, name tinker.LossName, settings []lossSetting) error {
 	if len(settings) == 0 {
 		return nil
 	}
-	data, _, _ := l.contrast(name)
+	data, _, _ := t.clippedDatum(name)
 	step := func(config map[string]float64) trial {
-		return trial{data: data, loss: tinker.Loss{Name: name, Config: config}, adam: stepSize}
+		return trial{data: data, loss: tinker.Loss{Name: name, Config: config}, adam: adamParams}
 	}
 	trials := []trial{step(losses[name].config())}
 	for _, s := range settings {
@@ -254,12 +262,12 @@ func (l *lab) stepWith(ctx context.Context, name string, settings []setting) err
 		config[s.name] = s.other
 		trials = append(trials, step(config))
 	}
-	outcomes, err := l.try(ctx, trials...)
+	outcomes, err := t.try(ctx, trials...)
 	if err != nil {
 		return err
 	}
 	for i, s := range settings {
-		l.compare(LossSetting(name, s.name), outcomes[0], outcomes[i+1], "a step is the same with it and without")
+		t.compare(LossSetting(name, s.name), outcomes[0], outcomes[i+1], "a step is the same with and without it")
 	}
 	return nil
 }
