@@ -14,7 +14,7 @@ func chunk(seq int64) queueItem[string] { return queueItem[string]{seq: seq, chu
 
 func other(seq int64) queueItem[string] { return queueItem[string]{seq: seq} }
 
-func ready(q *opQueue[string]) []int64 {
+func takeAll(q *opQueue[string]) []int64 {
 	var seqs []int64
 	for item, ok := q.next(); ok; item, ok = q.next() {
 		seqs = append(seqs, item.seq)
@@ -25,14 +25,14 @@ func ready(q *opQueue[string]) []int64 {
 func TestQueueOrder(t *testing.T) {
 	cases := map[string]struct {
 		arrivals []queueItem[string]
-		want     [][]int64 // what may go after each arrival
+		want     [][]int64 // numbers that are taken after each arrival
 		blocked  bool
 	}{
-		"operations in order go at once": {
+		"operations in order do not wait": {
 			arrivals: []queueItem[string]{chunk(1), other(2), other(3)},
 			want:     [][]int64{{1}, {2}, {3}},
 		},
-		"chunks that arrive 2, 3, 1 go as 1, 2, 3": {
+		"chunks that arrive as 2, 3, 1 are taken as 1, 2, 3": {
 			arrivals: []queueItem[string]{chunk(2), chunk(3), chunk(1), other(4)},
 			want:     [][]int64{nil, nil, {1, 2, 3}, {4}},
 		},
@@ -61,15 +61,15 @@ func TestQueueOrder(t *testing.T) {
 			var got [][]int64
 			for _, item := range tc.arrivals {
 				if err := q.add(item); err != nil {
-					t.Fatalf("Add(%d): %v", item.seq, err)
+					t.Fatalf("add(%d): %v", item.seq, err)
 				}
-				got = append(got, ready(&q))
+				got = append(got, takeAll(&q))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("given out (-want +got):\n%s", diff)
+				t.Errorf("taken (-want +got):\n%s", diff)
 			}
 			if q.blocked() != tc.blocked {
-				t.Errorf("Blocked() = %v, want %v", q.blocked(), tc.blocked)
+				t.Errorf("blocked() = %v, want %v", q.blocked(), tc.blocked)
 			}
 		})
 	}
@@ -83,13 +83,13 @@ func TestQueueSkip(t *testing.T) {
 		}
 	}
 	q.skip()
-	if diff := cmp.Diff([]int64{3, 5, 9}, ready(&q)); diff != "" {
-		t.Errorf("after Skip (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]int64{3, 5, 9}, takeAll(&q)); diff != "" {
+		t.Errorf("after skip (-want +got):\n%s", diff)
 	}
 	if err := q.add(chunk(4)); err != nil {
 		t.Errorf("a late chunk among chunks: %v, want it accepted", err)
 	}
-	if diff := cmp.Diff([]int64{4}, ready(&q)); diff != "" {
+	if diff := cmp.Diff([]int64{4}, takeAll(&q)); diff != "" {
 		t.Errorf("late chunk (-want +got):\n%s", diff)
 	}
 }
@@ -99,9 +99,9 @@ func TestQueueLate(t *testing.T) {
 		before []queueItem[string]
 		late   queueItem[string]
 	}{
-		"a chunk below an operation that was given out": {[]queueItem[string]{other(2)}, chunk(1)},
-		"an operation below chunks that were given out": {[]queueItem[string]{chunk(1), chunk(2)}, other(2)},
-		"an operation below another":                    {[]queueItem[string]{other(3)}, other(2)},
+		"a chunk below an operation that was taken": {[]queueItem[string]{other(2)}, chunk(1)},
+		"an operation below chunks that were taken": {[]queueItem[string]{chunk(1), chunk(2)}, other(2)},
+		"an operation below another":                {[]queueItem[string]{other(3)}, other(2)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,9 +111,9 @@ func TestQueueLate(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			ready(&q)
+			takeAll(&q)
 			if err := q.add(tc.late); !errors.Is(err, errLate) {
-				t.Errorf("Add(%d) = %v, want ErrLate", tc.late.seq, err)
+				t.Errorf("add(%d) = %v, want errLate", tc.late.seq, err)
 			}
 		})
 	}
@@ -131,9 +131,9 @@ func TestQueueDrain(t *testing.T) {
 		got = append(got, item.seq)
 	}
 	if diff := cmp.Diff([]int64{2, 4}, got); diff != "" {
-		t.Errorf("Drain (-want +got):\n%s", diff)
+		t.Errorf("drain (-want +got):\n%s", diff)
 	}
 	if _, ok := q.next(); ok || q.blocked() {
-		t.Error("something is left after Drain")
+		t.Error("operations remain after drain")
 	}
 }
