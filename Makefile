@@ -13,6 +13,7 @@ CLUSTER_SCRIPT := hack/cluster/cluster
 KUBE_BINARIES ?= $(CURDIR)/.cluster/bin
 IMAGE ?= tinker-operator:dev
 FUZZTIME ?= 10s
+CHAOS ?= 5
 
 .PHONY: help
 help: ## Show this help.
@@ -76,6 +77,10 @@ bench: ## Run the benchmarks: ratios against a bound or a peer measured in the s
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: chaos
+chaos: ## Run the survival suite CHAOS (5) times in random order.
+	@CGO_ENABLED=0 go test -shuffle=on -count=$(CHAOS) -timeout 3h ./test/survival/...
 
 ##@ Test
 
