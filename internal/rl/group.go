@@ -3,6 +3,11 @@
 
 package rl
 
+import (
+	"bytes"
+	"cmp"
+)
+
 // Kind says what a group is played for.
 type Kind uint8
 
@@ -21,6 +26,16 @@ type Key struct {
 	Lineage Lineage
 	// Evaluation digests what is evaluated and how; empty for Train.
 	Evaluation string
+}
+
+// Compare orders training before evaluation, and then by slot.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(
+		cmp.Compare(k.Kind, other.Kind),
+		cmp.Compare(k.Slot, other.Slot),
+		cmp.Compare(k.Evaluation, other.Evaluation),
+		bytes.Compare(k.Lineage[:], other.Lineage[:]),
+	)
 }
 
 // Outcome of a group or of a member.

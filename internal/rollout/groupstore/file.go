@@ -14,16 +14,16 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// A file is the magic, the SHA-256 of the message, and the message. It is renamed into place when it is
-// whole; what has another ending was never finished. Files need not survive the node: the folder does not.
+// A file is the magic, the SHA-256 of the message, and the message. Files need not survive the node, since the
+// folder does not.
 const (
-	magic   = "tinker-operator group 1\n"
-	ending  = ".group"
-	partial = ".part"
+	magic  = "tinker-operator group 1\n"
+	ending = ".group"
 )
 
 // errDamaged says that a file is not as it was written.
@@ -35,26 +35,12 @@ func path(dir string, key rl.Key) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%d-%s%s", key.Kind, key.Slot, hex.EncodeToString(digest[:8]), ending))
 }
 
-func write(dir string, key rl.Key, encoded []byte) (err error) {
-	temporary, err := os.CreateTemp(dir, "*"+partial)
-	if err != nil {
+func write(dir string, key rl.Key, encoded []byte) error {
+	sum := sha256.Sum256(encoded)
+	if err := atomicfile.Write(path(dir, key), 0o600, []byte(magic), sum[:], encoded); err != nil {
 		return fmt.Errorf("spilling group of slot %d: %w", key.Slot, err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("spilling group of slot %d: %w", key.Slot, err), os.Remove(temporary.Name()))
-		}
-	}()
-	sum := sha256.Sum256(encoded)
-	for _, part := range [][]byte{[]byte(magic), sum[:], encoded} {
-		if _, err := temporary.Write(part); err != nil {
-			return errors.Join(err, temporary.Close())
-		}
-	}
-	if err := temporary.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path(dir, key))
+	return nil
 }
 
 func read(name string) ([]byte, error) {
@@ -91,7 +77,7 @@ func load(dir string, logger *slog.Logger) ([]*entry, error) {
 	}
 	var found []*entry
 	for _, file := range files {
-		if extension := filepath.Ext(file.Name()); extension != ending && extension != partial {
+		if extension := filepath.Ext(file.Name()); extension != ending && extension != atomicfile.Extension {
 			continue
 		}
 		name := filepath.Join(dir, file.Name())

@@ -12,7 +12,6 @@
 package groupstore
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -140,7 +139,7 @@ func (s *Store) List() []exchange.StoredGroup {
 	for _, e := range s.byNeed() {
 		list = append(list, e.StoredGroup)
 	}
-	slices.SortFunc(list, func(a, b exchange.StoredGroup) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(list, func(a, b exchange.StoredGroup) int { return a.Key.Compare(b.Key) })
 	return list
 }
 
@@ -290,16 +289,6 @@ func (s *Store) byNeed() []*entry {
 			}
 			return -1
 		}
-		return compareKeys(a.Key, b.Key)
+		return a.Key.Compare(b.Key)
 	})
-}
-
-// compareKeys orders training before evaluation, then by slot.
-func compareKeys(a, b rl.Key) int {
-	return cmp.Or(
-		cmp.Compare(a.Kind, b.Kind),
-		cmp.Compare(a.Slot, b.Slot),
-		cmp.Compare(a.Evaluation, b.Evaluation),
-		slices.Compare(a.Lineage[:], b.Lineage[:]),
-	)
 }

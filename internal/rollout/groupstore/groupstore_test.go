@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -226,7 +227,7 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		"empty":          func(t *testing.T, name string) { edit(t, name, func([]byte) []byte { return nil }) },
 		"a bit wrong":    func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[len(b)-1] ^= 1; return b }) },
 		"of no magic":    func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[0] ^= 1; return b }) },
-		"never finished": func(t *testing.T, name string) { rename(t, name, name+partial) },
+		"never finished": func(t *testing.T, name string) { rename(t, name, name+atomicfile.Extension) },
 		"of another key": func(t *testing.T, name string) { rename(t, name, path(filepath.Dir(name), train(5))) },
 	}
 	for name, spoil := range damage {

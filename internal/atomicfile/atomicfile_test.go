@@ -1,0 +1,55 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package atomicfile
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWriteReplacesTheFile(t *testing.T) {
+	cases := map[string]func(string, fs.FileMode, ...[]byte) error{"Write": Write, "WriteDurable": WriteDurable}
+	for name, write := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "file")
+			for _, want := range []string{"old and long", "new"} {
+				if err := write(path, 0o640, []byte(want[:1]), []byte(want[1:])); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := os.ReadFile(path); err != nil || string(got) != want {
+					t.Errorf("the file is %q, %v, want %q", got, err, want)
+				}
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+				t.Errorf("mode %v, %v, want 0640", info.Mode(), err)
+			}
+			expectFiles(t, dir, 1)
+		})
+	}
+}
+
+func TestWriteThatFailsLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := os.MkdirAll(filepath.Join(path, "child"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, 0o644, []byte("text")); err == nil {
+		t.Error("a folder was replaced by a file")
+	}
+	expectFiles(t, dir, 1)
+	if err := Write(filepath.Join(dir, "missing", "file"), 0o644); err == nil {
+		t.Error("a file was written into a folder that does not exist")
+	}
+}
+
+func expectFiles(t *testing.T, dir string, want int) {
+	t.Helper()
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != want {
+		t.Errorf("the folder has %d files, %v, want %d", len(entries), err, want)
+	}
+}
