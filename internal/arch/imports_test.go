@@ -37,9 +37,10 @@ var permitted = map[string][]string{
 		"internal/tinkersim", "internal/tinkersim/fault", "internal/tinkersim/vocabulary",
 		"internal/version",
 	},
-	"internal/arch":     nil,
-	"internal/chat":     nil,
-	"internal/contract": nil,
+	"internal/arch":       nil,
+	"internal/atomicfile": nil,
+	"internal/chat":       nil,
+	"internal/contract":   nil,
 	"internal/controller": {
 		"api/v1alpha1", "internal/controller/poller", "internal/controller/rewardenvironment",
 		"internal/controller/trainingrun", "internal/desired", "k8s.io/api", "k8s.io/apimachinery",
@@ -81,8 +82,8 @@ var permitted = map[string][]string{
 	},
 	"internal/environment/verify": {"internal/environment"},
 	"internal/exchange": {
-		"internal/contract", "internal/exchange/exchangepb", "internal/rl", "google.golang.org/grpc",
-		"google.golang.org/protobuf",
+		"internal/contract", "internal/exchange/exchangepb", "internal/rl", "internal/wait",
+		"google.golang.org/grpc", "google.golang.org/protobuf",
 	},
 	"internal/learner": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints",
@@ -90,7 +91,7 @@ var permitted = map[string][]string{
 		"internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tokenizer/fetch",
 	},
 	"internal/learner/checkpoints": {"internal/rl"},
-	"internal/learner/leases":      {"internal/exchange", "internal/rl"},
+	"internal/learner/leases":      {"internal/exchange", "internal/rl", "internal/wait"},
 	"internal/learner/store":       nil,
 	"internal/learner/trainee": {
 		"internal/contract", "internal/learner/checkpoints", "internal/rl", "internal/tinker",
@@ -123,7 +124,7 @@ var permitted = map[string][]string{
 		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",
 		"golang.org/x/sync",
 	},
-	"internal/rollout/groupstore": {"internal/exchange", "internal/rl"},
+	"internal/rollout/groupstore": {"internal/atomicfile", "internal/exchange", "internal/rl"},
 	"internal/rollout/probe": {
 		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
 	},
@@ -155,6 +156,7 @@ var permitted = map[string][]string{
 	"internal/tokenizer/nfc":        nil,
 	"internal/tokenizer/split":      nil,
 	"internal/version":              nil,
+	"internal/wait":                 nil,
 }
 
 func TestPackagesPointOneWay(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // ClientConfig is what a Client needs.
@@ -56,9 +57,9 @@ type Client struct {
 	attempt int32
 	// current is the connection on which Hello was said, nil while there is none.
 	current *connection
-	// changed is closed when current changes.
-	changed chan struct{}
 	closed  bool
+	// changes is notified when current changes.
+	changes wait.Signal
 }
 
 // NewClient reads the link's certificate and prepares a client. It does not dial.
@@ -82,7 +83,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}
 	}
-	return &Client{config: config, credentials: credentials.NewTLS(tls), changed: make(chan struct{})}, nil
+	return &Client{config: config, credentials: credentials.NewTLS(tls)}, nil
 }
 
 // Acquire asks for leases for so many free episodes. After 20 s it gives none.
@@ -181,27 +182,20 @@ func (c *Client) call(ctx context.Context, timeout time.Duration, f func(context
 	return err
 }
 
-// await gives the current connection, held; the caller releases it.
+// await waits for a connection and retains it; the caller releases it.
 func (c *Client) await(ctx context.Context) (*connection, error) {
-	for {
+	conn, err := wait.For(ctx, &c.changes, func() (conn *connection, ok bool) {
 		c.mu.Lock()
-		conn, changed, closed := c.current, c.changed, c.closed
-		if conn != nil {
-			conn.hold()
+		defer c.mu.Unlock()
+		if c.current != nil {
+			c.current.hold()
 		}
-		c.mu.Unlock()
-		if conn != nil {
-			return conn, nil
-		}
-		if closed {
-			return nil, fmt.Errorf("%w: the client is closed", ErrUnreachable)
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+		return c.current, c.current != nil || c.closed
+	})
+	if err == nil && conn == nil {
+		return nil, fmt.Errorf("%w: the client is closed", ErrUnreachable)
 	}
+	return conn, err
 }
 
 // install makes conn the current connection. The one before it ends with its last call.
@@ -215,8 +209,7 @@ func (c *Client) install(conn *connection) {
 		c.current.release()
 	}
 	c.current = conn
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changes.Notify()
 }
 
 // abandon uninstalls conn, if it is the current connection.

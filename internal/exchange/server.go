@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Handler is the learner's scheduler. Its methods are called concurrently and, but for Hello, never for a
@@ -107,9 +107,8 @@ type Server struct {
 	// stopping ends long calls.
 	stopping context.Context
 	stop     context.CancelFunc
-
-	mu   sync.Mutex
-	news chan struct{}
+	// updates is notified when the handler has something to say to workers.
+	updates wait.Signal
 }
 
 // NewServer reads the link's key pair and prepares a server.
@@ -120,7 +119,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}
 	s := &Server{
 		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(), logger: config.Logger,
-		gate: newGate(config), submits: make(chan struct{}, maxSubmits), news: make(chan struct{}),
+		gate: newGate(config), submits: make(chan struct{}, maxSubmits),
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
@@ -168,20 +167,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// Notify has all workers told what Handler.Direct says now.
-func (s *Server) Notify() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.news)
-	s.news = make(chan struct{})
-}
-
-// notified is closed by the next Notify.
-func (s *Server) notified() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.news
-}
+// Notify sends all workers what Handler.Directive gives now.
+func (s *Server) Notify() { s.updates.Notify() }
 
 // Fence makes the server answer nothing but FENCED: the learner knows of a higher attempt from elsewhere.
 func (s *Server) Fence() { s.gate.fence(0) }

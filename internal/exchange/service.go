@@ -31,7 +31,7 @@ func (s *Server) Hello(ctx context.Context, request *pb.HelloRequest) (*pb.Hello
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	s.gate.greet(request.GetWorker())
-	s.logger.Info("worker said hello", "worker", request.GetWorker(), "held", len(hello.Stored),
+	s.logger.Info("worker connected", "worker", request.GetWorker(), "stored", len(hello.Stored),
 		"playing", len(hello.Playing), "wanted", len(reply.Wanted), "kept", len(reply.Keep))
 	return helloReplyToProto(s.epoch, reply), nil
 }
@@ -103,15 +103,15 @@ func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.Renew
 	defer life.Stop()
 	tick := time.NewTicker(s.timing.Direct)
 	defer tick.Stop()
-	r, news := renewing{server: s, stream: stream}, s.notified()
+	r, updated := renewing{server: s, stream: stream}, s.updates.Changed()
 	for {
 		var err error
 		select {
 		case request := <-requests:
 			err = r.answer(request)
-		case <-news:
-			// Taken before speaking: what is said may be older than the next notice.
-			news = s.notified()
+		case <-updated:
+			// The channel is taken first: the next update may come while this directive is made.
+			updated = s.updates.Changed()
 			err = r.speak()
 		case <-tick.C:
 			err = r.speak()

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wait lets goroutines wait for a change or for a time, as long as a context lasts.
+package wait
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Signal reports that something may have changed to everybody who waits for it. The zero Signal is ready to
+// use, and its methods may be called concurrently.
+type Signal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// Changed returns a channel that the next Notify closes. A caller takes it before it reads what may change.
+func (s *Signal) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+// Notify wakes everybody who waits.
+func (s *Signal) Notify() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}
+
+// For calls get, and again after each Notify, until it returns true. The error is the one of ctx.
+func For[T any](ctx context.Context, changes *Signal, get func() (T, bool)) (T, error) {
+	for {
+		changed := changes.Changed()
+		if value, ok := get(); ok {
+			return value, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			var none T
+			return none, ctx.Err()
+		}
+	}
+}
+
+// Sleep waits for d. The error is the one of ctx, when that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
