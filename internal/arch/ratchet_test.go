@@ -14,9 +14,8 @@ var (
 		"internal/learner": 3140,
 	}
 	largeTypes = ratchet{
-		"internal/learner.learner":      83,
-		"internal/learner/leases.Table": 46,
-		"internal/rollout.Worker":       30,
+		"internal/learner.learner": 83,
+		"internal/rollout.Worker":  30,
 	}
 	literalsOfEnums = ratchet{}
 )

@@ -138,7 +138,7 @@ func (l *learner) prepare() error {
 	}
 	l.server, err = exchange.NewServer(exchange.ServerConfig{
 		Epoch:       exchange.Epoch{RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt},
-		Credentials: l.config.Link, Handler: l.board, Logger: l.config.Logger,
+		Credentials: l.config.Link, Handler: l.board.Handler(), Logger: l.config.Logger,
 		Fenced: func(higher int32) { l.fence(higher) },
 	})
 	if err != nil {

@@ -1,0 +1,243 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// trainConsumer names the consumer of training groups; it is the first one.
+const trainConsumer = "train"
+
+// BatchConfig describes the batches of a run.
+type BatchConfig struct {
+	Rules  rl.Rules
+	Stream *rl.Stream
+	// Seed is the run's.
+	Seed uint64
+	// Groups is the shape of a group by environment.
+	Groups map[string]GroupShape
+}
+
+// GroupShape is how many episodes a group has, and how many of them have to be usable.
+type GroupShape struct{ Size, MinMembers int }
+
+// Version is a version of the policy that can be sampled.
+type Version struct {
+	Step    int64
+	Lineage rl.Lineage
+	Sampler string
+}
+
+// SamplingSession numbers the sampling session of the version's weights, in 48 bits: by lineage, so that
+// samples of one policy are never taken for another's, and by path, since a number that stands for the
+// sampler weights of a former learner cannot stand for weights that were saved again. The evaluation is that
+// of rl.Key.
+func (v Version) SamplingSession(kind rl.Kind, evaluation string) int64 {
+	const mask = 1<<48 - 1
+	path := sha256.Sum256([]byte(v.Sampler))
+	return rl.SamplingSession(kind, v.Lineage, evaluation) ^ int64(binary.LittleEndian.Uint64(path[:])&mask)
+}
+
+// BatchSource demands the groups of the batch that is trained next and, with a lag, of those after it as far as
+// they are certain, and gives the batches once their groups are known.
+type BatchSource struct {
+	table  *Table
+	config BatchConfig
+
+	mu       sync.Mutex
+	at       rl.Position
+	versions map[int64]Version
+	// newest and oldest are steps of versions.
+	newest, oldest int64
+}
+
+// NewBatchSource makes a source that demands nothing until Reset.
+func NewBatchSource(table *Table, config BatchConfig) *BatchSource {
+	table.Demand(trainConsumer, nil)
+	return &BatchSource{table: table, config: config, versions: map[int64]Version{}}
+}
+
+// Reset begins at a position with the versions that can be sampled there, the oldest first and without a gap
+// up to the position's own.
+func (s *BatchSource) Reset(at rl.Position, versions []Version) {
+	s.mu.Lock()
+	s.at = at
+	clear(s.versions)
+	for _, v := range versions {
+		s.versions[v.Step] = v
+	}
+	s.oldest, s.newest = versions[0].Step, versions[len(versions)-1].Step
+	s.mu.Unlock()
+	s.refresh()
+}
+
+// Announce adds a version that can be sampled from now on.
+func (s *BatchSource) Announce(v Version) {
+	s.mu.Lock()
+	s.versions[v.Step], s.newest = v, v.Step
+	s.mu.Unlock()
+	s.refresh()
+}
+
+// Advance moves to the position after the current batch.
+func (s *BatchSource) Advance(to rl.Position) {
+	s.mu.Lock()
+	s.at = to
+	for step := range s.versions {
+		if step < s.rules().VersionOf(to.Step) {
+			delete(s.versions, step)
+		}
+	}
+	s.mu.Unlock()
+	s.refresh()
+}
+
+// rules are the run's, with the oldest version that can still be sampled.
+func (s *BatchSource) rules() rl.Rules {
+	rules := s.config.Rules
+	rules.OldestVersion = s.oldest
+	return rules
+}
+
+// Run refreshes the demand whenever the table changes, until ctx ends.
+func (s *BatchSource) Run(ctx context.Context) {
+	for {
+		changed := s.table.Changed()
+		s.refresh()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refresh demands the slots of the batches that can be sampled. Groups that are known stay in the demand, so
+// that the table keeps them.
+func (s *BatchSource) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.versions) == 0 {
+		return
+	}
+	var leases []exchange.Lease
+	for _, batch := range s.batches() {
+		for slot := batch.First; slot < batch.Next; slot++ {
+			leases = append(leases, s.lease(slot, s.versions[batch.Version]))
+		}
+	}
+	s.table.Demand(trainConsumer, leases)
+}
+
+// batches lists the current batch and those after it that are certain. The lock is held.
+func (s *BatchSource) batches() []rl.Batch {
+	return s.rules().Batches(s.at, s.newest, func(slot, version int64) (rl.Outcome, bool) {
+		group, _, ok := s.table.Group(s.key(slot, version))
+		return group.Outcome, ok
+	})
+}
+
+func (s *BatchSource) key(slot, version int64) rl.Key {
+	return rl.Key{Kind: rl.Train, Slot: slot, Lineage: s.versions[version].Lineage}
+}
+
+func (s *BatchSource) lease(slot int64, v Version) exchange.Lease {
+	task := s.config.Stream.Task(slot)
+	shape := s.config.Groups[task.Environment]
+	return exchange.Lease{
+		Key:         rl.Key{Kind: rl.Train, Slot: slot, Lineage: v.Lineage},
+		Environment: task.Environment, Split: task.Split, Task: task.Index,
+		GroupSize: shape.Size, MinMembers: shape.MinMembers,
+		Sampler: v.Sampler, Seed: s.config.Seed,
+		SamplingSession: v.SamplingSession(rl.Train, ""),
+	}
+}
+
+// Batch is a decided batch with its groups.
+type Batch struct {
+	Slots rl.Batch
+	// Version is the one that sampled it.
+	Version Version
+	// Groups are in slot order, tombstones among them, and Digests are theirs.
+	Groups  []rl.Group
+	Digests []rl.Digest
+}
+
+// Manifest lists the slots of the batch.
+func (b Batch) Manifest() rl.Manifest {
+	return b.Slots.Manifest(func(slot int64) (rl.Outcome, rl.Digest) {
+		i := slot - b.Slots.First
+		return b.Groups[i].Outcome, b.Digests[i]
+	})
+}
+
+// Batch waits until the current batch is decided. It ends early with ctx, or with ErrPolicyGone.
+func (s *BatchSource) Batch(ctx context.Context) (Batch, error) {
+	for {
+		changed := s.table.Changed()
+		if batch, ok := s.decided(); ok {
+			return batch, nil
+		}
+		if s.isPolicyMissing() {
+			return Batch{}, ErrPolicyMissing
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Batch{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (s *BatchSource) decided() (Batch, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batches := s.batches()
+	if len(batches) == 0 || !batches[0].Decided() {
+		return Batch{}, false
+	}
+	batch := Batch{Slots: batches[0], Version: s.versions[batches[0].Version]}
+	for slot := batch.Slots.First; slot < batch.Slots.Next; slot++ {
+		group, digest, ok := s.table.Group(s.key(slot, batch.Slots.Version))
+		if !ok {
+			// A batch that is certain may end before slots that nobody needs to know.
+			return Batch{}, false
+		}
+		batch.Groups, batch.Digests = append(batch.Groups, group), append(batch.Digests, digest)
+	}
+	return batch, true
+}
+
+func (s *BatchSource) isPolicyMissing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.versions {
+		if s.table.TakeMissing(Policy{Lineage: v.Lineage}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Progress gives how many groups of the current batch are known, and how many it has so far.
+func (s *BatchSource) Progress() (known, all int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.versions) == 0 {
+		return 0, 0
+	}
+	batches := s.batches()
+	if len(batches) == 0 {
+		return 0, 0
+	}
+	all = int(batches[0].Next - batches[0].First)
+	return all - len(batches[0].Missing), all
+}

@@ -1,0 +1,174 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// demands is what consumers want, and what is known of each group that a consumer wants. Its owner's lock
+// guards it.
+type demands struct {
+	// lists are in the order in which their consumers came.
+	lists   []demand
+	entries map[rl.Key]*entry
+}
+
+// demand is what one consumer wants, in order.
+type demand struct {
+	consumer string
+	keys     []rl.Key
+}
+
+// entry is a group that is demanded.
+type entry struct {
+	lease exchange.Lease
+	// group is nil until it is known; digest is the group's, and from the worker that submitted it.
+	group  *rl.Group
+	digest rl.Digest
+	from   string
+	// worker has the lease since granted; it is empty while nobody has it. reassigned is set once a second
+	// worker may have been given it.
+	worker     string
+	granted    time.Time
+	reassigned bool
+}
+
+func newDemands() demands { return demands{entries: map[rl.Key]*entry{}} }
+
+// isKnown reports whether the group was submitted.
+func (e *entry) isKnown() bool { return e.group != nil }
+
+// isLeased reports whether the worker is to play the group.
+func (e *entry) isLeased(worker string) bool { return e.worker == worker && !e.isKnown() }
+
+// set replaces the demand of a consumer and reports whether it named other groups, or in another order.
+func (d *demands) set(consumer string, leases []exchange.Lease) (changed bool) {
+	keys := make([]rl.Key, 0, len(leases))
+	for _, lease := range leases {
+		keys = append(keys, lease.Key)
+		if e := d.entries[lease.Key]; e != nil {
+			e.lease = lease
+			continue
+		}
+		d.entries[lease.Key] = &entry{lease: lease}
+	}
+	i := slices.IndexFunc(d.lists, func(l demand) bool { return l.consumer == consumer })
+	if i < 0 {
+		i = len(d.lists)
+		d.lists = append(d.lists, demand{consumer: consumer})
+	}
+	if slices.Equal(d.lists[i].keys, keys) {
+		return false
+	}
+	d.lists[i].keys = keys
+	d.prune()
+	return true
+}
+
+// remove ends the demand of a consumer.
+func (d *demands) remove(consumer string) {
+	d.lists = slices.DeleteFunc(d.lists, func(l demand) bool { return l.consumer == consumer })
+	d.prune()
+}
+
+// prune drops the entries that no consumer demands.
+func (d *demands) prune() {
+	demanded := map[rl.Key]bool{}
+	for key := range d.inOrder() {
+		demanded[key] = true
+	}
+	maps.DeleteFunc(d.entries, func(key rl.Key, _ *entry) bool { return !demanded[key] })
+}
+
+// inOrder yields the entries, the most urgent first.
+func (d *demands) inOrder() iter.Seq2[rl.Key, *entry] {
+	return func(yield func(rl.Key, *entry) bool) {
+		for _, list := range d.lists {
+			for _, key := range list.keys {
+				if !yield(key, d.entries[key]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// adopt leases groups to the live workers that play them already.
+func (d *demands) adopt(workers *workers, now time.Time) {
+	for _, name := range workers.alive(now) {
+		for key := range workers.byName[name].playing {
+			if e := d.entries[key]; e != nil && e.isLeased("") {
+				e.worker, e.granted = name, now
+			}
+		}
+	}
+}
+
+// leased counts the episodes under lease: all of them, and the worker's own.
+func (d *demands) leased(worker string) (all, own int) {
+	for _, e := range d.entries {
+		if e.isKnown() || e.worker == "" {
+			continue
+		}
+		all += e.lease.GroupSize
+		if e.worker == worker {
+			own += e.lease.GroupSize
+		}
+	}
+	return all, own
+}
+
+// reclaim takes back the leases that a worker was granted long ago and does not play: the reply that carried
+// them did not reach it.
+func (d *demands) reclaim(name string, w *worker, now time.Time) {
+	const patience = 20 * time.Second
+	for key, e := range d.entries {
+		if !e.isLeased(name) || now.Sub(e.granted) < patience || w.playing[key] {
+			continue
+		}
+		if _, stored := w.stored[key]; !stored {
+			e.worker = ""
+		}
+	}
+}
+
+// wanted lists the groups that the worker stores and that are not known here, in order of demand.
+func (d *demands) wanted(w *worker, now time.Time) []rl.Key {
+	var keys []rl.Key
+	for key, e := range d.inOrder() {
+		if !e.isKnown() && w.request(key, now) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// revoked lists what the worker plays without a lease.
+func (d *demands) revoked(name string, w *worker) []rl.Key {
+	var keys []rl.Key
+	for key := range w.playing {
+		if e := d.entries[key]; e == nil || !e.isLeased(name) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, rl.Key.Compare)
+	return keys
+}
+
+// hasPolicy reports whether a training group of a policy is demanded.
+func (d *demands) hasPolicy(lineage rl.Lineage) bool {
+	for key := range d.entries {
+		if key.Kind == rl.Train && key.Lineage == lineage {
+			return true
+		}
+	}
+	return false
+}

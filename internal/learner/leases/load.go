@@ -1,0 +1,88 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+)
+
+// load is what workers report of the endpoint's load, and how many requests they may send because of it. Its
+// owner's lock guards it.
+type load struct {
+	credits credits
+	// problem is what workers reported last, at the time reported.
+	problem  string
+	reported time.Time
+}
+
+func newLoad(concurrency int) load { return load{credits: newCredits(concurrency)} }
+
+// observe takes over what a worker reports. The endpoint works off a paused queue by itself, and fewer
+// requests do not help.
+func (l *load) observe(renewal exchange.Renewal, now time.Time) {
+	if strings.HasPrefix(renewal.QueueState, "paused") {
+		l.problem, l.reported = renewal.QueueState, now
+	}
+	if renewal.Throttled > 0 {
+		l.problem, l.reported = "throttled", now
+		l.credits.cut(now)
+	}
+}
+
+// currentProblem is what was reported lately, and empty when that was nothing.
+func (l *load) currentProblem(now time.Time) string {
+	const lately = 10 * time.Second
+	if now.Sub(l.reported) > lately {
+		return ""
+	}
+	return l.problem
+}
+
+// share is how many requests each of so many workers may have in flight.
+func (l *load) share(workers int) int { return l.credits.total() / max(1, workers) }
+
+// credits bounds how many sample requests the run has in flight. Rate limits belong to the API key, so one
+// number serves all workers: it is halved when the endpoint asks to slow down, at most once in a while
+// since replies to what was sent before still arrive, and grows by a fixed share each second.
+type credits struct {
+	limit, most       float64
+	lastCut, lastRise time.Time
+}
+
+const (
+	cutPause   = 2 * time.Second
+	growPause  = time.Second
+	growShare  = 1.0 / 32
+	fewest     = 1.0
+	cutDivisor = 2
+)
+
+func newCredits(concurrency int) credits {
+	most := max(float64(concurrency), fewest)
+	return credits{limit: most, most: most}
+}
+
+// cut halves the limit.
+func (c *credits) cut(now time.Time) {
+	if now.Sub(c.lastCut) < cutPause {
+		return
+	}
+	c.limit = max(fewest, c.limit/cutDivisor)
+	c.lastCut, c.lastRise = now, now
+}
+
+// grow raises the limit by what the time that passed allows.
+func (c *credits) grow(now time.Time) {
+	if c.limit >= c.most || now.Sub(c.lastRise) < growPause {
+		return
+	}
+	c.limit = min(c.most, c.limit+max(1, c.most*growShare))
+	c.lastRise = now
+}
+
+// total is the limit in whole requests.
+func (c *credits) total() int { return int(c.limit) }

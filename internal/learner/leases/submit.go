@@ -1,0 +1,112 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// Counters counts what became of groups since the table was made.
+type Counters struct {
+	PromptTokens, SampledTokens, BoughtTwiceTokens int64
+	Accepted, Duplicate, Closed, Stale, Invalid    int64
+}
+
+// Submit receives a group. It is accepted once.
+func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange.SubmitReply {
+	t := h.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.workers.observe(name, t.config.Now())
+	delete(w.playing, group.Key)
+	delete(w.requested, group.Key)
+	e := t.demands.entries[group.Key]
+	reply := t.decide(e, group)
+	t.counters.count(reply.Status)
+	switch reply.Status {
+	case exchange.Accepted:
+		t.counters.PromptTokens += group.PromptTokens
+		t.counters.SampledTokens += group.SampledTokens
+		if group.Key.Kind == rl.Evaluate {
+			group = withoutSegments(group)
+		}
+		e.group, e.digest, e.from = &group, digest, name
+	case exchange.Duplicate:
+		if e.reassigned && e.from != name {
+			t.counters.BoughtTwiceTokens += group.SampledTokens
+		}
+	case exchange.Invalid:
+		e.worker = ""
+		t.config.Logger.Warn("group is not as leased", "worker", name, "slot", group.Key.Slot, "field", reply.Field)
+	}
+	if reply.Status != exchange.Invalid {
+		w.stored[group.Key] = group.Outcome
+	}
+	t.changes.Notify()
+	return reply
+}
+
+// decide says what becomes of a submitted group. Its entry is nil when nobody demands it.
+func (t *Table) decide(e *entry, group rl.Group) exchange.SubmitReply {
+	key := group.Key
+	switch {
+	case e == nil && key.Kind == rl.Train && key.Slot >= t.notices.covered && !t.demands.hasPolicy(key.Lineage):
+		return exchange.SubmitReply{Status: exchange.Stale}
+	case e == nil:
+		return exchange.SubmitReply{Status: exchange.Closed}
+	case e.isKnown():
+		return exchange.SubmitReply{Status: exchange.Duplicate}
+	}
+	if field := mismatch(e.lease, group); field != "" {
+		return exchange.SubmitReply{Status: exchange.Invalid, Field: field}
+	}
+	return exchange.SubmitReply{Status: exchange.Accepted}
+}
+
+// mismatch names the field of a group that is not as the lease says.
+func mismatch(lease exchange.Lease, group rl.Group) string {
+	if group.Environment != lease.Environment {
+		return "environment"
+	}
+	if len(group.Members) > lease.GroupSize {
+		return "members"
+	}
+	for i, member := range group.Members {
+		if member.Index >= lease.GroupSize {
+			return fmt.Sprintf("members[%d].index", i)
+		}
+	}
+	if group.Outcome == rl.Usable && len(group.UsableMembers()) < lease.MinMembers {
+		return "outcome"
+	}
+	return ""
+}
+
+// withoutSegments drops what only training needs.
+func withoutSegments(group rl.Group) rl.Group {
+	group.Members = slices.Clone(group.Members)
+	for i := range group.Members {
+		group.Members[i].Segments = nil
+	}
+	return group
+}
+
+func (c *Counters) count(status exchange.SubmitStatus) {
+	switch status {
+	case exchange.Accepted:
+		c.Accepted++
+	case exchange.Duplicate:
+		c.Duplicate++
+	case exchange.Closed:
+		c.Closed++
+	case exchange.Stale:
+		c.Stale++
+	case exchange.Invalid:
+		c.Invalid++
+	}
+}

@@ -1,0 +1,252 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leases decides which worker plays which group: it leases groups in slot order, receives the groups
+// that workers submit, and knows what each worker stores and plays. It is the learner's side of the exchange,
+// and knows neither Tinker nor optimizer steps nor files.
+//
+// Consumers demand groups, each a list of leases in order; the demand that was made first is served first. A
+// group that is demanded and not known yet is, in this order: requested from a live worker that stores it,
+// awaited from the worker that plays it, or leased to a worker that has room. So a group is sampled again
+// only when no live worker has it. Nothing is leased before the workers that a former learner left behind had
+// time to report what they have.
+//
+// Whether a group is accepted depends on its key alone, never on which of several groups of one key came
+// first: a group is a function of its key, and a second one is a duplicate.
+//
+// A Table is the learner's view and guards all state with one lock; its Handler is the workers' view. What
+// they share has an owner each, without a lock of its own: demands, workers, notices and load.
+package leases
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// Config of a Table.
+type Config struct {
+	// Play is the JSON of contract.Play: what workers must know.
+	Play []byte
+	// Concurrency is how many episodes may be in progress.
+	Concurrency int
+	// Silence is how long a worker may send nothing before its leases are given to others.
+	Silence time.Duration
+	// Barrier is how long nothing is leased after Open, so that workers can report what they have.
+	Barrier time.Duration
+	Logger  *slog.Logger
+	Now     func() time.Time
+}
+
+// Table holds the leases of a run. Its methods may be called concurrently.
+type Table struct {
+	config  Config
+	opened  chan struct{}
+	closed  chan struct{}
+	changes wait.Signal
+
+	mu sync.Mutex
+	// leaseAfter is when the barrier is over; it is zero before Open.
+	leaseAfter time.Time
+	demands    demands
+	workers    workers
+	notices    notices
+	load       load
+	// missing are the policies whose sampler weights a worker did not find.
+	missing  map[Policy]bool
+	counters Counters
+}
+
+// NewTable makes a table that demands nothing.
+func NewTable(config Config) *Table {
+	return &Table{
+		config: config, opened: make(chan struct{}), closed: make(chan struct{}),
+		demands: newDemands(), workers: newWorkers(config.Silence), notices: notices{play: config.Play},
+		load: newLoad(config.Concurrency), missing: map[Policy]bool{},
+	}
+}
+
+// Handler is the workers' view of the table.
+func (t *Table) Handler() *Handler { return &Handler{table: t} }
+
+// Expect names the workers that a former learner had: the barrier is over early once all of them have said
+// Hello. It is called before Open.
+func (t *Table) Expect(names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.workers.expect(names)
+}
+
+// Open admits workers: from now on Hello is answered, and after the barrier groups are leased. Further calls
+// do nothing.
+func (t *Table) Open() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.leaseAfter.IsZero() {
+		return
+	}
+	t.leaseAfter = t.config.Now().Add(t.config.Barrier)
+	close(t.opened)
+	time.AfterFunc(t.config.Barrier, t.changes.Notify)
+}
+
+// Close ends the calls of workers that wait for the table to open. It is called once.
+func (t *Table) Close() { close(t.closed) }
+
+// Changed is closed at the next change that a waiting caller may want to look at.
+func (t *Table) Changed() <-chan struct{} { return t.changes.Changed() }
+
+// Tick takes leases from workers that are lost and raises the limit of the load. It is called about once a
+// second.
+func (t *Table) Tick() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.config.Now()
+	t.load.credits.grow(now)
+	for key, e := range t.demands.entries {
+		if e.isKnown() || e.worker == "" || t.workers.isAlive(e.worker, now) {
+			continue
+		}
+		t.config.Logger.Info("lease of a lost worker is given to others", "worker", e.worker, "slot", key.Slot)
+		e.worker, e.reassigned = "", true
+	}
+	t.changes.Notify()
+}
+
+// Demand replaces what the named consumer wants; a new consumer is served after all others. Groups that no
+// consumer demands any more are dropped, and workers that play them are told to stop.
+func (t *Table) Demand(name string, leases []exchange.Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.demands.set(name, leases) {
+		return
+	}
+	t.demands.adopt(&t.workers, t.config.Now())
+	t.changes.Notify()
+}
+
+// Withdraw ends the named consumer's demand.
+func (t *Table) Withdraw(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.demands.remove(name)
+	t.changes.Notify()
+}
+
+// Group gives a demanded group that is known, and its digest.
+func (t *Table) Group(key rl.Key) (group rl.Group, digest rl.Digest, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.demands.entries[key]
+	if e == nil || !e.isKnown() {
+		return rl.Group{}, rl.Digest{}, false
+	}
+	return *e.group, e.digest, true
+}
+
+// Groups gives the groups of leases, in their order, and whether all of them are known.
+func (t *Table) Groups(leases []exchange.Lease) ([]rl.Group, bool) {
+	groups := make([]rl.Group, 0, len(leases))
+	for _, lease := range leases {
+		group, _, known := t.Group(lease.Key)
+		if !known {
+			return nil, false
+		}
+		groups = append(groups, group)
+	}
+	return groups, true
+}
+
+// Reject makes a tombstone of a group that cannot be trained on, here and at the workers that store it.
+func (t *Table) Reject(key rl.Key, outcome rl.Outcome, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notices.reject(exchange.RejectedGroup{Key: key, Outcome: outcome, Reason: reason})
+	if e := t.demands.entries[key]; e != nil && e.isKnown() {
+		tombstone := e.group.Tombstone(outcome, reason)
+		e.group, e.digest = &tombstone, tombstone.Digest()
+	}
+	t.changes.Notify()
+}
+
+// SetPlay sets what workers must know to play, before the table is opened.
+func (t *Table) SetPlay(play []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notices.play = play
+}
+
+// SetSession names the rollout session that groups are played in.
+func (t *Table) SetSession(session string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notices.session = session
+	t.changes.Notify()
+}
+
+// Cover announces that the slots below the index are durable. The index falls when an older state had to be
+// loaded.
+func (t *Table) Cover(index int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notices.cover(index)
+	t.workers.cover(index)
+	t.changes.Notify()
+}
+
+// CoverEvaluation announces that the result of an evaluation is durable.
+func (t *Table) CoverEvaluation(e exchange.Evaluation) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notices.coverEvaluation(e)
+	t.changes.Notify()
+}
+
+// Policy is what samples groups: a version of the run's policy, for training or for one evaluation.
+type Policy struct {
+	Lineage rl.Lineage
+	// Evaluation is that of rl.Key, and empty for training.
+	Evaluation string
+}
+
+// ErrPolicyMissing reports that the sampler weights of a policy that is needed do not exist any more.
+var ErrPolicyMissing = errors.New("the sampler weights of the policy are missing")
+
+// TakeMissing reports, once, that a worker did not find the sampler weights of a policy.
+func (t *Table) TakeMissing(policy Policy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	missing := t.missing[policy]
+	delete(t.missing, policy)
+	return missing
+}
+
+// Counters counts what became of groups so far.
+func (t *Table) Counters() Counters {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counters
+}
+
+// Problem names what workers lately reported of the endpoint, as contract.Reply.Upstream spells it; it is
+// empty when there was nothing.
+func (t *Table) Problem() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.load.currentProblem(t.config.Now())
+}
+
+// Workers are the names of the live workers, sorted.
+func (t *Table) Workers() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.workers.alive(t.config.Now())
+}
+
+// Alive is the number of live workers.
+func (t *Table) Alive() int { return len(t.Workers()) }
