@@ -64,13 +64,11 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/models", "k8s.io/api", "k8s.io/apimachinery",
 		"k8s.io/utils",
 	},
-	"internal/environment":            {"internal/chat"},
-	"internal/environment/calculator": {"internal/chat"},
-	"internal/environment/dataset":    {"internal/environment"},
+	"internal/environment":         {"internal/chat"},
+	"internal/environment/dataset": {"internal/environment"},
 	"internal/environment/registry": {
-		"internal/contract", "internal/environment", "internal/environment/calculator",
-		"internal/environment/dataset", "internal/environment/singleturn", "internal/environment/tooluse",
-		"internal/environment/verify",
+		"internal/contract", "internal/environment", "internal/environment/dataset",
+		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify",
 	},
 	"internal/environment/singleturn": {
 		"internal/chat", "internal/environment", "internal/environment/dataset",

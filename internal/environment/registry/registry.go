@@ -10,7 +10,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
@@ -55,7 +54,7 @@ func build(definition contract.Definition) (environment.Environment, error) {
 
 // newToolUse gives the data set its tools. Arithmetic, which is all that there is, has the calculator.
 func newToolUse(rows dataset.Dataset, verifier verify.Verifier, definition contract.ToolUse) (environment.Environment, error) {
-	return tooluse.New(tooluse.NewLocal(rows, verifier, calculator.Calculator{}), tooluse.Options{
+	return tooluse.New(tooluse.NewLocal(rows, verifier, tooluse.Calculator{}), tooluse.Options{
 		SystemPrompt:    definition.SystemPrompt,
 		MaxParseErrors:  definition.ParseErrors.MaxConsecutive,
 		MaskParseErrors: definition.ParseErrors.Train == contract.TrainMask,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
@@ -28,7 +27,7 @@ func sums(t *testing.T) *Local {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewLocal(rows, verify.ExactMatch{}, calculator.Calculator{})
+	return NewLocal(rows, verify.ExactMatch{}, Calculator{})
 }
 
 func start(t *testing.T, world World, options Options) (environment.Episode, []environment.Prompt) {
@@ -216,7 +215,7 @@ func checkTurn(t *testing.T, turn environment.Turn, rewards []float64, metrics m
 
 func TestOpening(t *testing.T) {
 	question := chat.Message{Role: "user", Content: "What is 99 + 99?"}
-	declared := []chat.Tool{calculator.Calculator{}.Describe()}
+	declared := []chat.Tool{Calculator{}.Describe()}
 	cases := map[string]struct {
 		system string
 		want   []chat.Message

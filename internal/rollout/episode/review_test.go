@@ -13,7 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -25,7 +24,7 @@ func TestReviewPauseBecomesAReward(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A3")
 	tokens := qwen3(t)
 	rows, _ := dataset.NewArithmetic(99)
-	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, calculator.Calculator{}), tooluse.Options{MaxParseErrors: 1})
+	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

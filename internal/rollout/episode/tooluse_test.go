@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/environment/calculator"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -92,7 +91,7 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, calculator.Calculator{}), tooluse.Options{MaxParseErrors: 1})
+	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

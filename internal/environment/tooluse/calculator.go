@@ -1,8 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calculator is a tool that policies may call: it does one of the four operations on numbers, exactly.
-package calculator
+package tooluse
 
 import (
 	"bytes"
@@ -16,23 +15,23 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// Bounds keep a call's cost and its result's length small, whatever a policy writes.
+// These bounds keep the cost of a call and the length of its result small, whatever a policy writes.
 const (
 	leastOperands = 2
 	mostOperands  = 16
 	longestNumber = 32
-	// places is how many decimals a result has that is no integer.
+	// places is the number of decimals of a result that is not an integer.
 	places = 12
 )
 
-// schema describes the arguments. It is compact, as every prompt pays for it.
+// schema describes the arguments. It is compact, because every prompt contains it.
 const schema = `{"type":"object","properties":{"operation":{"type":"string","enum":["add","subtract","multiply","divide"]},` +
 	`"operands":{"type":"array","items":{"type":"number"},"minItems":2,"maxItems":16}},"required":["operation","operands"]}`
 
-// Calculator is the tool. It has no state.
+// Calculator is a Tool that applies one of the four operations to numbers, exactly. It has no state.
 type Calculator struct{}
 
-// Describe gives the tool's name, what it is for and the schema of its arguments.
+// Describe implements Tool.
 func (Calculator) Describe() chat.Tool {
 	return chat.Tool{
 		Name:        "calculator",
@@ -41,7 +40,7 @@ func (Calculator) Describe() chat.Tool {
 	}
 }
 
-// operations apply the next operand to the result so far.
+// operations apply the next operand to the intermediate result.
 var operations = map[string]func(result, operand *big.Rat) error{
 	"add":      func(result, operand *big.Rat) error { result.Add(result, operand); return nil },
 	"subtract": func(result, operand *big.Rat) error { result.Sub(result, operand); return nil },
@@ -55,8 +54,7 @@ var operations = map[string]func(result, operand *big.Rat) error{
 	},
 }
 
-// Call gives the result as text: an integer, or a number rounded to 12 decimals. An error says what is wrong
-// with the arguments, to whoever wrote them.
+// Call implements Tool. The result is an integer, or a number rounded to 12 decimals.
 func (Calculator) Call(arguments string) (string, error) {
 	operation, operands, err := read(arguments)
 	if err != nil {
@@ -78,7 +76,7 @@ func (Calculator) Call(arguments string) (string, error) {
 	return format(result), nil
 }
 
-// read decodes arguments that have both properties and no other.
+// read decodes arguments, which must have both properties and no other.
 func read(arguments string) (operation string, operands []*big.Rat, err error) {
 	var given struct {
 		Operation *string           `json:"operation"`
@@ -108,7 +106,7 @@ func read(arguments string) (operation string, operands []*big.Rat, err error) {
 	return *given.Operation, operands, nil
 }
 
-// number reads a JSON number without an exponent: with one, a few characters could ask for any amount of memory.
+// number reads a JSON number without an exponent: with one, a few characters could demand any amount of memory.
 func number(text string) (*big.Rat, error) {
 	switch {
 	case text == "" || strings.Trim(text, "-0123456789.") != "":
