@@ -49,13 +49,13 @@ type environ struct {
 	stdout, stderr io.Writer
 }
 
-// usageError says that the program is called in a way that it does not know.
+// usageError reports that the program is called in a way that it does not know.
 type usageError struct{ err error }
 
 // Error implements error.
 func (e *usageError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *usageError) Unwrap() error { return e.err }
 
 func misused(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
@@ -107,7 +107,7 @@ func run(ctx context.Context, env environ) int {
 	}
 }
 
-// newFlags gives the flags of a command, which prints its usage when it is asked for help.
+// newFlags returns the flags of a command, which prints its usage when it is asked for help.
 func newFlags(env environ, name, usage string) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -28,7 +28,7 @@ type source struct {
 	model models.Model
 }
 
-// load gives the tokenizer of a file, or of a model that is known. A model's is downloaded from HF_ENDPOINT,
+// load returns the tokenizer of a file, or of a model that is known. A model's is downloaded from HF_ENDPOINT,
 // with HF_TOKEN, and kept for the next time.
 func load(ctx context.Context, env environ, name string) (source, error) {
 	if name == "" {

@@ -5,10 +5,11 @@ package environment
 
 import "errors"
 
-// FaultKind says whose fault it was.
+// FaultKind tells what has failed.
 type FaultKind uint8
 
-// The kinds of faults. A fault never becomes a reward: it is retried, then left out and counted.
+// A fault is the environment's or a judge's. It never becomes a reward: the episode is retried, then left out and
+// counted.
 const (
 	EnvironmentFault FaultKind = iota
 	JudgeFault
@@ -17,7 +18,7 @@ const (
 // Fault is a failure of the environment or of a judge.
 type Fault struct {
 	Kind FaultKind
-	// Permanent says that a retry would fail alike.
+	// Permanent means that a retry would fail, too.
 	Permanent bool
 	Err       error
 }
@@ -25,11 +26,11 @@ type Fault struct {
 // Error implements error.
 func (f *Fault) Error() string { return f.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// AsFault gives err as a Fault. An error that is none counts as the environment's and as passing; the
-// caller has dealt with the context's own errors before.
+// AsFault returns err as a Fault. An error that is not a Fault counts as a temporary one of the environment. The
+// caller has handled the context's own errors before.
 func AsFault(err error) *Fault {
 	var fault *Fault
 	if errors.As(err, &fault) {

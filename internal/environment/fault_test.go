@@ -10,17 +10,17 @@ import (
 )
 
 func TestAsFault(t *testing.T) {
-	cause := errors.New("the judge is asleep")
+	cause := errors.New("the judge does not answer")
 	judge := &Fault{Kind: JudgeFault, Permanent: true, Err: cause}
 	cases := map[string]struct {
 		err       error
 		kind      FaultKind
 		permanent bool
 	}{
-		"a fault is itself":                 {err: judge, kind: JudgeFault, permanent: true},
-		"a wrapped fault is found":          {err: fmt.Errorf("stepping: %w", judge), kind: JudgeFault, permanent: true},
-		"any other error may pass":          {err: cause, kind: EnvironmentFault},
-		"and keeps its cause for errors.Is": {err: fmt.Errorf("stepping: %w", cause), kind: EnvironmentFault},
+		"a fault":         {err: judge, kind: JudgeFault, permanent: true},
+		"a wrapped fault": {err: fmt.Errorf("stepping: %w", judge), kind: JudgeFault, permanent: true},
+		"another error":   {err: cause, kind: EnvironmentFault},
+		"a wrapped error": {err: fmt.Errorf("stepping: %w", cause), kind: EnvironmentFault},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -82,10 +82,10 @@ var all = sync.OnceValue(func() []Model {
 	return out
 })
 
-// All gives the table, in its order.
+// All returns the table, in its order.
 func All() []Model { return all() }
 
-// UnknownError says that a model is not in the table.
+// UnknownError reports that a model is not in the table.
 type UnknownError struct {
 	Model string
 	// Known are the models that are, in the order of the table.
@@ -98,7 +98,7 @@ func (e *UnknownError) Error() string {
 		e.Model, strings.Join(e.Known, ", "))
 }
 
-// Lookup gives the row of a model. What follows a colon in its name is a variant of the same model. An error
+// Lookup returns the row of a model. What follows a colon in its name is a variant of the same model. An error
 // is an *UnknownError.
 func Lookup(name string) (Model, error) {
 	base, _, _ := strings.Cut(name, ":")

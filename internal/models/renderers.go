@@ -5,7 +5,7 @@ package models
 
 import "slices"
 
-// Renderers gives the names of all renderers that speak the format of a model in the table, sorted.
+// Renderers returns the names of all renderers that speak the format of a model in the table, sorted.
 func Renderers() []string {
 	var names []string
 	for _, m := range all() {

@@ -89,7 +89,7 @@ type match struct {
 	special    bool
 }
 
-// find gives the first token from a place on.
+// find returns the first token from a place on.
 func (m *matcher) find(text string, from int) (match, bool) {
 	for ; from < len(text); from++ {
 		if !m.first[text[from]] {

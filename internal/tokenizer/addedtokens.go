@@ -48,7 +48,7 @@ func (b *builder) addAll(tokens []addedToken) error {
 	return nil
 }
 
-// placeAdded gives an added token its place, which is one of the vocabulary or the next free one. The reference
+// placeAdded returns an added token its place, which is one of the vocabulary or the next free one. The reference
 // numbers them itself, so that any other id would not be the one it gives.
 func (b *builder) placeAdded(token addedToken) error {
 	switch {
@@ -105,7 +105,7 @@ func (b *builder) match(tokens []addedToken) {
 	}
 }
 
-// finish gives the tokenizer, whose vocabulary now has the added tokens' bytes too.
+// finish returns the tokenizer, whose vocabulary now has the added tokens' bytes too.
 func (b *builder) finish() *BPE {
 	b.t.vocabulary.text, b.t.vocabulary.spans = string(b.text), b.spans
 	b.t.whole = make([]atomic.Uint32, len(b.spans)/wholeIDs+1)

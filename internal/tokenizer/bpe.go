@@ -122,7 +122,7 @@ const (
 	wholeIDs = 16 // in a word of 32 bits
 )
 
-// isWhole says whether the bytes of a token merge into that token; some tokens are out of reach of the merges.
+// isWhole reports whether the bytes of a token merge into that token; some tokens are out of reach of the merges.
 func (t *BPE) isWhole(id int32, token string) bool {
 	word, shift := &t.whole[id/wholeIDs], uint(id%wholeIDs)*2
 	switch word.Load() >> shift & 3 {
@@ -146,6 +146,6 @@ func (t *BPE) Special(name string) (id int32, ok bool) {
 	return id, ok
 }
 
-// IsSpecial says whether an id is that of an added token that is special: one that is left out of text for
+// IsSpecial reports whether an id is that of an added token that is special: one that is left out of text for
 // people.
 func (t *BPE) IsSpecial(id int32) bool { return t.special[id] }

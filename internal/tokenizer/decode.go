@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Token gives the bytes of an id, which may be a part of a character; ok is false for an id that the
+// Token returns the bytes of an id, which may be a part of a character; ok is false for an id that the
 // vocabulary lacks.
 func (t *BPE) Token(id int32) (bytes string, ok bool) { return t.vocabulary.bytes(id) }
 
@@ -40,7 +40,7 @@ type Stream struct {
 	begun []byte
 }
 
-// Add gives the text that a token's bytes complete, "" where they only begin a character.
+// Add returns the text that a token's bytes complete, "" where they only begin a character.
 func (s *Stream) Add(token string) string {
 	s.begun = append(s.begun, token...)
 	whole := len(s.begun)
@@ -57,7 +57,7 @@ func (s *Stream) Add(token string) string {
 	return text
 }
 
-// End gives what is left when no token follows: U+FFFD for a character that was only begun.
+// End returns what is left when no token follows: U+FFFD for a character that was only begun.
 func (s *Stream) End() string {
 	text := lossy(s.begun)
 	s.begun = s.begun[:0]

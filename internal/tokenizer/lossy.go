@@ -10,7 +10,7 @@ import (
 
 // lossy makes text of bytes that may be no UTF-8. Each maximal part that could have begun a character
 // becomes one U+FFFD, and each other stray byte one, as the reference tokenizers have it. (Converting to
-// runes gives one for each byte, strings.ToValidUTF8 one for each run.)
+// runes returns one for each byte, strings.ToValidUTF8 one for each run.)
 func lossy(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)

@@ -94,7 +94,7 @@ func (b *builder) readVocab(value []byte) error {
 	return b.index(hidden)
 }
 
-// place gives an id the bytes of the text from start on.
+// place returns an id the bytes of the text from start on.
 func (b *builder) place(id int32, start int) error {
 	switch {
 	case id < 0 || id > maxID:

@@ -37,7 +37,7 @@ func newPairs(entries, ranks int) *pairs {
 	return p
 }
 
-// add gives a pair its rank. It says false, and does nothing, if the pair is there already. Pairs of one rank
+// add returns a pair its rank. It says false, and does nothing, if the pair is there already. Pairs of one rank
 // become the same token.
 func (p *pairs) add(a, b int32, rank uint32, into int32) bool {
 	key := pairKey(a, b)

@@ -107,7 +107,7 @@ func decode(value []byte, target any) error {
 	return nil
 }
 
-// isNull says whether there is no value.
+// isNull reports whether there is no value.
 func isNull(value []byte) bool { return value == nil || string(value) == "null" }
 
 // kind is the type of a part of the file that has one.

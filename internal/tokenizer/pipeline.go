@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// steps gives a part of the file as the list of parts that it is: a Sequence's, under the name of its list, or
+// steps returns a part of the file as the list of parts that it is: a Sequence's, under the name of its list, or
 // itself alone. Nothing is no step.
 func steps(value []byte, list string) ([]json.RawMessage, error) {
 	if isNull(value) {

@@ -85,7 +85,7 @@ func ParseTiktoken(family string, ranks, tokenizerConfig []byte) (*BPE, error) {
 	return b.finish(), nil
 }
 
-// named gives the names of special tokens.
+// named returns the names of special tokens.
 func (f rankFamily) named(tokenizerConfig []byte) (map[int32]string, error) {
 	if tokenizerConfig == nil {
 		return f.names, nil

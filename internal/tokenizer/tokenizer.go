@@ -15,15 +15,15 @@ import (
 
 // Tokenizer turns text into ids and back. It is safe for concurrent use.
 type Tokenizer interface {
-	// Encode gives the ids of ordinary text. Names of special tokens in it are text like any other, so
+	// Encode returns the ids of ordinary text. Names of special tokens in it are text like any other, so
 	// that nobody who writes a prompt can end a turn within it.
 	Encode(text string) []int32
 	// AppendEncode appends the ids of text in which some added tokens are recognised by their names.
 	AppendEncode(dst []int32, text string, match Match) []int32
-	// Decode gives the text of ids; special tokens stand in it by their names. Bytes that are no UTF-8
+	// Decode returns the text of ids; special tokens stand in it by their names. Bytes that are no UTF-8
 	// become U+FFFD, one for each maximal invalid part. An id that the vocabulary lacks is an error.
 	Decode(ids []int32) (string, error)
-	// Special gives the id of an added token by its name, whether it is special or not.
+	// Special returns the id of an added token by its name, whether it is special or not.
 	Special(name string) (id int32, ok bool)
 }
 
@@ -32,7 +32,7 @@ var models = map[string]func() Tokenizer{
 	"tinkersim/byte-136k": newByteLevel,
 }
 
-// UnknownModelError says that there is no tokenizer for a model.
+// UnknownModelError reports that there is no tokenizer for a model.
 type UnknownModelError struct {
 	Model string
 	// Known are the models that have one, sorted.
@@ -44,7 +44,7 @@ func (e *UnknownModelError) Error() string {
 	return fmt.Sprintf("no tokenizer is known for model %q, only for %s", e.Model, strings.Join(e.Known, ", "))
 }
 
-// ForModel gives the tokenizer of a model. An error is an *UnknownModelError.
+// ForModel returns the tokenizer of a model. An error is an *UnknownModelError.
 func ForModel(name string) (Tokenizer, error) {
 	build, ok := models[name]
 	if !ok {

@@ -35,7 +35,7 @@ type shortSlot struct {
 const shortest = 8 // up to here a token is short
 
 // newVocabulary indexes the tokens of text by their bytes. Those of hidden ids are not found by them.
-// It gives the ids of two tokens that are equal where there are such.
+// It returns the ids of two tokens that are equal where there are such.
 func newVocabulary(text string, spans []span, hidden map[int32]bool) (v *vocabulary, twice [2]int32, ok bool) {
 	v = &vocabulary{text: text, spans: spans}
 	var shorts, longs int
@@ -84,7 +84,7 @@ func (v *vocabulary) add(token string, id int32) {
 	v.long[i] = h>>32<<32 | uint64(id+1)
 }
 
-// find gives the token that has exactly these bytes.
+// find returns the token that has exactly these bytes.
 func (v *vocabulary) find(token string) (int32, bool) {
 	if len(token) > shortest {
 		return v.findLong(token)

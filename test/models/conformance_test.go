@@ -45,7 +45,7 @@ func number(t testing.TB, name string, usual uint64) uint64 {
 	return n
 }
 
-// samples gives the texts that a family is compared on: MODELS_TEXTS of them (2000), by MODELS_SEED (1).
+// samples returns the texts that a family is compared on: MODELS_TEXTS of them (2000), by MODELS_SEED (1).
 func samples(t testing.TB, names []string) func(yield func(textQuestion) bool) {
 	count, seed := number(t, "MODELS_TEXTS", 2000), number(t, "MODELS_SEED", 1)
 	t.Logf("MODELS_TEXTS=%d MODELS_SEED=%d", count, seed)
@@ -135,7 +135,7 @@ func TestTrainedVocabularies(t *testing.T) {
 	}
 }
 
-// settingsOf gives a tokenizer.json with the settings of a family.
+// settingsOf returns a tokenizer.json with the settings of a family.
 func settingsOf(t testing.TB, family string) []byte {
 	t.Helper()
 	like := map[string]string{"llama3": "gpt_oss", "gpt2": "qwen3", "overlaps": "qwen2_5"}[family]

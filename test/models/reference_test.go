@@ -19,7 +19,7 @@ import (
 
 const root = "../.."
 
-// python gives an interpreter that has the reference packages.
+// python returns an interpreter that has the reference packages.
 var python = sync.OnceValues(func() (string, error) {
 	output, err := exec.Command(root + "/hack/models/python.sh").Output()
 	if err != nil {

@@ -110,7 +110,7 @@ func (g *texts) marked(b *strings.Builder) {
 	}
 }
 
-// of gives a character of a table.
+// of returns a character of a table.
 func (g *texts) of(table *unicode.RangeTable) rune {
 	i := g.IntN(len(table.R16) + len(table.R32))
 	if i < len(table.R16) {

@@ -11,30 +11,30 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// Names of the splits of arithmetic.
+// Arithmetic has these splits.
 const (
 	trainSplit = "train"
 	testSplit  = "test"
 )
 
-// maxOperandBound keeps a row's search and the counts small.
+// maxOperandBound keeps the search of a row fast and the table of counts small.
 const maxOperandBound = 9999
 
-// testBelow is a fifth of the hash's range.
-const testBelow = ^uint64(0) / 5
+// testThreshold is a fifth of the range of the hash.
+const testThreshold = ^uint64(0) / 5
 
-// Arithmetic is all sums a + b of operands from 0 to a largest one.
+// Arithmetic has all sums a + b of operands from 0 to a largest one.
 //
-// About a fifth of the sums are in the split test, the others in train. A hash of the operands decides, and
-// it is the same hash for a + b and b + a: a sum is never held out of one order and trained in the other.
-// Rows are ordered by a, then b. Nothing but a count for each a is kept in memory.
+// About a fifth of the sums are in the split test, the others in train. A hash of the operands decides, and it is the
+// same for a + b and b + a: a sum is never tested in one order and trained in the other. Rows are ordered by a, then
+// b. Memory holds only one count for each a.
 type Arithmetic struct {
 	operands int64
 	// tests[a] is the number of test rows whose left operand is below a.
 	tests []int64
 }
 
-// NewArithmetic gives the sums of operands from 0 to maxOperand, which is from 1 to 9999.
+// NewArithmetic returns the sums of operands from 0 to maxOperand, which must be from 1 to 9999.
 func NewArithmetic(maxOperand int) (*Arithmetic, error) {
 	if maxOperand < 1 || maxOperand > maxOperandBound {
 		return nil, fmt.Errorf("maxOperand is %d, it must be from 1 to %d", maxOperand, maxOperandBound)
@@ -42,12 +42,12 @@ func NewArithmetic(maxOperand int) (*Arithmetic, error) {
 	d := &Arithmetic{operands: int64(maxOperand) + 1, tests: make([]int64, maxOperand+2)}
 	for a := range d.operands {
 		for b := range a {
-			if heldOut(a, b) {
+			if isTestRow(a, b) {
 				d.tests[a+1]++
 				d.tests[b+1]++
 			}
 		}
-		if heldOut(a, a) {
+		if isTestRow(a, a) {
 			d.tests[a+1]++
 		}
 	}
@@ -76,7 +76,7 @@ func (d *Arithmetic) Row(split string, index int64) (Row, error) {
 	a := int64(sort.Search(int(d.operands), func(a int) bool { return count(int64(a)+1) > index }))
 	left := index - count(a)
 	for b := range d.operands {
-		if heldOut(a, b) != (split == testSplit) {
+		if isTestRow(a, b) != (split == testSplit) {
 			continue
 		}
 		if left == 0 {
@@ -87,7 +87,7 @@ func (d *Arithmetic) Row(split string, index int64) (Row, error) {
 	return Row{}, &RowError{Split: split, Index: index}
 }
 
-// counter gives how many rows of the split have a left operand below a.
+// counter returns a function that counts the rows of the split whose left operand is below a.
 func (d *Arithmetic) counter(split string) (count func(a int64) int64, ok bool) {
 	switch split {
 	case testSplit:
@@ -103,12 +103,12 @@ func sum(a, b int64) Row {
 	return Row{Prompt: fmt.Sprintf("What is %d + %d?", a, b), Answer: strconv.FormatInt(a+b, 10)}
 }
 
-// heldOut says whether a + b belongs to the split test.
-func heldOut(a, b int64) bool {
-	return mix(uint64(min(a, b))<<32|uint64(max(a, b))) < testBelow
+// isTestRow reports whether a + b belongs to the split test.
+func isTestRow(a, b int64) bool {
+	return mix(uint64(min(a, b))<<32|uint64(max(a, b))) < testThreshold
 }
 
-// mix is the finaliser of SplitMix64: each bit of x decides about half of the result's.
+// mix is the finaliser of SplitMix64: each bit of x flips about half of the result's bits.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -24,7 +24,7 @@ func arithmetic(t *testing.T, maxOperand int) *Arithmetic {
 
 func TestArithmeticSplits(t *testing.T) {
 	got := arithmetic(t, 99).Splits()
-	// A change of these numbers changes what runs train on and what they are measured by.
+	// A change of these numbers changes what runs train on and what they are evaluated with.
 	want := []environment.Split{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Splits (-want +got):\n%s", diff)
@@ -54,7 +54,7 @@ func TestArithmeticRows(t *testing.T) {
 	}
 }
 
-// collect reads a whole split, and checks order and answers.
+// collect reads a whole split, and checks the order of the rows and their answers.
 func collect(t *testing.T, d *Arithmetic, split environment.Split, where map[string]string) {
 	t.Helper()
 	last := -1
@@ -65,15 +65,15 @@ func collect(t *testing.T, d *Arithmetic, split environment.Split, where map[str
 		}
 		var a, b int
 		if _, err := fmt.Sscanf(row.Prompt, "What is %d + %d?", &a, &b); err != nil || row.Answer != fmt.Sprint(a+b) {
-			t.Fatalf("Row(%s, %d) = %+v, which is no sum", split.Name, i, row)
+			t.Fatalf("Row(%s, %d) = %+v, which is not a sum", split.Name, i, row)
 		}
-		if place := a*100000 + b; place <= last {
+		if position := a*100000 + b; position <= last {
 			t.Errorf("Row(%s, %d) = %q is out of order", split.Name, i, row.Prompt)
 		} else {
-			last = place
+			last = position
 		}
 		if _, twice := where[row.Prompt]; twice {
-			t.Errorf("%q is there twice", row.Prompt)
+			t.Errorf("%q occurs twice", row.Prompt)
 		}
 		where[row.Prompt] = split.Name
 	}
@@ -87,13 +87,13 @@ func TestArithmeticRow(t *testing.T) {
 		want  Row
 		ok    bool
 	}{
-		"the first of train":          {split: "train", index: 0, want: Row{Prompt: "What is 0 + 0?", Answer: "0"}, ok: true},
-		"the last of train":           {split: "train", index: 7993, want: Row{Prompt: "What is 99 + 99?", Answer: "198"}, ok: true},
-		"beyond the end is an error":  {split: "train", index: 7994},
-		"a negative index is, too":    {split: "test", index: -1},
-		"so is a split that is not":   {split: "validation", index: 0},
-		"the splits do not run over":  {split: "test", index: 2006},
-		"an index far out of the way": {split: "test", index: 1 << 62},
+		"the first of train":           {split: "train", index: 0, want: Row{Prompt: "What is 0 + 0?", Answer: "0"}, ok: true},
+		"the last of train":            {split: "train", index: 7993, want: Row{Prompt: "What is 99 + 99?", Answer: "198"}, ok: true},
+		"an index beyond the end":      {split: "train", index: 7994},
+		"a negative index":             {split: "test", index: -1},
+		"an unknown split":             {split: "validation", index: 0},
+		"an index beyond the test end": {split: "test", index: 2006},
+		"a very large index":           {split: "test", index: 1 << 62},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestNewArithmeticBounds(t *testing.T) {
 	}
 }
 
-func TestArithmeticShareOfTest(t *testing.T) {
+func TestArithmeticTestShare(t *testing.T) {
 	for _, maxOperand := range []int{99, 999} {
 		d := arithmetic(t, maxOperand)
 		splits := d.Splits()

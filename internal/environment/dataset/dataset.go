@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dataset is where tasks come from. A data set is a fixed list of rows for each split; it knows
-// neither how a row is played nor what a reply to it is worth.
+// Package dataset provides the tasks of environments. A data set is a fixed list of rows for each split. It knows
+// neither how an episode of a row proceeds nor what a reply to it is worth.
 package dataset
 
 import (
@@ -11,23 +11,23 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// Dataset is splits of rows. It does not change and is safe for concurrent use.
+// Dataset consists of splits of rows. It does not change and is safe for concurrent use.
 type Dataset interface {
-	// Splits sorted by name.
+	// Splits returns the splits, sorted by name.
 	Splits() []environment.Split
-	// Row of a split, from 0. The same index gives the same row, always.
+	// Row returns a row of a split. Indexes begin at 0. The same index always gives the same row.
 	Row(split string, index int64) (Row, error)
 }
 
 // Row is one task.
 type Row struct {
-	// Prompt for the policy.
+	// Prompt is the question for the policy.
 	Prompt string
-	// Answer that a verifier compares with.
+	// Answer is what a verifier compares replies with.
 	Answer string
 }
 
-// RowError says that a split has no such row.
+// RowError reports that a split has no row of an index.
 type RowError struct {
 	Split string
 	Index int64

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry knows every kind of environment there is and builds the one that a definition describes.
-// A new kind is added here and nowhere else above internal/environment.
+// Package registry knows every kind of environment and builds the one that a definition describes. To add a kind,
+// write a package below internal/environment and build it here.
 package registry
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// DefinitionError says that a definition describes no environment; it will not do so later.
+// DefinitionError reports that a definition does not describe an environment. A retry does not help.
 type DefinitionError struct{ Err error }
 
 // Error implements error.
 func (e *DefinitionError) Error() string { return "building environment: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
 // New builds the environment of a definition. An error is a *DefinitionError.
@@ -52,7 +52,7 @@ func build(definition contract.Definition) (environment.Environment, error) {
 	return newToolUse(rows, verifier, *definition.Interaction.ToolUse)
 }
 
-// newToolUse gives the data set its tools. Arithmetic, which is all that there is, has the calculator.
+// newToolUse builds an environment with tools. The only tool is the calculator.
 func newToolUse(rows dataset.Dataset, verifier verify.Verifier, definition contract.ToolUse) (environment.Environment, error) {
 	return tooluse.New(tooluse.NewLocal(rows, verifier, tooluse.Calculator{}), tooluse.Options{
 		SystemPrompt:    definition.SystemPrompt,

@@ -35,7 +35,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestNewGivesTheDataSetItsTools(t *testing.T) {
+func TestNewToolUse(t *testing.T) {
 	definition := arithmetic(9)
 	definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
 		SystemPrompt: "Call tools.", ParseErrors: contract.ParseErrors{MaxConsecutive: 0, Train: contract.TrainMask},
@@ -56,23 +56,23 @@ func TestNewGivesTheDataSetItsTools(t *testing.T) {
 	if got := prompts[0]; len(got.Tools) != 1 || got.Tools[0].Name != "calculator" || got.Messages[0].Content != "Call tools." {
 		t.Errorf("the first prompt is %+v", got)
 	}
-	turn, err := episode.Step(t.Context(), []environment.Reply{{Malformed: "it is no JSON"}})
+	turn, err := episode.Step(t.Context(), []environment.Reply{{Malformed: "it is not JSON"}})
 	if err != nil || !turn.Done || len(turn.Masked) != 1 {
-		t.Errorf("a reply that cannot be read gave %+v, %v, want the end, masked", turn, err)
+		t.Errorf("a malformed reply gave %+v, %v, want the end of the episode and a masked reply", turn, err)
 	}
 }
 
-func TestNewRefusesWhatDescribesNoEnvironment(t *testing.T) {
+func TestNewRejectsInvalidDefinitions(t *testing.T) {
 	whole := arithmetic(9)
 	cases := map[string]contract.Definition{
-		"nothing":                   {},
-		"no data set":               {Reward: whole.Reward},
-		"a data set of no kind":     {Dataset: &contract.Dataset{}, Reward: whole.Reward},
-		"no reward":                 {Dataset: whole.Dataset},
-		"a reward of no kind":       {Dataset: whole.Dataset, Reward: &contract.RewardRule{}},
-		"operands that are many":    arithmetic(10000),
-		"no operands":               arithmetic(0),
-		"an interaction of no kind": {Dataset: whole.Dataset, Reward: whole.Reward, Interaction: &contract.Interaction{}},
+		"nothing":                  {},
+		"no data set":              {Reward: whole.Reward},
+		"an empty data set":        {Dataset: &contract.Dataset{}, Reward: whole.Reward},
+		"no reward":                {Dataset: whole.Dataset},
+		"an empty reward":          {Dataset: whole.Dataset, Reward: &contract.RewardRule{}},
+		"a maxOperand beyond 9999": arithmetic(10000),
+		"a maxOperand of 0":        arithmetic(0),
+		"an empty interaction":     {Dataset: whole.Dataset, Reward: whole.Reward, Interaction: &contract.Interaction{}},
 	}
 	for name, definition := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package singleturn is the environment of one question and one answer: a data set asks, the policy
-// replies, a verifier says what the reply is worth. It is a function of the task alone.
+// Package singleturn is the environment of one question and one answer: the question is a row of a data set, and a
+// verifier scores the policy's reply. It is a function of the task alone.
 package singleturn
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// Environment puts a data set and a verifier together.
+// Environment consists of a data set and a verifier.
 type Environment struct {
 	rows     dataset.Dataset
 	verifier verify.Verifier
 }
 
-// New gives the environment of the rows and the verifier.
+// New returns the environment of the rows and the verifier.
 func New(rows dataset.Dataset, verifier verify.Verifier) *Environment {
 	return &Environment{rows: rows, verifier: verifier}
 }
@@ -31,7 +31,7 @@ func (e *Environment) Splits(context.Context) ([]environment.Split, error) {
 	return e.rows.Splits(), nil
 }
 
-// Start implements environment.Environment. A row that is not there is a permanent fault.
+// Start implements environment.Environment. An unknown row is a permanent fault.
 func (e *Environment) Start(_ context.Context, task environment.Task) (environment.Episode, error) {
 	row, err := e.row(task)
 	if err != nil {
@@ -67,21 +67,21 @@ func (e *episode) Prompts(context.Context) ([]environment.Prompt, error) {
 	return []environment.Prompt{{Messages: []chat.Message{{Role: "user", Content: e.row.Prompt}}}}, nil
 }
 
-// Step implements environment.Episode: the first reply is the last.
+// Step implements environment.Episode. The first reply ends the episode.
 func (e *episode) Step(_ context.Context, replies []environment.Reply) (environment.Turn, error) {
 	if len(replies) != 1 {
 		err := fmt.Errorf("one reply was asked for, %d were given", len(replies))
 		return environment.Turn{}, &environment.Fault{Permanent: true, Err: err}
 	}
-	verdict := e.verifier.Verify(e.row.Answer, replies[0])
+	score := e.verifier.Verify(e.row.Answer, replies[0])
 	return environment.Turn{
-		Rewards: []environment.Reward{{Value: verdict.Reward}},
-		Metrics: verdict.Metrics,
+		Rewards: []environment.Reward{{Value: score.Reward}},
+		Metrics: score.Metrics,
 		Done:    true,
 	}, nil
 }
 
-// Finish implements environment.Episode. Without a reply there is nothing to verify, and no reward.
+// Finish implements environment.Episode. Without a reply there is no reward.
 func (e *episode) Finish(context.Context) (environment.Turn, error) {
 	return environment.Turn{Done: true}, nil
 }

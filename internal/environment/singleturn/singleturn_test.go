@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-func sums(t *testing.T) *Environment {
+func newEnvironment(t *testing.T) *Environment {
 	t.Helper()
 	rows, err := dataset.NewArithmetic(99)
 	if err != nil {
@@ -35,7 +35,7 @@ func start(t *testing.T, env *Environment, task environment.Task) environment.Ep
 }
 
 func TestEpisode(t *testing.T) {
-	env := sums(t)
+	env := newEnvironment(t)
 	task := environment.Task{Split: "train", Index: 7993}
 	right, wrong, err := env.Answers(t.Context(), task)
 	if err != nil {
@@ -58,8 +58,8 @@ func TestEpisode(t *testing.T) {
 	}
 }
 
-func TestStepTakesOneReply(t *testing.T) {
-	episode := start(t, sums(t), environment.Task{Split: "test"})
+func TestStepRequiresOneReply(t *testing.T) {
+	episode := start(t, newEnvironment(t), environment.Task{Split: "test"})
 	_, err := episode.Step(t.Context(), nil)
 	var fault *environment.Fault
 	if !errors.As(err, &fault) || !fault.Permanent {
@@ -67,15 +67,15 @@ func TestStepTakesOneReply(t *testing.T) {
 	}
 }
 
-func TestFinishInventsNoReward(t *testing.T) {
-	turn, err := start(t, sums(t), environment.Task{Split: "test"}).Finish(t.Context())
+func TestFinishGivesNoReward(t *testing.T) {
+	turn, err := start(t, newEnvironment(t), environment.Task{Split: "test"}).Finish(t.Context())
 	if diff := cmp.Diff(environment.Turn{Done: true}, turn); diff != "" || err != nil {
 		t.Errorf("Finish: err %v (-want +got):\n%s", err, diff)
 	}
 }
 
-func TestTaskThatIsNotThere(t *testing.T) {
-	env := sums(t)
+func TestUnknownTask(t *testing.T) {
+	env := newEnvironment(t)
 	task := environment.Task{Split: "validation"}
 	_, startErr := env.Start(t.Context(), task)
 	_, _, answersErr := env.Answers(t.Context(), task)

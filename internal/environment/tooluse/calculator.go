@@ -20,12 +20,12 @@ const (
 	leastOperands = 2
 	mostOperands  = 16
 	longestNumber = 32
-	// places is the number of decimals of a result that is not an integer.
-	places = 12
+	// decimals is the number of decimals of a result that is not an integer.
+	decimals = 12
 )
 
-// schema describes the arguments. It is compact, because every prompt contains it.
-const schema = `{"type":"object","properties":{"operation":{"type":"string","enum":["add","subtract","multiply","divide"]},` +
+// calculatorSchema describes the arguments. It is compact, because every prompt contains it.
+const calculatorSchema = `{"type":"object","properties":{"operation":{"type":"string","enum":["add","subtract","multiply","divide"]},` +
 	`"operands":{"type":"array","items":{"type":"number"},"minItems":2,"maxItems":16}},"required":["operation","operands"]}`
 
 // Calculator is a Tool that applies one of the four operations to numbers, exactly. It has no state.
@@ -36,7 +36,7 @@ func (Calculator) Describe() chat.Tool {
 	return chat.Tool{
 		Name:        "calculator",
 		Description: "Applies an operation to numbers, from left to right, and gives the exact result.",
-		Parameters:  json.RawMessage(schema),
+		Parameters:  json.RawMessage(calculatorSchema),
 	}
 }
 
@@ -56,7 +56,7 @@ var operations = map[string]func(result, operand *big.Rat) error{
 
 // Call implements Tool. The result is an integer, or a number rounded to 12 decimals.
 func (Calculator) Call(arguments string) (string, error) {
-	operation, operands, err := read(arguments)
+	operation, operands, err := readArguments(arguments)
 	if err != nil {
 		return "", err
 	}
@@ -73,11 +73,11 @@ func (Calculator) Call(arguments string) (string, error) {
 			return "", err
 		}
 	}
-	return format(result), nil
+	return formatNumber(result), nil
 }
 
-// read decodes arguments, which must have both properties and no other.
-func read(arguments string) (operation string, operands []*big.Rat, err error) {
+// readArguments decodes arguments, which must have both properties and no other.
+func readArguments(arguments string) (operation string, operands []*big.Rat, err error) {
 	var given struct {
 		Operation *string           `json:"operation"`
 		Operands  []json.RawMessage `json:"operands"`
@@ -97,7 +97,7 @@ func read(arguments string) (operation string, operands []*big.Rat, err error) {
 		return "", nil, errors.New("operands is missing")
 	}
 	for i, text := range given.Operands {
-		operand, err := number(string(text))
+		operand, err := parseNumber(string(text))
 		if err != nil {
 			return "", nil, fmt.Errorf("operands[%d] %w", i, err)
 		}
@@ -106,33 +106,33 @@ func read(arguments string) (operation string, operands []*big.Rat, err error) {
 	return *given.Operation, operands, nil
 }
 
-// number reads a JSON number without an exponent: with one, a few characters could demand any amount of memory.
-func number(text string) (*big.Rat, error) {
+// parseNumber reads a JSON number without an exponent: with one, a few characters could demand any amount of memory.
+func parseNumber(text string) (*big.Rat, error) {
 	switch {
 	case text == "" || strings.Trim(text, "-0123456789.") != "":
-		return nil, fmt.Errorf("is %s, it must be a number written in digits", clip(text))
+		return nil, fmt.Errorf("is %s, it must be a number written in digits", truncate(text))
 	case len(text) > longestNumber:
 		return nil, fmt.Errorf("has %d characters, it may have %d", len(text), longestNumber)
 	}
 	value, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return nil, fmt.Errorf("is %s, it must be a number written in digits", clip(text))
+		return nil, fmt.Errorf("is %s, it must be a number written in digits", truncate(text))
 	}
 	return value, nil
 }
 
-func clip(text string) string {
+func truncate(text string) string {
 	if len(text) <= longestNumber {
 		return text
 	}
 	return text[:longestNumber] + "..."
 }
 
-func format(value *big.Rat) string {
+func formatNumber(value *big.Rat) string {
 	if value.IsInt() {
 		return value.Num().String()
 	}
-	text := strings.TrimRight(value.FloatString(places), "0")
+	text := strings.TrimRight(value.FloatString(decimals), "0")
 	if text = strings.TrimSuffix(text, "."); text == "-0" {
 		return "0"
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestCall(t *testing.T) {
+func TestCalculatorCall(t *testing.T) {
 	cases := map[string]struct{ arguments, want string }{
 		"a sum":                          {`{"operation":"add","operands":[99,99]}`, "198"},
 		"more than two operands":         {`{"operation":"add","operands":[1,2,3,4]}`, "10"},
@@ -34,7 +34,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestCallSaysWhatIsWrong(t *testing.T) {
+func TestCalculatorCallErrors(t *testing.T) {
 	cases := map[string]struct{ arguments, names string }{
 		"no JSON":                       {`add 1 and 2`, "cannot be read"},
 		"no object":                     {`[1,2]`, "cannot be read"},
@@ -63,7 +63,7 @@ func TestCallSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestSchemaSaysWhatIsTaken(t *testing.T) {
+func TestCalculatorSchema(t *testing.T) {
 	var schema struct {
 		Properties struct {
 			Operation struct{ Enum []string }

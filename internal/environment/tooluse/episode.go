@@ -12,16 +12,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// episode is one play of a task. It has one conversation, whose key is "".
+// episode is an episode of one task. It has one conversation, whose key is "".
 type episode struct {
 	session  Session
 	options  Options
 	messages []chat.Message
 	tools    []chat.Tool
-	// last reply; nil before the first.
+	// last is the last reply; it is nil before the first.
 	last *environment.Reply
-	// turns, calls, wrong calls and parse errors so far, and parse errors since the last reply without one.
-	turns, calls, wrong, broken, inRow int
+	// The counts are those of the episode so far; consecutive counts the parse errors since the last reply without
+	// one.
+	turns, toolCalls, toolErrors, parseErrors, consecutive int
 }
 
 // Prompts implements environment.Episode.
@@ -38,13 +39,12 @@ func (e *episode) Prompts(ctx context.Context) ([]environment.Prompt, error) {
 	return e.prompts(), nil
 }
 
-// prompts asks for the next reply. The messages are the asker's to keep: the episode's own may grow.
+// prompts asks for the next reply. It copies the messages, since the episode appends to its own.
 func (e *episode) prompts() []environment.Prompt {
 	return []environment.Prompt{{Messages: append([]chat.Message(nil), e.messages...), Tools: e.tools}}
 }
 
-// Step implements environment.Episode. A reply that a token limit cut ends the episode, like an answer: what
-// it would have said is not known.
+// Step implements environment.Episode. A reply that a token limit cut ends the episode, like an answer.
 func (e *episode) Step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
 	if len(replies) != 1 {
 		err := fmt.Errorf("one reply was asked for, %d were given", len(replies))
@@ -55,9 +55,9 @@ func (e *episode) Step(ctx context.Context, replies []environment.Reply) (enviro
 	e.turns++
 	e.messages = append(e.messages, reply.Message)
 	if reply.Malformed != "" {
-		return e.mend(ctx, reply)
+		return e.handleParseError(ctx, reply)
 	}
-	e.inRow = 0
+	e.consecutive = 0
 	if len(reply.Message.Calls) > 0 && !reply.Truncated {
 		return e.call(ctx, reply.Message.Calls)
 	}
@@ -65,23 +65,23 @@ func (e *episode) Step(ctx context.Context, replies []environment.Reply) (enviro
 	if err != nil {
 		return environment.Turn{}, err
 	}
-	return e.follow(outcome), nil
+	return e.proceed(outcome), nil
 }
 
-// mend tells the policy what is wrong with its reply, or ends the episode when it was told often enough.
-// Calls that can be read stay uncalled, as the reply was not what the policy meant.
-func (e *episode) mend(ctx context.Context, reply environment.Reply) (environment.Turn, error) {
-	e.broken++
-	e.inRow++
+// handleParseError tells the policy what is wrong with its reply, or ends the episode if there were too many such
+// replies in a row. It runs none of the reply's calls, as the policy may have meant others.
+func (e *episode) handleParseError(ctx context.Context, reply environment.Reply) (environment.Turn, error) {
+	e.parseErrors++
+	e.consecutive++
 	var turn environment.Turn
-	if e.inRow > e.options.MaxParseErrors {
+	if e.consecutive > e.options.MaxParseErrors {
 		outcome, err := e.session.Finish(ctx, &reply)
 		if err != nil {
 			return environment.Turn{}, err
 		}
 		turn = e.end(outcome)
 	} else {
-		turn = e.follow(Outcome{Text: "Error: " + reply.Malformed + ". No tool was called. Please write the message again."})
+		turn = e.proceed(Outcome{Text: "Error: " + reply.Malformed + ". No tool was called. Please write the message again."})
 	}
 	if e.options.MaskParseErrors {
 		turn.Masked = []string{""}
@@ -89,8 +89,7 @@ func (e *episode) mend(ctx context.Context, reply environment.Reply) (environmen
 	return turn, nil
 }
 
-// call runs calls in their order and gives their results to the policy. A call that ends the episode is the
-// last that is run.
+// call runs calls in their order and passes their results to the policy. It stops at a call that ends the episode.
 func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.Turn, error) {
 	var rewards []environment.Reward
 	for i, call := range calls {
@@ -98,9 +97,9 @@ func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.
 		if err != nil {
 			return environment.Turn{}, err
 		}
-		e.calls++
-		if result.Wrong {
-			e.wrong++
+		e.toolCalls++
+		if result.Invalid {
+			e.toolErrors++
 		}
 		rewards = append(rewards, result.Rewards...)
 		if result.Done {
@@ -113,8 +112,8 @@ func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.
 	return environment.Turn{Rewards: rewards, Metrics: e.metrics(nil), ToolCalls: len(calls), Prompts: e.prompts()}, nil
 }
 
-// follow goes on with the outcome's text, or ends the episode.
-func (e *episode) follow(outcome Outcome) environment.Turn {
+// proceed continues with the text of the outcome, or ends the episode if there is none.
+func (e *episode) proceed(outcome Outcome) environment.Turn {
 	if outcome.Text == "" {
 		return e.end(outcome)
 	}
@@ -126,12 +125,13 @@ func (e *episode) end(outcome Outcome) environment.Turn {
 	return environment.Turn{Rewards: outcome.Rewards, Metrics: e.metrics(outcome.Metrics), Done: true}
 }
 
-// metrics are those of the episode so far, with the world's own. The names of the episode's are taken.
+// metrics returns the metrics of the episode so far, together with those of the backend. Metrics of the episode
+// take precedence.
 func (e *episode) metrics(own map[string]float64) map[string]float64 {
 	all := map[string]float64{}
 	maps.Copy(all, own)
-	all[MetricTurns], all[MetricParseErrors] = float64(e.turns), float64(e.broken)
-	all[MetricToolCalls], all[MetricToolErrors] = float64(e.calls), float64(e.wrong)
+	all[MetricTurns], all[MetricParseErrors] = float64(e.turns), float64(e.parseErrors)
+	all[MetricToolCalls], all[MetricToolErrors] = float64(e.toolCalls), float64(e.toolErrors)
 	return all
 }
 

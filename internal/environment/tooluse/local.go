@@ -16,25 +16,24 @@ import (
 
 // Tool runs in this process and is a function of its arguments. It is safe for concurrent use.
 type Tool interface {
-	// Describe gives the tool's name, what it is for and the schema of its arguments.
+	// Describe returns the tool's name, its purpose and the schema of its arguments.
 	Describe() chat.Tool
-	// Call gives the result for arguments, which are what the policy wrote. An error says what is wrong with
-	// them, to the policy.
+	// Call returns the result for arguments as the policy wrote them. An error tells the policy what is wrong with
+	// them.
 	Call(arguments string) (string, error)
 }
 
-// Local is the world of a data set that asks, tools of this process that help, and a verifier that says what
-// the answer is worth.
+// Local is the backend with the questions of a data set, tools of this process, and a verifier that scores the answer.
 type Local struct {
 	rows     dataset.Dataset
 	verifier verify.Verifier
 	tools    map[string]Tool
-	// described are the tools in their order, and names what they are called.
+	// described are the tools in their order, and names are their names, for messages.
 	described []chat.Tool
 	names     string
 }
 
-// NewLocal gives the world of the rows, the verifier and the tools, which have names of their own.
+// NewLocal returns the backend of the rows, the verifier and the tools. The names of the tools must differ.
 func NewLocal(rows dataset.Dataset, verifier verify.Verifier, tools ...Tool) *Local {
 	l := &Local{rows: rows, verifier: verifier, tools: map[string]Tool{}}
 	var names []string
@@ -48,10 +47,10 @@ func NewLocal(rows dataset.Dataset, verifier verify.Verifier, tools ...Tool) *Lo
 	return l
 }
 
-// Splits implements World.
+// Splits implements Backend.
 func (l *Local) Splits(context.Context) ([]environment.Split, error) { return l.rows.Splits(), nil }
 
-// Open implements World. A row that is not there is a permanent fault.
+// Open implements Backend. An unknown row is a permanent fault.
 func (l *Local) Open(_ context.Context, task environment.Task) (Session, error) {
 	row, err := l.row(task)
 	if err != nil {
@@ -77,7 +76,7 @@ func (l *Local) row(task environment.Task) (dataset.Row, error) {
 	return row, nil
 }
 
-// localSession has no state but its row.
+// localSession is a session of one row. It has no other state.
 type localSession struct {
 	*Local
 	row dataset.Row
@@ -96,11 +95,11 @@ func (s *localSession) Call(_ context.Context, call chat.ToolCall) (Result, erro
 	tool, ok := s.tools[call.Name]
 	if !ok {
 		text := fmt.Sprintf("Error: there is no tool %q. The tools are: %s.", call.Name, s.names)
-		return Result{Text: text, Wrong: true}, nil
+		return Result{Text: text, Invalid: true}, nil
 	}
 	text, err := tool.Call(call.Arguments)
 	if err != nil {
-		return Result{Text: "Error: " + err.Error() + ".", Wrong: true}, nil
+		return Result{Text: "Error: " + err.Error() + ".", Invalid: true}, nil
 	}
 	return Result{Text: text}, nil
 }
@@ -110,27 +109,27 @@ func (s *localSession) Answer(_ context.Context, reply environment.Reply) (Outco
 	return s.grade(reply), nil
 }
 
-// Finish implements Session. A reply that calls tools or cannot be read is no answer, whatever else it says:
-// the verifier is shown one that says nothing. Without any reply there is nothing to verify, and no reward.
+// Finish implements Session. A reply that calls tools or breaks the format is not an answer, whatever its text: the
+// verifier scores an empty one instead. Without any reply there is no reward.
 func (s *localSession) Finish(_ context.Context, last *environment.Reply) (Outcome, error) {
 	if last == nil {
 		return Outcome{}, nil
 	}
-	silent := *last
-	silent.Message = chat.Message{Role: last.Message.Role}
-	return s.grade(silent), nil
+	empty := *last
+	empty.Message = chat.Message{Role: last.Message.Role}
+	return s.grade(empty), nil
 }
 
 func (s *localSession) grade(reply environment.Reply) Outcome {
-	verdict := s.verifier.Verify(s.row.Answer, reply)
-	return Outcome{Rewards: []environment.Reward{{Value: verdict.Reward}}, Metrics: verdict.Metrics}
+	score := s.verifier.Verify(s.row.Answer, reply)
+	return Outcome{Rewards: []environment.Reward{{Value: score.Reward}}, Metrics: score.Metrics}
 }
 
 // Close implements Session.
 func (s *localSession) Close() {}
 
 var (
-	_ World                = (*Local)(nil)
+	_ Backend              = (*Local)(nil)
 	_ environment.Answerer = (*Local)(nil)
 	_ Session              = (*localSession)(nil)
 )

@@ -1,15 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tooluse plays episodes of several turns in which the policy calls tools until it answers. Whose
-// tools and rewards they are is a World's business; the one that is built in puts a data set, a verifier
-// and tools of this process together and is a function of the task alone.
+// Package tooluse is the environment of several turns in which the policy calls tools until it answers. A Backend
+// has the tools and the rewards. The one that is built in, Local, consists of a data set, a verifier and tools of
+// this process, and is a function of the task alone.
 //
-// A reply that calls tools gets their results. A call of a tool that is not there, or with wrong arguments,
-// gets a result that says so. A reply that breaks the model's format gets a message that names the problem,
-// so that the policy can mend it; after a few of them in a row the episode is over. A reply without calls
-// is the answer. Nothing of this invents a reward: an episode that ends without an answer gets what the
-// world gives for it as it stands.
+// A reply that calls tools gets their results. A call of an unknown tool, or with wrong arguments, gets a result that
+// describes the problem. So does a reply that breaks the model's format; after a few of them in a row the episode is
+// over. A reply without calls is the answer. An episode that ends without an answer gets the rewards that the backend
+// gives it as it stands, and no others.
 package tooluse
 
 import (
@@ -23,11 +22,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// Metrics of an episode.
+// An episode has these metrics.
 const (
-	// MetricToolCalls counts calls that were made, wrong ones among them.
+	// MetricToolCalls counts calls, including invalid ones.
 	MetricToolCalls = "tool_calls"
-	// MetricToolErrors counts calls with no such tool or arguments.
+	// MetricToolErrors counts calls of unknown tools or with wrong arguments.
 	MetricToolErrors = "tool_errors"
 	// MetricParseErrors counts replies that broke the format.
 	MetricParseErrors = "parse_errors"
@@ -35,59 +34,58 @@ const (
 	MetricTurns = "turns"
 )
 
-// ToolsPlaceholder in a system prompt is replaced by the tools, one JSON object a line.
+// ToolsPlaceholder is replaced by the tools in a system prompt, one JSON object a line.
 const ToolsPlaceholder = "$(tools)"
 
-// Options are how the policy and the tools are brought together.
+// Options tell how the policy learns of the tools and what happens to replies that break the format.
 type Options struct {
-	// SystemPrompt is the first message; empty for none. With ToolsPlaceholder in it, it is where the tools
-	// are told, and the model's format says nothing of them.
+	// SystemPrompt is the first message. It is empty if there is none. If it contains ToolsPlaceholder, it declares
+	// the tools, and the model's format does not.
 	SystemPrompt string
-	// MaxParseErrors replies in a row that break the format are answered with what is wrong; one more ends the
-	// episode.
+	// MaxParseErrors is the number of replies in a row that may break the format. One more ends the episode.
 	MaxParseErrors int
 	// MaskParseErrors keeps replies that break the format out of the training data.
 	MaskParseErrors bool
 }
 
-// Environment plays episodes in a world.
+// Environment runs episodes with the tools of a backend.
 type Environment struct {
-	world   World
+	backend Backend
 	options Options
 }
 
-// New gives the environment of the world. Options that no episode can be played with are an error.
-func New(world World, options Options) (*Environment, error) {
+// New returns the environment of the backend. It fails if the options are invalid.
+func New(backend Backend, options Options) (*Environment, error) {
 	if options.MaxParseErrors < 0 {
 		return nil, fmt.Errorf("parseErrors.maxConsecutive is %d, it must be at least 0", options.MaxParseErrors)
 	}
-	return &Environment{world: world, options: options}, nil
+	return &Environment{backend: backend, options: options}, nil
 }
 
 // Splits implements environment.Environment.
 func (e *Environment) Splits(ctx context.Context) ([]environment.Split, error) {
-	return e.world.Splits(ctx)
+	return e.backend.Splits(ctx)
 }
 
 // Start implements environment.Environment.
 func (e *Environment) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
-	session, err := e.world.Open(ctx, task)
+	session, err := e.backend.Open(ctx, task)
 	if err != nil {
 		return nil, err
 	}
 	return &episode{session: session, options: e.options}, nil
 }
 
-// Answers implements environment.Answerer, if the world does.
+// Answers implements environment.Answerer, if the backend does.
 func (e *Environment) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
-	answerer, ok := e.world.(environment.Answerer)
+	answerer, ok := e.backend.(environment.Answerer)
 	if !ok {
-		return "", "", &environment.Fault{Permanent: true, Err: errors.New("the world knows no answers")}
+		return "", "", &environment.Fault{Permanent: true, Err: errors.New("the backend knows no answers")}
 	}
 	return answerer.Answers(ctx, task)
 }
 
-// opening gives the first messages and the tools that the model's format is to declare.
+// opening returns the first messages, and the tools that the model's format has to declare.
 func (o Options) opening(messages []chat.Message, tools []chat.Tool) ([]chat.Message, []chat.Tool) {
 	if o.SystemPrompt == "" {
 		return messages, tools
@@ -99,7 +97,7 @@ func (o Options) opening(messages []chat.Message, tools []chat.Tool) ([]chat.Mes
 	return append([]chat.Message{{Role: "system", Content: text}}, messages...), tools
 }
 
-// describe gives the tools as text, one a line.
+// describe returns the tools as text, one a line.
 func describe(tools []chat.Tool) string {
 	lines := make([]string, len(tools))
 	for i, tool := range tools {
@@ -112,7 +110,7 @@ func describe(tools []chat.Tool) string {
 			Description string          `json:"description"`
 			Parameters  json.RawMessage `json:"parameters"`
 		}{tool.Name, tool.Description, parameters})
-		if err != nil { // a schema that is no JSON is told as the text that it is
+		if err != nil { // The schema is not JSON, so it is written as text.
 			line = fmt.Appendf(nil, "%s: %s %s", tool.Name, tool.Description, tool.Parameters)
 		}
 		lines[i] = string(line)

@@ -21,7 +21,7 @@ import (
 // lastSum is the task "What is 99 + 99?".
 var lastSum = environment.Task{Split: "train", Index: 7993}
 
-func sums(t *testing.T) *Local {
+func newLocal(t *testing.T) *Local {
 	t.Helper()
 	rows, err := dataset.NewArithmetic(99)
 	if err != nil {
@@ -30,12 +30,12 @@ func sums(t *testing.T) *Local {
 	return NewLocal(rows, verify.ExactMatch{}, Calculator{})
 }
 
-func start(t *testing.T, world World, options Options) (environment.Episode, []environment.Prompt) {
+func start(t *testing.T, backend Backend, options Options) (environment.Episode, []environment.Prompt) {
 	t.Helper()
 	if options.MaxParseErrors == 0 {
 		options.MaxParseErrors = 1
 	}
-	env, err := New(world, options)
+	env, err := New(backend, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func start(t *testing.T, world World, options Options) (environment.Episode, []e
 	return episode, prompts
 }
 
-func says(text string) environment.Reply {
+func answerWith(text string) environment.Reply {
 	return environment.Reply{Message: chat.Message{Role: "assistant", Content: text}}
 }
 
-func calls(arguments ...string) environment.Reply {
-	reply := says("")
+func callWith(arguments ...string) environment.Reply {
+	reply := answerWith("")
 	for _, text := range arguments {
 		reply.Message.Calls = append(reply.Message.Calls, chat.ToolCall{ID: "c", Name: "calculator", Arguments: text})
 	}
@@ -64,19 +64,19 @@ func calls(arguments ...string) environment.Reply {
 }
 
 func callsTool(name string) environment.Reply {
-	reply := says("")
+	reply := answerWith("")
 	reply.Message.Calls = []chat.ToolCall{{Name: name, Arguments: "{}"}}
 	return reply
 }
 
-func broken(text string) environment.Reply {
-	reply := says(text)
+func malformed(text string) environment.Reply {
+	reply := answerWith(text)
 	reply.Malformed = "a call has no name"
 	return reply
 }
 
-func cut(text string) environment.Reply {
-	reply := says(text)
+func truncated(text string) environment.Reply {
+	reply := answerWith(text)
 	reply.Truncated = true
 	return reply
 }
@@ -84,14 +84,14 @@ func cut(text string) environment.Reply {
 const add = `{"operation":"add","operands":[99,99]}`
 
 func TestEpisode(t *testing.T) {
-	const mend = "Error: a call has no name. No tool was called. Please write the message again."
+	const retry = "Error: a call has no name. No tool was called. Please write the message again."
 	tool := func(id, name, text string) chat.Message {
 		return chat.Message{Role: "tool", CallID: id, Name: name, Content: text}
 	}
 	user := func(text string) chat.Message { return chat.Message{Role: "user", Content: text} }
 	cases := map[string]struct {
 		replies []environment.Reply
-		// last are the messages behind the last reply but one.
+		// last are the messages after the last reply.
 		last []chat.Message
 		// rewards, metrics and done are those of the last turn.
 		rewards []float64
@@ -99,63 +99,63 @@ func TestEpisode(t *testing.T) {
 		done    bool
 	}{
 		"an answer at once": {
-			replies: []environment.Reply{says("198")},
+			replies: []environment.Reply{answerWith("198")},
 			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 1, "correct": 1},
 		},
 		"a wrong answer": {
-			replies: []environment.Reply{says("188")},
+			replies: []environment.Reply{answerWith("188")},
 			rewards: []float64{0}, done: true, metrics: map[string]float64{"turns": 1, "wrong": 1},
 		},
 		"a call gets its result": {
-			replies: []environment.Reply{calls(add)},
+			replies: []environment.Reply{callWith(add)},
 			last:    []chat.Message{tool("c", "calculator", "198")},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 1},
 		},
 		"an answer after a call": {
-			replies: []environment.Reply{calls(add), says("It is 198.")},
+			replies: []environment.Reply{callWith(add), answerWith("It is 198.")},
 			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 2, "tool_calls": 1, "correct": 1},
 		},
 		"two calls get two results": {
-			replies: []environment.Reply{calls(add, `{"operation":"subtract","operands":[99,1]}`)},
+			replies: []environment.Reply{callWith(add, `{"operation":"subtract","operands":[99,1]}`)},
 			last:    []chat.Message{tool("c", "calculator", "198"), tool("c", "calculator", "98")},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 2},
 		},
-		"wrong arguments get what is wrong": {
-			replies: []environment.Reply{calls(`{"operation":"add"}`)},
+		"a call with wrong arguments": {
+			replies: []environment.Reply{callWith(`{"operation":"add"}`)},
 			last:    []chat.Message{tool("c", "calculator", "Error: operands is missing.")},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "tool_errors": 1},
 		},
-		"a tool that is not there gets those that are": {
+		"a call of an unknown tool": {
 			replies: []environment.Reply{callsTool("search")},
 			last:    []chat.Message{tool("", "search", `Error: there is no tool "search". The tools are: calculator.`)},
 			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "tool_errors": 1},
 		},
-		"a broken reply gets what is wrong": {
-			replies: []environment.Reply{broken("198")},
-			last:    []chat.Message{user(mend)},
+		"a malformed reply": {
+			replies: []environment.Reply{malformed("198")},
+			last:    []chat.Message{user(retry)},
 			metrics: map[string]float64{"turns": 1, "parse_errors": 1},
 		},
-		"a broken reply is mended": {
-			replies: []environment.Reply{broken(""), calls(add), says("198")},
+		"a malformed reply is retried": {
+			replies: []environment.Reply{malformed(""), callWith(add), answerWith("198")},
 			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 3, "parse_errors": 1, "tool_calls": 1, "correct": 1},
 		},
-		"two broken replies in a row end it, and are no answer": {
-			replies: []environment.Reply{broken(""), broken("198")},
+		"two malformed replies in a row end the episode": {
+			replies: []environment.Reply{malformed(""), malformed("198")},
 			rewards: []float64{0}, done: true, metrics: map[string]float64{"turns": 2, "parse_errors": 2, "no_answer": 1},
 		},
-		"broken replies with another between them do not": {
-			replies: []environment.Reply{broken(""), calls(add), broken("")},
-			last:    []chat.Message{user(mend)},
+		"two malformed replies with another between them": {
+			replies: []environment.Reply{malformed(""), callWith(add), malformed("")},
+			last:    []chat.Message{user(retry)},
 			metrics: map[string]float64{"turns": 3, "parse_errors": 2, "tool_calls": 1},
 		},
-		"a reply that was cut ends it": {
-			replies: []environment.Reply{calls(add), cut("The sum is 198")},
+		"a truncated reply ends the episode": {
+			replies: []environment.Reply{callWith(add), truncated("The sum is 198")},
 			rewards: []float64{0}, done: true, metrics: map[string]float64{"turns": 2, "tool_calls": 1, "truncated": 1},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			episode, prompts := start(t, sums(t), Options{})
+			episode, prompts := start(t, newLocal(t), Options{})
 			var turn environment.Turn
 			for i, reply := range tc.replies {
 				before := prompts
@@ -179,7 +179,7 @@ func TestEpisode(t *testing.T) {
 	}
 }
 
-// checkExtends demands that a prompt is the one before, the reply unchanged, and something more.
+// checkExtends requires that a prompt consists of the one before, the unchanged reply and more.
 func checkExtends(t *testing.T, before []chat.Message, reply environment.Reply, after []chat.Message) {
 	t.Helper()
 	want := append(append([]chat.Message{}, before...), reply.Message)
@@ -213,7 +213,7 @@ func checkTurn(t *testing.T, turn environment.Turn, rewards []float64, metrics m
 	}
 }
 
-func TestOpening(t *testing.T) {
+func TestFirstPrompt(t *testing.T) {
 	question := chat.Message{Role: "user", Content: "What is 99 + 99?"}
 	declared := []chat.Tool{Calculator{}.Describe()}
 	cases := map[string]struct {
@@ -221,11 +221,11 @@ func TestOpening(t *testing.T) {
 		want   []chat.Message
 		tools  []chat.Tool
 	}{
-		"without a system prompt the format declares the tools": {want: []chat.Message{question}, tools: declared},
-		"with a plain one it does, too": {
+		"no system prompt": {want: []chat.Message{question}, tools: declared},
+		"a system prompt": {
 			system: "Be brief.", want: []chat.Message{{Role: "system", Content: "Be brief."}, question}, tools: declared,
 		},
-		"with the placeholder the prompt does": {
+		"a system prompt with the placeholder": {
 			system: "Call tools. <tools>$(tools)</tools>",
 			want: []chat.Message{{Role: "system", Content: `Call tools. <tools>{"name":"calculator","description":"` +
 				declared[0].Description + `","parameters":` + string(declared[0].Parameters) + `}</tools>`}, question},
@@ -233,7 +233,7 @@ func TestOpening(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, prompts := start(t, sums(t), Options{SystemPrompt: tc.system})
+			_, prompts := start(t, newLocal(t), Options{SystemPrompt: tc.system})
 			if diff := cmp.Diff([]environment.Prompt{{Messages: tc.want, Tools: tc.tools}}, prompts); diff != "" {
 				t.Errorf("Prompts (-want +got):\n%s", diff)
 			}
@@ -241,21 +241,21 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-func TestToolsWithoutASchemaAreToldAsSuch(t *testing.T) {
+func TestDescribeTools(t *testing.T) {
 	got := describe([]chat.Tool{{Name: "a", Description: "A."}, {Name: "b", Parameters: json.RawMessage("{")}})
 	if want := `{"name":"a","description":"A.","parameters":{}}` + "\nb:  {"; got != want {
 		t.Errorf("describe = %q, want %q", got, want)
 	}
 }
 
-func TestParseErrorsAreMaskedWhereTheRunWantsIt(t *testing.T) {
+func TestParseErrorsAreMasked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mask bool
 		want []string
 	}{"kept": {}, "masked": {mask: true, want: []string{""}}} {
 		t.Run(name, func(t *testing.T) {
-			episode, _ := start(t, sums(t), Options{MaskParseErrors: tc.mask})
-			for _, reply := range []environment.Reply{broken(""), broken("")} {
+			episode, _ := start(t, newLocal(t), Options{MaskParseErrors: tc.mask})
+			for _, reply := range []environment.Reply{malformed(""), malformed("")} {
 				turn, err := episode.Step(t.Context(), []environment.Reply{reply})
 				if err != nil {
 					t.Fatal(err)
@@ -264,9 +264,9 @@ func TestParseErrorsAreMaskedWhereTheRunWantsIt(t *testing.T) {
 					t.Errorf("Masked (-want +got):\n%s", diff)
 				}
 			}
-			other, _ := start(t, sums(t), Options{MaskParseErrors: tc.mask})
-			if turn, err := other.Step(t.Context(), []environment.Reply{calls(add)}); err != nil || turn.Masked != nil {
-				t.Errorf("a reply that can be read is masked: %v, %v", turn.Masked, err)
+			other, _ := start(t, newLocal(t), Options{MaskParseErrors: tc.mask})
+			if turn, err := other.Step(t.Context(), []environment.Reply{callWith(add)}); err != nil || turn.Masked != nil {
+				t.Errorf("a reply without a parse error is masked: %v, %v", turn.Masked, err)
 			}
 		})
 	}
@@ -278,13 +278,13 @@ func TestFinish(t *testing.T) {
 		rewards []float64
 		metrics map[string]float64
 	}{
-		"before any reply there is no reward": {metrics: map[string]float64{"turns": 0}},
-		"a call is no answer":                 {replies: []environment.Reply{calls(add)}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
-		"nor is what stands beside one":       {replies: []environment.Reply{withText(calls(add), "198")}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
+		"before any reply":       {metrics: map[string]float64{"turns": 0}},
+		"after a call":           {replies: []environment.Reply{callWith(add)}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
+		"after a call with text": {replies: []environment.Reply{withText(callWith(add), "198")}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			episode, _ := start(t, sums(t), Options{})
+			episode, _ := start(t, newLocal(t), Options{})
 			for _, reply := range tc.replies {
 				if _, err := episode.Step(t.Context(), []environment.Reply{reply}); err != nil {
 					t.Fatal(err)
@@ -304,27 +304,27 @@ func withText(reply environment.Reply, text string) environment.Reply {
 	return reply
 }
 
-// remote is a world whose tools give rewards and end episodes, as those of a server do.
-type remote struct {
-	World
+// rewardingBackend is a backend whose tools give rewards and end episodes, as those of a server may do.
+type rewardingBackend struct {
+	Backend
 	fail error
 }
 
-func (r remote) Open(context.Context, environment.Task) (Session, error) {
-	return &remoteSession{r}, nil
+func (r rewardingBackend) Open(context.Context, environment.Task) (Session, error) {
+	return &rewardingSession{r}, nil
 }
 
-type remoteSession struct{ remote }
+type rewardingSession struct{ rewardingBackend }
 
-func (*remoteSession) Messages(context.Context) ([]chat.Message, error) {
+func (*rewardingSession) Messages(context.Context) ([]chat.Message, error) {
 	return []chat.Message{{Role: "user", Content: "Submit 4."}}, nil
 }
 
-func (*remoteSession) Tools(context.Context) ([]chat.Tool, error) {
+func (*rewardingSession) Tools(context.Context) ([]chat.Tool, error) {
 	return []chat.Tool{{Name: "submit"}}, nil
 }
 
-func (s *remoteSession) Call(_ context.Context, call chat.ToolCall) (Result, error) {
+func (s *rewardingSession) Call(_ context.Context, call chat.ToolCall) (Result, error) {
 	if s.fail != nil {
 		return Result{}, s.fail
 	}
@@ -336,24 +336,24 @@ func (s *remoteSession) Call(_ context.Context, call chat.ToolCall) (Result, err
 	return Result{Text: "noted", Rewards: rewards, Done: right}, nil
 }
 
-func (s *remoteSession) Answer(context.Context, environment.Reply) (Outcome, error) {
+func (s *rewardingSession) Answer(context.Context, environment.Reply) (Outcome, error) {
 	return Outcome{Text: "Use the tool."}, s.fail
 }
 
-func (s *remoteSession) Finish(context.Context, *environment.Reply) (Outcome, error) {
+func (s *rewardingSession) Finish(context.Context, *environment.Reply) (Outcome, error) {
 	return Outcome{}, s.fail
 }
 
-func (*remoteSession) Close() {}
+func (*rewardingSession) Close() {}
 
-func TestWorldsThatRewardCalls(t *testing.T) {
-	episode, _ := start(t, remote{}, Options{})
-	reminded, err := episode.Step(t.Context(), []environment.Reply{says("4")})
+func TestBackendRewardsCalls(t *testing.T) {
+	episode, _ := start(t, rewardingBackend{}, Options{})
+	reminded, err := episode.Step(t.Context(), []environment.Reply{answerWith("4")})
 	if err != nil || reminded.Done || len(reminded.Rewards) > 0 || len(reminded.Prompts) != 1 {
 		t.Fatalf("a reply without calls gave %+v, %v, want a reminder", reminded, err)
 	}
 	// The second call ends the episode: the third is not run.
-	turn, err := episode.Step(t.Context(), []environment.Reply{calls(`{}`, `{"answer":4}`, `{}`)})
+	turn, err := episode.Step(t.Context(), []environment.Reply{callWith(`{}`, `{"answer":4}`, `{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,15 +363,15 @@ func TestWorldsThatRewardCalls(t *testing.T) {
 	}
 }
 
-func TestFaultsOfTheWorldArePassedOn(t *testing.T) {
+func TestFaultsOfBackendAreReturned(t *testing.T) {
 	fault := &environment.Fault{Err: errors.New("the server is down")}
 	steps := map[string]func(environment.Episode) error{
 		"in a call": func(e environment.Episode) error {
-			_, err := e.Step(t.Context(), []environment.Reply{calls(add)})
+			_, err := e.Step(t.Context(), []environment.Reply{callWith(add)})
 			return err
 		},
 		"at an answer": func(e environment.Episode) error {
-			_, err := e.Step(t.Context(), []environment.Reply{says("4")})
+			_, err := e.Step(t.Context(), []environment.Reply{answerWith("4")})
 			return err
 		},
 		"at the end": func(e environment.Episode) error {
@@ -381,20 +381,20 @@ func TestFaultsOfTheWorldArePassedOn(t *testing.T) {
 	}
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
-			episode, _ := start(t, remote{fail: fault}, Options{})
+			episode, _ := start(t, rewardingBackend{fail: fault}, Options{})
 			if err := step(episode); !errors.Is(err, fault) {
 				t.Errorf("err = %v, want the fault", err)
 			}
 		})
 	}
-	episode, _ := start(t, remote{}, Options{})
+	episode, _ := start(t, rewardingBackend{}, Options{})
 	if _, err := episode.Step(t.Context(), nil); err == nil || !environment.AsFault(err).Permanent {
 		t.Errorf("a step without replies: %v, want a permanent fault", err)
 	}
 }
 
-func TestTaskThatIsNotThere(t *testing.T) {
-	env, err := New(sums(t), Options{})
+func TestUnknownTask(t *testing.T) {
+	env, err := New(newLocal(t), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,8 +411,8 @@ func TestTaskThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestNewRefusesToEndAtNoError(t *testing.T) {
-	if _, err := New(sums(t), Options{MaxParseErrors: -1}); err == nil || !strings.Contains(err.Error(), "maxConsecutive") {
+func TestNewRejectsNegativeMaxParseErrors(t *testing.T) {
+	if _, err := New(newLocal(t), Options{MaxParseErrors: -1}); err == nil || !strings.Contains(err.Error(), "maxConsecutive") {
 		t.Errorf("New = %v, want an error that names maxConsecutive", err)
 	}
 }

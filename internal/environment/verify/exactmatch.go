@@ -10,27 +10,26 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// Metrics of ExactMatch, 0 or 1. Each reply counts 1 in exactly one of the first four.
+// ExactMatch has these metrics, each 0 or 1. Exactly one of the first four is 1.
 const (
-	// MetricCorrect is a reply with the right number.
+	// MetricCorrect counts replies with the right number.
 	MetricCorrect = "correct"
-	// MetricWrong is a reply with another number.
+	// MetricWrong counts replies with another number.
 	MetricWrong = "wrong"
-	// MetricNoAnswer is a reply that ended without a number.
+	// MetricNoAnswer counts replies that ended without a number.
 	MetricNoAnswer = "no_answer"
-	// MetricTruncated is a reply that a token limit cut, whatever it says.
+	// MetricTruncated counts replies that a token limit cut, whatever their text.
 	MetricTruncated = "truncated"
-	// MetricAnswered is a reply that is correct or wrong.
+	// MetricAnswered counts replies that are correct or wrong.
 	MetricAnswered = "answered"
 )
 
-// ExactMatch rewards a reply whose last integer is the answer with 1, any other with 0. Commas between
-// digits do not count. A reply that was cut by a token limit earns 0: it did not end, and what it would
-// have said is not known.
+// ExactMatch gives a reply whose last integer is the answer a reward of 1, and any other a reward of 0. It ignores
+// commas between digits. A reply that a token limit cut earns 0, since its end is not known.
 type ExactMatch struct{}
 
 // Verify implements Verifier.
-func (ExactMatch) Verify(answer string, reply environment.Reply) Verdict {
+func (ExactMatch) Verify(answer string, reply environment.Reply) Score {
 	found := MetricWrong
 	number, ok := lastInteger(reply.Message.Content)
 	switch {
@@ -41,21 +40,21 @@ func (ExactMatch) Verify(answer string, reply environment.Reply) Verdict {
 	case number == canonical(answer):
 		found = MetricCorrect
 	}
-	verdict := Verdict{Metrics: map[string]float64{
+	score := Score{Metrics: map[string]float64{
 		MetricCorrect: 0, MetricWrong: 0, MetricNoAnswer: 0, MetricTruncated: 0, MetricAnswered: 0,
 	}}
-	verdict.Metrics[found] = 1
-	verdict.Metrics[MetricAnswered] = verdict.Metrics[MetricCorrect] + verdict.Metrics[MetricWrong]
-	verdict.Reward = verdict.Metrics[MetricCorrect]
-	return verdict
+	score.Metrics[found] = 1
+	score.Metrics[MetricAnswered] = score.Metrics[MetricCorrect] + score.Metrics[MetricWrong]
+	score.Reward = score.Metrics[MetricCorrect]
+	return score
 }
 
-// Wrong implements Verifier: a digit more is another number.
+// Wrong implements Verifier. An additional digit makes another number.
 func (ExactMatch) Wrong(answer string) string { return answer + "1" }
 
 var integer = regexp.MustCompile(`-?[0-9]+`)
 
-// lastInteger gives the last integer of the text in canonical form, after commas are removed.
+// lastInteger returns the last integer of the text in canonical form. It ignores commas.
 func lastInteger(text string) (number string, ok bool) {
 	found := integer.FindAllString(strings.ReplaceAll(text, ",", ""), -1)
 	if len(found) == 0 {

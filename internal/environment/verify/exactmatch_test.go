@@ -19,27 +19,27 @@ func TestExactMatch(t *testing.T) {
 		reward        float64
 		metric        string
 	}{
-		"the number alone is correct":              {answer: "12", reply: "12", reward: 1, metric: MetricCorrect},
-		"words around it do not matter":            {answer: "12", reply: "Well, 12 it is.", reward: 1, metric: MetricCorrect},
-		"the last number counts":                   {answer: "12", reply: "7 + 5 = 12", reward: 1, metric: MetricCorrect},
-		"not the first":                            {answer: "12", reply: "12, or 13", reward: 0, metric: MetricWrong},
-		"commas within numbers go":                 {answer: "1998", reply: "1,998", reward: 1, metric: MetricCorrect},
-		"leading zeros go":                         {answer: "12", reply: "0012", reward: 1, metric: MetricCorrect},
-		"a sign counts":                            {answer: "12", reply: "-12", reward: 0, metric: MetricWrong},
-		"a negative answer can be right":           {answer: "-12", reply: "it is -012", reward: 1, metric: MetricCorrect},
-		"zero has no sign":                         {answer: "0", reply: "-0", reward: 1, metric: MetricCorrect},
-		"a longer number is another one":           {answer: "12", reply: "121", reward: 0, metric: MetricWrong},
-		"a minus between numbers is taken as sign": {answer: "4", reply: "9-4", reward: 0, metric: MetricWrong},
-		"no number is no answer":                   {answer: "12", reply: "twelve", reward: 0, metric: MetricNoAnswer},
-		"nothing is no answer":                     {answer: "12", reply: "", reward: 0, metric: MetricNoAnswer},
-		"a cut reply with the number earns 0":      {answer: "12", reply: "12", truncated: true, reward: 0, metric: MetricTruncated},
-		"a cut reply without one, too":             {answer: "12", reply: "I would", truncated: true, reward: 0, metric: MetricTruncated},
-		"numbers beyond 64 bits are compared":      {answer: "123456789012345678901234567890", reply: "123456789012345678901234567890", reward: 1, metric: MetricCorrect},
+		"the number alone":                   {answer: "12", reply: "12", reward: 1, metric: MetricCorrect},
+		"the number among words":             {answer: "12", reply: "Well, 12 it is.", reward: 1, metric: MetricCorrect},
+		"the last number is right":           {answer: "12", reply: "7 + 5 = 12", reward: 1, metric: MetricCorrect},
+		"only the first number is right":     {answer: "12", reply: "12, or 13", reward: 0, metric: MetricWrong},
+		"a comma within the number":          {answer: "1998", reply: "1,998", reward: 1, metric: MetricCorrect},
+		"leading zeros":                      {answer: "12", reply: "0012", reward: 1, metric: MetricCorrect},
+		"another sign":                       {answer: "12", reply: "-12", reward: 0, metric: MetricWrong},
+		"a negative answer":                  {answer: "-12", reply: "it is -012", reward: 1, metric: MetricCorrect},
+		"zero with a sign":                   {answer: "0", reply: "-0", reward: 1, metric: MetricCorrect},
+		"a longer number":                    {answer: "12", reply: "121", reward: 0, metric: MetricWrong},
+		"a minus between numbers is a sign":  {answer: "4", reply: "9-4", reward: 0, metric: MetricWrong},
+		"no number":                          {answer: "12", reply: "twelve", reward: 0, metric: MetricNoAnswer},
+		"an empty reply":                     {answer: "12", reply: "", reward: 0, metric: MetricNoAnswer},
+		"a truncated reply with the number":  {answer: "12", reply: "12", truncated: true, reward: 0, metric: MetricTruncated},
+		"a truncated reply without a number": {answer: "12", reply: "I would", truncated: true, reward: 0, metric: MetricTruncated},
+		"a number beyond 64 bits":            {answer: "123456789012345678901234567890", reply: "123456789012345678901234567890", reward: 1, metric: MetricCorrect},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			reply := environment.Reply{Message: chat.Message{Content: tc.reply}, Truncated: tc.truncated}
-			want := Verdict{Reward: tc.reward, Metrics: map[string]float64{MetricCorrect: 0, MetricWrong: 0, MetricNoAnswer: 0, MetricTruncated: 0, MetricAnswered: 0}}
+			want := Score{Reward: tc.reward, Metrics: map[string]float64{MetricCorrect: 0, MetricWrong: 0, MetricNoAnswer: 0, MetricTruncated: 0, MetricAnswered: 0}}
 			want.Metrics[tc.metric] = 1
 			if tc.metric == MetricCorrect || tc.metric == MetricWrong {
 				want.Metrics[MetricAnswered] = 1

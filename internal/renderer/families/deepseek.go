@@ -195,7 +195,7 @@ func (d *deepseek) says(out *format.Writer, m chat.Message, reasoning bool) {
 	}
 }
 
-// unthought gives the text of a message without its reasoning.
+// unthought returns the text of a message without its reasoning.
 func unthought(m chat.Message) string {
 	if m.IsStructured() {
 		return format.TextOf(m.AllParts())
@@ -250,12 +250,12 @@ func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	return format.WithReply(parsed, found), nil
 }
 
-// sampledThought says whether a reply closes a block of reasoning that the prompt has opened.
+// sampledThought reports whether a reply closes a block of reasoning that the prompt has opened.
 func sampledThought(v *format.Vocabulary, sampled []int32) bool {
 	return len(sampled) > 0 && sampled[0] != v.ID(format.ThinkOpen) && slices.Contains(sampled, v.ID(format.ThinkClose))
 }
 
-// dangling gives the first kind of block, by pairs of tags, that is opened and never closed.
+// dangling returns the first kind of block, by pairs of tags, that is opened and never closed.
 func dangling(text string, tags ...string) []renderer.UnparsedCall {
 	for pair := range slices.Chunk(tags, 2) {
 		if open := format.Unterminated(text, pair[0], pair[1]); open != nil {
@@ -269,7 +269,7 @@ var deepseekTags = format.CallTags{Opening: deepseekCallOpen, Separator: deepsee
 
 func deepseekCall(head string) (chat.ToolCall, bool) { return chat.ToolCall{Name: head}, isWord(head) }
 
-// isWord says whether a name is made of letters, digits and underscores.
+// isWord reports whether a name is made of letters, digits and underscores.
 func isWord(name string) bool {
 	return name != "" && strings.IndexFunc(name, func(r rune) bool { return r != '_' && !unicode.In(r, unicode.L, unicode.N) }) < 0
 }

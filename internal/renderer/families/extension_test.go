@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// ofFamily gives the family whose vocabulary a renderer is tried with.
+// ofFamily returns the family whose vocabulary a renderer is tried with.
 func ofFamily(name string) string {
 	for prefix, family := range map[string]string{
 		"llama3": "llama3", "qwen3_5": "qwen3_5", "qwen3_8": "qwen3_5", "deepseek": "deepseek_v3_1", "kimi": "kimi_k2",
@@ -41,7 +41,7 @@ func asInARun(t *testing.T, name string) (renderer.Renderer, tokenizer.Tokenizer
 	return r, tokens
 }
 
-// optionsInARun gives the options that a run builds a renderer with.
+// optionsInARun returns the options that a run builds a renderer with.
 func optionsInARun(name string) families.Options {
 	family := ofFamily(name)
 	options := familyOptions[family]
@@ -54,7 +54,7 @@ func optionsInARun(name string) families.Options {
 
 var stopName = map[string]string{"gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "nemotron3": "<|im_end|>", "qwen3_5": "<|im_end|>"}
 
-// arbitrary gives ids that a policy might sample, the vocabulary permitting: any, and ended with a stop or not.
+// arbitrary returns ids that a policy might sample, the vocabulary permitting: any, and ended with a stop or not.
 func arbitrary(random *rand.Rand, known []int32, stop renderer.Stop) []int32 {
 	ids := make([]int32, random.IntN(12))
 	for i := range ids {

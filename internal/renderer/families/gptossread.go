@@ -36,7 +36,7 @@ func (g *gptOss) Read(sampled []int32) (renderer.Parsed, error) {
 	return format.WithReply(parsed, found), nil
 }
 
-// oneEach says whether a reply has both stops once. The first of them ended it.
+// oneEach reports whether a reply has both stops once. The first of them ended it.
 func (g *gptOss) oneEach(sampled []int32) bool {
 	count := map[int32]int{}
 	for _, id := range sampled {
@@ -87,7 +87,7 @@ func harmonyMessages(text string) []harmonyPart {
 	}
 }
 
-// contentSize gives the length of a message's content and that of the token that closes it, 0 for none.
+// contentSize returns the length of a message's content and that of the token that closes it, 0 for none.
 func contentSize(text string) (size, closing int) {
 	size = len(text)
 	for _, name := range []string{harmonyEnd, harmonyCall, harmonyReturn} {
@@ -98,7 +98,7 @@ func contentSize(text string) (size, closing int) {
 	return size, closing
 }
 
-// wordAfter gives the first word that follows a marker, up to white space or a token.
+// wordAfter returns the first word that follows a marker, up to white space or a token.
 func wordAfter(header, marker string) string {
 	for {
 		_, rest, ok := strings.Cut(header, marker)

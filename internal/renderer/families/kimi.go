@@ -75,7 +75,7 @@ func newKimi(variant kimiVariant) builder {
 	}
 }
 
-// sinceLastAnswer gives the index after the last message of the assistant that called no tool.
+// sinceLastAnswer returns the index after the last message of the assistant that called no tool.
 func sinceLastAnswer(messages []chat.Message) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == chat.RoleAssistant && len(m.Calls) == 0 {
@@ -228,7 +228,7 @@ func kimiCall(head string) (chat.ToolCall, bool) {
 	return chat.ToolCall{ID: id, Name: kimiName(id)}, isCallID(head)
 }
 
-// isCallID says whether text, white space apart, is a name, a colon and a number.
+// isCallID reports whether text, white space apart, is a name, a colon and a number.
 func isCallID(text string) bool {
 	text = pyjson.StripRight(text)
 	name := strings.TrimRightFunc(text, unicode.IsDigit)

@@ -94,7 +94,7 @@ func (f *im) Read(sampled []int32) (renderer.Parsed, error) {
 	return format.WithReply(parsed, found), nil
 }
 
-// begun gives what the prompt has begun the reply with, if the reply shows that it reasons and does not
+// begun returns what the prompt has begun the reply with, if the reply shows that it reasons and does not
 // begin that way itself.
 func (f *im) begun(sampled []int32) string {
 	if !f.xml || !slices.Contains(sampled, f.ID(format.ThinkClose)) {

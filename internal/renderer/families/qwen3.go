@@ -73,7 +73,7 @@ func (q *qwen3) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// frames says whether a message's reasoning is framed as that of the turn under way. A conversation in
+// frames reports whether a message's reasoning is framed as that of the turn under way. A conversation in
 // which the user says nothing has no such turn.
 func (q *qwen3) frames(m chat.Message, at format.Place) bool {
 	return q.framed && m.Role == chat.RoleAssistant && at.LastUser >= 0 && (at.IsLast() || !q.strips)

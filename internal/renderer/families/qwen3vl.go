@@ -17,7 +17,7 @@ type dialect struct {
 	im
 	// prepare changes a message before it is written; nil for nothing.
 	prepare func(m chat.Message, at format.Place) (chat.Message, error)
-	// strips says whether the reasoning of an assistant's message is dropped.
+	// strips reports whether the reasoning of an assistant's message is dropped.
 	strips func(at format.Place) bool
 	// lead stands between the assistant's header and what it says; nil for nothing.
 	lead func(m chat.Message, at format.Place) string
@@ -56,7 +56,7 @@ func (d *dialect) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// continues says whether a tool's result stands in one message with its neighbour, which is one, too.
+// continues reports whether a tool's result stands in one message with its neighbour, which is one, too.
 func (d *dialect) continues(m chat.Message, neighbour bool) bool {
 	return d.grouped && m.Role == chat.RoleTool && neighbour
 }

@@ -87,7 +87,7 @@ func (r *roleColon) head(out *format.Writer, at format.Place) {
 	out.Text(pyjson.Capitalize(at.Message().Role) + ":").Body()
 }
 
-// asksUser says whether a reply ends in the user's header.
+// asksUser reports whether a reply ends in the user's header.
 func (r *roleColon) asksUser(m chat.Message) bool {
 	if m.Sampled == nil {
 		return false

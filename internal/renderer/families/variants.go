@@ -106,10 +106,10 @@ var (
 	kimiSilent = kimiVariant{declare: declareKimiK25, parted: true, given: []string{format.ThinkOpen, format.ThinkClose}, history: format.Kept}
 )
 
-// Names gives the names of all renderers, sorted.
+// Names returns the names of all renderers, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(variants)) }
 
-// UnknownError says that there is no renderer of a name.
+// UnknownError reports that there is no renderer of a name.
 type UnknownError struct {
 	Name string
 	// Known are the names that there are, sorted.
@@ -121,7 +121,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no renderer has the name %q; take one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// New gives the renderer of a name for a tokenizer. An error is an *UnknownError, or says what the tokenizer
+// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or says what the tokenizer
 // or the options lack.
 func New(name string, tokens tokenizer.Tokenizer, options Options) (renderer.Renderer, error) {
 	build, ok := variants[name]

@@ -23,7 +23,7 @@ type Error struct{ Err error }
 // Error implements error.
 func (e *Error) Error() string { return "preparing the model's format: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Renderer is the format of one model's conversations.
@@ -34,7 +34,7 @@ type Renderer struct {
 	digest string
 }
 
-// ForModel gives the format of a model. An error is an *Error, unless the file could not be reached, which may be
+// ForModel returns the format of a model. An error is an *Error, unless the file could not be reached, which may be
 // otherwise later, or ctx ended.
 func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Renderer, error) {
 	// A model that the table does not have names its renderer and tokenizer, and has no tokens to begin and
@@ -60,7 +60,7 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 	return &Renderer{Renderer: r, model: model, digest: digest}, nil
 }
 
-// Check says whether this is the format of a model. A digest that the model did not have when the format was
+// Check reports whether this is the format of a model. A digest that the model did not have when the format was
 // made must be that of the file that was read.
 func (f *Renderer) Check(model contract.Model) error {
 	own, other := f.model.Tokenizer, model.Tokenizer

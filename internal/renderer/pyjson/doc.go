@@ -23,7 +23,7 @@ type Field struct {
 	Value any
 }
 
-// Get gives the value of a name, and whether there is one.
+// Get returns the value of a name, and whether there is one.
 func (o *Object) Get(name string) (value any, ok bool) {
 	for _, f := range o.Fields {
 		if f.Name == name {
@@ -33,7 +33,7 @@ func (o *Object) Get(name string) (value any, ok bool) {
 	return nil, false
 }
 
-// Set gives a name a value. A name that is there already keeps its place.
+// Set returns a name a value. A name that is there already keeps its place.
 func (o *Object) Set(name string, value any) {
 	for i := range o.Fields {
 		if o.Fields[i].Name == name {

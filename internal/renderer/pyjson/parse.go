@@ -47,7 +47,7 @@ func (p *parser) space() {
 	}
 }
 
-// next gives the byte at hand, 0 at the end.
+// next returns the byte at hand, 0 at the end.
 func (p *parser) next() byte {
 	if p.at == len(p.text) {
 		return 0
@@ -305,7 +305,7 @@ func (p *parser) unit(at int) (rune, bool) {
 func isHigh(unit rune) bool { return unit >= 0xD800 && unit < 0xDC00 }
 func isLow(unit rune) bool  { return unit >= 0xDC00 && unit < 0xE000 }
 
-// decode gives the first character of text, a lone surrogate as its number and a byte that is no UTF-8 as
+// decode returns the first character of text, a lone surrogate as its number and a byte that is no UTF-8 as
 // U+FFFD.
 func decode(text string) (r rune, size int) {
 	if len(text) >= 3 && text[0] == 0xED && text[1] >= 0xA0 && text[1] < 0xC0 && text[2]&0xC0 == 0x80 {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsSpace says whether str.strip() and \s take a character for white space: that of Unicode, and U+001C to
+// IsSpace reports whether str.strip() and \s take a character for white space: that of Unicode, and U+001C to
 // U+001F.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F }
 

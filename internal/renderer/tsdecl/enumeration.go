@@ -33,7 +33,7 @@ func enumeration(schema *pyjson.Object) (shape, error) {
 	return described(schema, "", constant(text)), nil
 }
 
-// enumType gives the one type of an enum's values, beside null.
+// enumType returns the one type of an enum's values, beside null.
 func enumType(kind any) (string, error) {
 	kinds, ok := kind.([]any)
 	if !ok {
@@ -49,7 +49,7 @@ func enumType(kind any) (string, error) {
 	return name, nil
 }
 
-// isOf says whether a value is of a type. Null is of each.
+// isOf reports whether a value is of a type. Null is of each.
 func isOf(v any, kind string) bool {
 	_, isText := v.(string)
 	_, isWhole := v.(pyjson.Integer)

@@ -111,7 +111,7 @@ var limited = map[string][]string{
 
 func constant(text string) shape { return shape{write: func(string) string { return text }} }
 
-// described gives a shape with the description and the limits of its schema.
+// described returns a shape with the description and the limits of its schema.
 func described(schema *pyjson.Object, kind string, out shape) shape {
 	out.description = word(schema, "description")
 	for _, name := range limited[kind] {

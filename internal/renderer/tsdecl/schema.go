@@ -5,7 +5,7 @@ package tsdecl
 
 import "github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 
-// value gives a field of a schema; nil when there is none.
+// value returns a field of a schema; nil when there is none.
 func value(schema *pyjson.Object, name string) any {
 	v, _ := schema.Get(name)
 	return v
@@ -19,24 +19,24 @@ func object(v any) *pyjson.Object {
 	return &pyjson.Object{}
 }
 
-// fields gives those of an object within a schema.
+// fields returns those of an object within a schema.
 func fields(schema *pyjson.Object, name string) []pyjson.Field {
 	return object(value(schema, name)).Fields
 }
 
-// list gives a list within a schema.
+// list returns a list within a schema.
 func list(schema *pyjson.Object, name string) []any {
 	l, _ := value(schema, name).([]any)
 	return l
 }
 
-// word gives a text within a schema; "" when there is none.
+// word returns a text within a schema; "" when there is none.
 func word(schema *pyjson.Object, name string) string {
 	s, _ := value(schema, name).(string)
 	return pyjson.Text(s)
 }
 
-// required gives the names of the properties that have to be there.
+// required returns the names of the properties that have to be there.
 func required(schema *pyjson.Object) map[string]bool {
 	out := map[string]bool{}
 	for _, item := range list(schema, "required") {

@@ -37,7 +37,7 @@ type Fetcher struct {
 	Client *http.Client
 }
 
-// DigestError says that a file is not the one that was asked for.
+// DigestError reports that a file is not the one that was asked for.
 type DigestError struct {
 	Source Source
 	Got    string
@@ -49,7 +49,7 @@ func (e *DigestError) Error() string {
 		e.Source, e.Got, e.Source.SHA256)
 }
 
-// ParseError says that a file is no tokenizer, or one that is not understood whole.
+// ParseError reports that a file is no tokenizer, or one that is not understood whole.
 type ParseError struct {
 	Source Source
 	Err    error
@@ -60,10 +60,10 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("reading the tokenizer %s: %v", e.Source, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// IsFinal says whether Load would fail again: the file is another one or not understood, or it is not to be
+// IsFinal reports whether Load would fail again: the file is another one or not understood, or it is not to be
 // had. Everything else is a server or a network that may answer later.
 func IsFinal(err error) bool {
 	var status *StatusError
@@ -75,7 +75,7 @@ func IsFinal(err error) bool {
 	return errors.As(err, &changed) || errors.As(err, &unreadable)
 }
 
-// Load gives a source's tokenizer and the SHA-256 of its file, by which it can be asked for again. A file of
+// Load returns a source's tokenizer and the SHA-256 of its file, by which it can be asked for again. A file of
 // another digest than the source's is a *DigestError, one that is no tokenizer a *ParseError.
 func (f *Fetcher) Load(ctx context.Context, source Source) (tokens *tokenizer.BPE, digest string, err error) {
 	data, digest, err := f.File(ctx, source)
@@ -93,7 +93,7 @@ func (f *Fetcher) Load(ctx context.Context, source Source) (tokens *tokenizer.BP
 	return tokens, digest, nil
 }
 
-// File gives the contents of a source and their SHA-256 in hexadecimal digits.
+// File returns the contents of a source and their SHA-256 in hexadecimal digits.
 func (f *Fetcher) File(ctx context.Context, source Source) (data []byte, digest string, err error) {
 	if err := source.check(); err != nil {
 		return nil, "", fmt.Errorf("finding a tokenizer: %w", err)
@@ -114,7 +114,7 @@ func (f *Fetcher) File(ctx context.Context, source Source) (data []byte, digest 
 		return nil, "", &DigestError{Source: source, Got: digest}
 	}
 	if source.Path == "" {
-		if err := f.keep(data, digest); err != nil {
+		if err := f.store(data, digest); err != nil {
 			return nil, "", fmt.Errorf("keeping the tokenizer %s: %w", source, err)
 		}
 	}
@@ -171,15 +171,15 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	return bounded(response.Body)
 }
 
-// StatusError says that a server did not give a file.
+// StatusError reports that a server did not give a file.
 type StatusError struct {
 	Status int
-	Mend   string
+	Advice string
 }
 
 // Error implements error.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("the server answers %d %s: %s", e.Status, http.StatusText(e.Status), e.Mend)
+	return fmt.Sprintf("the server answers %d %s: %s", e.Status, http.StatusText(e.Status), e.Advice)
 }
 
 func refusal(status int, address string, token bool) error {
@@ -193,7 +193,7 @@ func refusal(status int, address string, token bool) error {
 	case http.StatusNotFound:
 		mend = "nothing is at " + address + "; check repository, revision and file"
 	}
-	return &StatusError{Status: status, Mend: mend}
+	return &StatusError{Status: status, Advice: mend}
 }
 
 func sum(data []byte) string {
@@ -201,19 +201,19 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// cached gives a file of the cache if it is there and whole.
+// cached returns a file of the cache if it is there and whole.
 func (f *Fetcher) cached(digest string) ([]byte, bool) {
 	if f.Cache == "" || digest == "" {
 		return nil, false
 	}
-	data, err := readFile(f.place(digest))
+	data, err := readFile(f.path(digest))
 	return data, err == nil && sum(data) == digest
 }
 
-func (f *Fetcher) place(digest string) string { return filepath.Join(f.Cache, "sha256-"+digest) }
+func (f *Fetcher) path(digest string) string { return filepath.Join(f.Cache, "sha256-"+digest) }
 
-// keep puts a file into the cache, whole or not at all.
-func (f *Fetcher) keep(data []byte, digest string) error {
+// store puts a file into the cache, whole or not at all.
+func (f *Fetcher) store(data []byte, digest string) error {
 	if f.Cache == "" {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (f *Fetcher) keep(data []byte, digest string) error {
 	}
 	_, err = part.Write(data)
 	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), f.place(digest))
+		err = os.Rename(part.Name(), f.path(digest))
 	}
 	if err != nil {
 		if gone := os.Remove(part.Name()); !errors.Is(gone, fs.ErrNotExist) {

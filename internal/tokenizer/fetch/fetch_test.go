@@ -180,7 +180,7 @@ func TestCache(t *testing.T) {
 	load("a known digest is in the cache", known, 0)
 	load("without a digest the hub is asked again", Source{Repository: "org/model"}, 1)
 	load("the place does not matter, the digest does", Source{Repository: "moved/away", SHA256: known.SHA256}, 0)
-	if err := os.WriteFile(f.place(known.SHA256), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(f.path(known.SHA256), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	load("a damaged file is downloaded again", known, 1)

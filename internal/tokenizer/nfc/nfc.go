@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// String gives the composed text; text that is composed already is returned as it is. It takes text that is
+// String returns the composed text; text that is composed already is returned as it is. It takes text that is
 // valid UTF-8.
 func String(text string) string {
 	start := firstDoubt(text)
@@ -135,7 +135,7 @@ func compose(parts []rune) []rune {
 	return parts[:n]
 }
 
-// join gives the character that two are together.
+// join returns the character that two are together.
 func join(a, b rune) (rune, bool) {
 	if l, v := a-firstPart, b-vowelPart; l >= 0 && l < firsts && v >= 0 && v < vowels {
 		return syllable + (l*vowels+v)*lasts, true

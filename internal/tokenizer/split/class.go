@@ -80,7 +80,7 @@ func asciiClasses(t *table) [256]class {
 	return ascii
 }
 
-// at gives the class of the character at a place and its length in bytes; 0, 0 at the end. Bytes that are no
+// at returns the class of the character at a place and its length in bytes; 0, 0 at the end. Bytes that are no
 // UTF-8 are of the class of U+FFFD.
 func at(text string, i int) (class, int) {
 	if i >= len(text) {

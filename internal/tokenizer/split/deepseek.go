@@ -50,7 +50,7 @@ func (s segment) at(i int) (class, int) {
 	return c, size
 }
 
-// isAsian says whether text begins with one of [\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff].
+// isAsian reports whether text begins with one of [\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff].
 func isAsian(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return r >= 0x3040 && r <= 0x30ff || r >= 0x4e00 && r <= 0x9fa5

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Scanner gives the length in bytes of the first piece of text that is not empty. What a piece is depends on
+// Scanner returns the length in bytes of the first piece of text that is not empty. What a piece is depends on
 // what follows, never on what came before.
 type Scanner func(text string) int
 
-// UnknownPatternError says that there is no scanner for the patterns of a tokenizer.
+// UnknownPatternError reports that there is no scanner for the patterns of a tokenizer.
 type UnknownPatternError struct {
 	// Patterns in the order in which they are applied.
 	Patterns []string
@@ -89,7 +89,7 @@ var known = map[string]struct {
 	"whole": {patterns: nil, scanner: func(text string) int { return len(text) }},
 }
 
-// ByPatterns gives the scanner of patterns that are applied one after the other, each to the pieces of the
+// ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the
 // one before; no pattern leaves the text whole. An error is an *UnknownPatternError.
 func ByPatterns(patterns []string) (Scanner, error) {
 	for _, k := range known {
@@ -100,7 +100,7 @@ func ByPatterns(patterns []string) (Scanner, error) {
 	return nil, &UnknownPatternError{Patterns: slices.Clone(patterns)}
 }
 
-// ByName gives the scanner and the patterns of a name, for formats that carry no pattern themselves.
+// ByName returns the scanner and the patterns of a name, for formats that carry no pattern themselves.
 func ByName(name string) (Scanner, []string, error) {
 	k, ok := known[name]
 	if !ok {

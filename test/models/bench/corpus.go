@@ -27,7 +27,7 @@ var foreign = []string{
 	"Mô hình học nhanh hơn khi phần thưởng rõ ràng. ", "แบบจำลองเรียนรู้ได้เร็วขึ้นทุกวัน ", "😀👍🏽 🚀 → ✓ … “ok” — ½ ≤ ² ",
 }
 
-// corpus gives documents of so many bytes in all: the sources of Go and of Python, which have much English in
+// corpus returns documents of so many bytes in all: the sources of Go and of Python, which have much English in
 // their comments, and sentences in other languages.
 func corpus(ctx context.Context, p packages, size int) ([]string, error) {
 	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
@@ -67,7 +67,7 @@ func sentences(chance *rand.Rand) string {
 	return b.String()
 }
 
-// sources gives the files of a folder with a suffix, cut into documents.
+// sources returns the files of a folder with a suffix, cut into documents.
 func sources(folder, suffix string) ([]string, error) {
 	var documents []string
 	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
