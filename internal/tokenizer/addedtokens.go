@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// addedToken is one as the file has it.
+// addedToken is an added token in the form of the file.
 type addedToken struct {
 	ID         int32
 	Content    string
@@ -20,12 +20,12 @@ type addedToken struct {
 	Special    bool
 }
 
-// readAdded reads the tokens that are found before text is split, and ends the vocabulary with them.
+// readAdded reads the tokens that are found before text is split, and completes the vocabulary with them.
 func (b *builder) readAdded(value []byte) error {
 	var list []json.RawMessage
 	if !isNull(value) {
 		if err := json.Unmarshal(value, &list); err != nil {
-			return problem("%s is no list", short(value))
+			return problem("%s is not a list", short(value))
 		}
 	}
 	tokens := make([]addedToken, len(list))
@@ -37,7 +37,7 @@ func (b *builder) readAdded(value []byte) error {
 	return b.addAll(tokens)
 }
 
-// addAll adds tokens to the vocabulary, which is complete with them.
+// addAll completes the vocabulary with tokens.
 func (b *builder) addAll(tokens []addedToken) error {
 	for i, token := range tokens {
 		if err := b.placeAdded(token); err != nil {
@@ -48,8 +48,8 @@ func (b *builder) addAll(tokens []addedToken) error {
 	return nil
 }
 
-// placeAdded returns an added token its place, which is one of the vocabulary or the next free one. The reference
-// numbers them itself, so that any other id would not be the one it gives.
+// placeAdded checks the id of an added token, which is its id in the vocabulary or the next free one. The reference
+// numbers added tokens itself, so it would use another id than any other in the file.
 func (b *builder) placeAdded(token addedToken) error {
 	switch {
 	case token.Content == "":
@@ -57,10 +57,10 @@ func (b *builder) placeAdded(token addedToken) error {
 	case token.SingleWord || token.LStrip || token.RStrip:
 		return problem("%q has single_word, lstrip or rstrip, which are not known", token.Content)
 	case token.Normalized && b.t.normalize != nil && b.t.normalize(token.Content) != token.Content:
-		return within("content", problem("%q is not normalised; it would be decoded to other text than it is found in", token.Content))
+		return within("content", problem("%q is not normalised; it would be decoded to other text than it is matched in", token.Content))
 	}
 	if _, twice := b.t.specials[token.Content]; twice {
-		return within("content", problem("%q is there twice", token.Content))
+		return within("content", problem("%q occurs twice", token.Content))
 	}
 	b.t.specials[token.Content] = token.ID
 	if token.Special {
@@ -105,7 +105,7 @@ func (b *builder) match(tokens []addedToken) {
 	}
 }
 
-// finish returns the tokenizer, whose vocabulary now has the added tokens' bytes too.
+// finish returns the tokenizer. Its vocabulary now also has the bytes of the added tokens.
 func (b *builder) finish() *BPE {
 	b.t.vocabulary.text, b.t.vocabulary.spans = string(b.text), b.spans
 	b.t.whole = make([]atomic.Uint32, len(b.spans)/wholeIDs+1)

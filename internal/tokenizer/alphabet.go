@@ -5,9 +5,9 @@ package tokenizer
 
 import "unicode/utf8"
 
-// alphabet is how byte-level tokenizer files write bytes: those that are printable in Latin-1 as themselves,
-// the others, in order, as the characters from U+0100 on. A character's value is its byte plus one, 0 that of
-// no byte.
+// alphabet maps the characters that byte-level tokenizer files write bytes with: bytes that are printable in Latin-1
+// are written as themselves, the others, in order, as the characters from U+0100 on. The value of a character is its
+// byte plus one, or 0 if it does not stand for a byte.
 var alphabet = newAlphabet()
 
 func newAlphabet() [0x200]uint16 {
@@ -24,8 +24,8 @@ func newAlphabet() [0x200]uint16 {
 	return alphabet
 }
 
-// appendBytes appends the bytes that a token of a file stands for. A token with a character that is none of
-// the alphabet stands for its UTF-8, and ok is false: no text is split into it.
+// appendBytes appends the bytes that a token of a file stands for. A token with a character that is not in the
+// alphabet stands for its UTF-8, and ok is false: text is never split into it.
 func appendBytes(dst, token []byte) (bytes []byte, ok bool) {
 	start := len(dst)
 	for i := 0; i < len(token); {

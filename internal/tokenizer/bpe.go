@@ -10,12 +10,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// Match says which added tokens are recognised within text that is encoded.
+// Match tells which added tokens are recognised within text that is encoded.
 type Match uint8
 
 const (
-	// Literal takes the names of special tokens as text. Added tokens that are not special, as <think> and
-	// <tool_call> are in some vocabularies, are recognised.
+	// Literal takes the names of special tokens as text. Added tokens that are not special, such as <think> and
+	// <tool_call> in some vocabularies, are recognised.
 	Literal Match = iota
 	// Specials recognises every added token.
 	Specials
@@ -23,21 +23,23 @@ const (
 	Plain
 )
 
-// BPE is a byte-level tokenizer: text is normalised, cut into pieces, and the bytes of each piece are merged
-// pair by pair. It implements Tokenizer and is safe for concurrent use.
+// BPE is a byte-level tokenizer: it normalises text, cuts it into pieces, and merges the bytes of each piece pair by
+// pair. It implements Tokenizer and is safe for concurrent use.
 type BPE struct {
 	vocabulary *vocabulary
 	pairs      *pairs
 	byteIDs    [256]int32
 	scan       split.Scanner
-	normalize  func(string) string   // nil for none
-	portions   func(string) []string // nil for text that is encoded in one go
-	// wholeWins is whether a piece that is a token is that token, however it would merge.
+	normalize  func(string) string   // It is nil if text is not normalised.
+	portions   func(string) []string // It is nil if text is encoded as a whole.
+	// wholeWins tells that a piece that is a token becomes that token, however it would merge.
 	wholeWins bool
-	// whole remembers, two bits an id, which tokens their own bytes merge into.
+	// whole caches, with two bits for each id, whether the bytes of a token merge into that token.
 	whole []atomic.Uint32
 
-	raw, normalized *matcher // of added tokens in text as it is given, and as it is normalised; nil for none
+	// raw finds added tokens in text before it is normalised, and normalized afterwards. They are nil if there are
+	// no such tokens.
+	raw, normalized *matcher
 	specials        map[string]int32
 	special         map[int32]bool // of added tokens that are special
 }
@@ -63,7 +65,7 @@ func (t *BPE) AppendEncode(dst []int32, text string, match Match) []int32 {
 	return dst
 }
 
-// encode appends the ids of text in which added tokens are still to be found.
+// encode appends the ids of text that may contain added tokens.
 func (t *BPE) encode(dst []int32, text string, match Match) []int32 {
 	dst, rest := between(dst, text, t.raw, match, func(dst []int32, text string) []int32 {
 		return t.encodeNormalized(dst, text, match)
@@ -79,8 +81,8 @@ func (t *BPE) encodeNormalized(dst []int32, text string, match Match) []int32 {
 	return t.encodePieces(dst, rest)
 }
 
-// between appends the ids of added tokens and, with encode, of what lies between them; it gives what is left
-// after the last. Specials that are not recognised are stepped over whole, as the reference does.
+// between appends the ids of added tokens and, with encode, of the text between them. It returns the text after the
+// last one. It skips a special token that is not to be recognised as a whole, as the reference does.
 func between(dst []int32, text string, m *matcher, match Match, encode func([]int32, string) []int32) ([]int32, string) {
 	if m == nil || match == Plain || match == Literal && !m.words {
 		return dst, text
@@ -115,14 +117,14 @@ func (t *BPE) encodePieces(dst []int32, text string) []int32 {
 	return dst
 }
 
-// What is known of a token: whether its own bytes merge into it.
+// BPE.whole has these values for a token, or 0 if it is not yet known whether its bytes merge into it.
 const (
 	isWhole  = 1
 	isNot    = 2
-	wholeIDs = 16 // in a word of 32 bits
+	wholeIDs = 16 // is the number of ids in a word of 32 bits
 )
 
-// isWhole reports whether the bytes of a token merge into that token; some tokens are out of reach of the merges.
+// isWhole reports whether the bytes of a token merge into that token. The merges do not reach some tokens.
 func (t *BPE) isWhole(id int32, token string) bool {
 	word, shift := &t.whole[id/wholeIDs], uint(id%wholeIDs)*2
 	switch word.Load() >> shift & 3 {

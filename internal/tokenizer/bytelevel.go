@@ -3,11 +3,10 @@
 
 package tokenizer
 
-// byteIDs is how many ids stand for themselves as bytes; the special tokens follow.
+// byteIDs is the number of ids that stand for a byte. The special tokens follow them.
 const byteIDs = 256
 
-// newByteLevel is a vocabulary without merges: each byte is the token of its value, and the special tokens
-// follow.
+// newByteLevel returns a tokenizer without merges: the id of each byte is its value, and the special tokens follow.
 func newByteLevel() Tokenizer {
 	b := newBuilder(&BPE{scan: func(text string) int { return len(text) }})
 	for i := range byteIDs {
@@ -21,7 +20,7 @@ func newByteLevel() Tokenizer {
 	}
 	for _, build := range []error{b.index(nil), b.indexMerges(nil), b.addAll(tokens)} {
 		if build != nil {
-			panic(build) // the table above is wrong
+			panic(build) // The table above is wrong.
 		}
 	}
 	return b.finish()

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Token returns the bytes of an id, which may be a part of a character; ok is false for an id that the
-// vocabulary lacks.
+// Token returns the bytes of an id, which may be a part of a character. ok is false if the vocabulary lacks the id.
 func (t *BPE) Token(id int32) (bytes string, ok bool) { return t.vocabulary.bytes(id) }
 
 // AppendBytes appends the bytes of ids one after the other. An id that the vocabulary lacks is an error.
@@ -33,14 +32,14 @@ func (t *BPE) Decode(ids []int32) (string, error) {
 	return lossy(text), nil
 }
 
-// Stream decodes ids as they come: a character is given when it is complete. Its texts together are that of
-// all ids decoded at once. The zero Stream is ready for use.
+// Stream decodes ids one by one: it returns a character when it is complete. Its texts together are the text of all ids
+// decoded at once. The zero Stream is ready for use.
 type Stream struct {
 	// begun is the start of a character that the next token may complete.
 	begun []byte
 }
 
-// Add returns the text that a token's bytes complete, "" where they only begin a character.
+// Add returns the text that the bytes of a token complete, or "" if they only begin a character.
 func (s *Stream) Add(token string) string {
 	s.begun = append(s.begun, token...)
 	whole := len(s.begun)
@@ -57,7 +56,7 @@ func (s *Stream) Add(token string) string {
 	return text
 }
 
-// End returns what is left when no token follows: U+FFFD for a character that was only begun.
+// End returns the rest when no token follows: U+FFFD for a character that was only begun.
 func (s *Stream) End() string {
 	text := lossy(s.begun)
 	s.begun = s.begun[:0]

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// lossy makes text of bytes that may be no UTF-8. Each maximal part that could have begun a character
-// becomes one U+FFFD, and each other stray byte one, as the reference tokenizers have it. (Converting to
-// runes returns one for each byte, strings.ToValidUTF8 one for each run.)
+// lossy converts bytes that may not be UTF-8 to text. Each maximal part that could have begun a character becomes one
+// U+FFFD, and so does each other stray byte, as in the reference tokenizers. (A conversion to runes would give one for
+// each byte, strings.ToValidUTF8 one for each run.)
 func lossy(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)
@@ -27,11 +27,11 @@ func lossy(text []byte) string {
 	return out.String()
 }
 
-// invalidPart is the length of the longest start of text that is also the start of a character; at least
-// 1. The text begins with no whole character.
+// invalidPart returns the length of the longest start of text that is also the start of a character, but at least 1.
+// The text does not begin with a whole character.
 func invalidPart(text []byte) int {
 	for size := min(len(text), utf8.UTFMax-1); size > 1; size-- {
-		// FullRune is true of what can no longer become a character.
+		// FullRune returns true also for bytes that can no longer become a character.
 		if !utf8.FullRune(text[:size]) {
 			return size
 		}

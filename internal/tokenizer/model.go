@@ -8,16 +8,15 @@ import (
 	"strconv"
 )
 
-// builder puts a tokenizer together from the parts of a file.
+// builder builds a tokenizer from the parts of a file.
 type builder struct {
 	t *BPE
-	// text has the bytes of all tokens, spans where those of an id are.
+	// text has the bytes of all tokens, and spans tells where those of an id are.
 	text  []byte
 	spans []span
-	// odd tokens of the vocabulary have a character that is none of the alphabet; text is not split into them.
+	// odd has the tokens with a character that is not in the alphabet. Text is never split into them.
 	odd map[string]int32
-	// next is the id of an added token that the vocabulary does not have: how many it has, and those that were
-	// added before.
+	// next is the id of the next added token that is not in the vocabulary.
 	next int32
 }
 
@@ -26,13 +25,13 @@ func newBuilder(t *BPE) *builder {
 	return &builder{t: t, odd: map[string]int32{}}
 }
 
-// settled has the fields of a model that may hold only what changes nothing.
+// settled has the fields of a model that may only have values without an effect.
 var settled = map[string]func([]byte) error{
 	"type":                      only(`"BPE"`),
 	"dropout":                   only(`null`, `0.0`, `0`),
 	"continuing_subword_prefix": only(`null`, `""`),
 	"end_of_word_suffix":        only(`null`, `""`),
-	// Every byte is a token, so that nothing is ever unknown.
+	// Every byte is a token, so no text is ever unknown.
 	"unk_token":     func([]byte) error { return nil },
 	"fuse_unk":      only(`true`, `false`),
 	"byte_fallback": only(`true`, `false`),
@@ -65,7 +64,7 @@ func (b *builder) readModel(value []byte) error {
 	return within("merges", b.readMerges(model["merges"]))
 }
 
-// readVocab reads the tokens, which are in the byte-level alphabet, and their ids.
+// readVocab reads the tokens, in the byte-level alphabet, and their ids.
 func (b *builder) readVocab(value []byte) error {
 	c := &cursor{data: value}
 	b.text = make([]byte, 0, len(value)/2)
@@ -94,11 +93,11 @@ func (b *builder) readVocab(value []byte) error {
 	return b.index(hidden)
 }
 
-// place returns an id the bytes of the text from start on.
+// place assigns the bytes of the text from start on to an id.
 func (b *builder) place(id int32, start int) error {
 	switch {
 	case id < 0 || id > maxID:
-		return problem("id %d is beyond %d, the highest that is known", id, maxID)
+		return problem("id %d is beyond %d, the highest that is supported", id, maxID)
 	case start == len(b.text):
 		return problem("the token of id %d is empty", id)
 	}
@@ -106,13 +105,13 @@ func (b *builder) place(id int32, start int) error {
 		b.spans = append(b.spans, span{})
 	}
 	if s := b.spans[id]; s.start != s.end {
-		return problem("id %d is that of %q too", id, b.text[s.start:s.end])
+		return problem("id %d is also the id of %q", id, b.text[s.start:s.end])
 	}
 	b.spans[id] = span{start: uint32(start), end: uint32(len(b.text))}
 	return nil
 }
 
-// index makes the vocabulary of the tokens that are placed, so that they can be found by their bytes.
+// index builds the vocabulary of the tokens read so far, so that they can be found by their bytes.
 func (b *builder) index(hidden map[int32]bool) error {
 	vocabulary, twice, ok := newVocabulary(string(b.text), b.spans, hidden)
 	if !ok {
@@ -122,15 +121,15 @@ func (b *builder) index(hidden map[int32]bool) error {
 	for i := range b.t.byteIDs {
 		id, ok := vocabulary.find(string([]byte{byte(i)}))
 		if !ok {
-			return problem("no token is the byte 0x%02x; only vocabularies with every byte are known", i)
+			return problem("no token is the byte 0x%02x; a vocabulary must have every byte", i)
 		}
 		b.t.byteIDs[i] = id
 	}
 	return nil
 }
 
-// readMerges reads the pairs of tokens that are merged, in the order of their ranks: lists of two, or strings
-// with a space between.
+// readMerges reads the pairs of tokens that are merged, in the order of their ranks. A pair is a list of two, or a
+// string with a space between.
 func (b *builder) readMerges(value []byte) error {
 	c := &cursor{data: value}
 	merges := make([]merge, 0, bytes.Count(value, []byte{'"'})/4)
@@ -154,10 +153,10 @@ func (b *builder) readMerges(value []byte) error {
 	return b.indexMerges(merges)
 }
 
-// indexMerges makes the table of pairs, whose ranks are their places in the list.
+// indexMerges builds the table of pairs. Their ranks are their positions in the list.
 func (b *builder) indexMerges(merges []merge) error {
 	if len(merges) > maxRank {
-		return problem("there are %d merges, %d are the most that are known", len(merges), maxRank)
+		return problem("there are %d merges, at most %d are supported", len(merges), maxRank)
 	}
 	b.t.pairs = newPairs(len(merges), len(merges))
 	for i, m := range merges {
@@ -211,7 +210,7 @@ func (b *builder) spaced(c *cursor, first, second []byte) ([]byte, []byte, error
 	return first, second, nil
 }
 
-// join finds two tokens and the one that they are together.
+// join finds two tokens and the token that they form together.
 func (b *builder) join(first, second []byte) (m merge, err error) {
 	var ok bool
 	if m.first, ok = b.t.vocabulary.find(string(first)); !ok {
@@ -222,7 +221,7 @@ func (b *builder) join(first, second []byte) (m merge, err error) {
 	}
 	whole := append(first, second...)
 	if m.into, ok = b.t.vocabulary.find(string(whole)); !ok {
-		return m, problem("the vocabulary has no %q, which %q and %q are together", whole, first, second)
+		return m, problem("the vocabulary has no %q, which %q and %q form together", whole, first, second)
 	}
 	return m, nil
 }

@@ -5,19 +5,19 @@ package tokenizer
 
 import "math/bits"
 
-// Ranks are limited so that a pair and its rank fit into 64 bits.
+// Ranks are limited, so that a pair and its rank fit into 64 bits.
 const (
 	rankBits = 64 - 2*idBits
 	maxRank  = 1<<rankBits - 2
-	// noRank is that of a pair that is not merged.
+	// noRank is the rank of a pair that is not merged.
 	noRank = 1<<rankBits - 1
 )
 
-// pairs is which neighbouring tokens are merged, the lowest rank first, and into what.
+// pairs tells which neighbouring tokens are merged, the lowest rank first, and into which token.
 type pairs struct {
-	slots []uint64 // pair, then rank; free is that of no rank
-	into  []int32  // the merged token by rank
-	// bytes has the ranks of pairs of single bytes, which every piece of text begins with.
+	slots []uint64 // Each has a pair, then its rank, or is freeSlot.
+	into  []int32  // It has the merged token by rank.
+	// bytes has the ranks of pairs of single bytes: merging begins with them.
 	bytes []uint32
 }
 
@@ -37,8 +37,8 @@ func newPairs(entries, ranks int) *pairs {
 	return p
 }
 
-// add returns a pair its rank. It says false, and does nothing, if the pair is there already. Pairs of one rank
-// become the same token.
+// add adds a pair with its rank. It returns false and does nothing if the pair exists already. Pairs of one rank become
+// the same token.
 func (p *pairs) add(a, b int32, rank uint32, into int32) bool {
 	key := pairKey(a, b)
 	i := pairHash(key, len(p.slots))
@@ -53,7 +53,7 @@ func (p *pairs) add(a, b int32, rank uint32, into int32) bool {
 	return true
 }
 
-// rank of a pair, noRank for one that is not merged.
+// rank returns the rank of a pair, or noRank if it is not merged.
 func (p *pairs) rank(a, b int32) uint32 {
 	key := pairKey(a, b)
 	for i := pairHash(key, len(p.slots)); ; i++ {

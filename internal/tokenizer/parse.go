@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads a tokenizer.json. What it does not know, down to the names of fields, is an error that wraps a
-// *FieldError with the place: ids that are nearly right are worse than none.
+// Parse reads a tokenizer.json. It refuses what it does not know, down to the names of fields, with an error that wraps
+// a *FieldError: ids that are nearly right are worse than none.
 func Parse(tokenizerJSON []byte) (*BPE, error) {
 	t, err := parse(tokenizerJSON)
 	if err != nil {
@@ -61,7 +61,7 @@ func parse(data []byte) (*BPE, error) {
 	return b.finish(), nil
 }
 
-// fields reads an object whose names are among those that are known, and gives the texts of its values.
+// fields reads an object with known field names, and returns the texts of its values.
 func fields(c *cursor, known ...string) (map[string][]byte, error) {
 	values := map[string][]byte{}
 	err := c.object(func(key []byte) error {
@@ -70,7 +70,7 @@ func fields(c *cursor, known ...string) (map[string][]byte, error) {
 			return within(name, problem("the field is not known; known are %s", strings.Join(known, ", ")))
 		}
 		if _, twice := values[name]; twice {
-			return within(name, problem("the field is there twice"))
+			return within(name, problem("the field occurs twice"))
 		}
 		value, err := c.value()
 		values[name] = value
@@ -79,7 +79,7 @@ func fields(c *cursor, known ...string) (map[string][]byte, error) {
 	return values, err
 }
 
-// only accepts values with one of the texts, and none at all.
+// only returns a check that accepts one of the texts, or a missing value.
 func only(texts ...string) func(value []byte) error {
 	return func(value []byte) error {
 		if value == nil || slices.Contains(texts, string(value)) {
@@ -97,7 +97,7 @@ func short(value []byte) []byte {
 	return append(value[:most:most], "…"...)
 }
 
-// decode reads a small value, which may have no fields but those of the struct that target points to.
+// decode reads a small value, which may only have the fields of the struct that target points to.
 func decode(value []byte, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(value))
 	decoder.DisallowUnknownFields()
@@ -107,10 +107,10 @@ func decode(value []byte, target any) error {
 	return nil
 }
 
-// isNull reports whether there is no value.
+// isNull reports whether a value is missing or null.
 func isNull(value []byte) bool { return value == nil || string(value) == "null" }
 
-// kind is the type of a part of the file that has one.
+// kind returns the type of a part of the file.
 func kind(value []byte) (string, error) {
 	var part struct{ Type string }
 	if err := json.Unmarshal(value, &part); err != nil {

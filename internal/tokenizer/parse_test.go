@@ -195,7 +195,7 @@ func TestParseRefuses(t *testing.T) {
 			added("content", "e\u0301")(file)
 			added("normalized", true)(file)
 		}, "added_tokens[1].content", "not normalised"},
-		"added tokens that are one": {field("added_tokens", object{}), "added_tokens", "no list"},
+		"added tokens that are one": {field("added_tokens", object{}), "added_tokens", "not a list"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

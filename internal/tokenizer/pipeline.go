@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// steps returns a part of the file as the list of parts that it is: a Sequence's, under the name of its list, or
-// itself alone. Nothing is no step.
+// steps returns the steps of a part of the file: the list of a Sequence, by the name of its field, or the part itself.
+// A part that is missing has no steps.
 func steps(value []byte, list string) ([]json.RawMessage, error) {
 	if isNull(value) {
 		return nil, nil
@@ -30,12 +30,12 @@ func steps(value []byte, list string) ([]json.RawMessage, error) {
 	}
 	var parts []json.RawMessage
 	if err := json.Unmarshal(found[list], &parts); err != nil {
-		return nil, within(list, problem("%s is no list", short(found[list])))
+		return nil, within(list, problem("%s is not a list", short(found[list])))
 	}
 	return parts, nil
 }
 
-// eachStep reads the steps of a part of the file; an error has the place.
+// eachStep reads the steps of a part of the file. An error names the step.
 func eachStep(value []byte, list string, read func(kind string, step []byte) error) error {
 	parts, err := steps(value, list)
 	if err != nil {
@@ -74,8 +74,8 @@ type splitStep struct {
 	Invert   bool
 }
 
-// byteLevelStep is a pre-tokenizer that writes bytes in the alphabet, a decoder that reads them, or a
-// post-processor that only moves offsets, which ids do not have.
+// byteLevelStep is a pre-tokenizer that writes bytes in the alphabet, a decoder that reads them, or a post-processor
+// that only changes offsets, which ids do not have.
 type byteLevelStep struct {
 	Type           string
 	AddPrefixSpace bool  `json:"add_prefix_space"`
@@ -83,7 +83,7 @@ type byteLevelStep struct {
 	UseRegex       *bool `json:"use_regex"`
 }
 
-// readPreTokenizer takes splits by known patterns, then ByteLevel.
+// readPreTokenizer accepts splits by known patterns, followed by ByteLevel.
 func (t *BPE) readPreTokenizer(value []byte) error {
 	var patterns []string
 	last := ""
@@ -127,7 +127,7 @@ func readSplit(value []byte) (pattern string, err error) {
 	}
 	switch {
 	case step.Pattern.Regex == nil || *step.Pattern.Regex == "":
-		return "", within("pattern", problem("no Regex is there; other kinds of patterns are not known"))
+		return "", within("pattern", problem("there is no Regex; other kinds of patterns are not known"))
 	case step.Behavior != "Isolated":
 		return "", within("behavior", problem("%q is not known; known is Isolated", step.Behavior))
 	case step.Invert:
@@ -136,7 +136,7 @@ func readSplit(value []byte) (pattern string, err error) {
 	return *step.Pattern.Regex, nil
 }
 
-// gpt2Pattern is what ByteLevel splits by unless it is told not to.
+// gpt2Pattern is the pattern that ByteLevel splits by, unless use_regex is false.
 const gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 func readByteLevel(value []byte) (pattern string, err error) {
@@ -153,8 +153,8 @@ func readByteLevel(value []byte) (pattern string, err error) {
 	return "", nil
 }
 
-// readPostProcessor takes what changes no ids unless special tokens are asked for around a text. They never
-// are: renderers write them.
+// readPostProcessor accepts post-processors that only add special tokens around a text on request. They are never
+// requested: renderers write them.
 func readPostProcessor(value []byte) error {
 	return eachStep(value, "processors", func(kind string, step []byte) error {
 		if kind != "ByteLevel" && kind != "TemplateProcessing" {

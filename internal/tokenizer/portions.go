@@ -5,10 +5,11 @@ package tokenizer
 
 import "unicode"
 
-// Kimi's own tokenizer class hands its text to tiktoken in portions, and pieces never cross their ends.
+// Kimi's own tokenizer class passes its text to tiktoken in portions, and pieces never cross their ends. These are the
+// limits of a portion, in characters.
 const (
 	portionChars = 400_000
-	// portionRun is how many characters may follow each other that are all white space, or all none.
+	// portionRun is the length of a run of white space, or of other characters.
 	portionRun = 25_000
 )
 
@@ -38,7 +39,7 @@ func kimiPortions(text string) []string {
 	return append(portions, text[start:])
 }
 
-// isPythonSpace is Python's str.isspace, which also counts four separators of records.
+// isPythonSpace is Python's str.isspace, which also includes four separators of records.
 func isPythonSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 }

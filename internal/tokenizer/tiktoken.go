@@ -16,13 +16,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// rankFamily is what a rank file does not say of itself.
+// rankFamily has what a rank file does not contain.
 type rankFamily struct {
 	split    string
 	portions func(string) []string
-	// first and count of the special tokens' ids, which follow the ranks.
+	// first and count describe the ids of the special tokens, which follow the ranks.
 	first, count int32
-	// name of a special token that has no other, with its id.
+	// reserved is the format of the name of a special token that is not in names, given its id.
 	reserved string
 	names    map[int32]string
 }
@@ -30,7 +30,7 @@ type rankFamily struct {
 var rankFamilies = map[string]rankFamily{
 	"kimi_k2": {
 		split: "kimi_k2", portions: kimiPortions, first: 163584, count: 256, reserved: "<|reserved_token_%d|>",
-		// The names of K2.5 and K2.6, which those of K2 and K2-Thinking are among.
+		// These are the names of K2.5 and K2.6. They include those of K2 and K2-Thinking.
 		names: map[int32]string{
 			163584: "[BOS]", 163585: "[EOS]", 163586: "<|im_end|>", 163587: "<|im_user|>", 163588: "<|im_assistant|>",
 			163590: "<|start_header_id|>", 163591: "<|end_header_id|>", 163593: "[EOT]", 163594: "<|im_system|>",
@@ -42,7 +42,7 @@ var rankFamilies = map[string]rankFamily{
 	},
 	"o200k_base": {
 		split: "o200k", first: 199998, count: 21, reserved: "<|reserved_%d|>",
-		// Those of the harmony format.
+		// These are the names of the harmony format.
 		names: map[int32]string{
 			199998: "<|startoftext|>", 199999: "<|endoftext|>", 200002: "<|return|>", 200003: "<|constrain|>", 200005: "<|channel|>",
 			200006: "<|start|>", 200007: "<|end|>", 200008: "<|message|>", 200012: "<|call|>", 200018: "<|endofprompt|>",
@@ -50,9 +50,9 @@ var rankFamilies = map[string]rankFamily{
 	},
 }
 
-// ParseTiktoken reads a rank file, whose lines are a token in base64 and its rank, which is its id too. The
-// pattern and the special tokens are the family's: kimi_k2 or o200k_base. Where a tokenizer_config.json is given
-// the special tokens are named as its added_tokens_decoder does. All of them are special, as tiktoken has it.
+// ParseTiktoken reads a rank file. Each line has a token in base64 and its rank, which is also its id. The family,
+// kimi_k2 or o200k_base, determines the pattern and the special tokens. If a tokenizer_config.json is given, its
+// added_tokens_decoder names the special tokens. All of them are special, as in tiktoken.
 func ParseTiktoken(family string, ranks, tokenizerConfig []byte) (*BPE, error) {
 	f, ok := rankFamilies[family]
 	if !ok {
@@ -105,14 +105,14 @@ func (f rankFamily) named(tokenizerConfig []byte) (map[int32]string, error) {
 	for key, token := range config.Added {
 		id, err := strconv.ParseInt(key, 10, 32)
 		if err != nil || int32(id) < f.first || int32(id) >= f.first+f.count {
-			return nil, within("added_tokens_decoder", problem("%q is no id from %d to %d", key, f.first, f.first+f.count-1))
+			return nil, within("added_tokens_decoder", problem("%q is not an id from %d to %d", key, f.first, f.first+f.count-1))
 		}
 		names[int32(id)] = token.Content
 	}
 	return names, nil
 }
 
-// readRanks reads the lines of a rank file, which are as many as there are to be.
+// readRanks reads the lines of a rank file and checks their number.
 func (b *builder) readRanks(data []byte, count int32) error {
 	b.text = make([]byte, 0, len(data)/2)
 	number := 0
@@ -139,7 +139,7 @@ func (b *builder) readRank(line []byte) error {
 	token, rank, ok := bytes.Cut(line, []byte(" "))
 	id, err := strconv.ParseInt(string(rank), 10, 32)
 	if !ok || err != nil {
-		return problem("%q is no token and rank with a space between", short(line))
+		return problem("%q is not a token and a rank with a space between", short(line))
 	}
 	start := len(b.text)
 	if b.text, err = base64.StdEncoding.AppendDecode(b.text, token); err != nil {
@@ -149,8 +149,8 @@ func (b *builder) readRank(line []byte) error {
 	return b.place(int32(id), start)
 }
 
-// indexSplits makes the table of pairs of what the vocabulary implies: any two tokens that together are a third
-// are merged, with the rank of that one.
+// indexSplits makes the table of pairs that the vocabulary implies: any two tokens that together are a third one are
+// merged, with the rank of that one.
 func (b *builder) indexSplits() {
 	v := b.t.vocabulary
 	var merges []merge

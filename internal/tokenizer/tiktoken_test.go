@@ -89,7 +89,7 @@ func TestParseTiktokenRefuses(t *testing.T) {
 		"a token twice":            {"kimi_k2", strings.Replace(string(file), "AQ== 1\n", "AA== 1\n", 1), "", "same bytes"},
 		"a token that is no code":  {"kimi_k2", "!! 0\n", "", "not base64"},
 		"a configuration of none":  {"kimi_k2", string(file), "{}", "added_tokens_decoder: the field is missing"},
-		"a name of another's id":   {"kimi_k2", string(file), `{"added_tokens_decoder":{"5":{"content":"x"}}}`, `"5" is no id from 163584`},
+		"a name of another's id":   {"kimi_k2", string(file), `{"added_tokens_decoder":{"5":{"content":"x"}}}`, `"5" is not an id from 163584`},
 		"a name that is not text":  {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":5}}}`, "tokenizer_config.json"},
 		"two tokens with one name": {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":"<x>"},"163585":{"content":"<x>"}}}`, "twice"},
 	}

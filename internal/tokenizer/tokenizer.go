@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokenizer turns text into token ids and back, exactly as the model that is trained was taught
-// to. It knows nothing of conversations (that is the renderer's), and it fails closed: a model whose
-// tokenizer is not certain has none, since ids that are nearly right train a model on other text.
+// Package tokenizer turns text into token ids and back, exactly as the model that is trained expects it. It knows
+// nothing of conversations, which are the renderer's. It fails closed: it refuses a tokenizer that it does not know
+// for certain, since ids that are nearly right train a model on other text.
 package tokenizer
 
 import (
@@ -15,27 +15,27 @@ import (
 
 // Tokenizer turns text into ids and back. It is safe for concurrent use.
 type Tokenizer interface {
-	// Encode returns the ids of ordinary text. Names of special tokens in it are text like any other, so
-	// that nobody who writes a prompt can end a turn within it.
+	// Encode returns the ids of ordinary text. Names of special tokens in it are ordinary text, so that the author
+	// of a prompt cannot end a turn within it.
 	Encode(text string) []int32
 	// AppendEncode appends the ids of text in which some added tokens are recognised by their names.
 	AppendEncode(dst []int32, text string, match Match) []int32
-	// Decode returns the text of ids; special tokens stand in it by their names. Bytes that are no UTF-8
-	// become U+FFFD, one for each maximal invalid part. An id that the vocabulary lacks is an error.
+	// Decode returns the text of ids, with special tokens as their names. Bytes that are not UTF-8 become U+FFFD,
+	// one for each maximal invalid part. An id that the vocabulary lacks is an error.
 	Decode(ids []int32) (string, error)
-	// Special returns the id of an added token by its name, whether it is special or not.
+	// Special returns the id of an added token by its name, whether the token is special or not.
 	Special(name string) (id int32, ok bool)
 }
 
-// models is the tokenizer of each known model, by the model's name at the endpoint.
+// models has the tokenizers that are built in, by the model's name at the endpoint.
 var models = map[string]func() Tokenizer{
 	"tinkersim/byte-136k": newByteLevel,
 }
 
-// UnknownModelError reports that there is no tokenizer for a model.
+// UnknownModelError reports that no tokenizer is built in for a model.
 type UnknownModelError struct {
 	Model string
-	// Known are the models that have one, sorted.
+	// Known are the models with a built-in tokenizer, sorted.
 	Known []string
 }
 
@@ -44,7 +44,7 @@ func (e *UnknownModelError) Error() string {
 	return fmt.Sprintf("no tokenizer is known for model %q, only for %s", e.Model, strings.Join(e.Known, ", "))
 }
 
-// ForModel returns the tokenizer of a model. An error is an *UnknownModelError.
+// ForModel returns the built-in tokenizer of a model. An error is an *UnknownModelError.
 func ForModel(name string) (Tokenizer, error) {
 	build, ok := models[name]
 	if !ok {

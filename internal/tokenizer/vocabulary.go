@@ -5,37 +5,38 @@ package tokenizer
 
 import "math/bits"
 
-// maxID is how many ids there may be: two of them and a rank fit into 64 bits.
+// maxID is the largest id: two ids and a rank fit into 64 bits.
 const (
 	idBits = 20
 	maxID  = 1<<idBits - 1
 )
 
-// span is where a token's bytes are in the vocabulary's text. An id without a token has none.
+// span tells where the bytes of a token are in the vocabulary's text. It is empty for an id without a token.
 type span struct{ start, end uint32 }
 
-// vocabulary is the tokens' bytes by id, and the ids by bytes. Tokens of up to eight bytes, which most pieces
-// of text are, are found without looking at their bytes elsewhere.
+// vocabulary maps ids to the bytes of tokens, and bytes to ids. A lookup of a token of up to eight bytes, as most pieces
+// of text are, does not read its bytes in text.
 type vocabulary struct {
 	text  string
 	spans []span
 	short []shortSlot
-	long  []uint64 // high half of the hash, then the id plus one; 0 is free
-	// longest token's length in bytes.
+	long  []uint64 // Each has the high half of the hash, then the id plus one; 0 is free.
+	// longest is the length of the longest token in bytes.
 	longest int
 }
 
-// shortSlot holds a token of up to eight bytes as a number; with size 0 it is free.
+// shortSlot holds a token of up to eight bytes as a number. It is free if size is 0.
 type shortSlot struct {
 	key  uint64
 	id   int32
 	size uint32
 }
 
-const shortest = 8 // up to here a token is short
+// shortest is the largest size of a short token.
+const shortest = 8
 
-// newVocabulary indexes the tokens of text by their bytes. Those of hidden ids are not found by them.
-// It returns the ids of two tokens that are equal where there are such.
+// newVocabulary indexes the tokens of text by their bytes, except those of hidden ids. If two tokens are equal, it
+// returns their ids and false.
 func newVocabulary(text string, spans []span, hidden map[int32]bool) (v *vocabulary, twice [2]int32, ok bool) {
 	v = &vocabulary{text: text, spans: spans}
 	var shorts, longs int
@@ -63,7 +64,7 @@ func newVocabulary(text string, spans []span, hidden map[int32]bool) (v *vocabul
 	return v, twice, true
 }
 
-// tableSize is a power of two that leaves between a third and two thirds of a table free.
+// tableSize returns a power of two that leaves between a third and two thirds of a table free.
 func tableSize(entries int) int { return 1 << bits.Len(uint(entries+entries/2)) }
 
 func (v *vocabulary) add(token string, id int32) {
@@ -120,7 +121,7 @@ func (v *vocabulary) findLong(token string) (int32, bool) {
 	}
 }
 
-// bytes are those of a token; ok is false for an id that has none.
+// bytes returns the bytes of a token. ok is false if the id has none.
 func (v *vocabulary) bytes(id int32) (token string, ok bool) {
 	if uint(id) >= uint(len(v.spans)) {
 		return "", false
@@ -149,8 +150,8 @@ func longHash(token string) uint64 {
 	return hi ^ lo
 }
 
-// shortKey is up to eight bytes as a number, the first the lowest. The parts that are read may overlap, where
-// they agree.
+// shortKey returns up to eight bytes as a number, the first byte as the lowest. The parts that it reads may overlap;
+// there they agree.
 func shortKey(s string) uint64 {
 	switch n := uint(len(s)); {
 	case n >= 8:

@@ -58,7 +58,7 @@ func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conver
 	return weigh(out, prompt, name)
 }
 
-// weigh returns weight to the output of the last message, but to nothing that the prompt has given already. A prompt
+// weigh gives weight to the output of the last message, but to nothing that the prompt has given already. A prompt
 // that the example does not begin with comes from a format that writes a turn without reasoning otherwise than its
 // prompt begins it. Then the output counts as it stands, unless the prompt disables reasoning and the turn reasons.
 func weigh(out *format.Writer, prompt []int32, name string) (Example, error) {

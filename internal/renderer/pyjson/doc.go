@@ -33,7 +33,7 @@ func (o *Object) Get(name string) (value any, ok bool) {
 	return nil, false
 }
 
-// Set returns a name a value. A name that is there already keeps its place.
+// Set sets the value of a name. A name that exists already keeps its position.
 func (o *Object) Set(name string, value any) {
 	for i := range o.Fields {
 		if o.Fields[i].Name == name {
