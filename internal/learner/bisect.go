@@ -11,51 +11,64 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// suspectBatch remembers a batch that the endpoint refused; the model is of no use any more, the next one
-// finds out which groups it is about.
-func (l *learner) suspectBatch(batch leases.Batch, err error) error {
+// suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known.
+type suspect struct {
+	batch *leases.Batch
+	// rejections counts the batches in which no group was found to be the cause.
+	rejections int
+}
+
+// record records a rejected batch. The model is of no use any more; the next one finds out which groups are the
+// cause.
+func (s *suspect) record(batch leases.Batch, err error) error {
 	const most = 3
-	l.refusals++
-	if l.refusals > most {
+	s.rejections++
+	if s.rejections > most {
 		return err
 	}
-	l.suspect = &batch
+	s.batch = &batch
 	return fmt.Errorf("training on slots %d to %d: %s", batch.Slots.First, batch.Slots.Next-1, err.Error())
 }
 
-// bisect finds the groups that the endpoint refuses, by forward passes, which leave no gradient, and makes
-// tombstones of them, here and at their workers. When it refuses every group it is not about groups.
-func (l *learner) bisect(ctx context.Context) error {
-	batch := *l.suspect
-	l.suspect = nil
+// rejectGroups makes tombstones of the groups of the batch that the endpoint rejects, here and at their workers. When
+// the endpoint rejects every group, the groups are not the cause.
+func (s *suspect) rejectGroups(ctx context.Context, l *learner) error {
+	batch := *s.batch
+	s.batch = nil
 	var usable []rl.Group
 	for _, group := range batch.Groups {
 		if group.Outcome == rl.Usable {
 			usable = append(usable, group)
 		}
 	}
-	guilty, err := l.guilty(ctx, usable)
+	rejected, err := bisect(ctx, usable, l.loop.model, lossOf(*l.file.Fixed.Algorithm))
 	if err != nil {
 		return err
 	}
-	if len(guilty) == len(usable) {
+	if len(rejected) == len(usable) {
 		return &trainee.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Slots.Step+1)}
 	}
-	for _, group := range guilty {
-		l.config.Logger.Warn("group is refused by the endpoint and left out", "slot", group.Key.Slot)
-		l.board.Reject(group.Key, rl.InvalidTokens, "the endpoint refuses its tokens")
+	for _, group := range rejected {
+		l.config.Logger.Warn("group is rejected by the endpoint and left out", "slot", group.Key.Slot)
+		l.table.Reject(group.Key, rl.InvalidTokens, "the endpoint refuses its tokens")
 	}
-	if len(guilty) > 0 {
-		l.refusals = 0
+	if len(rejected) > 0 {
+		s.rejections = 0
 	}
 	l.server.Notify()
 	return nil
 }
 
-// guilty narrows groups down to those that are refused by themselves.
-func (l *learner) guilty(ctx context.Context, groups []rl.Group) ([]rl.Group, error) {
+// accepter tries data by a forward pass, which leaves no gradient.
+type accepter interface {
+	Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss) (bool, error)
+}
+
+// bisect narrows groups down to those that are rejected on their own.
+func bisect(ctx context.Context, groups []rl.Group, model accepter, loss tinker.Loss) ([]rl.Group, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
@@ -63,17 +76,17 @@ func (l *learner) guilty(ctx context.Context, groups []rl.Group) ([]rl.Group, er
 	if err != nil {
 		return nil, err
 	}
-	accepted, err := l.model.Accepts(ctx, datums, lossOf(l.file))
+	accepted, err := model.Accepts(ctx, datums, loss)
 	if err != nil || accepted {
 		return nil, err
 	}
 	if len(groups) == 1 {
 		return groups, nil
 	}
-	left, err := l.guilty(ctx, groups[:len(groups)/2])
+	left, err := bisect(ctx, groups[:len(groups)/2], model, loss)
 	if err != nil {
 		return nil, err
 	}
-	right, err := l.guilty(ctx, groups[len(groups)/2:])
+	right, err := bisect(ctx, groups[len(groups)/2:], model, loss)
 	return append(left, right...), err
 }

@@ -6,7 +6,6 @@ package learner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -58,23 +57,29 @@ type Timing struct {
 	Pause time.Duration
 }
 
+// wait waits before the next try, longer the more have failed without progress.
+func (t Timing) wait(ctx context.Context, failures int) error {
+	if failures == 0 {
+		return nil
+	}
+	const longest = 30 * time.Second
+	pause := longest
+	if failures < 8 {
+		pause = min(longest, t.Pause<<(failures-1))
+	}
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // ErrKilled is what a Fault returns to end the learner as SIGKILL would: nothing is cleaned up.
 var ErrKilled = errors.New("killed at a fault point")
 
-// errDrained and errFenced end a learner from outside.
-var (
-	errDrained = errors.New("drained")
-	errFenced  = errors.New("a higher attempt has been started")
-)
-
-// unsupportedError is a setting that this learner or the endpoint cannot honour.
-type unsupportedError struct{ reason, message string }
-
-func (e *unsupportedError) Error() string { return e.message }
-
-func unsupported(reason, format string, args ...any) error {
-	return &unsupportedError{reason: reason, message: fmt.Sprintf(format, args...)}
-}
+// errDrained ends a learner that was asked to stop at a saved state.
+var errDrained = errors.New("drained")
 
 // withDefaults fills in what is not given.
 func (c Config) withDefaults() Config {
@@ -99,25 +104,4 @@ func orDefault(value, otherwise time.Duration) time.Duration {
 		return otherwise
 	}
 	return value
-}
-
-// check refuses what would otherwise be done wrong in silence.
-func check(file contract.RunFile) error {
-	if file.Fixed.Algorithm == nil {
-		if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
-			return unsupported("NothingToDo", "the run has neither algorithm nor evaluation: give one of them")
-		}
-		return nil
-	}
-	alg := file.Fixed.Algorithm
-	switch {
-	case alg.TasksPerStep < 1 || alg.Steps < 1 || alg.Substeps < 1:
-		return unsupported("AlgorithmRejected", "algorithm.tasksPerStep, steps and substeps must be at least 1")
-	case alg.Lag < 0:
-		return unsupported("LagRejected", "algorithm.lag is %d: it must not be negative", alg.Lag)
-	case alg.Lag > 0 && !alg.Loss.Name.Clips():
-		return unsupported("LagRejected",
-			"algorithm.lag is %d with the loss %s, which diverges on stale data: set it to 0, or the loss to ppo or cispo", alg.Lag, alg.Loss.Name)
-	}
-	return nil
 }

@@ -9,45 +9,47 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 )
 
-// loop opens models and trains until the run is done. soft ends when the learner is to drain: what must not
-// be cut off runs under ctx.
-func (l *learner) loop(ctx, soft context.Context) error {
-	if err := perform(ctx, soft, &beginning{learner: l}, beginPhases, l.config.Fault); err != nil {
+// train opens models and trains until the run is complete. soft ends when the learner is to drain: what must not be
+// interrupted runs under ctx.
+func (l *learner) train(ctx, soft context.Context) error {
+	if err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault); err != nil {
 		return endOf(soft, err)
 	}
 	for failures := 0; ; failures++ {
-		before := l.at.step
+		before := l.loop.at.Step
 		err := l.pass(ctx, soft)
-		l.evaluations.stop()
+		l.evaluator.Stop()
 		if err == nil || soft.Err() != nil || isTerminal(err) {
 			return l.leave(ctx, soft, err)
 		}
-		l.config.Logger.Warn("model is thrown away", "step", l.at.step, "err", err)
+		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
 		l.abandon(ctx)
-		if l.at.step > before {
+		if l.loop.at.Step > before {
 			failures = 0
 		}
-		if err := l.pause(soft, failures); err != nil {
+		if err := l.config.Timing.wait(soft, failures); err != nil {
 			return err
 		}
 	}
 }
 
-// pass opens one model and trains with it until the run is done or the model is poisoned.
+// pass opens one model and trains with it until the run is complete or the model is of no use any more.
 func (l *learner) pass(ctx, soft context.Context) error {
-	l.evaluations.start(soft)
-	if err := perform(ctx, soft, &opening{learner: l}, openPhases, l.config.Fault); err != nil {
+	l.evaluator.Start(soft)
+	if err := perform(ctx, soft, &modelOpening{learner: l}, openPhases, l.config.Fault); err != nil {
 		return err
 	}
-	l.evaluateOutstanding()
-	if l.suspect != nil {
-		if err := l.bisect(ctx); err != nil {
+	l.evaluator.Begin(l.loop.saved.Step)
+	if l.loop.suspect.batch != nil {
+		if err := l.loop.suspect.rejectGroups(ctx, l); err != nil {
 			return err
 		}
 	}
-	for l.train != nil && l.at.step < l.file.Fixed.Algorithm.Steps {
+	for l.batches != nil && l.loop.at.Step < l.file.Fixed.Algorithm.Steps {
 		if l.isDraining() {
 			return errDrained
 		}
@@ -58,7 +60,7 @@ func (l *learner) pass(ctx, soft context.Context) error {
 	return l.finish(ctx, soft)
 }
 
-// isDraining says whether the learner is to stop at a saved state.
+// isDraining reports whether the learner is to stop at a saved state.
 func (l *learner) isDraining() bool {
 	select {
 	case <-l.config.Drain:
@@ -69,37 +71,34 @@ func (l *learner) isDraining() bool {
 	return true
 }
 
-// finish waits for the evaluations and looks once more before the verdict.
+// finish waits for the evaluations, and looks for a higher claim a last time before the verdict.
 func (l *learner) finish(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseEvaluating })
-	if err := l.evaluations.wait(soft); err != nil {
+	if err := l.evaluator.Wait(soft); err != nil {
 		return err
 	}
-	if err := l.insist(ctx, "looking for a higher claim", l.lookForClaim); err != nil {
+	if err := l.journal.AwaitClaims(ctx); err != nil {
 		return err
 	}
-	l.retireRest(ctx)
+	if l.batches != nil {
+		l.retirer.finish(ctx, l.loop.saved.Step)
+	}
 	l.report(func(*contract.Progress) {})
-	if l.store == nil {
-		return nil
-	}
-	return l.insist(ctx, "putting metrics together", func() error {
-		return l.store.Rebuild(l.at.step, l.at.lineage.String())
-	})
+	return l.journal.AwaitRebuild(ctx, l.loop.at.Step, l.loop.at.Lineage.String())
 }
 
-// leave ends the loop: what is drained saves what it has trained, and models are unloaded.
+// leave ends the loop: a drained learner saves what it has trained, and models are unloaded.
 func (l *learner) leave(ctx, soft context.Context, err error) error {
 	if errors.Is(err, ErrKilled) || ctx.Err() != nil {
 		return endOf(soft, err)
 	}
 	err = endOf(soft, err)
-	if errors.Is(err, errDrained) && l.model != nil && l.at.step > l.saved.step {
+	if errors.Is(err, errDrained) && l.loop.model != nil && l.loop.at.Step > l.loop.saved.Step {
 		if saveErr := l.commit(ctx); saveErr != nil {
-			l.config.Logger.Warn("steps since the last state are lost", "step", l.at.step, "saved", l.saved.step, "err", saveErr)
+			l.config.Logger.Warn("steps since the last state are lost", "step", l.loop.at.Step, "saved", l.loop.saved.Step, "err", saveErr)
 		}
 	}
-	if !errors.Is(err, errFenced) {
+	if !isFenced(err) {
 		l.abandon(ctx)
 	}
 	return err
@@ -115,30 +114,38 @@ func endOf(ctx context.Context, err error) error {
 
 // abandon throws the model away.
 func (l *learner) abandon(ctx context.Context) {
-	if l.model == nil {
+	if l.loop.model == nil {
 		return
 	}
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	l.model.Abandon(ctx)
-	l.model = nil
+	l.loop.model.Abandon(ctx)
+	l.loop.model = nil
 }
 
-// pause waits before the next model, longer the more were thrown away without progress.
-func (l *learner) pause(ctx context.Context, failures int) error {
-	if failures == 0 {
-		return nil
-	}
-	const longest = 30 * time.Second
-	wait := longest
-	if failures < 8 {
-		wait = min(longest, l.config.Timing.Pause<<(failures-1))
-	}
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// report changes what heartbeats report, and brings the rest of it up to date.
+func (l *learner) report(change func(*contract.Progress)) {
+	used, seconds := l.book.Usage(sampledBy(l.table))
+	newest, best := l.book.List(l.loop.saved.Step)
+	l.status.Update(func(p *contract.Progress) {
+		saved := l.loop.saved
+		p.Step, p.Cursor, p.Lineage = saved.Step, saved.Cursor, saved.Lineage.String()
+		if l.file.Fixed.Algorithm != nil {
+			p.Steps = l.file.Fixed.Algorithm.Steps
+		}
+		p.Usage, p.TrainingSeconds = used, seconds
+		p.Checkpoints, p.Best = newest, best
+		p.WorkersSeen = l.table.Alive()
+		change(p)
+		p.Environments = report.Environments(l.file, p.Metrics)
+	})
+}
+
+// sampledBy returns what the workers of a table have sampled.
+func sampledBy(table *leases.Table) contract.Usage {
+	counted := table.Counters()
+	return contract.Usage{
+		PromptTokens: counted.PromptTokens, SampledTokens: counted.SampledTokens, BoughtTwiceTokens: counted.BoughtTwiceTokens,
 	}
 }

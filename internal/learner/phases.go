@@ -32,12 +32,12 @@ var (
 		{name: "open.connected", interruptible: true, do: (*beginning).connect},
 	}
 	// openPhases open a model from the newest state, at the beginning and after a model was thrown away.
-	openPhases = []phase[*opening]{
-		{name: "open.listed", interruptible: true, do: (*opening).list},
-		{name: "open.loaded", interruptible: true, do: (*opening).load},
-		{name: "open.saved", do: (*opening).save},
-		{name: "open.looked", do: (*opening).look},
-		{name: "open.admitted", do: (*opening).admit},
+	openPhases = []phase[*modelOpening]{
+		{name: "open.listed", interruptible: true, do: (*modelOpening).list},
+		{name: "open.loaded", interruptible: true, do: (*modelOpening).load},
+		{name: "open.saved", do: (*modelOpening).save},
+		{name: "open.looked", do: (*modelOpening).look},
+		{name: "open.admitted", do: (*modelOpening).admit},
 	}
 	// stepPhases make the next version and have it sampled.
 	stepPhases = []phase[*step]{
@@ -52,7 +52,7 @@ var (
 		{name: "row.written", do: (*commit).writeRows},
 		{name: "save.submitted", do: (*commit).submit},
 		{name: "save.done-unanswered", do: (*commit).wait},
-		{name: "save.answered", do: (*commit).enter},
+		{name: "save.answered", do: (*commit).add},
 		{name: "claim.looked", do: (*commit).look},
 		{name: "covered.sent", do: (*commit).cover},
 		{name: "retire.before", do: (*commit).evaluate},

@@ -8,7 +8,9 @@ import (
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -30,17 +32,17 @@ func (s *step) number() int64 { return s.next }
 // makeStep makes the next version, and commits it where its state is to be saved.
 func (l *learner) makeStep(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
-	s := &step{learner: l, next: l.at.step + 1, clock: newStopwatch(l.config.Now)}
+	s := &step{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
 	err := perform(ctx, soft, s, stepPhases, l.config.Fault)
 	var rejected *trainee.RejectedError
 	if errors.As(err, &rejected) {
-		return l.suspectBatch(s.batch, err)
+		return l.loop.suspect.record(s.batch, err)
 	}
 	if err != nil {
 		return err
 	}
-	if !l.savesAt(l.at.step) {
-		l.flushRows()
+	if !savesAt(l.file, l.loop.at.Step) {
+		l.journal.Flush()
 		return nil
 	}
 	return l.commit(ctx)
@@ -49,11 +51,11 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 // collect waits until the batch is decided.
 func (s *step) collect(ctx context.Context) error {
 	var err error
-	if s.batch, err = s.train.Batch(ctx); err != nil {
+	if s.batch, err = s.batches.Batch(ctx); err != nil {
 		return err
 	}
 	s.clock.lap("time/sampling")
-	s.work, err = s.prepareStep(s.batch)
+	s.work, err = prepareStep(*s.file.Fixed.Algorithm, s.batch)
 	return err
 }
 
@@ -63,8 +65,8 @@ func (s *step) submit(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	s.training, err = s.model.Train(ctx, trainee.Step{
-		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Loss: lossOf(s.file), Adam: s.work.adam,
+	s.training, err = s.loop.model.Train(ctx, trainee.Step{
+		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Loss: lossOf(*s.file.Fixed.Algorithm), Adam: s.work.adam,
 	})
 	return err
 }
@@ -81,33 +83,58 @@ func (s *step) wait(ctx context.Context) error {
 
 // announce saves the new version's sampler weights and has workers sample them.
 func (s *step) announce(ctx context.Context) error {
-	next := position{
-		step: s.next, cursor: s.batch.Slots.Next, parent: s.at.lineage,
-		lineage: s.at.lineage.Next(s.batch.Manifest(), s.work.settings),
+	at := s.loop.at
+	next := checkpoints.Position{
+		Step: s.next, Cursor: s.batch.Slots.Next, Parent: at.Lineage,
+		Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.settings),
 	}
 	sampler, err := s.saveSampler(ctx, next)
 	if err != nil {
 		return err
 	}
-	s.at = next
-	s.mu.Lock()
-	s.chain[next.step] = next.lineage.Short()
-	s.mu.Unlock()
-	s.train.Announce(leases.Version{Step: next.step, Lineage: next.lineage, Sampler: sampler})
-	s.train.Advance(rl.Position{Step: next.step, Cursor: next.cursor})
+	s.loop.at = next
+	s.book.Append(next.Version())
+	s.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})
+	s.batches.Advance(rl.Position{Step: next.Step, Cursor: next.Cursor})
 	s.server.Notify()
 	s.clock.lap("time/save_sampler")
 	return nil
 }
 
-// record measures the step and puts its row down to be written.
+// record measures the step and adds its row, which is not durable yet.
 func (s *step) record(context.Context) error {
-	finite, diverged := rl.Finite(s.measure(s.batch, s.work, s.replies, s.clock))
-	s.rows = append(s.rows, s.row(s.batch, finite))
-	s.logStep(finite)
-	s.report(func(p *contract.Progress) {
-		p.Metrics = withEvaluation(finite, p.Metrics)
-		p.Diverged = p.Diverged || diverged
-	})
+	measured, total := measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
+	s.book.AddTraining(s.work.tokens(), total)
+	metrics, diverged := rl.Finite(measured)
+	s.journal.Add(s.row(metrics))
+	// Without artifacts the log alone has the metrics.
+	s.config.Logger.Info("step is trained", "step", s.next, "lineage", s.loop.at.Lineage.Short(),
+		"cursor", s.loop.at.Cursor, "metrics", metrics)
+	s.status.SetStep(metrics, diverged)
+	s.report(func(*contract.Progress) {})
 	return nil
 }
+
+// row returns the record of the step.
+func (s *step) row(metrics map[string]float64) store.Row {
+	used, seconds := s.book.Usage(sampledBy(s.table))
+	at := s.loop.at
+	row := store.Row{
+		Step: at.Step, Lineage: at.Lineage.String(), Parent: at.Parent.String(), Cursor: at.Cursor,
+		Attempt: s.file.Attempt, Metrics: metrics, Usage: store.Usage(used), TrainingSeconds: seconds,
+	}
+	for _, slot := range s.batch.Manifest().Slots {
+		row.Manifest = append(row.Manifest, store.Slot{
+			Slot: slot.Slot, Outcome: slot.Outcome.String(), Digest: slot.Digest.String(),
+		})
+	}
+	return row
+}
+
+// savesAt reports whether the state of a version is saved.
+func savesAt(file contract.RunFile, step int64) bool {
+	c := file.Checkpoints
+	return step == file.Fixed.Algorithm.Steps || isMultiple(step, c.RollingEverySteps) || isMultiple(step, c.EverySteps)
+}
+
+func isMultiple(step, of int64) bool { return of > 0 && step%of == 0 }

@@ -7,26 +7,24 @@ import (
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// The reasons of a verdict, as conditions quote them.
+// The reasons of a verdict that the learner itself gives, as conditions quote them; preflight has the others.
 const (
 	reasonNoUsableCheckpoint = "NoUsableCheckpoint"
 	reasonKeyRefused         = "KeyRefused"
-	reasonModelUnknown       = "ModelUnknown"
-	reasonUnsupported        = "UnsupportedByEndpoint"
-	reasonOptimizerLost      = "OptimizerNotRestored"
-	reasonTokenizer          = "TokenizerRejected"
 	reasonSuperseded         = "Superseded"
 )
 
-// verdictOf says why the loop ended: the cause, and the mend where a person is needed.
+// verdictOf returns why the loop ended: the cause, and the remedy where the run requires intervention.
 func verdictOf(err error) contract.Verdict {
-	var unsupported *unsupportedError
+	var unsupported *preflight.RejectedError
 	var settings *trainee.SettingsError
 	var rejected *trainee.RejectedError
 	switch {
@@ -34,18 +32,18 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: contract.CauseCompleted}
 	case errors.Is(err, errDrained):
 		return contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked"}
-	case errors.Is(err, errFenced), errors.Is(err, store.ErrClaimed):
+	case isFenced(err):
 		return contract.Verdict{Cause: contract.CauseFenced, Reason: reasonSuperseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: unsupported.reason, Message: unsupported.message}
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: unsupported.Reason, Message: unsupported.Message}
 	case errors.As(err, &settings):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reasonUnsupported,
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
 			Message: err.Error() + ": change the setting, or use an endpoint that supports it"}
 	case errors.As(err, &rejected):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reasonUnsupported,
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
 	case errors.Is(err, trainee.ErrColdOptimizer):
-		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonOptimizerLost,
+		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: preflight.ReasonOptimizerLost,
 			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
 	case errors.Is(err, trainee.ErrNoUsableState):
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
@@ -58,7 +56,12 @@ func verdictOf(err error) contract.Verdict {
 	}
 }
 
-// isTerminal says whether an error is not mended by opening another model.
+// isFenced reports whether a higher attempt, or another process of this one, has taken over.
+func isFenced(err error) bool {
+	return errors.Is(err, journal.ErrFenced) || errors.Is(err, store.ErrClaimed)
+}
+
+// isTerminal reports whether opening another model does not help.
 func isTerminal(err error) bool {
 	if errors.Is(err, ErrKilled) {
 		return true

@@ -15,16 +15,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// stepWork is what a step sends.
+// stepWork is what a step submits.
 type stepWork struct {
 	datums   []rl.Datum
 	adam     tinker.AdamParams
 	settings rl.Settings
 }
 
-// prepareStep turns a batch into training data and settles the optimizer's settings.
-func (l *learner) prepareStep(batch leases.Batch) (stepWork, error) {
-	alg := l.file.Fixed.Algorithm
+// prepareStep turns a batch into training data and decides the optimizer's settings.
+func prepareStep(alg contract.Algorithm, batch leases.Batch) (stepWork, error) {
 	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, alg.Advantage))
 	if err != nil {
 		return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
@@ -43,14 +42,25 @@ func (l *learner) prepareStep(batch leases.Batch) (stepWork, error) {
 	}, nil
 }
 
-func lossOf(file contract.RunFile) tinker.Loss {
-	return tinker.Loss{Name: tinker.LossName(file.Fixed.Algorithm.Loss.Name), Config: file.Fixed.Algorithm.Loss.Config}
+func lossOf(alg contract.Algorithm) tinker.Loss {
+	return tinker.Loss{Name: tinker.LossName(alg.Loss.Name), Config: alg.Loss.Config}
 }
 
-// measure gives the metrics of a step.
-func (l *learner) measure(batch leases.Batch, work stepWork, replies trainee.Replies, clock *stopwatch) map[string]float64 {
-	metrics := rl.StepMetrics(batch.Groups)
-	maps.Copy(metrics, rl.ProgressMetrics(batch.Slots.Step, l.file.Fixed.Algorithm.Steps))
+// tokens counts the tokens that the step trains on.
+func (w stepWork) tokens() int64 {
+	var n int64
+	for _, d := range w.datums {
+		n += int64(len(d.Tokens))
+	}
+	return n
+}
+
+// measure returns the metrics of a step of a run of so many, and the seconds that it took.
+func measure(
+	batch leases.Batch, work stepWork, replies trainee.Replies, clock *stopwatch, steps int64,
+) (metrics map[string]float64, total float64) {
+	metrics = rl.StepMetrics(batch.Groups)
+	maps.Copy(metrics, rl.ProgressMetrics(batch.Slots.Step, steps))
 	maps.Copy(metrics, replies.Metrics)
 	metrics["optim/lr"] = work.adam.LearningRate
 	if len(replies.Logprobs) > 0 {
@@ -62,16 +72,12 @@ func (l *learner) measure(batch leases.Batch, work stepWork, replies trainee.Rep
 		metrics["batch/lag"] = float64(lag)
 	}
 	maps.Copy(metrics, clock.laps)
-	total := clock.total()
+	total = clock.total()
 	metrics["time/total"] = total
 	if total > 0 {
 		metrics["sampled_tokens_per_second"] = metrics["batch/sampled_tokens"] / total
 	}
-	for _, d := range work.datums {
-		l.usage.trained += int64(len(d.Tokens))
-	}
-	l.usage.seconds += total
-	return metrics
+	return metrics, total
 }
 
 // stopwatch measures the parts of a step in seconds.

@@ -137,15 +137,6 @@ func TestLagWithAVersionLostForGood(t *testing.T) {
 	w.checkMetrics()
 }
 
-// TestLagIsRefusedOnPolicy refuses a lag with a loss that cannot stand it.
-func TestLagIsRefusedOnPolicy(t *testing.T) {
-	w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Lag = 1 })
-	v := w.end(w.learn(1, nil), contract.CauseConfigRejected)
-	if !strings.Contains(v.Message, "algorithm.lag") {
-		t.Errorf("the message does not name algorithm.lag: %s", v.Message)
-	}
-}
-
 // TestLagWithPoisonedModels throws models away in the middle.
 func TestLagWithPoisonedModels(t *testing.T) {
 	want := lagBaseline(t, 2, ways{})

@@ -44,7 +44,7 @@ func chain(upTo int64) map[int64]string {
 func TestStates(t *testing.T) {
 	late := state(1, 1, 9)
 	late.Name.Cursor = 1000
-	l := Ledger{}
+	l := Index{}
 	for _, e := range []Entry{late, state(2, 1, 3), state(2, 2, 3), state(2, 2, 4), state(1, 3, 7), sampler(state(3, 1, 9))} {
 		l.Add(e)
 	}
@@ -59,7 +59,7 @@ func TestStates(t *testing.T) {
 }
 
 func TestChain(t *testing.T) {
-	l := Ledger{}
+	l := Index{}
 	for _, step := range []int64{0, 1, 2, 3} {
 		l.Add(state(1, 1, step))
 	}
@@ -78,8 +78,8 @@ func TestChain(t *testing.T) {
 
 func TestRetire(t *testing.T) {
 	const day, week = 86400, 604800
-	full := func() Ledger {
-		l := Ledger{}
+	full := func() Index {
+		l := Index{}
 		for step := range int64(8) {
 			l.Add(state(1, 1, step))
 			l.Add(sampler(state(1, 1, step)))
@@ -106,7 +106,7 @@ func TestRetire(t *testing.T) {
 	cases := map[string]struct {
 		retention Retention
 		now       Now
-		change    func(Ledger)
+		change    func(Index)
 		want      map[string]int64
 	}{
 		"the newest state and a spare are kept": {
@@ -137,7 +137,7 @@ func TestRetire(t *testing.T) {
 		},
 		"what expires is left alone": {
 			retention: Retention{RollingTTLSeconds: day}, now: now,
-			change: func(l Ledger) {
+			change: func(l Index) {
 				for path, e := range l {
 					e.Expires = true
 					l[path] = e
@@ -147,7 +147,7 @@ func TestRetire(t *testing.T) {
 		},
 		"branches are retired": {
 			retention: Retention{RollingTTLSeconds: day}, now: now,
-			change: func(l Ledger) {
+			change: func(l Index) {
 				clear(l)
 				ahead, beside := state(1, 2, 9), state(1, 2, 7)
 				beside.Name.Lineage = "bbbbbbbbbb"

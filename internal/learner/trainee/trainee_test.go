@@ -24,7 +24,7 @@ import (
 const key = "tml-weights"
 
 // opener is one of an attempt against a simulator of its own.
-func opener(t *testing.T) (*Opener, *tinkersim.Server) {
+func opener(t *testing.T) (*Factory, *tinkersim.Server) {
 	t.Helper()
 	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: key})
 	if err != nil {
@@ -41,7 +41,7 @@ func opener(t *testing.T) (*Opener, *tinkersim.Server) {
 		t.Fatal(err)
 	}
 	session := ""
-	return &Opener{
+	return &Factory{
 		API: api, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true,
 		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
 		Lost: func(string) { session = "" },
@@ -84,7 +84,7 @@ func train(t *testing.T, m *Model) (Replies, error) {
 	return training.Wait(t.Context())
 }
 
-func fresh(t *testing.T, o *Opener) *Model {
+func fresh(t *testing.T, o *Factory) *Model {
 	t.Helper()
 	model, err := o.Fresh(t.Context(), nil)
 	if err != nil {

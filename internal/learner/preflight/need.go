@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package learner
+package preflight
 
 import (
 	"fmt"
@@ -17,22 +17,22 @@ import (
 // need is a setting of the run that an endpoint must not ignore.
 type need struct {
 	feature capability.Feature
-	// setting is its field, and mend what else than another endpoint helps.
-	setting, mend string
+	// setting is its field, and remedy is what helps besides another endpoint.
+	setting, remedy string
 }
 
-// published are features that a run does without, and that people are told about.
+// published are features that a run can do without, and whose support users are informed of.
 var published = []capability.Feature{
 	capability.Seed, capability.PromptLogprobs, capability.ListModels, capability.ListCheckpoints,
 	capability.UserMetadata, capability.TTL, capability.UnloadModel,
 }
 
-// lossFields are the settings of losses as the spec has them.
+// lossFields are the fields of the spec by the setting of a loss.
 var lossFields = map[string]string{
 	contract.SettingClipLow: "clipLow", contract.SettingClipHigh: "clipHigh", contract.SettingBeta: "beta",
 }
 
-// needsOf lists what the run's settings rely on. Those that change nothing at their value are left out.
+// needsOf lists what the run's settings rely on. Settings that change nothing at their value are left out.
 func needsOf(file contract.RunFile) []need {
 	needs := samplingNeeds(file)
 	alg := file.Fixed.Algorithm
@@ -57,7 +57,7 @@ func needsOf(file contract.RunFile) []need {
 func optimizerNeeds(o contract.Optimizer) []need {
 	const path = "algorithm.optimizer."
 	needs := []need{{capability.Adam("beta1"), path + "beta1", ""}, {capability.Adam("beta2"), path + "beta2", ""}}
-	// Below this nobody could tell it from none.
+	// Below this an epsilon has no visible effect.
 	const negligible = 1e-8
 	if o.Epsilon > negligible {
 		needs = append(needs, need{capability.Adam("eps"), path + "epsilon", "leave it out"})
@@ -71,7 +71,7 @@ func optimizerNeeds(o contract.Optimizer) []need {
 	return needs
 }
 
-// samplingNeeds are those of the environments, each setting once.
+// samplingNeeds lists the needs of the environments, each setting once.
 func samplingNeeds(file contract.RunFile) []need {
 	uses := map[string][]contract.Environment{"environments": file.Fixed.Environments}
 	if file.Evaluation != nil {
@@ -100,7 +100,7 @@ func samplingNeeds(file contract.RunFile) []need {
 	return needs
 }
 
-// featuresOf lists what is to be asked of the endpoint.
+// featuresOf lists the features to check.
 func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 	features := slices.Clone(published)
 	for _, n := range needs {
@@ -112,7 +112,7 @@ func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 	return features
 }
 
-// refusal says why the run cannot be what its spec says; nil when it can.
+// refusal returns why the endpoint cannot serve the run as its spec says; nil when it can.
 func refusal(file contract.RunFile, needs []need, report capability.Report) error {
 	var lines []string
 	for _, n := range needs {
@@ -124,16 +124,16 @@ func refusal(file contract.RunFile, needs []need, report capability.Report) erro
 			line += ": " + note
 		}
 		line += ")"
-		if n.mend != "" {
-			line += ": " + n.mend
+		if n.remedy != "" {
+			line += ": " + n.remedy
 		}
 		lines = append(lines, line)
 	}
 	if len(lines) > 0 {
-		return unsupported(reasonUnsupported, "The endpoint does not honour %s; or use an endpoint that does", strings.Join(lines, "; "))
+		return Reject(ReasonUnsupported, "The endpoint does not honour %s; or use an endpoint that does", strings.Join(lines, "; "))
 	}
 	if file.Fixed.Algorithm != nil && file.RequireOptimizer && report.Lacks(capability.OptimizerRestore) {
-		return unsupported(reasonOptimizerLost, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
+		return Reject(ReasonOptimizerLost, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
 			"begin Adam anew: set failurePolicy.requireOptimizer to false if that is acceptable, or use an endpoint that restores it",
 			report.Findings[capability.OptimizerRestore].Note)
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package learner
+package report
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,51 +18,48 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// serveHeartbeat answers the manager, probes and scrapers until ctx ends.
-func (l *learner) serveHeartbeat(ctx context.Context) {
-	tls, err := l.config.Link.ServerTLS()
+// Server answers heartbeats of the manager, probes of Kubernetes and scrapes of Prometheus.
+type Server struct {
+	RunUID      string
+	Credentials contract.Credentials
+	Status      *Status
+	// Beat answers a heartbeat, and does what it asks for.
+	Beat   func(contract.HeartbeatRequest) contract.HeartbeatReply
+	Logger *slog.Logger
+}
+
+// Serve answers until ctx ends. It closes the listener.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	tls, err := s.Credentials.ServerTLS()
 	if err != nil {
-		l.cancel(fmt.Errorf("serving heartbeats: %w", err))
-		return
+		return fmt.Errorf("serving heartbeats: %w", err)
 	}
 	server := &http.Server{
-		Handler: l.routes(), TLSConfig: tls, ReadHeaderTimeout: 5 * time.Second,
-		ErrorLog: slog.NewLogLogger(l.config.Logger.Handler(), slog.LevelDebug),
+		Handler: s.routes(), TLSConfig: tls, ReadHeaderTimeout: 5 * time.Second,
+		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.ServeTLS(l.config.Heartbeat, "", ""); err != nil && ctx.Err() == nil {
-		l.cancel(fmt.Errorf("serving heartbeats: %w", err))
+	if err := server.ServeTLS(listener, "", ""); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serving heartbeats: %w", err)
 	}
+	return nil
 }
 
-func (l *learner) routes() http.Handler {
+func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(contract.HeartbeatPath, contract.HeartbeatHandler(l.file.Run.UID, l.config.Link.Authorizes, l.beat))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.Handle(contract.HeartbeatPath, contract.HeartbeatHandler(s.RunUID, s.Credentials.Authorizes, s.Beat))
+	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
+	mux.HandleFunc("GET /healthz", ok)
+	mux.HandleFunc("GET /readyz", ok)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = io.WriteString(w, exposition(l.status.snapshot("")))
+		_, _ = io.WriteString(w, exposition(s.Status.Reply("")))
 	})
 	return mux
 }
 
-// beat answers a heartbeat, and does what it asks for.
-func (l *learner) beat(request contract.HeartbeatRequest) contract.HeartbeatReply {
-	if request.Attempt > l.file.Attempt {
-		l.server.Fence()
-		l.fence(request.Attempt)
-	}
-	if request.Desired == contract.DesiredDrain && request.Attempt <= l.file.Attempt {
-		l.drainOnce.Do(func() { close(l.drain) })
-	}
-	reply := l.status.snapshot(l.waiting())
-	reply.Progress.WorkersSeen = l.board.Alive()
-	return reply
-}
-
-// exposition gives the status in the text format of Prometheus.
+// exposition returns the status in the text format of Prometheus.
 func exposition(reply contract.HeartbeatReply) string {
 	values := map[string]float64{
 		"step": float64(reply.Progress.Step), "steps": float64(reply.Progress.Steps),

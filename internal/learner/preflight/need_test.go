@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package learner
+package preflight
 
 import (
 	"errors"
@@ -55,9 +55,9 @@ func TestNeedsOf(t *testing.T) {
 			append(always[:3:3], "adam.eps", "adam.weight_decay", "adam.grad_clip_norm"),
 		},
 		"a part of the matrices is a setting": {func(f *contract.RunFile) { f.Fixed.Model.TrainMLP = false }, append(always[:3:3], "train_modules")},
-		"so is a fresh optimizer":             {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
-		"a restored one is not":               {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{RestoreOptimizer: true} }, always},
-		"evaluation may be drawn otherwise": {
+		"a fresh optimizer is a setting":      {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
+		"a restored optimizer is not":         {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{RestoreOptimizer: true} }, always},
+		"evaluation may be sampled otherwise": {
 			func(f *contract.RunFile) {
 				f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
 			},
@@ -100,13 +100,13 @@ func TestEveryNeedCanBeProbed(t *testing.T) {
 		file.Fixed.Algorithm.Loss = contract.Loss{Name: loss, Config: config}
 		for _, f := range featuresOf(file, needsOf(file)) {
 			if !known[f] {
-				t.Errorf("no probe tells of %s", f)
+				t.Errorf("no check finds out %s", f)
 			}
 		}
 	}
 	// The manager reads these two out of the lists.
 	if contract.CapabilityOptimizerRestore != string(capability.OptimizerRestore) || contract.CapabilitySeed != string(capability.Seed) {
-		t.Error("the manager looks for other names than the probe gives")
+		t.Error("the manager reads other names than the capability check gives")
 	}
 }
 
@@ -125,10 +125,10 @@ func TestRefusal(t *testing.T) {
 		reason string
 		says   []string
 	}{
-		"nothing lacks":                         {nil, lacking(capability.Supported, "adam.beta1"), "", nil},
-		"what is not known is not held against": {nil, lacking(capability.Unknown, "adam.beta1", "optimizer_restore"), "", nil},
-		"what is not set may be ignored":        {nil, lacking(capability.Ignored, "adam.grad_clip_norm", "loss.dro"), "", nil},
-		"what a run does without may lack":      {nil, lacking(capability.Unsupported, "seed", "ttl", "list_models"), "", nil},
+		"nothing is lacking":                        {nil, lacking(capability.Supported, "adam.beta1"), "", nil},
+		"what is not known does not reject the run": {nil, lacking(capability.Unknown, "adam.beta1", "optimizer_restore"), "", nil},
+		"what is not set may be ignored":            {nil, lacking(capability.Ignored, "adam.grad_clip_norm", "loss.dro"), "", nil},
+		"what a run can do without may lack":        {nil, lacking(capability.Unsupported, "seed", "ttl", "list_models"), "", nil},
 		"what is set must not be ignored": {
 			clipped, lacking(capability.Ignored, "adam.grad_clip_norm"), "UnsupportedByEndpoint",
 			[]string{"algorithm.optimizer.gradClipNorm", "ignored", "as was seen", "set it to 0"},
@@ -154,8 +154,8 @@ func TestRefusal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := plain(tc.change)
 			err := refusal(file, needsOf(file), tc.report)
-			var refused *unsupportedError
-			if errors.As(err, &refused) != (tc.reason != "") || (refused != nil && refused.reason != tc.reason) {
+			var refused *RejectedError
+			if errors.As(err, &refused) != (tc.reason != "") || (refused != nil && refused.Reason != tc.reason) {
 				t.Fatalf("refusal is %v, want the reason %q", err, tc.reason)
 			}
 			for _, text := range tc.says {

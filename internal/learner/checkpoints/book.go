@@ -1,0 +1,185 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoints
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// ErrVersionLost says that a version can never be sampled again.
+var ErrVersionLost = errors.New("neither sampler weights nor state are left")
+
+// Config says what a Book keeps.
+type Config struct {
+	// Attempt is the learner's own.
+	Attempt   int32
+	Retention Retention
+	// Best is the number of best versions to keep, by the values of Metric.
+	Best   int
+	Metric string
+}
+
+// Book is the record of a run's checkpoints: the index, the chain of versions that led to the one at hand, the
+// best versions, and what the run has used. It is safe for concurrent use.
+type Book struct {
+	config Config
+
+	mu    sync.Mutex
+	index Index
+	chain map[int64]string
+	best  []scored
+	usage usage
+}
+
+// scored is a version with the value of the metric that the best are chosen by.
+type scored struct {
+	version Version
+	value   float64
+}
+
+// NewBook returns an empty book.
+func NewBook(config Config) *Book {
+	return &Book{config: config, index: Index{}, chain: map[int64]string{}}
+}
+
+// Replace replaces the index by one that was read anew.
+func (b *Book) Replace(index Index) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.index = index
+}
+
+// AddSaved adds a checkpoint that was saved just now.
+func (b *Book) AddSaved(path string, name rl.CheckpointName, sampler bool, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.index.Add(Entry{Path: path, Name: name, Sampler: sampler, Listed: true, SaveTime: now.UTC().Format(time.RFC3339)})
+}
+
+// States lists the states, the newest first.
+func (b *Book) States() []Entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.index.States()
+}
+
+// Find lists the states or sampler weights of a version, the newest first.
+func (b *Book) Find(v Version, sampler bool) []Entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.index.Find(v, sampler)
+}
+
+// Begin makes the chain lead to a version that was loaded, as far as names record it, and forgets the best.
+func (b *Book) Begin(at Position) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.chain = b.index.Chain(at.Version(), at.Parent.Short())
+	b.best = nil
+}
+
+// Append adds the next version to the chain.
+func (b *Book) Append(v Version) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.chain[v.Step] = v.Lineage
+}
+
+// Complete adds the parent of a version to the chain, of which a row may know more than names. It reports whether
+// the parent is a lineage.
+func (b *Book) Complete(step int64, parent string) bool {
+	if len(parent) < shortLineage {
+		return false
+	}
+	b.Append(Version{Step: step - 1, Lineage: parent[:shortLineage]})
+	return true
+}
+
+// Version returns the version of the chain at a step, if it is known.
+func (b *Book) Version(step int64) (Version, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lineage, ok := b.chain[step]
+	return Version{Step: step, Lineage: lineage}, ok
+}
+
+// Score gives a version its value of the metric, and keeps it while it is among the best. Of equal versions the
+// earlier is kept, so that the best does not change for nothing.
+func (b *Book) Score(v Version, value float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.best = slices.DeleteFunc(b.best, func(s scored) bool { return s.version == v })
+	b.best = append(b.best, scored{version: v, value: value})
+	slices.SortStableFunc(b.best, func(x, y scored) int {
+		return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(x.version.Step, y.version.Step))
+	})
+	b.best = b.best[:min(len(b.best), b.config.Best)]
+}
+
+// List returns the newest states of the chain up to a step, each with its sampler weights, and the best state.
+func (b *Book) List(step int64) (newest []contract.Checkpoint, best *contract.Checkpoint) {
+	const most = 16
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	samplers := map[Version]string{}
+	for _, e := range b.index.Samplers() {
+		if samplers[e.VersionOf()] == "" {
+			samplers[e.VersionOf()] = e.Path
+		}
+	}
+	for _, e := range b.index.States() {
+		if e.Name.Step > step || b.chain[e.Name.Step] != e.Name.Lineage || !e.Listed {
+			continue
+		}
+		c := contract.Checkpoint{
+			Step: e.Name.Step, State: e.Path, Sampler: samplers[e.VersionOf()], Lineage: e.Name.Lineage,
+			Attempt: e.Name.Attempt, SaveTime: e.SaveTime, ExpirationTime: e.ExpirationTime,
+		}
+		if len(newest) < most {
+			newest = append(newest, c)
+		}
+		if best == nil && len(b.best) > 0 && b.best[0].version == e.VersionOf() {
+			value := b.best[0].value
+			c.Metric, c.Value = b.config.Metric, &value
+			best = &c
+		}
+	}
+	return newest, best
+}
+
+// Retirements lists the checkpoints that are out of use once a step is saved. Outstanding versions wait for their
+// evaluation.
+func (b *Book) Retirements(step int64, outstanding []Version) []Retirement {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	needed := map[Version]bool{}
+	for _, v := range outstanding {
+		needed[v] = true
+	}
+	for _, s := range b.best {
+		needed[s.version] = true
+	}
+	return b.config.Retention.Retire(b.index, Now{Step: step, Attempt: b.config.Attempt, Chain: b.chain, Needed: needed})
+}
+
+// Retired records a retirement that the server accepted. An entry that expires soon is dropped.
+func (b *Book) Retired(r Retirement, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.TTLSeconds != b.config.Retention.TTLSeconds {
+		delete(b.index, r.Path)
+		return
+	}
+	e := b.index[r.Path]
+	e.Expires = true
+	e.ExpirationTime = now.Add(time.Duration(r.TTLSeconds) * time.Second).UTC().Format(time.RFC3339)
+	b.index.Add(e)
+}

@@ -1,0 +1,98 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checkpoints keeps a run's record of its checkpoints: which state is the newest, how versions descend
+// from one another, which are the best and which may be retired. It reads this from the names of the checkpoints.
+// It is pure: it calls no server and reads no clock.
+package checkpoints
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// Entry is a saved state, or the sampler weights of one.
+type Entry struct {
+	Path string
+	Name rl.CheckpointName
+	// Sampler tells sampler weights from states.
+	Sampler bool
+	// Listed says that the server lists it; otherwise only a row or the run file names it.
+	Listed bool
+	// Expires says that a time to live is set.
+	Expires bool
+	// SaveTime and ExpirationTime are RFC 3339, or empty.
+	SaveTime, ExpirationTime string
+}
+
+// IsExpired reports whether the checkpoint's time to live has ended.
+func (e Entry) IsExpired(now time.Time) bool {
+	if e.ExpirationTime == "" {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, e.ExpirationTime)
+	return err == nil && !now.Before(at)
+}
+
+// Index holds all known entries by path.
+type Index map[string]Entry
+
+// Add stores an entry, in place of an older one of its path.
+func (x Index) Add(e Entry) { x[e.Path] = e }
+
+// States lists the states, the newest first: the highest attempt, model and step, whatever their cursors say.
+func (x Index) States() []Entry { return x.sorted(false) }
+
+// Samplers lists the sampler weights, the newest first.
+func (x Index) Samplers() []Entry { return x.sorted(true) }
+
+func (x Index) sorted(sampler bool) []Entry {
+	var entries []Entry
+	for _, path := range slices.Sorted(maps.Keys(x)) {
+		if x[path].Sampler == sampler {
+			entries = append(entries, x[path])
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Name.Compare(a.Name) })
+	return entries
+}
+
+// Version identifies a version of the policy.
+type Version struct {
+	Step int64
+	// Lineage is in the short form that names carry.
+	Lineage string
+}
+
+// VersionOf returns the version that the entry belongs to.
+func (e Entry) VersionOf() Version { return Version{Step: e.Name.Step, Lineage: e.Name.Lineage} }
+
+// Chain follows the parents back from a version as far as names record them, and returns the lineage of each step.
+func (x Index) Chain(from Version, parent string) map[int64]string {
+	parents := map[Version]string{from: parent}
+	for _, e := range x {
+		parents[e.VersionOf()] = e.Name.Parent
+	}
+	chain := map[int64]string{}
+	for v, ok := from, true; ok && v.Step >= 0; {
+		chain[v.Step] = v.Lineage
+		var above string
+		above, ok = parents[v]
+		v = Version{Step: v.Step - 1, Lineage: above}
+	}
+	return chain
+}
+
+// Find lists the entries of a version, the newest first.
+func (x Index) Find(v Version, sampler bool) []Entry {
+	var found []Entry
+	for _, e := range x.sorted(sampler) {
+		if e.VersionOf() == v {
+			found = append(found, e)
+		}
+	}
+	return found
+}

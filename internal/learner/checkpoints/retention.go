@@ -1,0 +1,98 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoints
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Retention says which checkpoints are kept, and for how long.
+type Retention struct {
+	// Lag widens the window of steps whose states are needed to resume.
+	Lag int64
+	// EverySteps selects the lasting states; 0 selects none. TTLSeconds is their time to live once they are out
+	// of the window, RollingTTLSeconds is that of all others; 0 keeps them forever.
+	EverySteps, TTLSeconds, RollingTTLSeconds int64
+	// KeepLast bounds the lasting states; 0 keeps all.
+	KeepLast int
+}
+
+// Now describes the run at the moment of a retirement.
+type Now struct {
+	Step int64
+	// Attempt is the learner's own: nothing of a later attempt is retired.
+	Attempt int32
+	// Chain is the lineage of each version that led here.
+	Chain map[int64]string
+	// Needed are versions that are kept with their samplers: the best, and those that wait for their evaluation.
+	Needed map[Version]bool
+}
+
+// Retirement gives a checkpoint a time to live.
+type Retirement struct {
+	Path       string
+	TTLSeconds int64
+}
+
+// Retire lists the checkpoints that are out of use and have no time to live yet, sorted by path.
+func (r Retention) Retire(x Index, now Now) []Retirement {
+	lasting := r.lasting(x, now)
+	var retirements []Retirement
+	for _, e := range x {
+		if e.Expires || e.Name.Attempt > now.Attempt || r.isNeeded(e, now) {
+			continue
+		}
+		ttl := r.RollingTTLSeconds
+		if lasting[e.Path] {
+			ttl = r.TTLSeconds
+		}
+		if ttl > 0 {
+			retirements = append(retirements, Retirement{Path: e.Path, TTLSeconds: ttl})
+		}
+	}
+	slices.SortFunc(retirements, func(a, b Retirement) int { return cmp.Compare(a.Path, b.Path) })
+	return retirements
+}
+
+// isNeeded reports whether an entry is needed by name or lies in the window of the lag, which has one step to
+// spare should the newest state not load. An entry ahead of the run, or beside its chain, belongs to an abandoned
+// branch.
+func (r Retention) isNeeded(e Entry, now Now) bool {
+	if now.Needed[e.VersionOf()] {
+		return true
+	}
+	if e.Name.Step < now.Step-r.Lag-1 || e.Name.Step > now.Step {
+		return false
+	}
+	lineage, known := now.Chain[e.Name.Step]
+	return !known || lineage == e.Name.Lineage
+}
+
+// lasting returns the paths of the newest copies of the lasting states and samplers.
+func (r Retention) lasting(x Index, now Now) map[string]bool {
+	last := map[string]bool{}
+	if r.EverySteps <= 0 {
+		return last
+	}
+	newest := map[bool]map[Version]string{}
+	for _, sampler := range []bool{false, true} {
+		newest[sampler] = map[Version]string{}
+		for _, e := range slices.Backward(x.sorted(sampler)) {
+			newest[sampler][e.VersionOf()] = e.Path
+		}
+	}
+	kept := 0
+	for step := now.Step - now.Step%r.EverySteps; step > 0; step -= r.EverySteps {
+		lineage, known := now.Chain[step]
+		if !known || (r.KeepLast > 0 && kept >= r.KeepLast) {
+			break
+		}
+		kept++
+		for _, paths := range newest {
+			last[paths[Version{Step: step, Lineage: lineage}]] = true
+		}
+	}
+	return last
+}

@@ -1,0 +1,205 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package evaluation scores versions of a run's policy on held-out tasks while the run trains on.
+package evaluation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// table demands groups of the workers.
+type table interface {
+	Demand(name string, leases []exchange.Lease)
+	Withdraw(name string)
+	Groups(leases []exchange.Lease) ([]rl.Group, bool)
+	Changed() <-chan struct{}
+}
+
+// policies knows which policies workers can sample.
+type policies interface {
+	TakeMissing(policy leases.Policy) bool
+	CoverEvaluation(e exchange.Evaluation)
+}
+
+// samplers finds the sampler weights of versions, or makes them again.
+type samplers interface {
+	Find(ctx context.Context, v checkpoints.Version) (leases.Version, error)
+	Remake(ctx context.Context, v checkpoints.Version) (string, error)
+}
+
+// results reads and writes the results of evaluations.
+type results interface {
+	HasStore() bool
+	Evaluation(step int64, lineage, digest string) (store.Evaluation, bool)
+	WriteEvaluation(ctx context.Context, result store.Evaluation, line bool) error
+}
+
+// versions is the chain of versions that led to the one at hand.
+type versions interface {
+	Version(step int64) (checkpoints.Version, bool)
+	Score(v checkpoints.Version, value float64)
+}
+
+// Config of an Evaluator.
+type Config struct {
+	Schedule Schedule
+	Attempt  int32
+	// Metric is the one by which the best versions are kept.
+	Metric   string
+	Table    table
+	Policies policies
+	Samplers samplers
+	Results  results
+	Versions versions
+	// Evaluated receives the metrics of each evaluation that ends.
+	Evaluated func(metrics map[string]float64)
+	Logger    *slog.Logger
+}
+
+// Evaluator evaluates the versions that are due.
+type Evaluator struct {
+	Config
+	tasks tasks
+}
+
+// New returns an evaluator that has not started.
+func New(config Config) *Evaluator { return &Evaluator{Config: config} }
+
+// Start prepares for evaluations that end with ctx.
+func (e *Evaluator) Start(ctx context.Context) { e.tasks.start(ctx) }
+
+// Stop stops all evaluations.
+func (e *Evaluator) Stop() { e.tasks.stop() }
+
+// Wait waits until none is in progress, and fails as the first that failed.
+func (e *Evaluator) Wait(ctx context.Context) error { return e.tasks.wait(ctx) }
+
+// Outstanding lists the versions whose evaluation has no result yet.
+func (e *Evaluator) Outstanding() []checkpoints.Version { return e.tasks.outstanding() }
+
+// Measures reports whether a metric is one of the evaluations.
+func (e *Evaluator) Measures(metric string) bool {
+	return e.Schedule.Digest != "" && report.IsEvaluation(metric)
+}
+
+// Begin begins the evaluations of the versions of the chain that are due, up to the one that is saved, and have no
+// result. Without a store earlier results are not known, and the saved version alone is evaluated.
+func (e *Evaluator) Begin(saved int64) {
+	first := int64(0)
+	if !e.Results.HasStore() {
+		first = saved
+	}
+	for step := first; step <= saved; step++ {
+		v, ok := e.Versions.Version(step)
+		if !ok || !e.Schedule.IsDue(step) || e.tasks.isKnown(v) {
+			continue
+		}
+		if _, ok := e.result(v); ok {
+			e.tasks.settle(v)
+			continue
+		}
+		e.tasks.begin(v, func(ctx context.Context) error { return e.evaluate(ctx, v) })
+	}
+}
+
+// Restore scores the versions of the chain that were evaluated before, up to a step.
+func (e *Evaluator) Restore(step int64) {
+	for s := range step + 1 {
+		v, ok := e.Versions.Version(s)
+		if !ok || !e.Schedule.IsDue(s) {
+			continue
+		}
+		if result, ok := e.result(v); ok {
+			e.score(v, result.Metrics)
+		}
+	}
+}
+
+func (e *Evaluator) score(v checkpoints.Version, metrics map[string]float64) {
+	if value, ok := metrics[e.Metric]; ok {
+		e.Versions.Score(v, value)
+	}
+}
+
+// result reads the result of the evaluation of a version.
+func (e *Evaluator) result(v checkpoints.Version) (store.Evaluation, bool) {
+	lineage, err := rl.LineageFromShort(v.Lineage)
+	if err != nil {
+		return store.Evaluation{}, false
+	}
+	return e.Results.Evaluation(v.Step, lineage.String(), e.Schedule.Digest)
+}
+
+// evaluate has the groups of one evaluation sampled and makes the result durable.
+func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
+	lineage, err := rl.LineageFromShort(v.Lineage)
+	if err != nil {
+		return err
+	}
+	result := store.Evaluation{Step: v.Step, Lineage: lineage.String(), Plan: e.Schedule.Digest, Attempt: e.Attempt}
+	groups, err := e.collect(ctx, v)
+	switch {
+	case errors.Is(err, checkpoints.ErrVersionLost):
+		result.Lost = err.Error()
+		e.Logger.Warn("version can no longer be evaluated", "step", v.Step, "err", err)
+	case err != nil:
+		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
+	default:
+		result.Metrics, _ = rl.Finite(rl.EvaluationMetrics(groups, e.Schedule.PassAt))
+		e.Logger.Info("version is evaluated", "step", v.Step, "metrics", result.Metrics)
+	}
+	// A run that only evaluates has no steps, and so no lines to add to.
+	if err := e.Results.WriteEvaluation(ctx, result, e.Schedule.steps > 0 && result.Lost == ""); err != nil {
+		return err
+	}
+	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: lineage})
+	e.Table.Withdraw(demandName(v))
+	e.score(v, result.Metrics)
+	e.Evaluated(result.Metrics)
+	return nil
+}
+
+func demandName(v checkpoints.Version) string {
+	return fmt.Sprintf("evaluation %d %s", v.Step, v.Lineage)
+}
+
+// collect demands the groups and waits for all of them. Sampler weights that are missing are made again.
+func (e *Evaluator) collect(ctx context.Context, v checkpoints.Version) ([]rl.Group, error) {
+	version, err := e.Samplers.Find(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	policy := leases.Policy{Lineage: version.Lineage, Evaluation: e.Schedule.Digest}
+	demanded := e.Schedule.Leases(version)
+	e.Table.Demand(demandName(v), demanded)
+	for {
+		changed := e.Table.Changed()
+		groups, all := e.Table.Groups(demanded)
+		if all {
+			return groups, nil
+		}
+		if e.Policies.TakeMissing(policy) {
+			if version.Sampler, err = e.Samplers.Remake(ctx, v); err != nil {
+				return nil, err
+			}
+			demanded = e.Schedule.Leases(version)
+			e.Table.Demand(demandName(v), demanded)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}

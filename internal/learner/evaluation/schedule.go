@@ -1,0 +1,96 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// Schedule says which versions are evaluated, and on what. Changing what is evaluated gives another digest, and
+// evaluations of its own.
+type Schedule struct {
+	// Digest is empty when nothing is evaluated.
+	Digest string
+	// PassAt lists the k of pass@k by environment.
+	PassAt map[string][]int
+
+	spec contract.Evaluation
+	// steps is the number of optimizer steps, 0 for a run that only evaluates.
+	steps int64
+	seed  uint64
+}
+
+// digestLength is the number of hex digits of a digest.
+const digestLength = 16
+
+// NewSchedule reads the schedule out of the run file.
+func NewSchedule(file contract.RunFile) Schedule {
+	if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
+		return Schedule{}
+	}
+	s := Schedule{spec: *file.Evaluation, PassAt: map[string][]int{}}
+	if alg := file.Fixed.Algorithm; alg != nil {
+		s.steps, s.seed = alg.Steps, uint64(alg.Seed)
+	}
+	encoded, err := json.Marshal(s.spec.Environments)
+	if err != nil {
+		return Schedule{} // plain data always encode
+	}
+	sum := sha256.Sum256(encoded)
+	s.Digest = hex.EncodeToString(sum[:])[:digestLength]
+	for _, env := range s.spec.Environments {
+		s.PassAt[env.Name] = env.PassAt
+	}
+	return s
+}
+
+// Environments returns the environments by digest, as workers receive them.
+func (s Schedule) Environments() map[string][]contract.Environment {
+	if s.Digest == "" {
+		return nil
+	}
+	return map[string][]contract.Environment{s.Digest: s.spec.Environments}
+}
+
+// IsDue reports whether a version is evaluated. A run that only evaluates has version 0 alone.
+func (s Schedule) IsDue(step int64) bool {
+	switch {
+	case s.Digest == "":
+		return false
+	case s.steps == 0:
+		return step == 0
+	case step == 0:
+		return s.spec.Before
+	case step == s.steps && s.spec.After:
+		return true
+	}
+	return s.spec.EverySteps > 0 && step%s.spec.EverySteps == 0
+}
+
+// Leases lists the groups of an evaluation: every task of every split, in order. They have the same seeds in each
+// evaluation, so that two of them differ by the policy alone.
+func (s Schedule) Leases(v leases.Version) []exchange.Lease {
+	var list []exchange.Lease
+	session := v.SamplingSession(rl.Evaluate, s.Digest)
+	for _, env := range s.spec.Environments {
+		for _, split := range env.Splits {
+			for task := range split.Tasks {
+				list = append(list, exchange.Lease{
+					Key:         rl.Key{Kind: rl.Evaluate, Slot: int64(len(list)), Lineage: v.Lineage, Evaluation: s.Digest},
+					Environment: env.Name, Split: split.Name, Task: task,
+					GroupSize: env.GroupSize, MinMembers: env.MinMembers,
+					Sampler: v.Sampler, Seed: s.seed, SamplingSession: session,
+				})
+			}
+		}
+	}
+	return list
+}

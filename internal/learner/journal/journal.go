@@ -1,0 +1,123 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal writes a run's rows, evaluations and metrics down in its artifact store, and waits for a store
+// that does not answer. Without a store it writes nothing and knows of nothing.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// ErrFenced says that a higher attempt has been started.
+var ErrFenced = errors.New("a higher attempt has been started")
+
+// ErrPostponed says that the store does not answer, so that what it was to be given waits for a later call.
+var ErrPostponed = errors.New("the artifact store does not answer")
+
+// Config of a Journal.
+type Config struct {
+	// Dir is the folder of the artifacts; empty for none.
+	Dir     string
+	RunUID  string
+	Attempt int32
+	// Identity distinguishes this process from any other that claims the same attempt.
+	Identity string
+	Logger   *slog.Logger
+	// Blocked is given the store's problem, and an empty one when the store answers again.
+	Blocked func(problem string)
+	// Pause is the time between two calls of a store that does not answer.
+	Pause time.Duration
+}
+
+// Journal is used by the goroutine of the loop, except for what evaluations and sessions need.
+type Journal struct {
+	config Config
+	store  *store.Store // nil without artifacts
+	// rows are not durable yet, lines are not in metrics.jsonl yet.
+	rows, lines []store.Row
+}
+
+// New returns a journal that has claimed nothing.
+func New(config Config) *Journal { return &Journal{config: config} }
+
+// HasStore reports whether there is an artifact store.
+func (j *Journal) HasStore() bool { return j.store != nil }
+
+// Claim marks the attempt as begun before anything is listed. While the store does not answer there is nothing to
+// do but to try again.
+func (j *Journal) Claim(ctx context.Context) error {
+	if j.config.Dir == "" {
+		return nil
+	}
+	return j.insist(ctx, "claiming", func() error {
+		var err error
+		if j.store == nil {
+			if j.store, err = store.Open(j.config.Dir, j.config.RunUID); err != nil {
+				return err
+			}
+		}
+		if err := j.store.Claim(j.config.Attempt, j.config.Identity); err != nil {
+			return err
+		}
+		return j.lookForClaim()
+	})
+}
+
+// LookForClaim fails with ErrFenced when a higher attempt has claimed the run, and with ErrPostponed when the store
+// does not answer.
+func (j *Journal) LookForClaim(ctx context.Context) error {
+	err := j.lookForClaim()
+	if err == nil || errors.Is(err, ErrFenced) || ctx.Err() != nil {
+		return err
+	}
+	j.blocked("looking for a higher claim", err)
+	return fmt.Errorf("%w: %w", ErrPostponed, err)
+}
+
+// AwaitClaims is LookForClaim, and waits for the store.
+func (j *Journal) AwaitClaims(ctx context.Context) error {
+	return j.insist(ctx, "looking for a higher claim", j.lookForClaim)
+}
+
+func (j *Journal) lookForClaim() error {
+	if j.store == nil {
+		return nil
+	}
+	highest, err := j.store.HighestClaim()
+	if err != nil {
+		return err
+	}
+	if highest > j.config.Attempt {
+		return fmt.Errorf("attempt %d: %w: %d", j.config.Attempt, ErrFenced, highest)
+	}
+	return nil
+}
+
+// insist repeats what needs the store until the store answers. Being fenced is an answer.
+func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
+	for {
+		err := act()
+		if err == nil || errors.Is(err, ErrFenced) || errors.Is(err, store.ErrClaimed) {
+			j.config.Blocked("")
+			return err
+		}
+		j.blocked(what, err)
+		select {
+		case <-time.After(j.config.Pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (j *Journal) blocked(act string, err error) {
+	j.config.Logger.Warn("artifact store does not answer", "act", act, "err", err)
+	j.config.Blocked(err.Error())
+}

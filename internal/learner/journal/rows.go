@@ -1,0 +1,166 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// Add adds the row of a step. It becomes durable with Flush or WriteRows.
+func (j *Journal) Add(row store.Row) { j.rows = append(j.rows, row) }
+
+// Discard drops the rows and lines that wait: their steps are made again.
+func (j *Journal) Discard() { j.rows, j.lines = nil, nil }
+
+// Flush makes rows durable, in order, and reports whether none are left.
+func (j *Journal) Flush() bool {
+	for len(j.rows) > 0 {
+		if j.store != nil {
+			if err := j.store.WriteRow(j.rows[0]); err != nil {
+				j.blocked("writing row", err)
+				return false
+			}
+			j.config.Blocked("")
+		}
+		j.lines, j.rows = append(j.lines, j.rows[0]), j.rows[1:]
+	}
+	return true
+}
+
+// WriteRows makes the rows durable that belong to a state; the newest names its path. When the store does not
+// answer it fails with ErrPostponed, or waits if the state is the last.
+func (j *Journal) WriteRows(ctx context.Context, path string, last bool) error {
+	if n := len(j.rows); n > 0 {
+		j.rows[n-1].State = path
+	} else if n := len(j.lines); n > 0 {
+		// A drained learner saves a version whose row is written: it is written again.
+		j.rows, j.lines = []store.Row{j.lines[n-1]}, j.lines[:n-1]
+		j.rows[0].State = path
+	}
+	flush := func() error {
+		if j.Flush() {
+			return nil
+		}
+		return ErrPostponed
+	}
+	if err := flush(); err == nil || !last {
+		return err
+	}
+	return j.insist(ctx, "writing rows", flush)
+}
+
+// AppendLines adds the committed steps to metrics.jsonl. What fails is restored when the file is rebuilt.
+func (j *Journal) AppendLines() {
+	for _, row := range j.lines {
+		if j.store == nil {
+			break
+		}
+		if err := j.store.AppendStep(row); err != nil {
+			j.config.Logger.Warn("metrics are not appended", "step", row.Step, "err", err)
+		}
+	}
+	j.lines = nil
+}
+
+// Rebuild puts metrics.jsonl together for a version that was loaded.
+func (j *Journal) Rebuild(step int64, lineage string) {
+	if j.store == nil {
+		return
+	}
+	if err := j.store.Rebuild(step, lineage); err != nil {
+		j.config.Logger.Warn("metrics are not rebuilt", "err", err)
+	}
+}
+
+// AwaitRebuild is Rebuild, and waits for the store.
+func (j *Journal) AwaitRebuild(ctx context.Context, step int64, lineage string) error {
+	if j.store == nil {
+		return nil
+	}
+	return j.insist(ctx, "putting metrics together", func() error { return j.store.Rebuild(step, lineage) })
+}
+
+// Row returns the row of a version; the error is fs.ErrNotExist when there is none.
+func (j *Journal) Row(step int64, lineage string) (store.Row, error) {
+	if j.store == nil {
+		return store.Row{}, fs.ErrNotExist
+	}
+	return j.store.Row(step, lineage)
+}
+
+// Chain visits the rows from a version back along the parents, the newest first, until visit returns false.
+func (j *Journal) Chain(step int64, lineage string, visit func(store.Row) bool) {
+	if j.store != nil {
+		j.store.Chain(step, lineage, visit)
+	}
+}
+
+// RecentStates lists the paths of states that the rows of the highest steps name.
+func (j *Journal) RecentStates() []string {
+	const recent = 16
+	if j.store == nil {
+		return nil
+	}
+	paths, err := j.store.RecentStates(recent)
+	if err != nil {
+		j.config.Logger.Warn("rows are not read", "err", err)
+	}
+	return paths
+}
+
+// Evaluation returns the result of an evaluation, if there is one.
+func (j *Journal) Evaluation(step int64, lineage, digest string) (store.Evaluation, bool) {
+	if j.store == nil {
+		return store.Evaluation{}, false
+	}
+	result, err := j.store.Evaluation(step, lineage, digest)
+	return result, err == nil
+}
+
+// WriteEvaluation makes a result durable, and adds it to metrics.jsonl if it is to have a line.
+func (j *Journal) WriteEvaluation(ctx context.Context, result store.Evaluation, line bool) error {
+	if j.store == nil {
+		return nil
+	}
+	return j.insist(ctx, "writing evaluation", func() error {
+		if err := j.store.WriteEvaluation(result); err != nil || !line {
+			return err
+		}
+		return j.store.AppendEvaluation(result)
+	})
+}
+
+// Session returns the session that the attempt before sampled in; empty for none.
+func (j *Journal) Session() string {
+	if j.store == nil {
+		return ""
+	}
+	return j.store.Session()
+}
+
+// SetSession records the session for the attempt after this one.
+func (j *Journal) SetSession(session string) {
+	if j.store == nil {
+		return
+	}
+	if err := j.store.SetSession(session); err != nil {
+		j.config.Logger.Warn("session is not recorded", "err", err)
+	}
+}
+
+// Workers lists the workers of the attempt before; none when they are not known.
+func (j *Journal) Workers() []string {
+	if j.store == nil {
+		return nil
+	}
+	return j.store.Workers()
+}
+
+// SetWorkers records the workers for the attempt after this one, and reports whether that succeeded.
+func (j *Journal) SetWorkers(names []string) bool {
+	return j.store != nil && j.store.SetWorkers(names) == nil
+}

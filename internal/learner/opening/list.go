@@ -1,0 +1,116 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package opening
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// List unloads the models of earlier attempts, and reads all states and sampler weights of the run into the book:
+// those that the server lists, that the run file knows, and that rows name.
+func (o *Opener) List(ctx context.Context) error {
+	runs, err := o.unloadEarlier(ctx)
+	if err != nil {
+		return err
+	}
+	found := checkpoints.Index{}
+	for _, path := range slices.Concat(o.File.KnownCheckpoints, o.Rows.RecentStates()) {
+		if entry, ok := o.read(path); ok {
+			found.Add(entry)
+		}
+	}
+	for c, err := range o.API.Checkpoints(ctx) {
+		if IsMissing(err) {
+			break // the endpoint lists no checkpoints
+		}
+		if err != nil {
+			return fmt.Errorf("listing checkpoints: %w", err)
+		}
+		if entry, ok := o.readListed(c, runs); ok {
+			found.Add(entry)
+		}
+	}
+	o.Book.Replace(found)
+	return nil
+}
+
+// unloadEarlier unloads the models of earlier attempts where the endpoint can, so that no operation of theirs is
+// carried out later. It returns the run that each model belongs to.
+func (o *Opener) unloadEarlier(ctx context.Context) (map[string]string, error) {
+	runs := map[string]string{}
+	var earlier []string
+	for run, err := range o.API.TrainingRuns(ctx) {
+		if IsMissing(err) {
+			break // the endpoint lists no models
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing models: %w", err)
+		}
+		uid := run.UserMetadata[trainee.MetadataRun]
+		runs[run.TrainingRunID] = uid
+		attempt, err := strconv.ParseInt(run.UserMetadata[trainee.MetadataAttempt], 10, 32)
+		if uid == o.File.Run.UID && err == nil && int32(attempt) < o.File.Attempt {
+			earlier = append(earlier, run.TrainingRunID)
+		}
+	}
+	for _, id := range earlier {
+		err := o.API.UnloadModel(ctx, id)
+		if errors.Is(err, client.ErrUnsupported) || err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		o.Logger.Info("model of an earlier attempt is not unloaded", "model", id, "err", err)
+	}
+	return runs, nil
+}
+
+// IsMissing reports whether an error means that what was asked for does not exist, or that the endpoint does not
+// support the call.
+func IsMissing(err error) bool {
+	category := client.CategoryFrom(err)
+	return category == tinker.CategoryNotFound || category == tinker.CategoryUnsupported
+}
+
+// readListed makes an entry of a checkpoint that the server lists, unless it is another run's.
+func (o *Opener) readListed(c tinker.Checkpoint, runs map[string]string) (checkpoints.Entry, bool) {
+	entry, ok := o.read(c.TinkerPath)
+	if !ok {
+		return entry, false
+	}
+	path, _ := tinker.ParsePath(c.TinkerPath)
+	if uid := runs[path.Run]; uid != "" && uid != o.File.Run.UID {
+		return entry, false // the uid of the other run begins alike
+	}
+	entry.Listed, entry.SaveTime = true, c.Time.UTC().Format(time.RFC3339)
+	if c.ExpiresAt != nil {
+		entry.Expires, entry.ExpirationTime = true, c.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return entry, true
+}
+
+// read makes an entry of a path whose name a learner of this run gave.
+func (o *Opener) read(text string) (checkpoints.Entry, bool) {
+	path, err := tinker.ParsePath(text)
+	if err != nil {
+		return checkpoints.Entry{}, false
+	}
+	name, err := rl.ParseCheckpointName(path.Name)
+	if err != nil || name.Run != rl.RunTag(o.File.Run.UID) {
+		return checkpoints.Entry{}, false
+	}
+	return checkpoints.Entry{Path: text, Name: name, Sampler: path.Kind == tinker.KindSampler}, true
+}

@@ -1,0 +1,108 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package opening finds the state from which a run resumes, and the versions that can be sampled from there.
+package opening
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// api is the part of the Tinker API that lists what earlier attempts left.
+type api interface {
+	TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error]
+	UnloadModel(ctx context.Context, modelID string) error
+	Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, error]
+}
+
+// models makes models.
+type models interface {
+	Fresh(ctx context.Context, init *contract.InitFrom) (*trainee.Model, error)
+	Resume(ctx context.Context, states []checkpoints.Entry) (*trainee.Model, checkpoints.Entry, error)
+	RemakeSampler(ctx context.Context, states []checkpoints.Entry) (string, rl.CheckpointName, error)
+}
+
+// rows names states that the server may not list.
+type rows interface {
+	RecentStates() []string
+}
+
+// Config of an Opener.
+type Config struct {
+	File   contract.RunFile
+	API    api
+	Models models
+	Book   *checkpoints.Book
+	Rows   rows
+	// Saved is called for each checkpoint that was saved.
+	Saved  func(path string, name rl.CheckpointName, sampler bool)
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Opener opens the models of one attempt.
+type Opener struct{ Config }
+
+// New returns an opener.
+func New(config Config) *Opener { return &Opener{Config: config} }
+
+// Loaded is a model and the position of the state that was loaded into it.
+type Loaded struct {
+	// Model is nil where a run that only evaluates uses sampler weights as they are.
+	Model *trainee.Model
+	At    checkpoints.Position
+}
+
+// Load loads the newest state, or what the run begins with. A state of a higher attempt means that this attempt is
+// superseded.
+func (o *Opener) Load(ctx context.Context) (Loaded, error) {
+	states := o.Book.States()
+	if o.File.Fixed.Algorithm == nil || len(states) == 0 {
+		model, err := o.first(ctx)
+		return Loaded{Model: model, At: checkpoints.Position{Lineage: rl.Genesis(o.File.SpecDigest)}}, err
+	}
+	if highest := states[0].Name.Attempt; highest > o.File.Attempt {
+		return Loaded{}, fmt.Errorf("attempt %d: %w: %d", o.File.Attempt, journal.ErrFenced, highest)
+	}
+	model, state, err := o.Models.Resume(ctx, states)
+	if err != nil {
+		return Loaded{}, err
+	}
+	at, err := checkpoints.PositionOf(state.Name)
+	if err != nil {
+		return Loaded{}, err
+	}
+	o.Logger.Info("state is loaded", "path", state.Path, "step", at.Step)
+	return Loaded{Model: model, At: at}, nil
+}
+
+// first makes the model that the run begins with.
+func (o *Opener) first(ctx context.Context) (*trainee.Model, error) {
+	if o.GivenSampler() != "" {
+		return nil, nil
+	}
+	return o.Models.Fresh(ctx, o.File.Fixed.InitFrom)
+}
+
+// GivenSampler is the path of the sampler weights that a run evaluates as they are; empty for none.
+func (o *Opener) GivenSampler() string {
+	init := o.File.Fixed.InitFrom
+	if o.File.Fixed.Algorithm != nil || init == nil {
+		return ""
+	}
+	if path, err := tinker.ParsePath(init.Checkpoint); err != nil || path.Kind != tinker.KindSampler {
+		return ""
+	}
+	return init.Checkpoint
+}

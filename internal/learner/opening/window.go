@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package opening
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// Window returns the versions that the next steps sample, the oldest first: the one that was loaded, whose sampler
+// weights are given, and with a lag those before it. A version that has neither sampler weights nor a state is lost,
+// and with it those before; the next newer one takes their place, and lost counts them.
+func (o *Opener) Window(ctx context.Context, at checkpoints.Position, sampler string) (versions []leases.Version, lost int32, err error) {
+	versions = []leases.Version{{Step: at.Step, Lineage: at.Lineage, Sampler: sampler}}
+	oldest := max(0, at.Step-int64(o.File.Fixed.Algorithm.Lag))
+	for step := at.Step - 1; step >= oldest; step-- {
+		version, err := o.earlier(ctx, step)
+		if errors.Is(err, checkpoints.ErrVersionLost) {
+			lost = int32(step - oldest + 1)
+			o.Logger.Warn("version of the lag's window is lost: the run is no longer reproducible", "step", step, "err", err)
+			break
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		versions = append(versions, version)
+	}
+	slices.Reverse(versions)
+	return versions, lost, nil
+}
+
+func (o *Opener) earlier(ctx context.Context, step int64) (leases.Version, error) {
+	v, ok := o.Book.Version(step)
+	if !ok {
+		return leases.Version{}, fmt.Errorf("step %d: %w: its lineage is not known", step, checkpoints.ErrVersionLost)
+	}
+	return o.Find(ctx, v)
+}
+
+// Find finds the sampler weights of an earlier version of the chain, or makes them again, bit for bit, from its
+// state.
+func (o *Opener) Find(ctx context.Context, v checkpoints.Version) (leases.Version, error) {
+	lineage, err := rl.LineageFromShort(v.Lineage)
+	if err != nil {
+		return leases.Version{}, err
+	}
+	version := leases.Version{Step: v.Step, Lineage: lineage}
+	for _, e := range o.Book.Find(v, true) {
+		if e.Listed && !e.IsExpired(o.Now()) {
+			version.Sampler = e.Path
+			return version, nil
+		}
+	}
+	version.Sampler, err = o.Remake(ctx, v)
+	return version, err
+}
+
+// Remake makes sampler weights of a version again, from its state, and returns their path.
+func (o *Opener) Remake(ctx context.Context, v checkpoints.Version) (string, error) {
+	states := o.Book.Find(v, false)
+	if len(states) == 0 {
+		return "", fmt.Errorf("step %d: %w", v.Step, checkpoints.ErrVersionLost)
+	}
+	path, name, err := o.Models.RemakeSampler(ctx, states)
+	if errors.Is(err, trainee.ErrNoUsableState) {
+		return "", fmt.Errorf("step %d: %w: %w", v.Step, checkpoints.ErrVersionLost, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	o.Saved(path, name, true)
+	return path, nil
+}

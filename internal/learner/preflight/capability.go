@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+)
+
+// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt found is kept;
+// only what is not known is checked. Package capability says what that costs. The error says why the endpoint
+// cannot serve the run; the report is complete even then.
+func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
+	needs := needsOf(c.File)
+	features := featuresOf(c.File, needs)
+	report := knownCapabilities(c.File)
+	// What cannot be decided after so many rounds is left open.
+	const rounds = 2
+	for round := 0; round < rounds && len(report.Missing(features)) > 0; round++ {
+		found, err := c.insist(ctx, report.Missing(features))
+		if err != nil {
+			return capability.Report{}, err
+		}
+		report = report.With(found)
+	}
+	return report, refusal(c.File, needs, report)
+}
+
+// insist waits for an endpoint that fails, however long it takes.
+func (c *Checker) insist(ctx context.Context, features []capability.Feature) (capability.Report, error) {
+	for failures := 1; ; failures++ {
+		began := c.Now()
+		report, err := c.Prober.Probe(ctx, features)
+		if err == nil {
+			c.Logger.Info("endpoint is checked", "seconds", c.Now().Sub(began).Seconds(),
+				"ignored", report.List(capability.Ignored), "unsupported", report.List(capability.Unsupported),
+				"unknown", report.List(capability.Unknown))
+			return report, nil
+		}
+		if ctx.Err() != nil || c.IsFinal(err) {
+			return report, err
+		}
+		c.Logger.Warn("endpoint is not checked", "err", err)
+		if err := c.Pause(ctx, failures); err != nil {
+			return report, err
+		}
+	}
+}
+
+// Capabilities returns a report as the manager receives it; nil when nothing is known.
+func Capabilities(report capability.Report) *contract.Capabilities {
+	if len(report.Findings) == 0 {
+		return nil
+	}
+	return &contract.Capabilities{
+		BaseURL: report.BaseURL, Model: report.Model, Supported: report.List(capability.Supported),
+		Ignored: report.List(capability.Ignored), Unsupported: report.List(capability.Unsupported),
+	}
+}
+
+// knownCapabilities returns what the run file records of the endpoint, if it is the same endpoint and model.
+func knownCapabilities(file contract.RunFile) capability.Report {
+	report := capability.Report{
+		BaseURL: file.Fixed.BaseURL, Model: file.Fixed.Model.Name, Findings: map[capability.Feature]capability.Finding{},
+	}
+	known := file.Capabilities
+	if known == nil || known.BaseURL != report.BaseURL || known.Model != report.Model {
+		return report
+	}
+	for support, names := range map[capability.Support][]string{
+		capability.Supported: known.Supported, capability.Ignored: known.Ignored, capability.Unsupported: known.Unsupported,
+	} {
+		for _, name := range names {
+			report.Findings[capability.Feature(name)] = capability.Finding{Support: support}
+		}
+	}
+	return report
+}

@@ -1,0 +1,101 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preflight finds out, before anything is bought, whether the endpoint can serve a run as its spec says.
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+)
+
+// The reasons of rejections, as conditions quote them.
+const (
+	ReasonModelUnknown  = "ModelUnknown"
+	ReasonUnsupported   = "UnsupportedByEndpoint"
+	ReasonOptimizerLost = "OptimizerNotRestored"
+	ReasonTokenizer     = "TokenizerRejected"
+)
+
+// RejectedError is a setting that this learner or the endpoint cannot honour.
+type RejectedError struct{ Reason, Message string }
+
+// Error returns the message.
+func (e *RejectedError) Error() string { return e.Message }
+
+// Reject returns a RejectedError.
+func Reject(reason, format string, args ...any) error {
+	return &RejectedError{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// api lists the models that an endpoint serves.
+type api interface {
+	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
+}
+
+// prober checks features of an endpoint.
+type prober interface {
+	Probe(ctx context.Context, features []capability.Feature) (capability.Report, error)
+}
+
+// hub fetches tokenizers.
+type hub interface {
+	Load(ctx context.Context, source fetch.Source) (*tokenizer.BPE, string, error)
+}
+
+// Config of a Checker.
+type Config struct {
+	File   contract.RunFile
+	API    api
+	Prober prober
+	Hub    hub
+	// Blocked receives why the tokenizer cannot be fetched, and an empty problem once it can.
+	Blocked func(problem string)
+	// IsFinal reports whether an error lasts, so that it is of no use to try again.
+	IsFinal func(error) bool
+	// Pause waits before the next try, longer the more have failed.
+	Pause  func(ctx context.Context, failures int) error
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Checker checks one endpoint for one run.
+type Checker struct{ Config }
+
+// New returns a checker.
+func New(config Config) *Checker { return &Checker{Config: config} }
+
+// CheckModel rejects a base model that the endpoint does not train.
+func (c *Checker) CheckModel(ctx context.Context) error {
+	server, err := c.API.Capabilities(ctx)
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryNotFound, tinker.CategoryUnsupported:
+		return nil // the endpoint lists no models
+	}
+	if err != nil {
+		return fmt.Errorf("asking for capabilities: %w", err)
+	}
+	name := c.File.Fixed.Model.Name
+	for _, model := range server.SupportedModels {
+		if model.ModelName != name {
+			continue
+		}
+		if model.Trainable != nil && !*model.Trainable {
+			return Reject(ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
+		}
+		return nil
+	}
+	if len(server.SupportedModels) == 0 {
+		return nil
+	}
+	return Reject(ReasonModelUnknown, "The endpoint does not know the model %s: choose another model.name, or another tinker.baseURL", name)
+}

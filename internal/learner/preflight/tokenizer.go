@@ -1,0 +1,52 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+)
+
+// PinTokenizer returns the digest of the run's tokenizer file, before anything is sampled in it; empty if the run
+// has none of its own. The first attempt reads the file: one that has changed, or that this program cannot read,
+// ends the run at once and not in every worker. Later attempts use the digest that it found.
+func (c *Checker) PinTokenizer(ctx context.Context) (string, error) {
+	t := c.File.Fixed.Model.Tokenizer
+	if t == nil {
+		return "", nil
+	}
+	if c.File.TokenizerSHA256 != "" {
+		return cmp.Or(t.SHA256, c.File.TokenizerSHA256), nil
+	}
+	return c.readTokenizer(ctx, sourceOf(*t))
+}
+
+// readTokenizer returns the digest of the file once it could be read. While the hub does not answer there is nothing
+// to do but to try again.
+func (c *Checker) readTokenizer(ctx context.Context, source fetch.Source) (string, error) {
+	defer c.Blocked("")
+	for failures := 1; ; failures++ {
+		_, digest, err := c.Hub.Load(ctx, source)
+		if err == nil || ctx.Err() != nil {
+			return digest, err
+		}
+		if fetch.IsFinal(err) {
+			return "", Reject(ReasonTokenizer, "%v", err)
+		}
+		c.Logger.Warn("tokenizer cannot be fetched", "source", source.String(), "err", err)
+		c.Blocked(err.Error())
+		if err := c.Pause(ctx, failures); err != nil {
+			return "", err
+		}
+	}
+}
+
+func sourceOf(t contract.Tokenizer) fetch.Source {
+	return fetch.Source{
+		Repository: t.Repository, Revision: t.Revision, File: t.File, URL: t.URL, Ranks: t.Ranks, SHA256: t.SHA256,
+	}
+}

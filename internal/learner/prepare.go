@@ -1,0 +1,181 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/learner/session"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// prepare builds the parts; none of them calls the endpoint yet. Sessions are kept alive until ctx ends.
+func (l *learner) prepare(ctx context.Context) error {
+	var err error
+	l.client, err = client.New(client.Config{
+		BaseURL: l.file.Fixed.BaseURL, APIKey: l.config.APIKey, UserAgent: l.config.UserAgent,
+		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.Observe,
+	})
+	if err != nil {
+		return preflight.Reject(preflight.ReasonUnsupported, "setting the endpoint up: %v", err)
+	}
+	l.journal = journal.New(journal.Config{
+		Dir: l.file.ArtifactsDir, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
+		Logger: l.config.Logger, Blocked: l.status.BlockOnStore, Pause: time.Second,
+	})
+	l.book = newBook(l.file)
+	l.preflight = preflight.New(preflight.Config{
+		File: l.file, API: l.client, Prober: prober{l}, Hub: l.config.Hub, Blocked: l.status.BlockOnTokenizer,
+		IsFinal: isTerminal, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
+	})
+	if l.table, l.batches, err = newTable(l.config); err != nil {
+		return err
+	}
+	l.server, err = exchange.NewServer(exchange.ServerConfig{
+		Epoch:       exchange.Epoch{RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt},
+		Credentials: l.config.Link, Handler: l.table.Handler(), Logger: l.config.Logger,
+		Fenced: func(higher int32) { l.fence(higher) },
+	})
+	if err != nil {
+		return fmt.Errorf("setting the exchange up: %w", err)
+	}
+	l.prepareModels(ctx)
+	l.prepareEvaluator()
+	return nil
+}
+
+// newBook returns the record of the run's checkpoints.
+func newBook(file contract.RunFile) *checkpoints.Book {
+	c := file.Checkpoints
+	retention := checkpoints.Retention{
+		EverySteps: c.EverySteps, TTLSeconds: c.TTLSeconds, RollingTTLSeconds: c.RollingTTLSeconds, KeepLast: c.KeepLast,
+	}
+	if alg := file.Fixed.Algorithm; alg != nil {
+		retention.Lag = int64(alg.Lag)
+	}
+	return checkpoints.NewBook(checkpoints.Config{
+		Attempt: file.Attempt, Retention: retention, Best: c.KeepBestCount, Metric: c.KeepBestMetric,
+	})
+}
+
+// prepareModels prepares the session and the factory of models.
+func (l *learner) prepareModels(ctx context.Context) {
+	models := session.NewKeeper(ctx, l.client, &l.tasks, l.config.Logger, nil)
+	l.rollouts = session.NewKeeper(ctx, l.client, &l.tasks, l.config.Logger, func(name string) {
+		l.table.SetSession(name)
+		l.journal.SetSession(name)
+	})
+	factory := &trainee.Factory{
+		API: l.client, Logger: l.config.Logger, Session: models.Get, RunUID: l.file.Run.UID, Attempt: l.file.Attempt,
+		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop, Check: prober{l}.checkOptimizer,
+	}
+	l.opener = opening.New(opening.Config{
+		File: l.file, API: l.client, Models: factory, Book: l.book, Rows: l.journal, Saved: l.addSaved,
+		Logger: l.config.Logger, Now: l.config.Now,
+	})
+}
+
+// prepareEvaluator prepares what runs beside the steps: evaluations and retirements.
+func (l *learner) prepareEvaluator() {
+	l.evaluator = evaluation.New(evaluation.Config{
+		Schedule: evaluation.NewSchedule(l.file), Attempt: l.file.Attempt, Metric: l.file.Checkpoints.KeepBestMetric,
+		Table: l.table, Policies: l.table, Samplers: l.opener, Results: l.journal, Versions: l.book, Logger: l.config.Logger,
+		Evaluated: func(metrics map[string]float64) {
+			l.server.Notify()
+			l.status.SetEvaluation(l.file, metrics)
+		},
+	})
+	l.retirer = &retirer{
+		api: l.client, book: l.book, outstanding: l.evaluator.Outstanding, logger: l.config.Logger, now: l.config.Now,
+		busy: make(chan struct{}, 1),
+	}
+}
+
+// addSaved adds a checkpoint that was saved just now to the book.
+func (l *learner) addSaved(path string, name rl.CheckpointName, sampler bool) {
+	l.book.AddSaved(path, name, sampler, l.config.Now())
+	l.status.Touch()
+}
+
+// newTable returns the lease table, and the source of batches where the run trains.
+func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
+	file := config.File
+	encoded, err := encodePlay(file, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	barrier := config.Timing.Barrier
+	if file.Attempt == 1 {
+		barrier = 0 // no worker can have stored anything yet
+	}
+	table := leases.NewTable(leases.Config{
+		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
+		Logger: config.Logger, Now: config.Now,
+	})
+	if file.Fixed.Algorithm == nil {
+		return table, nil, nil
+	}
+	batches, err := batchConfig(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return table, leases.NewBatchSource(table, batches), nil
+}
+
+// encodePlay encodes what workers must know; digest is that of the tokenizer's file, empty while it is not known.
+func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
+	play := contract.Play{
+		Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,
+		Concurrency: file.Concurrency, Evaluations: evaluation.NewSchedule(file).Environments(),
+	}
+	if t := play.Model.Tokenizer; t != nil {
+		pinned := *t
+		pinned.SHA256 = digest
+		play.Model.Tokenizer = &pinned
+	}
+	if alg := file.Fixed.Algorithm; alg != nil {
+		play.DropConstantGroups = alg.DropConstantGroups
+	}
+	encoded, err := json.Marshal(play)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what workers must know: %w", err)
+	}
+	return encoded, nil
+}
+
+// batchConfig says what the run's batches are made of.
+func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
+	alg := file.Fixed.Algorithm
+	config := leases.BatchConfig{
+		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},
+		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{},
+	}
+	var sources []rl.Source
+	for _, env := range file.Fixed.Environments {
+		config.Groups[env.Name] = leases.GroupShape{Size: env.GroupSize, MinMembers: env.MinMembers}
+		for _, split := range env.Splits {
+			sources = append(sources, rl.Source{
+				Environment: env.Name, Split: split.Name, Tasks: split.Tasks, Shuffle: split.Shuffle, Weight: env.Weight,
+			})
+		}
+	}
+	var err error
+	if config.Stream, err = rl.NewStream(config.Seed, sources); err != nil {
+		return config, preflight.Reject("EnvironmentsRejected", "%v", err)
+	}
+	return config, nil
+}

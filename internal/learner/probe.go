@@ -1,0 +1,62 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// prober checks features of the endpoint with models like the run's. Models that it should leave behind are
+// unloaded with those of earlier attempts.
+type prober struct{ *learner }
+
+func (p prober) with(features []capability.Feature) capability.Checker {
+	m := p.file.Fixed.Model
+	return capability.Checker{
+		API: p.client, BaseURL: p.file.Fixed.BaseURL, Model: m.Name, Features: features,
+		Lora: tinker.LoraConfig{Rank: m.LoraRank, TrainAttn: m.TrainAttention, TrainMLP: m.TrainMLP, TrainUnembed: m.TrainUnembed},
+		UserMetadata: tinker.Metadata{
+			trainee.MetadataRun: p.file.Run.UID, trainee.MetadataAttempt: strconv.Itoa(int(p.file.Attempt)), "purpose": "probe",
+		},
+	}
+}
+
+// Probe checks features. A base model or settings that the endpoint refuses are a *trainee.SettingsError.
+func (p prober) Probe(ctx context.Context, features []capability.Feature) (capability.Report, error) {
+	report, err := p.with(features).Run(ctx)
+	if client.CategoryFrom(err) == tinker.CategoryUser {
+		return report, &trainee.SettingsError{Err: err}
+	}
+	return report, err
+}
+
+// checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an
+// endpoint may restore it from most states and lose it from one. Before the first optimizer step there is none, so it
+// checks only states that are known to be the result of one.
+func (p prober) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
+	if state.Name.Step == 0 || p.loop.capabilities.Lacks(capability.OptimizerRestore) || !p.isTrained(state) {
+		return true, nil
+	}
+	return p.with(nil).Restored(ctx, model)
+}
+
+// isTrained reports whether optimizer steps are known to have led to a state: all batches may have been empty.
+func (p prober) isTrained(state checkpoints.Entry) bool {
+	if !p.journal.HasStore() {
+		return p.file.Fixed.InitFrom == nil
+	}
+	at, err := checkpoints.PositionOf(state.Name)
+	if err != nil {
+		return false
+	}
+	row, err := p.journal.Row(at.Step, at.Lineage.String())
+	return err == nil && row.Usage.TrainedTokens > 0
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// IsEvaluation reports whether a metric is one of evaluations.
+func IsEvaluation(metric string) bool { return strings.HasPrefix(metric, "test/") }
+
+// SetStep replaces the metrics of the step, and keeps those of the newest evaluation.
+func (s *Status) SetStep(metrics map[string]float64, diverged bool) {
+	s.Update(func(p *contract.Progress) {
+		p.Metrics = merge(metrics, p.Metrics, IsEvaluation)
+		p.Diverged = p.Diverged || diverged
+	})
+}
+
+// SetEvaluation replaces the metrics of the evaluation, and keeps those of the newest step.
+func (s *Status) SetEvaluation(file contract.RunFile, metrics map[string]float64) {
+	s.Update(func(p *contract.Progress) {
+		p.Metrics = merge(metrics, p.Metrics, func(name string) bool { return !IsEvaluation(name) })
+		p.Environments = Environments(file, p.Metrics)
+	})
+}
+
+// merge adds to metrics those of before that are kept.
+func merge(metrics, before map[string]float64, keep func(name string) bool) map[string]float64 {
+	merged := map[string]float64{}
+	for name, value := range before {
+		if keep(name) {
+			merged[name] = value
+		}
+	}
+	maps.Copy(merged, metrics)
+	return merged
+}
+
+// Environments returns the metrics of each environment.
+func Environments(file contract.RunFile, metrics map[string]float64) []contract.EnvironmentMetrics {
+	const most = 32
+	names := map[string]bool{}
+	for _, env := range file.Fixed.Environments {
+		names[env.Name] = true
+	}
+	if file.Evaluation != nil {
+		for _, env := range file.Evaluation.Environments {
+			names[env.Name] = true
+		}
+	}
+	pick := func(name string) *float64 {
+		if value, ok := metrics[name]; ok {
+			return &value
+		}
+		return nil
+	}
+	var list []contract.EnvironmentMetrics
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		list = append(list, contract.EnvironmentMetrics{
+			Name: name, Reward: pick("env/" + name + "/reward/total"),
+			PassAt1: pick("test/" + name + "/pass@1"), FaultRatio: pick("env/" + name + "/fault_ratio"),
+		})
+	}
+	return list[:min(len(list), most)]
+}

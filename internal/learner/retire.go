@@ -1,0 +1,68 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
+)
+
+// expirer sets the time to live of checkpoints.
+type expirer interface {
+	SetTTL(ctx context.Context, path string, seconds *int64) error
+}
+
+// retirer gives checkpoints that are out of use a time to live.
+type retirer struct {
+	api  expirer
+	book *checkpoints.Book
+	// outstanding lists the versions that wait for their evaluation.
+	outstanding func() []checkpoints.Version
+	logger      *slog.Logger
+	now         func() time.Time
+	// busy is full while a round is in progress.
+	busy chan struct{}
+}
+
+// begin begins a round beside the loop: no step waits for it. While one is in progress none is begun; what failed or
+// was left out is retried by the next one.
+func (r *retirer) begin(saved int64, background func(task func(context.Context))) {
+	select {
+	case r.busy <- struct{}{}:
+	default:
+		return
+	}
+	due := r.book.Retirements(saved, r.outstanding())
+	background(func(ctx context.Context) {
+		defer func() { <-r.busy }()
+		r.retire(ctx, due)
+	})
+}
+
+// finish retires what is left at the end of the run.
+func (r *retirer) finish(ctx context.Context, saved int64) {
+	select {
+	case r.busy <- struct{}{}:
+		defer func() { <-r.busy }()
+		r.retire(ctx, r.book.Retirements(saved, r.outstanding()))
+	case <-ctx.Done():
+	}
+}
+
+func (r *retirer) retire(ctx context.Context, due []checkpoints.Retirement) {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, d := range due {
+		if err := r.api.SetTTL(ctx, d.Path, &d.TTLSeconds); err != nil && !opening.IsMissing(err) {
+			r.logger.Warn("checkpoint is not retired", "path", d.Path, "err", err)
+			continue
+		}
+		r.book.Retired(d, r.now())
+	}
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+func TestVerdictOf(t *testing.T) {
+	wrap := func(err error) error { return fmt.Errorf("doing something: %w", err) }
+	cases := map[string]struct {
+		err    error
+		cause  contract.Cause
+		reason string
+	}{
+		"a complete run is Completed":                       {nil, contract.CauseCompleted, ""},
+		"a drained learner may be resumed":                  {wrap(errDrained), contract.CauseDrained, ""},
+		"a superseded learner is Fenced":                    {wrap(journal.ErrFenced), contract.CauseFenced, "Superseded"},
+		"an attempt that another process claimed is Fenced": {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
+		"lost states are rejected data":                     {wrap(trainee.ErrNoUsableState), contract.CauseDataRejected, "NoUsableCheckpoint"},
+		"states without the optimizer are rejected data":    {fmt.Errorf("%w: %w", trainee.ErrNoUsableState, trainee.ErrColdOptimizer), contract.CauseDataRejected, "OptimizerNotRestored"},
+		"a refused key requires intervention":               {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
+		"refused settings require intervention":             {wrap(&trainee.SettingsError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"data that are refused whole require intervention":  {wrap(&trainee.RejectedError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"an unknown model requires intervention":            {preflight.Reject(preflight.ReasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
+		"a broken model does not end the run":               {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
+		"a lost future does not end the run":                {wrap(&client.Error{Category: tinker.CategoryFutureLost}), contract.CauseCrashed, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := verdictOf(tc.err)
+			if got.Cause != tc.cause || got.Reason != tc.reason {
+				t.Errorf("verdict is %s (%s), want %s (%s)", got.Cause, got.Reason, tc.cause, tc.reason)
+			}
+			if ends := isTerminal(tc.err); ends != (tc.cause != contract.CauseCrashed) {
+				t.Errorf("isTerminal is %v for %s", ends, tc.cause)
+			}
+		})
+	}
+	if !isTerminal(ErrKilled) {
+		t.Error("a killed learner opens another model")
+	}
+}
