@@ -33,9 +33,9 @@ func (s *suspect) record(batch leases.Batch, err error) error {
 	return fmt.Errorf("training on slots %d to %d: %s", batch.Slots.First, batch.Slots.Next-1, err.Error())
 }
 
-// rejectGroups makes tombstones of the groups of the batch that the endpoint rejects, here and at their workers. When
-// the endpoint rejects every group, the groups are not the cause.
-func (s *suspect) rejectGroups(ctx context.Context, l *learner) error {
+// bisect returns the groups of the batch that the endpoint rejects. When the endpoint rejects every group, the groups
+// are not the cause, which is an error.
+func (s *suspect) bisect(ctx context.Context, model accepter, loss tinker.Loss) ([]rl.Group, error) {
 	batch := *s.batch
 	s.batch = nil
 	var usable []rl.Group
@@ -44,22 +44,17 @@ func (s *suspect) rejectGroups(ctx context.Context, l *learner) error {
 			usable = append(usable, group)
 		}
 	}
-	rejected, err := bisect(ctx, usable, l.loop.model, lossOf(*l.file.Fixed.Algorithm))
+	rejected, err := bisect(ctx, usable, model, loss)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(rejected) == len(usable) {
-		return &trainee.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Slots.Step+1)}
-	}
-	for _, group := range rejected {
-		l.config.Logger.Warn("group is rejected by the endpoint and left out", "slot", group.Key.Slot)
-		l.table.Reject(group.Key, rl.InvalidTokens, "the endpoint refuses its tokens")
+		return nil, &trainee.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Slots.Step+1)}
 	}
 	if len(rejected) > 0 {
 		s.rejections = 0
 	}
-	l.server.Notify()
-	return nil
+	return rejected, nil
 }
 
 // accepter tries data by a forward pass, which leaves no gradient.

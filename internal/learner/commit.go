@@ -5,11 +5,9 @@ package learner
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -28,17 +26,6 @@ func (c *commit) number() int64 { return c.loop.at.Step }
 
 // isLast reports whether nothing is left to do but to save.
 func (c *commit) isLast() bool { return c.loop.at.Step == c.file.Fixed.Algorithm.Steps }
-
-// commit saves the version at hand. While the artifact store does not answer nothing is saved, as if states were
-// further apart, unless the version is the last.
-func (l *learner) commit(ctx context.Context) error {
-	c := &commit{learner: l, name: l.name(l.loop.at)}
-	err := perform(ctx, ctx, c, commitPhases, l.config.Fault)
-	if errors.Is(err, journal.ErrPostponed) {
-		return nil
-	}
-	return err
-}
 
 // writeRows makes the rows durable that belong to the state.
 func (c *commit) writeRows(ctx context.Context) error {

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // train opens models and trains until the run is complete. soft ends when the learner is to drain: what must not be
@@ -44,10 +43,8 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		return err
 	}
 	l.evaluator.Begin(l.loop.saved.Step)
-	if l.loop.suspect.batch != nil {
-		if err := l.loop.suspect.rejectGroups(ctx, l); err != nil {
-			return err
-		}
+	if err := l.rejectGroups(ctx); err != nil {
+		return err
 	}
 	for l.batches != nil && l.loop.at.Step < l.file.Fixed.Algorithm.Steps {
 		if l.isDraining() {
@@ -58,6 +55,24 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		}
 	}
 	return l.finish(ctx, soft)
+}
+
+// rejectGroups makes tombstones of the groups that the endpoint rejects, here and at their workers, should a batch have
+// been rejected.
+func (l *learner) rejectGroups(ctx context.Context) error {
+	if l.loop.suspect.batch == nil {
+		return nil
+	}
+	rejected, err := l.loop.suspect.bisect(ctx, l.loop.model, lossOf(*l.file.Fixed.Algorithm))
+	if err != nil {
+		return err
+	}
+	for _, group := range rejected {
+		l.config.Logger.Warn("group is rejected by the endpoint and left out", "slot", group.Key.Slot)
+		l.table.Reject(group.Key, rl.InvalidTokens, "the endpoint refuses its tokens")
+	}
+	l.server.Notify()
+	return nil
 }
 
 // isDraining reports whether the learner is to stop at a saved state.
@@ -122,30 +137,4 @@ func (l *learner) abandon(ctx context.Context) {
 	defer cancel()
 	l.loop.model.Abandon(ctx)
 	l.loop.model = nil
-}
-
-// report changes what heartbeats report, and brings the rest of it up to date.
-func (l *learner) report(change func(*contract.Progress)) {
-	used, seconds := l.book.Usage(sampledBy(l.table))
-	newest, best := l.book.List(l.loop.saved.Step)
-	l.status.Update(func(p *contract.Progress) {
-		saved := l.loop.saved
-		p.Step, p.Cursor, p.Lineage = saved.Step, saved.Cursor, saved.Lineage.String()
-		if l.file.Fixed.Algorithm != nil {
-			p.Steps = l.file.Fixed.Algorithm.Steps
-		}
-		p.Usage, p.TrainingSeconds = used, seconds
-		p.Checkpoints, p.Best = newest, best
-		p.WorkersSeen = l.table.Alive()
-		change(p)
-		p.Environments = report.Environments(l.file, p.Metrics)
-	})
-}
-
-// sampledBy returns what the workers of a table have sampled.
-func sampledBy(table *leases.Table) contract.Usage {
-	counted := table.Counters()
-	return contract.Usage{
-		PromptTokens: counted.PromptTokens, SampledTokens: counted.SampledTokens, BoughtTwiceTokens: counted.BoughtTwiceTokens,
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -121,26 +120,4 @@ func (o *modelOpening) restoreUsage() {
 		return
 	}
 	o.book.RestoreUsage(contract.Usage(row.Usage), row.TrainingSeconds)
-}
-
-// name returns the name of a checkpoint of the model.
-func (l *learner) name(at checkpoints.Position) rl.CheckpointName {
-	number := 0
-	if l.loop.model != nil {
-		number = l.loop.model.Number
-	}
-	return at.Name(l.file.Run.UID, l.file.Attempt, number)
-}
-
-// saveSampler saves the sampler weights of the version in the model.
-func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (string, error) {
-	name, path := l.name(at), l.opener.GivenSampler()
-	if path == "" {
-		var err error
-		if path, err = l.loop.model.SaveSampler(ctx, name.String()); err != nil {
-			return "", err
-		}
-	}
-	l.addSaved(path, name, true)
-	return path, nil
 }

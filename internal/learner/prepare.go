@@ -105,12 +105,6 @@ func (l *learner) prepareEvaluator() {
 	}
 }
 
-// addSaved adds a checkpoint that was saved just now to the book.
-func (l *learner) addSaved(path string, name rl.CheckpointName, sampler bool) {
-	l.book.AddSaved(path, name, sampler, l.config.Now())
-	l.status.Touch()
-}
-
 // newTable returns the lease table, and the source of batches where the run trains.
 func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 	file := config.File

@@ -8,66 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
-	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
-	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/session"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
-
-// learner is one attempt: its parts, which have locks of their own, and the state of the loop, which belongs to the
-// goroutine of the loop.
-type learner struct {
-	config    Config
-	file      contract.RunFile
-	client    *client.Client
-	journal   *journal.Journal
-	book      *checkpoints.Book
-	table     *leases.Table
-	batches   *leases.BatchSource // nil for a run that only evaluates
-	server    *exchange.Server
-	status    *report.Status
-	preflight *preflight.Checker
-	opener    *opening.Opener
-	evaluator *evaluation.Evaluator
-	// rollouts keeps the session that groups are sampled in.
-	rollouts *session.Keeper
-	cancel   context.CancelCauseFunc
-	// drain is closed when the manager asks for a stop at a saved state.
-	drain     chan struct{}
-	drainOnce sync.Once
-	tasks     sync.WaitGroup
-	// background runs a task beside the loop until the learner ends.
-	background func(task func(context.Context))
-	retirer    *retirer
-
-	loop loopState
-}
-
-// loopState is what the loop has come to.
-type loopState struct {
-	model *trainee.Model
-	// at is the version in the model, saved is the newest that is saved.
-	at, saved checkpoints.Position
-	suspect   suspect
-	// capabilities are what is known of the endpoint.
-	capabilities capability.Report
-	// cold is set once a model of this attempt resumed from a state without its optimizer.
-	cold bool
-	// begun is set once a first model was opened.
-	begun bool
-}
 
 // Run trains until the run is complete, or until something ends the attempt, and returns which. When ctx ends the
 // learner stops immediately, as if it were killed.

@@ -5,7 +5,6 @@ package learner
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
@@ -28,25 +27,6 @@ type step struct {
 }
 
 func (s *step) number() int64 { return s.next }
-
-// makeStep makes the next version, and commits it where its state is to be saved.
-func (l *learner) makeStep(ctx, soft context.Context) error {
-	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
-	s := &step{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
-	err := perform(ctx, soft, s, stepPhases, l.config.Fault)
-	var rejected *trainee.RejectedError
-	if errors.As(err, &rejected) {
-		return l.loop.suspect.record(s.batch, err)
-	}
-	if err != nil {
-		return err
-	}
-	if !savesAt(l.file, l.loop.at.Step) {
-		l.journal.Flush()
-		return nil
-	}
-	return l.commit(ctx)
-}
 
 // collect waits until the batch is decided.
 func (s *step) collect(ctx context.Context) error {

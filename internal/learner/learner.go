@@ -1,0 +1,121 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/learner/session"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// learner is one attempt: its parts, which have locks of their own, and the state of the loop, which belongs to the
+// goroutine of the loop.
+type learner struct {
+	config    Config
+	file      contract.RunFile
+	client    *client.Client
+	journal   *journal.Journal
+	book      *checkpoints.Book
+	table     *leases.Table
+	batches   *leases.BatchSource // nil for a run that only evaluates
+	server    *exchange.Server
+	status    *report.Status
+	preflight *preflight.Checker
+	opener    *opening.Opener
+	evaluator *evaluation.Evaluator
+	// rollouts keeps the session that groups are sampled in.
+	rollouts *session.Keeper
+	cancel   context.CancelCauseFunc
+	// drain is closed when the manager asks for a stop at a saved state.
+	drain     chan struct{}
+	drainOnce sync.Once
+	tasks     sync.WaitGroup
+	// background runs a task beside the loop until the learner ends.
+	background func(task func(context.Context))
+	retirer    *retirer
+
+	loop loopState
+}
+
+// loopState is what the loop has come to.
+type loopState struct {
+	model *trainee.Model
+	// at is the version in the model, saved is the newest that is saved.
+	at, saved checkpoints.Position
+	suspect   suspect
+	// capabilities are what is known of the endpoint.
+	capabilities capability.Report
+	// cold is set once a model of this attempt resumed from a state without its optimizer.
+	cold bool
+	// begun is set once a first model was opened.
+	begun bool
+}
+
+// addSaved adds a checkpoint that was saved just now to the book.
+func (l *learner) addSaved(path string, name rl.CheckpointName, sampler bool) {
+	l.book.AddSaved(path, name, sampler, l.config.Now())
+	l.status.Touch()
+}
+
+// name returns the name of a checkpoint of the model.
+func (l *learner) name(at checkpoints.Position) rl.CheckpointName {
+	number := 0
+	if l.loop.model != nil {
+		number = l.loop.model.Number
+	}
+	return at.Name(l.file.Run.UID, l.file.Attempt, number)
+}
+
+// saveSampler saves the sampler weights of the version in the model.
+func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (string, error) {
+	name, path := l.name(at), l.opener.GivenSampler()
+	if path == "" {
+		var err error
+		if path, err = l.loop.model.SaveSampler(ctx, name.String()); err != nil {
+			return "", err
+		}
+	}
+	l.addSaved(path, name, true)
+	return path, nil
+}
+
+// report changes what heartbeats report, and brings the rest of it up to date.
+func (l *learner) report(change func(*contract.Progress)) {
+	used, seconds := l.book.Usage(sampledBy(l.table))
+	newest, best := l.book.List(l.loop.saved.Step)
+	l.status.Update(func(p *contract.Progress) {
+		saved := l.loop.saved
+		p.Step, p.Cursor, p.Lineage = saved.Step, saved.Cursor, saved.Lineage.String()
+		if l.file.Fixed.Algorithm != nil {
+			p.Steps = l.file.Fixed.Algorithm.Steps
+		}
+		p.Usage, p.TrainingSeconds = used, seconds
+		p.Checkpoints, p.Best = newest, best
+		p.WorkersSeen = l.table.Alive()
+		change(p)
+		p.Environments = report.Environments(l.file, p.Metrics)
+	})
+}
+
+// sampledBy returns what the workers of a table have sampled.
+func sampledBy(table *leases.Table) contract.Usage {
+	counted := table.Counters()
+	return contract.Usage{
+		PromptTokens: counted.PromptTokens, SampledTokens: counted.SampledTokens, BoughtTwiceTokens: counted.BoughtTwiceTokens,
+	}
+}

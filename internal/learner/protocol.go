@@ -1,0 +1,95 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+)
+
+// The order of these tables is the protocol: see the package comment.
+var (
+	// beginPhases are done once in an attempt.
+	beginPhases = []phase[*beginning]{
+		{name: "open.claimed", interruptible: true, do: (*beginning).claim},
+		{name: "open.pinned", interruptible: true, do: (*beginning).pinTokenizer},
+		{name: "open.probed", interruptible: true, do: (*beginning).check},
+		{name: "open.connected", interruptible: true, do: (*beginning).connect},
+	}
+	// openPhases open a model from the newest state, at the beginning and after a model was thrown away.
+	openPhases = []phase[*modelOpening]{
+		{name: "open.listed", interruptible: true, do: (*modelOpening).list},
+		{name: "open.loaded", interruptible: true, do: (*modelOpening).load},
+		{name: "open.saved", do: (*modelOpening).save},
+		{name: "open.looked", do: (*modelOpening).look},
+		{name: "open.admitted", do: (*modelOpening).admit},
+	}
+	// stepPhases make the next version and have it sampled.
+	stepPhases = []phase[*step]{
+		{name: "step.sampled", interruptible: true, do: (*step).collect},
+		{name: "step.submitted", do: (*step).submit},
+		{name: "replies.clean", do: (*step).wait},
+		{name: "sampler.announced", do: (*step).announce},
+		{name: "step.measured", do: (*step).record},
+	}
+	// commitPhases make the version at hand durable; the clean reply to the save is the commit.
+	commitPhases = []phase[*commit]{
+		{name: "row.written", do: (*commit).writeRows},
+		{name: "save.submitted", do: (*commit).submit},
+		{name: "save.done-unanswered", do: (*commit).wait},
+		{name: "save.answered", do: (*commit).add},
+		{name: "claim.looked", do: (*commit).look},
+		{name: "covered.sent", do: (*commit).cover},
+		{name: "retire.before", do: (*commit).evaluate},
+		{name: "retire.begun", do: (*commit).retire},
+	}
+)
+
+// FaultPoints names the points at which Config.Fault is called, in the order in which a run passes them.
+func FaultPoints() []string {
+	return slices.Concat(names(beginPhases), names(openPhases), names(stepPhases), names(commitPhases))
+}
+
+func names[S sequence](phases []phase[S]) []string {
+	list := make([]string, 0, len(phases))
+	for _, p := range phases {
+		list = append(list, p.name)
+	}
+	return list
+}
+
+// makeStep makes the next version, and commits it where its state is to be saved.
+func (l *learner) makeStep(ctx, soft context.Context) error {
+	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
+	s := &step{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
+	err := perform(ctx, soft, s, stepPhases, l.config.Fault)
+	var rejected *trainee.RejectedError
+	if errors.As(err, &rejected) {
+		return l.loop.suspect.record(s.batch, err)
+	}
+	if err != nil {
+		return err
+	}
+	if !savesAt(l.file, l.loop.at.Step) {
+		l.journal.Flush()
+		return nil
+	}
+	return l.commit(ctx)
+}
+
+// commit saves the version at hand. While the artifact store does not answer nothing is saved, as if states were
+// further apart, unless the version is the last.
+func (l *learner) commit(ctx context.Context) error {
+	c := &commit{learner: l, name: l.name(l.loop.at)}
+	err := perform(ctx, ctx, c, commitPhases, l.config.Fault)
+	if errors.Is(err, journal.ErrPostponed) {
+		return nil
+	}
+	return err
+}
