@@ -5,8 +5,12 @@ package learner
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 )
 
@@ -58,4 +62,42 @@ func (b *beginning) connect(ctx context.Context) error {
 	}
 	b.background(func(ctx context.Context) { b.rollouts.Keep(ctx, b.config.Timing.Tick) })
 	return nil
+}
+
+// recordWorkers records the workers, for which the attempt after this one waits.
+func (b *beginning) recordWorkers(ctx context.Context) {
+	var recorded []string
+	for {
+		changed := b.table.Changed()
+		names := b.table.Workers()
+		if len(names) > 0 && !slices.Equal(names, recorded) && b.journal.SetWorkers(names) {
+			recorded = names
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// encodePlay encodes what workers must know; digest is that of the tokenizer's file, empty while it is not known.
+func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
+	play := contract.Play{
+		Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,
+		Concurrency: file.Concurrency, Evaluations: evaluation.NewSchedule(file).Environments(),
+	}
+	if t := play.Model.Tokenizer; t != nil {
+		pinned := *t
+		pinned.SHA256 = digest
+		play.Model.Tokenizer = &pinned
+	}
+	if alg := file.Fixed.Algorithm; alg != nil {
+		play.DropConstantGroups = alg.DropConstantGroups
+	}
+	encoded, err := json.Marshal(play)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what workers must know: %w", err)
+	}
+	return encoded, nil
 }

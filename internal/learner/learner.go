@@ -5,6 +5,7 @@ package learner
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -118,4 +119,10 @@ func sampledBy(table *leases.Table) contract.Usage {
 	return contract.Usage{
 		PromptTokens: counted.PromptTokens, SampledTokens: counted.SampledTokens, BoughtTwiceTokens: counted.BoughtTwiceTokens,
 	}
+}
+
+// fence stops the learner at once: a higher attempt has been started.
+func (l *learner) fence(higher int32) {
+	l.config.Logger.Warn("fenced by a higher attempt", "attempt", l.file.Attempt, "higher", higher)
+	l.cancel(fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, journal.ErrFenced, higher))
 }

@@ -5,7 +5,6 @@ package learner
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -128,27 +127,6 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 		return nil, nil, err
 	}
 	return table, leases.NewBatchSource(table, batches), nil
-}
-
-// encodePlay encodes what workers must know; digest is that of the tokenizer's file, empty while it is not known.
-func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
-	play := contract.Play{
-		Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,
-		Concurrency: file.Concurrency, Evaluations: evaluation.NewSchedule(file).Environments(),
-	}
-	if t := play.Model.Tokenizer; t != nil {
-		pinned := *t
-		pinned.SHA256 = digest
-		play.Model.Tokenizer = &pinned
-	}
-	if alg := file.Fixed.Algorithm; alg != nil {
-		play.DropConstantGroups = alg.DropConstantGroups
-	}
-	encoded, err := json.Marshal(play)
-	if err != nil {
-		return nil, fmt.Errorf("encoding what workers must know: %w", err)
-	}
-	return encoded, nil
 }
 
 // batchConfig says what the run's batches are made of.

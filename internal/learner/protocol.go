@@ -53,10 +53,10 @@ var (
 
 // FaultPoints names the points at which Config.Fault is called, in the order in which a run passes them.
 func FaultPoints() []string {
-	return slices.Concat(names(beginPhases), names(openPhases), names(stepPhases), names(commitPhases))
+	return slices.Concat(pointsOf(beginPhases), pointsOf(openPhases), pointsOf(stepPhases), pointsOf(commitPhases))
 }
 
-func names[S sequence](phases []phase[S]) []string {
+func pointsOf[S sequence](phases []phase[S]) []string {
 	list := make([]string, 0, len(phases))
 	for _, p := range phases {
 		list = append(list, p.name)

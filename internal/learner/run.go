@@ -7,11 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 )
 
@@ -108,23 +106,6 @@ func (l *learner) tick(ctx context.Context) {
 	}
 }
 
-// recordWorkers records the workers, for which the attempt after this one waits.
-func (l *learner) recordWorkers(ctx context.Context) {
-	var recorded []string
-	for {
-		changed := l.table.Changed()
-		names := l.table.Workers()
-		if len(names) > 0 && !slices.Equal(names, recorded) && l.journal.SetWorkers(names) {
-			recorded = names
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // answer answers a heartbeat, and does what it asks for.
 func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatReply {
 	if request.Attempt > l.file.Attempt {
@@ -155,10 +136,4 @@ func (l *learner) closeListeners() {
 	if l.config.Heartbeat != nil {
 		_ = l.config.Heartbeat.Close()
 	}
-}
-
-// fence stops the learner at once: a higher attempt has been started.
-func (l *learner) fence(higher int32) {
-	l.config.Logger.Warn("fenced by a higher attempt", "attempt", l.file.Attempt, "higher", higher)
-	l.cancel(fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, journal.ErrFenced, higher))
 }
