@@ -18,7 +18,7 @@ import (
 )
 
 // unpack fetches the archive of a checkpoint and returns its files.
-func (b *bench) unpack(path string) map[string]string {
+func (b *backend) unpack(path string) map[string]string {
 	b.t.Helper()
 	body := archive.Open(b.t, b.url, "tml-test", path)
 	defer body.Close()
@@ -63,14 +63,14 @@ func TestArchiveIdentifiesWeights(t *testing.T) {
 	if got[0].state["adapter_model.bin"] == "" || got[0].state["adapter_config.json"] == "" {
 		t.Errorf("files are missing: %d", len(got[0].state))
 	}
-	b, _, model := prepared(t, tinkersim.Options{})
+	b, _, model := startTrained(t, tinkersim.Options{})
 	if b.unpack("tinker://" + model + "/weights/one")["adapter_model.bin"] == got[0].state["adapter_model.bin"] {
 		t.Error("other weights have the same adapter file")
 	}
 }
 
-func TestArchiveOfAColdAndAWarmLoadAreTheSame(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+func TestArchiveAfterLoad(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{})
 	want := b.unpack("tinker://" + model + "/weights/one")
 	for i, optimizer := range []bool{true, false} {
 		other := b.newModel(session, i+1)
@@ -83,7 +83,7 @@ func TestArchiveOfAColdAndAWarmLoadAreTheSame(t *testing.T) {
 
 func TestArchiveLinkExpires(t *testing.T) {
 	c := newClock()
-	b, _, model := prepared(t, tinkersim.Options{Clock: c.Now})
+	b, _, model := startTrained(t, tinkersim.Options{Clock: c.Now})
 	link, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints/weights/one/archive", "")
 	if err != nil || link.status != http.StatusFound || link.header.Get("Expires") != "Sat, 21 Nov 2026 12:15:00 GMT" {
 		t.Fatalf("%d %v %v", link.status, link.header, err)

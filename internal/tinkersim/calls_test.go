@@ -10,12 +10,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// rawCall is a request and what it is to be answered with. {S} and {M} stand for the session and the model.
+// rawCall is a request and its expected response. {S} and {M} stand for the session and the model.
 type rawCall struct {
 	method, path, body string
 	header             []string
 	status             int
-	want               string // JSON; empty where the body does not matter
+	want               string // JSON; empty if the body is not checked
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 	ofModel = "/api/v1/training_runs/{M}/checkpoints/"
 )
 
-// changes says whether the call leaves the server as it was.
+// changes reports whether the call changes the server.
 func (c rawCall) changes() bool { return c.method != "GET" && c.status < 300 }
 
 // TestCalls makes each call to a server that has a session, a model and two checkpoints. Calls that
@@ -37,7 +37,7 @@ func (c rawCall) changes() bool { return c.method != "GET" && c.status < 300 }
 func TestCalls(t *testing.T) {
 	cases := map[string]rawCall{
 		"health needs no key":              {"GET", "/healthz", "", []string{"X-API-Key", ""}, 200, `{"status":"ok"}`},
-		"health is there under the prefix": {"GET", "/api/v1/healthz", "", nil, 200, `{"status":"ok"}`},
+		"health exists below the prefix":   {"GET", "/api/v1/healthz", "", nil, 200, `{"status":"ok"}`},
 		"a key of another form is refused": {"POST", "/api/v1/create_session", "{}", []string{"X-API-Key", "sk-1"}, 401, `{"detail":"invalid API key"}`},
 		"no key is refused":                {"GET", "/api/v1/checkpoints", "", []string{"X-API-Key", ""}, 401, ""},
 		"admin needs a key":                {"GET", "/admin/busy", "", []string{"X-API-Key", ""}, 401, ""},
@@ -78,7 +78,7 @@ func TestCalls(t *testing.T) {
 		"a load of another run's state":       {"POST", "/api/v1/load_weights", `{"session_id":"{S}","model_seq_id":1,"path":"tinker://x/weights/one"}`, nil, 404, ""},
 		"a sampler save of both kinds":        {"POST", "/api/v1/save_weights_for_sampler", `{"model_id":"{M}","seq_id":5,"path":"a","sampling_session_seq_id":1}`, nil, 400, ""},
 		"a sampler save of no kind":           {"POST", "/api/v1/save_weights_for_sampler", `{"model_id":"{M}","seq_id":5}`, nil, 400, ""},
-		"another promise":                     {"POST", "/api/v1/retrieve_future", `{"request_id":"req-9"}`, nil, 404, ""},
+		"another future":                      {"POST", "/api/v1/retrieve_future", `{"request_id":"req-9"}`, nil, 404, ""},
 		"a sampling session by path":          {"POST", "/api/v1/create_sampling_session", `{"session_id":"{S}","sampling_session_seq_id":3,"model_path":"tinker://{M}/sampler_weights/two"}`, nil, 200, `{"type":"create_sampling_session","sampling_session_id":"{S}:sample:3"}`},
 		"a sampling session of a state":       {"POST", "/api/v1/create_sampling_session", `{"session_id":"{S}","sampling_session_seq_id":3,"model_path":"tinker://{M}/weights/one"}`, nil, 200, ""},
 		"a sampling session of the base":      {"POST", "/api/v1/create_sampling_session", `{"session_id":"{S}","sampling_session_seq_id":3,"base_model":"tinkersim/byte-136k"}`, nil, 200, ""},
@@ -91,7 +91,7 @@ func TestCalls(t *testing.T) {
 		"samples of an empty prompt":          {"POST", "/api/v1/asample", `{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[]}}`, nil, 400, ""},
 		"samples of a token too high":         {"POST", "/api/v1/asample", `{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"encoded_text","tokens":[260]}]}}`, nil, 400, ""},
 		"samples of an image":                 {"POST", "/api/v1/asample", `{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"image","data":"AA==","format":"png"}]}}`, nil, 400, ""},
-		"samples that are none":               {"POST", "/api/v1/asample", `{"base_model":"tinkersim/byte-136k","num_samples":0,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1]}]}}`, nil, 400, ""},
+		"zero samples":                        {"POST", "/api/v1/asample", `{"base_model":"tinkersim/byte-136k","num_samples":0,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1]}]}}`, nil, 400, ""},
 		"what weights are":                    {"POST", "/api/v1/weights_info", `{"tinker_path":"tinker://{M}/weights/one"}`, nil, 200, `{"base_model":"tinkersim/byte-136k","is_lora":true,"lora_rank":4,"train_unembed":true,"train_mlp":true,"train_attn":true}`},
 		"what other weights are":              {"POST", "/api/v1/weights_info", `{"tinker_path":"tinker://{M}/weights/two"}`, nil, 404, ""},
 		"what a bad path is":                  {"POST", "/api/v1/weights_info", `{"tinker_path":"two"}`, nil, 400, ""},
@@ -116,23 +116,23 @@ func TestCalls(t *testing.T) {
 		"a checkpoint is packed":              {"GET", ofModel + "weights/one/archive", "", nil, 302, ""},
 		"another checkpoint is packed":        {"GET", ofModel + "weights/two/archive", "", nil, 404, ""},
 		"a checkpoint is not read":            {"GET", ofModel + "weights/one", "", nil, 404, ""},
-		"what is not here":                    {"POST", "/api/v1/sessions/search", "{}", nil, 404, `{"detail":"POST /api/v1/sessions/search does not exist"}`},
+		"an unknown endpoint":                 {"POST", "/api/v1/sessions/search", "{}", nil, 404, `{"detail":"POST /api/v1/sessions/search does not exist"}`},
 		"an archive without a good link":      {"GET", "/archives/e30.AA", "", nil, 403, ""},
 		"the tokenizer's settings":            {"GET", "/tinkersim/byte-136k/resolve/main/tokenizer_config.json", "", nil, 200, ""},
 		"another file of the model":           {"GET", "/tinkersim/byte-136k/resolve/main/vocab.json", "", nil, 404, ""},
 		"the tokenizer of another model":      {"GET", "/org/model/resolve/main/tokenizer.json", "", nil, 404, ""},
-		"faults that are none":                {"POST", "/admin/faults", `{"faults":[{"do":"?"}]}`, nil, 400, ""},
+		"invalid faults":                      {"POST", "/admin/faults", `{"faults":[{"do":"?"}]}`, nil, 400, ""},
 		"a release of another fault":          {"POST", "/admin/faults/x/release", "", nil, 404, ""},
 		"the end of another session":          {"DELETE", "/admin/sessions/x", "", nil, 404, ""},
-		"unknown harm to checkpoints":         {"POST", "/admin/checkpoints", `{"path":".","do":"x"}`, nil, 400, ""},
-		"harm by a bad pattern":               {"POST", "/admin/checkpoints", `{"path":"(","do":"expire"}`, nil, 400, ""},
+		"an unknown edit of checkpoints":      {"POST", "/admin/checkpoints", `{"path":".","do":"x"}`, nil, 400, ""},
+		"an edit with a bad pattern":          {"POST", "/admin/checkpoints", `{"path":"(","do":"expire"}`, nil, 400, ""},
 	}
-	shared, session, model := prepared(t, tinkersim.Options{})
+	shared, session, model := startTrained(t, tinkersim.Options{})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := shared
 			if tc.changes() {
-				b, session, model = prepared(t, tinkersim.Options{})
+				b, session, model = startTrained(t, tinkersim.Options{})
 			}
 			one, two := sizes(b, model)
 			at := func(text string) string { return fill(text, "S", session, "M", model, "ONE", one, "TWO", two) }

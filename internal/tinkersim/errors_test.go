@@ -21,15 +21,15 @@ func TestErrorResponse(t *testing.T) {
 		status int
 		retry  string
 	}{
-		"a checkpoint that is not there":     {checkpoint.ErrNotFound, http.StatusNotFound, ""},
-		"a bad name":                         {checkpoint.ErrName, http.StatusBadRequest, ""},
-		"a promise of another life":          {future.ErrUnknown, http.StatusNotFound, ""},
-		"a promise that is lost":             {future.ErrLost, http.StatusGone, ""},
-		"too many samples that wait":         {sampling.ErrBusy, http.StatusTooManyRequests, "1"},
-		"an engine that has stopped":         {sampling.ErrClosed, http.StatusServiceUnavailable, ""},
-		"a server that stops":                {state.ErrClosed, http.StatusServiceUnavailable, ""},
-		"what nobody thought of":             {errors.New("disk full"), http.StatusInternalServerError, ""},
-		"a refusal that was written by hand": {badRequest("no"), http.StatusBadRequest, ""},
+		"a missing checkpoint":        {checkpoint.ErrNotFound, http.StatusNotFound, ""},
+		"a bad name":                  {checkpoint.ErrName, http.StatusBadRequest, ""},
+		"a future of another process": {future.ErrUnknown, http.StatusNotFound, ""},
+		"a future that is lost":       {future.ErrLost, http.StatusGone, ""},
+		"too many waiting samples":    {sampling.ErrBusy, http.StatusTooManyRequests, "1"},
+		"a closed engine":             {sampling.ErrClosed, http.StatusServiceUnavailable, ""},
+		"a closed server":             {state.ErrClosed, http.StatusServiceUnavailable, ""},
+		"any other error":             {errors.New("disk full"), http.StatusInternalServerError, ""},
+		"an httpError":                {badRequest("no"), http.StatusBadRequest, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

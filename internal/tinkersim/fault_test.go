@@ -18,12 +18,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// strike is a fault and what a client sees of it at its next optim_step, number 5.
-type strike struct {
+// faultCase is a fault and its effect on the next optim_step, number 5, as a client sees it.
+type faultCase struct {
 	rule string
 	// post is the status of the submit, 0 when the connection is closed.
 	post int
-	// result is what the promise gives; empty when there is none.
+	// result is the result of the future; empty if there is none.
 	result string
 	// poll is the status of the poll, 200 by default.
 	poll int
@@ -31,20 +31,20 @@ type strike struct {
 	executed int64
 }
 
-func TestFaultsOfAnOperation(t *testing.T) {
+func TestOperationFaults(t *testing.T) {
 	ok := `{"metrics":{"unclipped_grad_l2:mean":0}}`
-	cases := map[string]strike{
+	cases := map[string]faultCase{
 		"a request that is lost":             {rule: `{"do":"drop_request"}`, post: 0, executed: 1},
 		"an answer that is lost":             {rule: `{"do":"drop_answer"}`, post: 0, executed: 1},
 		"429 with a delay":                   {rule: `{"do":"refuse","status":429,"retryAfterSeconds":2}`, post: 429, executed: 1},
 		"402":                                {rule: `{"do":"refuse","status":402}`, post: 402, executed: 1},
 		"503":                                {rule: `{"do":"refuse","status":503}`, post: 503, executed: 1},
-		"404, as an endpoint that is none":   {rule: `{"do":"refuse","status":404}`, post: 404, executed: 1},
+		"404, as from a missing endpoint":    {rule: `{"do":"refuse","status":404}`, post: 404, executed: 1},
 		"a delay":                            {rule: `{"do":"delay","seconds":0.01}`, post: 200, result: ok, executed: 1},
 		"a failure of the server":            {rule: `{"do":"fail","message":"oom"}`, post: 200, result: `{"error":"oom","category":"server"}`, executed: 0},
 		"a failure of the user":              {rule: `{"do":"fail","category":"user","message":"bad"}`, post: 200, result: `{"error":"bad","category":"user"}`, executed: 0},
 		"a failure after the work":           {rule: `{"do":"fail","category":"unknown","stage":"reply","message":"lost"}`, post: 200, result: `{"error":"lost","category":"unknown"}`, executed: 1},
-		"a promise that is lost":             {rule: `{"do":"lose_promise"}`, post: 200, poll: 410, executed: 1},
+		"a future that is lost":              {rule: `{"do":"lose_promise"}`, post: 200, poll: 410, executed: 1},
 		"a pause":                            {rule: `{"do":"pause","seconds":0.01,"queueState":"paused_rate_limit"}`, post: 200, result: ok, executed: 1},
 		"a pause of the reply":               {rule: `{"do":"pause","seconds":0.01,"stage":"reply"}`, post: 200, result: ok, executed: 1},
 		"a cycle":                            {rule: `{"do":"cycle","seconds":0.01}`, post: 200, result: ok, executed: 1},
@@ -54,7 +54,7 @@ func TestFaultsOfAnOperation(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, _, model := prepared(t, tinkersim.Options{Clock: time.Now})
+			b, _, model := startTrained(t, tinkersim.Options{Clock: time.Now})
 			before := b.sim.Stats().Operations["optim_step"]
 			b.admin(http.MethodPost, "/admin/faults", `{"faults":[`+tc.rule+`]}`)
 			body := fill(`{"model_id":"M","seq_id":5,"adam_params":{"learning_rate":0.01}}`, "M", model)
@@ -65,7 +65,7 @@ func TestFaultsOfAnOperation(t *testing.T) {
 			if tc.post == http.StatusTooManyRequests && (answer.header.Get("Retry-After") != "2" || answer.header.Get("Retry-After-Ms") != "2000") {
 				t.Errorf("headers of 429: %v", answer.header)
 			}
-			id := b.submit("optim_step", body) // again: executed once, all the same
+			id := b.submit("optim_step", body) // a repetition is not executed again
 			if tc.poll != 0 {
 				eventually(t, "the work is done", func() bool { return b.sim.Stats().Operations["optim_step"]-before == tc.executed })
 				b.post(tc.poll, "retrieve_future", `{"request_id":"`+id+`"}`)
@@ -82,7 +82,7 @@ func TestFaultsOfAnOperation(t *testing.T) {
 func TestHoldAndRelease(t *testing.T) {
 	cases := map[string]struct {
 		stage  string
-		listed int // checkpoints while it holds: a save that waits to be carried out is not there
+		listed int // checkpoints while it holds: a save that waits to be carried out is not listed
 		next   bool
 	}{
 		"before the work":  {"execute", 2, false},
@@ -90,7 +90,7 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, _, model := prepared(t, tinkersim.Options{PollPatience: 10 * time.Millisecond})
+			b, _, model := startTrained(t, tinkersim.Options{PollPatience: 10 * time.Millisecond})
 			b.admin(http.MethodPost, "/admin/faults", fill(`{"faults":[{"id":"h","op":"save_weights","name":"^three$","do":"hold","stage":"STAGE","queueState":"paused_capacity","message":"no room"}]}`, "STAGE", tc.stage))
 			id := b.submit("save_weights", fill(`{"model_id":"M","path":"three","seq_id":5}`, "M", model))
 			next := b.submit("optim_step", optim(model, 6))
@@ -111,8 +111,8 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-func TestUnloadEndsWhatIsHeld(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{})
+func TestUnloadEndsHeldOperation(t *testing.T) {
+	b, _, model := startTrained(t, tinkersim.Options{})
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"id":"h","op":"save_weights","do":"hold"}]}`)
 	id := b.submit("save_weights", fill(`{"model_id":"M","path":"three","seq_id":5}`, "M", model))
 	b.do("unload_model", fill(`{"model_id":"M"}`, "M", model))
@@ -125,18 +125,18 @@ func TestUnloadEndsWhatIsHeld(t *testing.T) {
 	}
 }
 
-func TestFaultsOfLoads(t *testing.T) {
+func TestLoadFaults(t *testing.T) {
 	cases := map[string]struct{ rule, want string }{
-		"a checkpoint that is gone":    {`{"op":"load_weights","do":"missing"}`, "user"},
+		"a checkpoint that is missing": {`{"op":"load_weights","do":"missing"}`, "user"},
 		"a checkpoint that is damaged": {`{"op":"load_weights","do":"corrupt","name":"weights/one$"}`, "server"},
 	}
-	load := func(b *bench, session string, seq int, path string) string {
+	load := func(b *backend, session string, seq int, path string) string {
 		model := b.newModel(session, seq)
 		return b.do("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":true}`, "M", model, "P", path))
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, session, model := prepared(t, tinkersim.Options{})
+			b, session, model := startTrained(t, tinkersim.Options{})
 			b.admin(http.MethodPost, "/admin/faults", `{"faults":[`+tc.rule+`]}`)
 			path := "tinker://" + model + "/weights/one"
 			if got := b.field(load(b, session, 1, path), "category"); got != tc.want {
@@ -148,7 +148,7 @@ func TestFaultsOfLoads(t *testing.T) {
 		})
 	}
 	t.Run("damage on the disk", func(t *testing.T) {
-		b, session, model := prepared(t, tinkersim.Options{})
+		b, session, model := startTrained(t, tinkersim.Options{})
 		sampler := b.samplingSession(session, model, 0)
 		b.drawn(b.submit("asample", asample(sampler, 1, 7, "Q:", 1, 2)))
 		got := b.admin(http.MethodPost, "/admin/checkpoints", fill(`{"path":"{M}/weights/one$","do":"damage"}`, "M", model))
@@ -158,7 +158,7 @@ func TestFaultsOfLoads(t *testing.T) {
 		}
 	})
 	t.Run("an expired checkpoint", func(t *testing.T) {
-		b, session, model := prepared(t, tinkersim.Options{})
+		b, session, model := startTrained(t, tinkersim.Options{})
 		sampler := b.samplingSession(session, model, 0)
 		b.admin(http.MethodPost, "/admin/checkpoints", `{"path":".","do":"expire"}`)
 		if got := b.field(load(b, session, 1, "tinker://"+model+"/weights/one"), "category"); got != "user" {
@@ -166,8 +166,8 @@ func TestFaultsOfLoads(t *testing.T) {
 		}
 		b.post(http.StatusNotFound, "asample", asample(sampler, 1, 7, "Q:", 1, 2))
 	})
-	t.Run("a sampling session of a checkpoint that is gone", func(t *testing.T) {
-		b, session, model := prepared(t, tinkersim.Options{})
+	t.Run("a sampling session of a missing checkpoint", func(t *testing.T) {
+		b, session, model := startTrained(t, tinkersim.Options{})
 		b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"create_sampling_session","do":"missing"}]}`)
 		body := fill(`{"session_id":"S","sampling_session_seq_id":1,"model_path":"tinker://{M}/sampler_weights/two"}`, "S", session, "M", model)
 		b.post(http.StatusNotFound, "create_sampling_session", body)
@@ -177,7 +177,7 @@ func TestFaultsOfLoads(t *testing.T) {
 
 // TestColdAdam loads a state whose optimizer is left behind although it was asked for.
 func TestColdAdam(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+	b, session, model := startTrained(t, tinkersim.Options{})
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"load_weights","do":"cold_adam"}]}`)
 	after := func(seq int, optimizer bool) string {
 		other := b.newModel(session, seq)
@@ -186,14 +186,14 @@ func TestColdAdam(t *testing.T) {
 		b.do("optim_step", optim(other, 3))
 		return b.adapter(other, 4, "after")
 	}
-	struck, cold, warm := after(1, true), after(2, false), after(3, true)
-	if struck != cold || struck == warm {
-		t.Errorf("struck as cold: %v, as warm: %v", struck == cold, struck == warm)
+	faulty, cold, warm := after(1, true), after(2, false), after(3, true)
+	if faulty != cold || faulty == warm {
+		t.Errorf("with the fault as cold: %v, as warm: %v", faulty == cold, faulty == warm)
 	}
 }
 
-// TestClientLivesThroughFaults drives a training through every fault that is not final and compares it with an undisturbed one.
-func TestClientLivesThroughFaults(t *testing.T) {
+// TestClientSurvivesFaults trains through every fault that is not final and compares it with an undisturbed one.
+func TestClientSurvivesFaults(t *testing.T) {
 	train := func(rules ...fault.Rule) string {
 		b := start(t, tinkersim.Options{Faults: rules, Config: smallChunks()})
 		c := b.client()
@@ -208,11 +208,11 @@ func TestClientLivesThroughFaults(t *testing.T) {
 		"answers are lost": {
 			{Op: "forward_backward", Do: fault.DropAnswer, Occurrence: 2}, {Op: "optim_step", Do: fault.DropAnswer}, {Op: "save_weights", Do: fault.DropAnswer},
 		},
-		"requests are lost":       {{Op: "forward_backward", Do: fault.DropRequest, Occurrence: 3}, {Op: "retrieve_future", Do: fault.DropRequest, Count: 2}},
-		"the server throttles":    {{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Occurrence: 5, Count: 3}},
-		"the server has trouble":  {{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Occurrence: 2}, {Op: "optim_step", Do: fault.Refuse, Status: 500}},
-		"the queue pauses":        {{Op: "forward_backward", Do: fault.Pause, Seconds: 0.05, QueueState: "paused_capacity", Count: -1}},
-		"it takes time to answer": {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
+		"requests are lost":     {{Op: "forward_backward", Do: fault.DropRequest, Occurrence: 3}, {Op: "retrieve_future", Do: fault.DropRequest, Count: 2}},
+		"the server throttles":  {{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Occurrence: 5, Count: 3}},
+		"the server fails":      {{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Occurrence: 2}, {Op: "optim_step", Do: fault.Refuse, Status: 500}},
+		"the queue pauses":      {{Op: "forward_backward", Do: fault.Pause, Seconds: 0.05, QueueState: "paused_capacity", Count: -1}},
+		"responses are delayed": {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
 	}
 	for name, rules := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func smallChunks() *tinker.ServerConfig {
 	return &config
 }
 
-func TestChunksAreAddedUp(t *testing.T) {
+func TestChunksAreAccumulated(t *testing.T) {
 	train := func(config *tinker.ServerConfig) (map[string]float64, int64) {
 		b := start(t, tinkersim.Options{Config: config})
 		c := b.client()
@@ -254,15 +254,15 @@ func TestChunksAreAddedUp(t *testing.T) {
 	}
 }
 
-func TestLostPromiseOfASampleIsDrawnAgain(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+func TestSampleAfterLostFuture(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)
 	want := b.drawn(b.submit("asample", asample(sampler, 1, 7, "Q:", 1, 9)))
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"asample","do":"lose_promise"}]}`)
 	lost := b.submit("asample", asample(sampler, 2, 7, "Q:", 1, 9))
 	b.post(http.StatusGone, "retrieve_future", `{"request_id":"`+lost+`"}`)
 	if again := b.submit("asample", asample(sampler, 2, 7, "Q:", 1, 9)); again != lost {
-		t.Error("the same number got another promise")
+		t.Error("the same number got another future")
 	}
 	if diff := cmp.Diff(want, b.drawn(b.submit("asample", asample(sampler, 3, 7, "Q:", 1, 9)))); diff != "" {
 		t.Errorf("under the next number (-want +got):\n%s", diff)
@@ -271,14 +271,14 @@ func TestLostPromiseOfASampleIsDrawnAgain(t *testing.T) {
 
 // TestIgnoredSeed draws by another seed each time, but what was drawn stays drawn.
 func TestIgnoredSeed(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)
 	draw := func(seq int64) string { return b.submit("asample", asample(sampler, seq, 7, "Q:", 1, 9)) }
 	want := b.drawn(draw(1))
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"asample","do":"ignore_seed","count":2}]}`)
 	first, second := b.drawn(draw(2)), b.drawn(draw(3))
 	if cmp.Equal(first, want) || cmp.Equal(first, second) {
-		t.Errorf("struck samples are %v and %v, without the fault %v", first, second, want)
+		t.Errorf("samples with the fault are %v and %v, without the fault %v", first, second, want)
 	}
 	if diff := cmp.Diff(first, b.drawn(draw(2))); diff != "" {
 		t.Errorf("posted again (-want +got):\n%s", diff)
@@ -288,8 +288,8 @@ func TestIgnoredSeed(t *testing.T) {
 	}
 }
 
-func TestFaultsAreCounted(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{Faults: []fault.Rule{{ID: "second", Op: "optim_step", Do: fault.Fail, Occurrence: 3}}})
+func TestFaultCounts(t *testing.T) {
+	b, _, model := startTrained(t, tinkersim.Options{Faults: []fault.Rule{{ID: "second", Op: "optim_step", Do: fault.Fail, Occurrence: 3}}})
 	b.do("optim_step", optim(model, 5))
 	b.do("optim_step", optim(model, 6))
 	b.do("optim_step", optim(model, 6))
@@ -298,14 +298,14 @@ func TestFaultsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := list.Faults; len(got) != 1 || got[0].Seen != 3 || got[0].Hits != 1 {
-		t.Errorf("counted %+v, want 3 operations seen and 1 struck", got)
+		t.Errorf("counted %+v, want 3 operations seen and 1 affected", got)
 	}
 	b.admin(http.MethodDelete, "/admin/faults", "")
 	sameJSON(t, `{"faults":[]}`, b.admin(http.MethodGet, "/admin/faults", ""))
 }
 
-func TestBusy(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{Clock: time.Now})
+func TestStats(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{Clock: time.Now})
 	b.drawn(b.submit("asample", asample(b.samplingSession(session, model, 0), 1, 7, "Q:", 2, 9)))
 	b.post(http.StatusNotFound, "optim_step", optim("x", 1))
 	var busy tinkersim.Stats
@@ -331,8 +331,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-func TestHeldSubmitEndsWithItsClient(t *testing.T) {
-	b, session, _ := prepared(t, tinkersim.Options{})
+func TestDelayEndsWithClient(t *testing.T) {
+	b, session, _ := startTrained(t, tinkersim.Options{})
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"session_heartbeat","do":"delay","seconds":3600}]}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

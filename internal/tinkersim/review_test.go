@@ -15,7 +15,7 @@ import (
 // An optimizer step whose gradient is not finite is carried out and answered as a failure of the server.
 func TestReviewNaNStep(t *testing.T) {
 	t.Skip("finding not repaired yet: tinker M3")
-	b, _, model := prepared(t, tinkersim.Options{})
+	b, _, model := startTrained(t, tinkersim.Options{})
 	big := fill(`{"model_id":"M","seq_id":N,"adam_params":{"learning_rate":1e30,"eps":1e-8}}`, "M", model, "N", int64(6))
 	b.do("forward_backward", chunk(t, model, 5, "more"))
 	t.Logf("step with rate 1e30: %s", b.do("optim_step", big))
@@ -28,7 +28,7 @@ func TestReviewNaNStep(t *testing.T) {
 // The context of a foreign vocabulary is counted in bytes, and announced in tokens.
 func TestReviewForeignContext(t *testing.T) {
 	t.Skip("finding not repaired yet: tinker M5")
-	b, encode := abroad(t, tinkersim.Options{})
+	b, encode := startWithQwen(t, tinkersim.Options{})
 	c := b.client()
 	caps, _ := c.Capabilities(t.Context())
 	for _, m := range caps.SupportedModels {

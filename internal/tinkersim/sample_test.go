@@ -24,14 +24,14 @@ func asample(session string, seq, seed int64, prompt string, samples, tokens int
 }
 
 // samplingSession makes a sampling session of the prepared sampler weights.
-func (b *bench) samplingSession(session, model string, seq int) string {
+func (b *backend) samplingSession(session, model string, seq int) string {
 	b.t.Helper()
 	body := fill(`{"session_id":"S","sampling_session_seq_id":N,"model_path":"tinker://{M}/sampler_weights/two"}`, "S", session, "M", model, "N", seq)
 	return b.field(b.post(http.StatusOK, "create_sampling_session", body).body, "sampling_session_id")
 }
 
 // drawn polls for samples.
-func (b *bench) drawn(id string) tinker.SampleResult {
+func (b *backend) drawn(id string) tinker.SampleResult {
 	b.t.Helper()
 	answer := b.protoResult(id)
 	result, err := tinker.DecodeSample([]byte(answer.body))
@@ -41,9 +41,9 @@ func (b *bench) drawn(id string) tinker.SampleResult {
 	return result
 }
 
-// TestSamplesDoNotDependOnTheirCompany draws the same samples alone and in a crowd.
-func TestSamplesDoNotDependOnTheirCompany(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{SampleRows: 64})
+// TestSamplesDoNotDependOnBatch draws the same samples alone and in batches.
+func TestSamplesDoNotDependOnBatch(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{SampleRows: 64})
 	prompts := []string{"Q: 1+1 A:", "Q: 12+34 A:", "x", strings.Repeat("long prompt ", 9)}
 	ask := func(sampler string, n int64) string {
 		return asample(sampler, n, 100+n, prompts[int(n)%len(prompts)], 6+int(n)%5, 40+int(n)%40)
@@ -54,19 +54,19 @@ func TestSamplesDoNotDependOnTheirCompany(t *testing.T) {
 	for n := range int64(requests) {
 		want[n] = b.drawn(b.submit("asample", ask(alone, n)))
 	}
-	crowd := b.samplingSession(session, model, 1)
+	batched := b.samplingSession(session, model, 1)
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"id":"h","op":"asample","do":"hold","count":-1}]}`)
 	ids := make([]string, requests)
 	for n := range int64(requests) {
-		ids[n] = b.submit("asample", ask(crowd, n))
+		ids[n] = b.submit("asample", ask(batched, n))
 	}
-	b.admin(http.MethodPost, "/admin/faults/h/release", "") // they all go into the line at once
+	b.admin(http.MethodPost, "/admin/faults/h/release", "") // all of them enter the queue at once
 	got := make([]tinker.SampleResult, requests)
 	for n, id := range ids {
 		got[n] = b.drawn(id)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("alone and in a crowd (-alone +crowd):\n%.600s", diff)
+		t.Errorf("alone and in batches (-alone +batched):\n%.600s", diff)
 	}
 	if busy := b.sim.Stats(); busy.SampleBatches >= 2*requests || busy.SampledRows == 0 {
 		t.Errorf("%d batches for %d requests, want some together", busy.SampleBatches, 2*requests)
@@ -74,7 +74,7 @@ func TestSamplesDoNotDependOnTheirCompany(t *testing.T) {
 }
 
 func TestSamplesAreDeduplicated(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)
 	const far = int64(1)<<62 + 1
 	first := b.submit("asample", asample(sampler, far, 7, "Q:", 2, 9))
@@ -84,7 +84,7 @@ func TestSamplesAreDeduplicated(t *testing.T) {
 	b.post(http.StatusBadRequest, "asample", asample(sampler, far, 8, "Q:", 2, 9))
 	other := b.submit("asample", asample(sampler, far-1, 7, "Q:", 2, 9))
 	if other == first {
-		t.Error("another number got the same promise")
+		t.Error("another number got the same future")
 	}
 	samples := b.drawn(first)
 	if diff := cmp.Diff(samples, b.drawn(other)); diff != "" {
@@ -100,27 +100,27 @@ func TestSamplesAreDeduplicated(t *testing.T) {
 	sameJSON(t, fill(`{"request_id":"R","sample_sequence_ids":["{R}:0","{R}:1"]}`, "R", first), future)
 }
 
-// TestSamplesAreDrawnAgain asks again when the result is forgotten: another promise, the same tokens.
-func TestSamplesAreDrawnAgain(t *testing.T) {
+// TestSamplesAreRedrawn repeats a request after its result has expired, which gives another future and the same tokens.
+func TestSamplesAreRedrawn(t *testing.T) {
 	c := newClock()
-	b, session, model := prepared(t, tinkersim.Options{Clock: c.Now, SessionTimeout: time.Hour})
+	b, session, model := startTrained(t, tinkersim.Options{Clock: c.Now, SessionTimeout: time.Hour})
 	sampler := b.samplingSession(session, model, 0)
 	first := b.submit("asample", asample(sampler, 1, 7, "Q:", 2, 9))
 	want := b.drawn(first)
 	c.advance(6 * time.Minute)
 	b.post(http.StatusGone, "retrieve_future", `{"request_id":"`+first+`"}`)
-	b.submit("asample", asample(sampler, 2, 7, "Q:", 2, 9)) // makes room
+	b.submit("asample", asample(sampler, 2, 7, "Q:", 2, 9)) // removes expired requests
 	again := b.submit("asample", asample(sampler, 1, 7, "Q:", 2, 9))
 	if again == first {
-		t.Error("a promise that is forgotten was given again")
+		t.Error("an expired future was returned again")
 	}
 	if diff := cmp.Diff(want, b.drawn(again)); diff != "" {
 		t.Errorf("drawn again (-first +again):\n%s", diff)
 	}
 }
 
-func TestSamplesWithoutSeedDifferByTheirNumber(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+func TestSamplesWithoutSeedDiffer(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)
 	noSeed := func(seq int64) string {
 		return strings.Replace(asample(sampler, seq, 7, "Q:", 1, 20), `"seed":7,`, "", 1)
@@ -132,7 +132,7 @@ func TestSamplesWithoutSeedDifferByTheirNumber(t *testing.T) {
 }
 
 func TestSamplingSessionsAreIdempotent(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+	b, session, model := startTrained(t, tinkersim.Options{})
 	first := b.samplingSession(session, model, 4)
 	if again := b.samplingSession(session, model, 4); again != first || first != session+":sample:4" {
 		t.Errorf("sampling sessions %s and %s", first, again)
@@ -146,7 +146,7 @@ func TestSamplingSessionsAreIdempotent(t *testing.T) {
 }
 
 func TestEphemeralSampler(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+	b, session, model := startTrained(t, tinkersim.Options{})
 	body := `{"model_id":"M","sampling_session_seq_id":N,"seq_id":5}`
 	first := b.submit("save_weights_for_sampler", fill(body, "M", model, "N", 8))
 	if again := b.submit("save_weights_for_sampler", fill(body, "M", model, "N", 9)); again != first {
@@ -170,8 +170,8 @@ func TestEphemeralSampler(t *testing.T) {
 	}
 }
 
-func TestLogprobsOfAPrompt(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+func TestPromptLogprobs(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)
 	const prompt = "Q: 1+1 A: 2"
 	got, err := b.client().ComputeLogprobs(t.Context(), sampler, 1, text(prompt))
@@ -198,8 +198,8 @@ func TestLogprobsOfAPrompt(t *testing.T) {
 	}
 }
 
-func TestSamplesGoOnWhileTraining(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+func TestSamplingDuringTraining(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"id":"h","op":"forward_backward","do":"hold"}]}`)
 	held := b.submit("forward_backward", chunk(t, model, 5, "text"))
@@ -211,7 +211,7 @@ func TestSamplesGoOnWhileTraining(t *testing.T) {
 }
 
 // admin calls an admin endpoint.
-func (b *bench) admin(method, path, body string) string {
+func (b *backend) admin(method, path, body string) string {
 	b.t.Helper()
 	answer, err := b.call(method, path, body)
 	if err != nil || answer.status >= 300 {

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-func TestOneKeyIsGood(t *testing.T) {
+func TestAPIKey(t *testing.T) {
 	b := start(t, tinkersim.Options{APIKey: "tml-secret"})
 	for key, want := range map[string]int{"tml-secret": 200, "tml-secret2": 401, "tml-other": 401, "": 401} {
 		if got, err := b.call(http.MethodGet, "/api/v1/checkpoints", "", "X-API-Key", key); err != nil || got.status != want {
@@ -26,7 +26,7 @@ func TestOneKeyIsGood(t *testing.T) {
 	}
 }
 
-func TestKeysAreExchangedForTokens(t *testing.T) {
+func TestTokenExchange(t *testing.T) {
 	config := tinker.DefaultServerConfig()
 	config.PJWTAuthEnabled = true
 	c := newClock()
@@ -61,7 +61,7 @@ func TestKeysAreExchangedForTokens(t *testing.T) {
 	}
 }
 
-func TestAdminIsOff(t *testing.T) {
+func TestAdminDisabled(t *testing.T) {
 	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestAdminIsOff(t *testing.T) {
 	}
 }
 
-func TestTokenizerAsAHubHasIt(t *testing.T) {
+func TestHubServesTokenizer(t *testing.T) {
 	b := start(t, tinkersim.Options{Aliases: []string{"Qwen/Qwen3-8B-Base"}})
 	for _, name := range []string{tinkersim.ModelName, "Qwen/Qwen3-8B-Base"} {
 		path := "/" + name + "/resolve/main/tokenizer.json"
@@ -99,7 +99,7 @@ func TestTokenizerAsAHubHasIt(t *testing.T) {
 	}
 	missing, err := b.call(http.MethodHead, "/tinkersim/byte-136k/resolve/main/added_tokens.json", "")
 	if err != nil || missing.status != http.StatusNotFound || missing.header.Get("X-Error-Code") != "" {
-		t.Errorf("a file that is not there: %d %v, %v", missing.status, missing.header, err)
+		t.Errorf("a missing file: %d %v, %v", missing.status, missing.header, err)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestAliasesAreTrainable(t *testing.T) {
 }
 
 func TestCompressedBodies(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{})
+	b, _, model := startTrained(t, tinkersim.Options{})
 	packed, err := tinker.Compress([]byte(chunk(t, model, 5, "text")))
 	if err != nil {
 		t.Fatal(err)
@@ -136,9 +136,9 @@ func TestCompressedBodies(t *testing.T) {
 	}
 }
 
-// TestFormsOfOlderClients sends and receives JSON where clients of 0.25 use protobuf.
-func TestFormsOfOlderClients(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{})
+// TestLegacyJSON sends and receives JSON where clients of 0.25 use protobuf.
+func TestLegacyJSON(t *testing.T) {
+	b, _, model := startTrained(t, tinkersim.Options{})
 	data := `{"loss_fn":"cross_entropy","data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[81,58]}]},
 		"loss_fn_inputs":{"target_tokens":{"data":[58,32],"dtype":"int64","shape":[2]},"weights":{"data":[1,1],"dtype":"float32","shape":[2]}}}]}`
 	forward := b.do("forward", fill(`{"model_id":"M","seq_id":5,"forward_input":`, "M", model)+data+`}`)
@@ -169,8 +169,8 @@ func TestFormsOfOlderClients(t *testing.T) {
 	b.post(http.StatusUnprocessableEntity, "forward_backward", `{"model_id":`)
 }
 
-func TestLargeResultsAreAnnounced(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{MetadataBytes: 100})
+func TestMetadataOfLargeResults(t *testing.T) {
+	b, _, model := startTrained(t, tinkersim.Options{MetadataBytes: 100})
 	id := b.submit("forward_backward", chunk(t, model, 5, strings.Repeat("x", 50)))
 	announced := b.protoResult(id)
 	var meta tinker.CompleteMetadata
@@ -188,9 +188,9 @@ func TestLargeResultsAreAnnounced(t *testing.T) {
 	}
 }
 
-func TestResultsStayAvailable(t *testing.T) {
+func TestResultRetention(t *testing.T) {
 	c := newClock()
-	b, _, model := prepared(t, tinkersim.Options{Clock: c.Now, SessionTimeout: time.Hour})
+	b, _, model := startTrained(t, tinkersim.Options{Clock: c.Now, SessionTimeout: time.Hour})
 	id := b.submit("forward_backward", chunk(t, model, 5, "text"))
 	first := b.protoResult(id).body
 	for range 3 {

@@ -15,27 +15,27 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// TestRestart forgets what a restart forgets and keeps what it keeps, restarted in place and opened anew.
+// TestRestart checks what a restart forgets and what it keeps, in the same process and in another.
 func TestRestart(t *testing.T) {
-	cases := map[string]func(b *bench) *bench{
-		"in place": func(b *bench) *bench {
+	cases := map[string]func(b *backend) *backend{
+		"in place": func(b *backend) *backend {
 			if err := b.sim.Restart(); err != nil {
 				b.t.Fatal(err)
 			}
 			return b
 		},
-		"by an admin": func(b *bench) *bench {
+		"by an admin": func(b *backend) *backend {
 			b.admin(http.MethodPost, "/admin/restart", "")
 			return b
 		},
-		"as another process": func(b *bench) *bench {
+		"as another process": func(b *backend) *backend {
 			b.sim.Close()
 			return start(b.t, tinkersim.Options{Dir: b.dir, Clock: newClock().Now})
 		},
 	}
 	for name, restart := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, session, model := prepared(t, tinkersim.Options{})
+			b, session, model := startTrained(t, tinkersim.Options{})
 			sampler := b.samplingSession(session, model, 0)
 			open := b.submit("forward_backward", chunk(t, model, 9, "behind a gap"))
 			kept := b.submit("optim_step", optim(model, 2))
@@ -57,13 +57,13 @@ func TestRestart(t *testing.T) {
 
 			again := b.newSession()
 			if again == session {
-				t.Error("a session id came again")
+				t.Error("a session id was reused")
 			}
 			next := b.newModel(again, 0)
 			id := b.submit("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":true}`, "M", next, "P", "tinker://"+model+"/weights/one"))
 			for _, old := range []string{open, kept, samples} {
 				if id == old {
-					t.Errorf("request id %s came again", id)
+					t.Errorf("request id %s was reused", id)
 				}
 			}
 			b.result(id)
@@ -79,7 +79,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestRestartInterruptsASave(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{})
+	b, _, model := startTrained(t, tinkersim.Options{})
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"save_weights","do":"hold"}]}`)
 	b.submit("save_weights", fill(`{"model_id":"M","path":"cut","seq_id":5}`, "M", model))
 	b.sim.Close()
@@ -92,12 +92,12 @@ func TestRestartInterruptsASave(t *testing.T) {
 		t.Errorf("%d checkpoints, %v, want the 2 of before", len(list), err)
 	}
 	if _, err := os.Stat(half); !os.IsNotExist(err) {
-		t.Errorf("what the save had written is still there: %v", err)
+		t.Errorf("the file of the save still exists: %v", err)
 	}
 }
 
-func TestPollsEndWhenTheServerStops(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{PollPatience: time.Hour})
+func TestPollsEndAtClose(t *testing.T) {
+	b, _, model := startTrained(t, tinkersim.Options{PollPatience: time.Hour})
 	id := b.submit("forward_backward", chunk(t, model, 9, "behind a gap"))
 	status := make(chan int)
 	go func() {
@@ -115,9 +115,9 @@ func TestPollsEndWhenTheServerStops(t *testing.T) {
 	b.post(http.StatusServiceUnavailable, "create_model", `{"session_id":"x","model_seq_id":0}`)
 }
 
-func TestCheckpointsExpireByTheClock(t *testing.T) {
+func TestCheckpointExpiry(t *testing.T) {
 	c := newClock()
-	b, session, model := prepared(t, tinkersim.Options{Clock: c.Now, SessionTimeout: 24 * time.Hour})
+	b, session, model := startTrained(t, tinkersim.Options{Clock: c.Now, SessionTimeout: 24 * time.Hour})
 	sampler := b.samplingSession(session, model, 0)
 	paths := func() int {
 		n := 0
@@ -147,25 +147,25 @@ func TestCheckpointsExpireByTheClock(t *testing.T) {
 		t.Errorf("%d checkpoints after two hours, want 0", n)
 	}
 	b.post(http.StatusNotFound, "weights_info", fill(`{"tinker_path":"tinker://{M}/weights/one"}`, "M", model))
-	b.do("save_weights", fill(`{"model_id":"M","path":"one","seq_id":5}`, "M", model)) // the name is free
+	b.do("save_weights", fill(`{"model_id":"M","path":"one","seq_id":5}`, "M", model)) // the name can be used again
 	if n := paths(); n != 1 {
 		t.Errorf("%d checkpoints, want the new one", n)
 	}
 }
 
-func TestSessionsDieOfSilence(t *testing.T) {
+func TestSessionTimeout(t *testing.T) {
 	c := newClock()
-	b, session, model := prepared(t, tinkersim.Options{Clock: c.Now, SessionTimeout: 5 * time.Minute})
+	b, session, model := startTrained(t, tinkersim.Options{Clock: c.Now, SessionTimeout: 5 * time.Minute})
 	heartbeat := fill(`{"session_id":"S"}`, "S", session)
 	sampler := b.samplingSession(session, model, 0)
-	signs := []func(){
+	uses := []func(){
 		func() { b.post(http.StatusOK, "session_heartbeat", heartbeat) },
 		func() { b.post(http.StatusOK, "get_info", fill(`{"model_id":"M"}`, "M", model)) },
 		func() { b.submit("asample", asample(sampler, 1, 7, "Q:", 1, 2)) },
 	}
-	for _, sign := range signs { // each keeps it alive for another five minutes
+	for _, use := range uses { // each keeps the session alive for another five minutes
 		c.advance(5 * time.Minute)
-		sign()
+		use()
 	}
 	held := b.submit("forward_backward", chunk(t, model, 9, "behind a gap"))
 	c.advance(5*time.Minute + time.Second)
@@ -178,20 +178,20 @@ func TestSessionsDieOfSilence(t *testing.T) {
 	}
 }
 
-func TestAdminEndsASession(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+func TestAdminExpireSession(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{})
 	b.admin(http.MethodDelete, "/admin/sessions/"+session, "")
 	b.post(http.StatusNotFound, "session_heartbeat", fill(`{"session_id":"S"}`, "S", session))
 	b.post(http.StatusNotFound, "optim_step", optim(model, 5))
 }
 
-func TestFinishedSessionsHaveNoHeartbeat(t *testing.T) {
-	b, session, _ := prepared(t, tinkersim.Options{})
+func TestFinishedSessionHeartbeat(t *testing.T) {
+	b, session, _ := startTrained(t, tinkersim.Options{})
 	b.post(http.StatusNoContent, "sessions/"+session+"/finish", `{"reason":{"type":"success"}}`)
 	b.post(http.StatusGone, "session_heartbeat", fill(`{"session_id":"S"}`, "S", session))
 }
 
-func TestListingsCoverAllModels(t *testing.T) {
+func TestListings(t *testing.T) {
 	b := start(t, tinkersim.Options{})
 	c := b.client()
 	first, second := b.session(c), b.session(c)

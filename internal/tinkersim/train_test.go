@@ -28,7 +28,7 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	third := step(t, m, datum("Q: 3+3 A: 6"))
 	fourth := step(t, m, datum("Q: 3+3 A: 6"))
 	if !(fourth < third) || first <= 0 {
-		t.Errorf("loss %v, then %v, %v: nothing is learnt", first, third, fourth)
+		t.Errorf("loss %v, then %v, %v: the loss does not fall", first, third, fourth)
 	}
 
 	warm := b.model(c, session, 1)

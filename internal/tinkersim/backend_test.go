@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// bench is a server with its clients.
-type bench struct {
+// backend is a server with helpers that call it.
+type backend struct {
 	t   *testing.T
 	sim *tinkersim.Server
 	url string
@@ -23,7 +23,7 @@ type bench struct {
 }
 
 // start serves a simulator on a loopback port until the test ends.
-func start(t *testing.T, options tinkersim.Options) *bench {
+func start(t *testing.T, options tinkersim.Options) *backend {
 	t.Helper()
 	if options.Dir == "" {
 		options.Dir = t.TempDir()
@@ -42,11 +42,11 @@ func start(t *testing.T, options tinkersim.Options) *bench {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return &bench{t: t, sim: sim, url: server.URL, dir: options.Dir}
+	return &backend{t: t, sim: sim, url: server.URL, dir: options.Dir}
 }
 
 // client returns a client of the server.
-func (b *bench) client() *client.Client {
+func (b *backend) client() *client.Client {
 	b.t.Helper()
 	api, err := client.New(client.Config{BaseURL: b.url, APIKey: "tml-test", UserAgent: "test", HTTP: &http.Client{}})
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *bench) client() *client.Client {
 }
 
 // session makes a session.
-func (b *bench) session(c *client.Client) string {
+func (b *backend) session(c *client.Client) string {
 	b.t.Helper()
 	session, err := c.CreateSession(b.t.Context(), client.SessionRequest{})
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *bench) session(c *client.Client) string {
 var lora = tinker.LoraConfig{Rank: 8, Seed: new(int64(1)), TrainUnembed: true, TrainMLP: true, TrainAttn: true}
 
 // model makes a model.
-func (b *bench) model(c *client.Client, session string, seq int) *client.Model {
+func (b *backend) model(c *client.Client, session string, seq int) *client.Model {
 	b.t.Helper()
 	m, err := c.CreateModel(b.t.Context(), tinker.CreateModelRequest{
 		Session: session, ModelSeq: seq, BaseModel: tinkersim.ModelName, Lora: lora,
@@ -93,7 +93,7 @@ func done[T any](t *testing.T, submitted *client.Future[T], err error) T {
 	return result
 }
 
-// text turns a text into tokens: bytes are tokens.
+// text returns the tokens of a text, which are its bytes.
 func text(s string) []int32 {
 	tokens := make([]int32, len(s))
 	for i := range s {
@@ -102,7 +102,7 @@ func text(s string) []int32 {
 	return tokens
 }
 
-// datum teaches a text: each token predicts the next.
+// datum returns a datum that trains on a text: each token predicts the next.
 func datum(s string) tinker.Datum {
 	tokens := text(s)
 	targets := make([]int64, len(tokens)-1)

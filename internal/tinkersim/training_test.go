@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// losses decodes the loss:sum of a result of forward_backward.
+// loss decodes the loss:sum of a result of forward_backward.
 func loss(t *testing.T, body string) float64 {
 	t.Helper()
 	result, err := tinker.DecodeOutput([]byte(body))
@@ -24,7 +24,7 @@ func loss(t *testing.T, body string) float64 {
 }
 
 // protoResult polls as a client of 0.25 does.
-func (b *bench) protoResult(id string) reply {
+func (b *backend) protoResult(id string) reply {
 	b.t.Helper()
 	for {
 		answer, err := b.call(http.MethodPost, "/api/v1/retrieve_future", `{"request_id":"`+id+`","allow_metadata_only":true}`, "Accept", "application/x-protobuf")
@@ -37,8 +37,8 @@ func (b *bench) protoResult(id string) reply {
 	}
 }
 
-// state saves the state of a model and returns the bytes of its adapter.
-func (b *bench) adapter(model string, seq int64, name string) string {
+// adapter saves the state of a model and returns the bytes of its adapter.
+func (b *backend) adapter(model string, seq int64, name string) string {
 	b.t.Helper()
 	b.do("save_weights", fill(`{"model_id":"M","path":"P","seq_id":N}`, "M", model, "P", name, "N", seq))
 	return b.unpack("tinker://" + model + "/weights/" + name)["adapter_model.bin"]
@@ -62,12 +62,12 @@ func TestOrderOfArrival(t *testing.T) {
 		for _, n := range arrivals {
 			id := b.submit("forward_backward", chunk(t, model, n, texts[n]))
 			if before, ok := ids[n]; ok && before != id {
-				t.Errorf("number %d got promises %s and %s", n, before, id)
+				t.Errorf("number %d got futures %s and %s", n, before, id)
 			}
 			ids[n] = id
 		}
 		b.do("optim_step", optim(model, 4))
-		b.do("optim_step", optim(model, 4)) // posted again, it is not done again
+		b.do("optim_step", optim(model, 4)) // a repetition is not executed again
 		return b.adapter(model, 5, "end")
 	}
 	want := train(0, []int64{1, 2, 3})
@@ -90,14 +90,14 @@ func TestOrderOfArrival(t *testing.T) {
 	}
 }
 
-func TestGaps(t *testing.T) {
-	t.Run("an operation after a gap goes at once", func(t *testing.T) {
+func TestSequenceGaps(t *testing.T) {
+	t.Run("an operation after a gap does not wait", func(t *testing.T) {
 		b := start(t, tinkersim.Options{GapPatience: time.Hour})
 		model := b.newModel(b.newSession(), 0)
 		b.submit("forward_backward", chunk(t, model, 2, "text"))
 		b.do("optim_step", optim(model, 5))
 	})
-	t.Run("a chunk after a gap goes after a while", func(t *testing.T) {
+	t.Run("a chunk after a gap waits for a while", func(t *testing.T) {
 		b := start(t, tinkersim.Options{GapPatience: 20 * time.Millisecond})
 		model := b.newModel(b.newSession(), 0)
 		id := b.submit("forward_backward", chunk(t, model, 3, "text"))
@@ -131,46 +131,46 @@ func TestFailedChunkAddsNothing(t *testing.T) {
 		b.do("optim_step", optim(model, 3))
 	}
 	if b.adapter(with, 4, "end") != b.adapter(without, 4, "end") {
-		t.Error("the failed chunk has left a trace")
+		t.Error("the failed chunk has changed the weights")
 	}
 }
 
-func TestUserErrorsComeAsResults(t *testing.T) {
+func TestUserErrorsAreResults(t *testing.T) {
 	cases := map[string]struct{ op, body string }{
-		"a base model that is not there": {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"x/y"}`},
-		"a rank of zero":                 {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":0}}`},
-		"nothing to train":               {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":4,"train_mlp":false,"train_attn":false,"train_unembed":false}}`},
-		"a loss that is not there":       {"forward_backward", `{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"x","data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[65]}]},"loss_fn_inputs":{"target_tokens":{"data":[66],"dtype":"int64","shape":[1]}}}]}}`},
-		"no data":                        {"forward_backward", `{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"cross_entropy","data":[]}}`},
-		"an image":                       {"forward", `{"model_id":"M","seq_id":5,"forward_input":{"loss_fn":"cross_entropy","data":[{"model_input":{"chunks":[{"type":"image","data":"AA==","format":"png"}]},"loss_fn_inputs":{}}]}}`},
-		"a name that exists":             {"save_weights", `{"model_id":"M","seq_id":5,"path":"one"}`},
-		"a sampler's name that exists":   {"save_weights_for_sampler", `{"model_id":"M","seq_id":5,"path":"two"}`},
-		"a name that is none":            {"save_weights", `{"model_id":"M","seq_id":5,"path":"../one"}`},
-		"a time that is over":            {"save_weights", `{"model_id":"M","seq_id":5,"path":"three","ttl_seconds":0}`},
+		"an unknown base model":        {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"x/y"}`},
+		"a rank of zero":               {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":0}}`},
+		"nothing to train":             {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":4,"train_mlp":false,"train_attn":false,"train_unembed":false}}`},
+		"an unknown loss":              {"forward_backward", `{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"x","data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[65]}]},"loss_fn_inputs":{"target_tokens":{"data":[66],"dtype":"int64","shape":[1]}}}]}}`},
+		"no data":                      {"forward_backward", `{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"cross_entropy","data":[]}}`},
+		"an image":                     {"forward", `{"model_id":"M","seq_id":5,"forward_input":{"loss_fn":"cross_entropy","data":[{"model_input":{"chunks":[{"type":"image","data":"AA==","format":"png"}]},"loss_fn_inputs":{}}]}}`},
+		"a name that exists":           {"save_weights", `{"model_id":"M","seq_id":5,"path":"one"}`},
+		"a sampler's name that exists": {"save_weights_for_sampler", `{"model_id":"M","seq_id":5,"path":"two"}`},
+		"an invalid name":              {"save_weights", `{"model_id":"M","seq_id":5,"path":"../one"}`},
+		"a TTL of zero":                {"save_weights", `{"model_id":"M","seq_id":5,"path":"three","ttl_seconds":0}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, session, model := prepared(t, tinkersim.Options{})
+			b, session, model := startTrained(t, tinkersim.Options{})
 			if got := b.field(b.do(tc.op, fill(tc.body, "S", session, "M", model)), "category"); got != "user" {
 				t.Errorf("category %s, want user", got)
 			}
 			list := b.post(http.StatusOK, "session_heartbeat", fill(`{"session_id":"S"}`, "S", session))
 			if list.status != http.StatusOK {
-				t.Errorf("the session is gone: %s", list.body)
+				t.Errorf("the session does not exist any more: %s", list.body)
 			}
 		})
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadErrors(t *testing.T) {
 	cases := map[string]struct{ path, category string }{
-		"a state that is not there":     {"tinker://{M}/weights/none", "user"},
-		"a state of another rank":       {"tinker://{M}/weights/one", "user"},
-		"a state of a run that is none": {"tinker://x/weights/one", "user"},
+		"a missing state":          {"tinker://{M}/weights/none", "user"},
+		"a state of another rank":  {"tinker://{M}/weights/one", "user"},
+		"a state of a missing run": {"tinker://x/weights/one", "user"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, session, model := prepared(t, tinkersim.Options{})
+			b, session, model := startTrained(t, tinkersim.Options{})
 			other := b.field(b.do("create_model", fill(`{"session_id":"S","model_seq_id":1,"base_model":"tinkersim/byte-136k","lora_config":{"rank":8}}`, "S", session)), "model_id")
 			got := b.do("load_weights", fill(`{"model_id":"O","seq_id":1,"path":"P","optimizer":true}`, "O", other, "P", fill(tc.path, "M", model)))
 			if category := b.field(got, "category"); category != tc.category {
@@ -182,7 +182,7 @@ func TestLoadRefuses(t *testing.T) {
 
 // TestCreateByLoad makes a model by a load, as newer clients do.
 func TestCreateByLoad(t *testing.T) {
-	b, session, model := prepared(t, tinkersim.Options{})
+	b, session, model := startTrained(t, tinkersim.Options{})
 	body := fill(`{"session_id":"S","model_seq_id":1,"path":"tinker://{M}/weights/one","optimizer":true,"user_metadata":{"run":"b"}}`, "S", session, "M", model)
 	first := b.submit("load_weights", body)
 	if again := b.submit("load_weights", body); again != first {
@@ -197,7 +197,7 @@ func TestCreateByLoad(t *testing.T) {
 		after[id] = b.adapter(id, next+2, "after")
 	}
 	if after[model] != after[session+":train:1"] {
-		t.Error("the model that was made by the load goes on differently")
+		t.Error("the model that was made by the load continues differently")
 	}
 	run, err := b.client().TrainingRun(t.Context(), session+":train:1")
 	if err != nil || run.UserMetadata["run"] != "b" || *run.LoraRank != 4 {
@@ -208,12 +208,12 @@ func TestCreateByLoad(t *testing.T) {
 		t.Errorf("category %s, want user", got)
 	}
 	if _, err := b.client().TrainingRun(t.Context(), session+":train:2"); err == nil {
-		t.Error("a load that failed has left a run")
+		t.Error("a failed load has left a run")
 	}
 }
 
 func TestOverwrite(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{})
+	b, _, model := startTrained(t, tinkersim.Options{})
 	before := b.unpack("tinker://" + model + "/weights/one")["adapter_model.bin"]
 	b.do("forward_backward", chunk(t, model, 5, "more"))
 	b.do("optim_step", optim(model, 6))
@@ -224,11 +224,11 @@ func TestOverwrite(t *testing.T) {
 }
 
 func TestUnload(t *testing.T) {
-	b, _, model := prepared(t, tinkersim.Options{})
+	b, _, model := startTrained(t, tinkersim.Options{})
 	unload := fill(`{"model_id":"M"}`, "M", model)
 	want := fill(`{"model_id":"M","type":"unload_model"}`, "M", model)
 	sameJSON(t, want, b.do("unload_model", unload))
-	sameJSON(t, want, b.do("unload_model", unload)) // asked for again, it is still so
+	sameJSON(t, want, b.do("unload_model", unload)) // a repetition succeeds as well
 	b.post(http.StatusNotFound, "optim_step", optim(model, 5))
 	b.post(http.StatusNotFound, "unload_model", `{"model_id":"x"}`)
 	b.post(http.StatusOK, "weights_info", fill(`{"tinker_path":"tinker://{M}/weights/one"}`, "M", model))

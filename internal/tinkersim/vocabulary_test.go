@@ -26,7 +26,7 @@ import (
 
 const foreignName = "Qwen/Qwen3-8B"
 
-// qwen3 is Qwen3's tokenizer.json, as much of it as the renderers' tests have.
+// qwen3 returns the part of Qwen3's tokenizer.json that the tests of the renderers use.
 func qwen3(t *testing.T) []byte {
 	t.Helper()
 	file, err := os.Open("../renderer/families/testdata/tokenizers/qwen3.json.gz")
@@ -45,8 +45,8 @@ func qwen3(t *testing.T) []byte {
 	return data
 }
 
-// abroad is a server with a base model of Qwen3's tokens, and what turns text into them.
-func abroad(t *testing.T, options tinkersim.Options) (*bench, func(text string) []int32) {
+// startWithQwen starts a server with a base model that has Qwen3's tokens. It returns the tokenizer's encoder, too.
+func startWithQwen(t *testing.T, options tinkersim.Options) (*backend, func(text string) []int32) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokenizer.json")
 	if err := os.WriteFile(path, qwen3(t), 0o600); err != nil {
@@ -64,7 +64,7 @@ func abroad(t *testing.T, options tinkersim.Options) (*bench, func(text string) 
 	return start(t, options), func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }
 }
 
-// foreignDatum teaches ids.
+// foreignDatum returns a datum that trains on a sequence of ids.
 func foreignDatum(ids []int32) tinker.Datum {
 	targets, weights := make([]int64, len(ids)-1), make([]float32, len(ids)-1)
 	for i := range targets {
@@ -76,7 +76,7 @@ func foreignDatum(ids []int32) tinker.Datum {
 	}
 }
 
-func (b *bench) foreignModel(c *client.Client, session string, seq int) *client.Model {
+func (b *backend) foreignModel(c *client.Client, session string, seq int) *client.Model {
 	b.t.Helper()
 	m, err := c.CreateModel(b.t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: seq, BaseModel: foreignName, Lora: lora})
 	if err != nil {
@@ -87,8 +87,8 @@ func (b *bench) foreignModel(c *client.Client, session string, seq int) *client.
 
 const exchange = "<|im_start|>user\nWhat is 12 + 30?<|im_end|>\n<|im_start|>assistant\n42<|im_end|>"
 
-func TestAHubHasTheVocabularysFiles(t *testing.T) {
-	b, _ := abroad(t, tinkersim.Options{})
+func TestHubServesVocabularyFiles(t *testing.T) {
+	b, _ := startWithQwen(t, tinkersim.Options{})
 	for file, want := range map[string]string{
 		"tokenizer.json":        string(qwen3(t)),
 		"tokenizer_config.json": `"eos_token":"\u003c|im_end|\u003e"`,
@@ -109,12 +109,12 @@ func TestAHubHasTheVocabularysFiles(t *testing.T) {
 	}
 	missing, err := b.call(http.MethodGet, "/"+foreignName+"/resolve/main/merges.txt", "")
 	if err != nil || missing.status != http.StatusNotFound {
-		t.Errorf("a file that is not there: %d, %v", missing.status, err)
+		t.Errorf("a missing file: %d, %v", missing.status, err)
 	}
 }
 
-func TestAModelAbroadTrainsSavesAndSamples(t *testing.T) {
-	b, write := abroad(t, tinkersim.Options{})
+func TestForeignVocabularyTrainSaveSample(t *testing.T) {
+	b, write := startWithQwen(t, tinkersim.Options{})
 	c := b.client()
 	capabilities, err := c.Capabilities(t.Context())
 	if err != nil || len(capabilities.SupportedModels) != 2 || capabilities.SupportedModels[1].ModelName != foreignName {
@@ -129,7 +129,7 @@ func TestAModelAbroadTrainsSavesAndSamples(t *testing.T) {
 	state := done(t, saving, err)
 	third := step(t, m, data)
 	if !(third < first) {
-		t.Errorf("the loss went from %v to %v: nothing is learnt", first, third)
+		t.Errorf("the loss went from %v to %v: the loss does not fall", first, third)
 	}
 	resumed := b.foreignModel(c, session, 1)
 	loading, err := resumed.LoadState(t.Context(), state.Path, true)
@@ -143,7 +143,7 @@ func TestAModelAbroadTrainsSavesAndSamples(t *testing.T) {
 }
 
 // checkSampler demands that samples and prompt log-probabilities are those of the trainer's weights.
-func (b *bench) checkSampler(c *client.Client, session string, m *client.Model, path string, write func(string) []int32) {
+func (b *backend) checkSampler(c *client.Client, session string, m *client.Model, path string, write func(string) []int32) {
 	t := b.t
 	t.Helper()
 	sampling, err := c.CreateSamplingSession(t.Context(), session, 7, path, "")
@@ -180,10 +180,10 @@ func (b *bench) checkSampler(c *client.Client, session string, m *client.Model, 
 	}
 }
 
-// TestACheckpointWhoseVocabularyIsGone must not be read with another: its ids mean something else there.
-func TestACheckpointWhoseVocabularyIsGone(t *testing.T) {
+// TestCheckpointWithoutVocabulary must not be read with another: its ids mean something else there.
+func TestCheckpointWithoutVocabulary(t *testing.T) {
 	dir := t.TempDir()
-	before, _ := abroad(t, tinkersim.Options{Dir: dir})
+	before, _ := startWithQwen(t, tinkersim.Options{Dir: dir})
 	c := before.client()
 	m := before.foreignModel(c, before.session(c), 0)
 	saving, err := m.SaveState(t.Context(), client.SaveRequest{Name: "one"})
@@ -208,8 +208,8 @@ func TestACheckpointWhoseVocabularyIsGone(t *testing.T) {
 	}
 }
 
-func TestTheBaseModelAbroad(t *testing.T) {
-	b, write := abroad(t, tinkersim.Options{})
+func TestForeignVocabularyBaseModel(t *testing.T) {
+	b, write := startWithQwen(t, tinkersim.Options{})
 	c := b.client()
 	sampling, err := c.CreateSamplingSession(t.Context(), b.session(c), 1, "", foreignName)
 	if err != nil {
@@ -230,7 +230,7 @@ func TestTheBaseModelAbroad(t *testing.T) {
 	}
 	req.Prompt, req.SeqID = tinker.Text([]int32{151643 + 30}), new(int64(2)) // beyond the vocabulary
 	if _, err := c.Sample(t.Context(), req); err == nil {
-		t.Error("an id that is not there was taken")
+		t.Error("an unknown id was accepted")
 	}
 	long := strings.Repeat("What is 27 + 58? ", 300)
 	req.Prompt, req.SeqID = tinker.Text(write(long)), new(int64(3))
@@ -239,8 +239,8 @@ func TestTheBaseModelAbroad(t *testing.T) {
 	}
 }
 
-func TestRehearsals(t *testing.T) {
-	b, write := abroad(t, tinkersim.Options{})
+func TestForcedSamples(t *testing.T) {
+	b, write := startWithQwen(t, tinkersim.Options{})
 	c := b.client()
 	sampling, err := c.CreateSamplingSession(t.Context(), b.session(c), 1, "", foreignName)
 	if err != nil {
@@ -268,29 +268,29 @@ func TestRehearsals(t *testing.T) {
 	}
 	before := sample("What is 12 + 30?")
 	b.admin(http.MethodPost, "/admin/rehearse", string(body))
-	rehearsed, free := sample("What is 12 + 30?"), sample("What is 12 + 31?")
-	if diff := cmp.Diff(wanted, rehearsed.Tokens); diff != "" || rehearsed.StopReason != tinker.StopReasonStop {
-		t.Errorf("a rehearsed sample, %s (-want +got):\n%s", rehearsed.StopReason, diff)
+	forcedSample, free := sample("What is 12 + 30?"), sample("What is 12 + 31?")
+	if diff := cmp.Diff(wanted, forcedSample.Tokens); diff != "" || forcedSample.StopReason != tinker.StopReasonStop {
+		t.Errorf("a forced sample, %s (-want +got):\n%s", forcedSample.StopReason, diff)
 	}
-	for i, logprob := range rehearsed.Logprobs {
+	for i, logprob := range forcedSample.Logprobs {
 		if !(logprob < 0) || math.IsInf(float64(logprob), 0) {
 			t.Errorf("token %d has the log-probability %v", i, logprob)
 		}
 	}
 	if cmp.Equal(wanted, free.Tokens) {
-		t.Error("another prompt was rehearsed, too")
+		t.Error("a sample of another prompt was forced, too")
 	}
 	refused, err := b.call(http.MethodPost, "/admin/rehearse", `{"rehearsals":[{}]}`)
 	if err != nil || refused.status != http.StatusBadRequest {
-		t.Errorf("rules that make no sense: %d, %v", refused.status, err)
+		t.Errorf("invalid rules: %d, %v", refused.status, err)
 	}
 	b.admin(http.MethodDelete, "/admin/rehearse", "")
 	if diff := cmp.Diff(before, sample("What is 12 + 30?")); diff != "" {
-		t.Errorf("after the rehearsal (-before +after):\n%s", diff)
+		t.Errorf("without the rules (-before +after):\n%s", diff)
 	}
 }
 
-func TestABaseModelHasOneVocabulary(t *testing.T) {
+func TestDuplicateVocabulary(t *testing.T) {
 	for _, name := range []string{tinkersim.ModelName, "an/alias"} {
 		options := tinkersim.Options{Dir: t.TempDir(), Aliases: []string{"an/alias"}, Vocabularies: map[string]*vocabulary.Vocabulary{name: nil}}
 		if sim, err := tinkersim.New(options); err == nil {

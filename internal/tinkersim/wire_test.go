@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// clock is a time that the test moves.
+// clock is a clock that the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -53,7 +53,7 @@ type reply struct {
 }
 
 // call sends a request as it is given. A body that begins with "{" is JSON, any other protobuf.
-func (b *bench) call(method, path, body string, header ...string) (reply, error) {
+func (b *backend) call(method, path, body string, header ...string) (reply, error) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *bench) call(method, path, body string, header ...string) (reply, error)
 }
 
 // post posts to the API and expects that status.
-func (b *bench) post(status int, op, body string) reply {
+func (b *backend) post(status int, op, body string) reply {
 	b.t.Helper()
 	answer, err := b.call(http.MethodPost, "/api/v1/"+op, body)
 	if err != nil {
@@ -93,14 +93,14 @@ func (b *bench) post(status int, op, body string) reply {
 	return answer
 }
 
-// submit posts an operation and returns the id of its promise.
-func (b *bench) submit(op, body string) string {
+// submit posts an operation and returns the id of its future.
+func (b *backend) submit(op, body string) string {
 	b.t.Helper()
 	return b.field(b.post(http.StatusOK, op, body).body, "request_id")
 }
 
 // field reads a field of a JSON object.
-func (b *bench) field(body, name string) string {
+func (b *backend) field(body, name string) string {
 	b.t.Helper()
 	var object map[string]any
 	if err := json.Unmarshal([]byte(body), &object); err != nil {
@@ -113,8 +113,8 @@ func (b *bench) field(body, name string) string {
 	return value
 }
 
-// result polls until the promise is kept.
-func (b *bench) result(id string) reply {
+// result polls until the future is resolved.
+func (b *backend) result(id string) reply {
 	b.t.Helper()
 	for {
 		answer := b.post(http.StatusOK, "retrieve_future", `{"request_id":"`+id+`"}`)
@@ -125,19 +125,19 @@ func (b *bench) result(id string) reply {
 }
 
 // do submits an operation and waits for its result.
-func (b *bench) do(op, body string) string {
+func (b *backend) do(op, body string) string {
 	b.t.Helper()
 	return b.result(b.submit(op, body)).body
 }
 
 // newSession makes a session over the bare wire.
-func (b *bench) newSession() string {
+func (b *backend) newSession() string {
 	b.t.Helper()
 	return b.field(b.post(http.StatusOK, "create_session", `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0"}`).body, "session_id")
 }
 
 // newModel makes a model over the bare wire.
-func (b *bench) newModel(session string, seq int) string {
+func (b *backend) newModel(session string, seq int) string {
 	b.t.Helper()
 	body := fill(`{"session_id":"S","model_seq_id":N,"base_model":"tinkersim/byte-136k","user_metadata":{"run":"abc","attempt":1},
 		"lora_config":{"rank":4,"seed":1}}`, "S", session, "N", seq)
@@ -160,7 +160,7 @@ func fill(text string, pairs ...any) string {
 	return text
 }
 
-// chunk encodes a forward_backward that teaches a text.
+// chunk encodes a forward_backward that trains on texts.
 func chunk(t *testing.T, model string, seq int64, texts ...string) string {
 	t.Helper()
 	req := tinker.ForwardBackwardRequest{ModelID: model, SeqID: seq, Loss: crossEntropy}
@@ -194,8 +194,8 @@ func sameJSON(t *testing.T, want, got string) {
 	}
 }
 
-// prepared is a server with a session, a model that made one step, and two checkpoints.
-func prepared(t *testing.T, options tinkersim.Options) (b *bench, session, model string) {
+// startTrained starts a server with a session, a model that made one step, and two checkpoints.
+func startTrained(t *testing.T, options tinkersim.Options) (b *backend, session, model string) {
 	t.Helper()
 	options.Random = sameIDs()
 	if options.Clock == nil {
@@ -217,7 +217,7 @@ func isProtobuf(r reply) bool {
 }
 
 // sizes returns the sizes of the two checkpoints of a prepared server.
-func sizes(b *bench, model string) (one, two int64) {
+func sizes(b *backend, model string) (one, two int64) {
 	b.t.Helper()
 	list, err := b.client().RunCheckpoints(b.t.Context(), model)
 	if err != nil || len(list) != 2 {
