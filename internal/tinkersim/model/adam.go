@@ -19,7 +19,7 @@ type AdamParams struct {
 	GradClipNorm float64
 }
 
-// Validate returns a UserError when a step with these settings makes no sense.
+// Validate returns a UserError if the settings are invalid.
 func (p AdamParams) Validate() error {
 	for _, v := range []float64{p.LearningRate, p.Eps, p.WeightDecay, p.GradClipNorm} {
 		if !(v >= 0) || math.IsInf(v, 0) {
@@ -34,15 +34,15 @@ func (p AdamParams) Validate() error {
 	return nil
 }
 
-// OptimResult is what an optimizer step gives.
+// OptimResult is the result of an optimizer step.
 type OptimResult struct {
 	// Metrics holds unclipped_grad_l2:mean, the norm of the gradient before clipping.
 	Metrics map[string]float64
 }
 
 // OptimStep makes one AdamW step with the accumulated gradient and clears it. Without a gradient it
-// is a step with gradient zero: moments decay, the step counts, and what momentum is left moves the
-// parameters. A gradient that is not finite is not caught. Errors are UserErrors and change nothing.
+// is a step with gradient zero: moments decay, the step counts, and the remaining momentum moves the
+// parameters. A gradient that is not finite is not detected. Errors are UserErrors and change nothing.
 func (a *Adapter) OptimStep(p AdamParams) (OptimResult, error) {
 	if err := p.Validate(); err != nil {
 		return OptimResult{}, err
@@ -55,7 +55,7 @@ func (a *Adapter) OptimStep(p AdamParams) (OptimResult, error) {
 	return OptimResult{Metrics: map[string]float64{"unclipped_grad_l2:mean": norm}}, nil
 }
 
-// adamState is what a step reads and changes.
+// adamState is the state that a step reads and changes.
 type adamState struct {
 	params, gradient, first, second []float32
 }
@@ -79,7 +79,7 @@ func (p AdamParams) update(s adamState, norm float64, steps uint64) {
 	}
 }
 
-// power is x to the n by squaring, which is the same on every machine.
+// power returns x to the n by squaring, which gives the same bits on every machine.
 func power(x float64, n uint64) float64 {
 	result := 1.0
 	for ; n > 0; n >>= 1 {

@@ -74,14 +74,14 @@ func (a *Adapter) Config() Config { return a.config }
 // Steps returns the number of optimizer steps in the Adam state.
 func (a *Adapter) Steps() uint64 { return a.steps }
 
-// Forward computes log-probabilities and loss. It leaves the gradient as it is. Errors are
-// UserErrors, or that of ctx.
+// Forward computes log-probabilities and loss without changing the gradient. Errors are UserErrors or the
+// context's error.
 func (a *Adapter) Forward(ctx context.Context, batch []Datum, loss Loss) (Result, error) {
 	return a.run(ctx, batch, loss, false)
 }
 
 // ForwardBackward computes log-probabilities and loss and adds to the gradient. Errors are
-// UserErrors, or that of ctx; after one the gradient is as it was.
+// UserErrors or the context's error; after an error the gradient is unchanged.
 func (a *Adapter) ForwardBackward(ctx context.Context, batch []Datum, loss Loss) (Result, error) {
 	r, err := a.run(ctx, batch, loss, true)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 //go:embed base.bin
 var baseFile []byte
 
-// BaseModel is the frozen pretrained model under one vocabulary. It is safe for concurrent use. Adapters
+// BaseModel is the frozen pretrained model with one vocabulary. It is safe for concurrent use. Adapters
 // and weights that are made from it share its buffers.
 type BaseModel struct {
 	*network
 	vocabulary Vocabulary
-	// silent are the own tokens that the vocabulary has no id for.
+	// silent are the native tokens without an id in the vocabulary.
 	silent []int32
 }
 
-// network is what base models of all vocabularies have in common.
+// network is the part that base models of all vocabularies share.
 type network struct {
 	params   *transformer.Params
 	digest   [sha256.Size]byte
@@ -45,30 +45,30 @@ var loadBase = sync.OnceValue(func() *BaseModel {
 // Base returns the embedded base model, which is decoded once.
 func Base() *BaseModel { return loadBase() }
 
-// newBaseModel decodes a base model as pretrain writes it.
+// newBaseModel decodes a base model that pretrain wrote.
 func newBaseModel(file []byte) (*BaseModel, error) {
 	flat, err := transformer.Decode(file)
 	if err != nil {
 		return nil, err
 	}
 	shared := &network{params: transformer.NewParams(flat), digest: sha256.Sum256(file)}
-	return &BaseModel{network: shared, vocabulary: ownVocabulary{}}, nil
+	return &BaseModel{network: shared, vocabulary: nativeVocabulary{}}, nil
 }
 
-// Under returns the same model under another vocabulary. States and weights that were made under one can
-// be read under another.
-func (b *BaseModel) Under(vocabulary Vocabulary) *BaseModel {
+// WithVocabulary returns the same model with another vocabulary. States and weights that were saved with one
+// vocabulary can be read with another.
+func (b *BaseModel) WithVocabulary(vocabulary Vocabulary) *BaseModel {
 	other := &BaseModel{network: b.network, vocabulary: vocabulary}
-	for _, own := range ownTokens {
-		if _, ok := vocabulary.Token(own); !ok {
-			other.silent = append(other.silent, own)
+	for _, native := range nativeTokens {
+		if _, ok := vocabulary.Token(native); !ok {
+			other.silent = append(other.silent, native)
 		}
 	}
 	return other
 }
 
-// Text returns what tokens are read as, byte by byte. The model's special tokens have no text, and neither
-// has an id that is not in the vocabulary.
+// Text returns the bytes that tokens stand for. The model's special tokens and ids that are not in the
+// vocabulary have none.
 func (b *BaseModel) Text(tokens []int32) []byte {
 	var text []byte
 	for _, token := range tokens {
@@ -77,9 +77,9 @@ func (b *BaseModel) Text(tokens []int32) []byte {
 	return text
 }
 
-// appendText adds the bytes of own tokens.
-func appendText(text []byte, own ...int32) []byte {
-	for _, token := range own {
+// appendText adds the bytes of native tokens.
+func appendText(text []byte, native ...int32) []byte {
+	for _, token := range native {
 		if token < 256 {
 			text = append(text, byte(token))
 		}

@@ -20,7 +20,7 @@ type chooser struct {
 }
 
 // token draws a token with the random number u and returns it with its log-probability at
-// temperature 1, which is not a number when the logits make no probabilities. It changes the logits.
+// temperature 1, which is NaN if the logits give no probabilities. It changes the logits.
 func (c *chooser) token(logits []float32, r SampleRequest, u float64) (int32, float64) {
 	norm := transformer.LogSumExp(logits)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) {

@@ -9,20 +9,20 @@ import (
 	"slices"
 )
 
-// completion is a request and what it has got so far.
+// completion is a request with the tokens that were drawn so far.
 type completion struct {
 	SampleRequest
 	*Sample
 	vocabulary Vocabulary
-	// prompt is the request's in own tokens, and length how many there are with those that were added.
+	// prompt is the prompt in native tokens, and length is the number of native tokens including those that were added.
 	prompt []int32
 	length int
 	slot   int
 	text   []byte
-	// last is the own token that was added last.
+	// last is the native token that was added last.
 	last int32
-	// pending are the own tokens that the forced token under way still lacks, and sum is the log-probability
-	// of those that it has.
+	// pending are the native tokens of the current forced token that were not added yet, and sum is the
+	// log-probability of those that were.
 	pending []int32
 	sum     float64
 }
@@ -31,7 +31,7 @@ func newCompletion(vocabulary Vocabulary, r SampleRequest, prompt []int32, out *
 	return &completion{SampleRequest: r, Sample: out, vocabulary: vocabulary, prompt: prompt, length: len(prompt)}
 }
 
-// room is the most own tokens that prompt and completion may have.
+// room is the most native tokens that prompt and completion may have.
 func (c *completion) room() int {
 	forced := 0
 	for _, token := range c.Forced[:min(c.MaxTokens, len(c.Forced))] {
@@ -41,7 +41,7 @@ func (c *completion) room() int {
 	return min(len(c.prompt)+forced+drawn, MaxContext)
 }
 
-// extend adds one more own token, and with the last one of a token that token.
+// extend adds one native token. If it completes a token of the vocabulary, it adds that token as well.
 func (c *completion) extend(choose *chooser, logits []float32) error {
 	position := len(c.Tokens)
 	if len(c.pending) == 0 && position < len(c.Forced) {
@@ -69,7 +69,7 @@ func (c *completion) extend(choose *chooser, logits []float32) error {
 	return nil
 }
 
-// stops says whether the completion is at a stop with the token that was added.
+// stops reports whether the completion stops after the token that was added.
 func (c *completion) stops(token int32) bool {
 	if c.last == TokenEnd || slices.Contains(c.StopTokens, token) {
 		return true
@@ -79,7 +79,7 @@ func (c *completion) stops(token int32) bool {
 	})
 }
 
-// done says whether the completion is at its end. A forced token that the context has no room for is cut off.
-func (c *completion) done() bool {
+// isComplete reports whether the completion has ended. A forced token that does not fit into the context is cut off.
+func (c *completion) isComplete() bool {
 	return c.Stopped || len(c.Tokens) == c.MaxTokens || c.length == MaxContext
 }

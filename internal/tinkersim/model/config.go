@@ -12,7 +12,7 @@ import (
 // MaxRank is the highest rank of an adapter.
 const MaxRank = 128
 
-// alpha is LoRA's scale as Tinker has it: the change of a matrix is alpha/rank·A·B.
+// alpha is LoRA's scale, as in Tinker: the change of a matrix is alpha/rank·A·B.
 const alpha = 32
 
 // Config describes an adapter.
@@ -25,7 +25,7 @@ type Config struct {
 	TrainAttention, TrainMLP, TrainUnembed bool
 }
 
-// Validate returns a UserError when there can be no such adapter.
+// Validate returns a UserError if the configuration is invalid.
 func (c Config) Validate() error {
 	if c.Rank < 1 || c.Rank > MaxRank {
 		return userErrorf("the LoRA rank %d is not between 1 and %d", c.Rank, MaxRank)

@@ -10,7 +10,7 @@ import (
 
 // Datum is one training sequence: position i of Tokens predicts target i.
 type Datum struct {
-	// Tokens is the model input, 1 to MaxContext own tokens.
+	// Tokens is the model input, 1 to MaxContext native tokens.
 	Tokens []int32
 	// Inputs are the inputs of the loss by their Tinker names: target_tokens, weights, logprobs,
 	// advantages, clip_low_threshold and clip_high_threshold.
@@ -27,7 +27,7 @@ type Tensor struct {
 	Float []float32
 }
 
-// shape returns the dimensions, also when they are not spelt out.
+// shape returns the dimensions, even if Shape is empty.
 func (t Tensor) shape() []int {
 	if len(t.Shape) > 0 {
 		return t.Shape
@@ -35,7 +35,7 @@ func (t Tensor) shape() []int {
 	return []int{max(len(t.Int), len(t.Float))}
 }
 
-// reals returns the elements as real numbers; integers are widened, as clients send whole numbers so.
+// reals returns the elements as real numbers; integers are converted, because clients send whole numbers as integers.
 func (t Tensor) reals() []float32 {
 	if len(t.Int) == 0 {
 		return t.Float
@@ -47,7 +47,7 @@ func (t Tensor) reals() []float32 {
 	return out
 }
 
-// check says whether the tensor is well formed and has the wanted shape.
+// check checks that the tensor is well formed and has the given shape.
 func (t Tensor) check(want []int) error {
 	if len(t.Int) > 0 && len(t.Float) > 0 {
 		return userErrorf("it has integer and real elements")
@@ -77,7 +77,7 @@ type Loss struct {
 	Config map[string]float64
 }
 
-// Result is what a forward pass gives.
+// Result is the result of a forward pass.
 type Result struct {
 	// Logprobs holds, for each datum, the log-probabilities of its targets, row-major.
 	Logprobs [][]float32
@@ -87,9 +87,9 @@ type Result struct {
 	Metrics map[string]float64
 }
 
-// UserError says that the caller's input is at fault: it will fail again.
+// UserError says that the input is invalid: a repetition will fail again.
 type UserError struct {
-	// Msg says to the caller what is wrong.
+	// Msg tells the caller what is wrong.
 	Msg string
 }
 

@@ -14,27 +14,28 @@
 //
 //	User: What is 27 + 58?\n\nAssistant: 85<|end|>
 //
-// without a token before it. Replies begin with a space and end with TokenEnd; some are chatty, and
-// most forget the carry, so there is something to learn. Operands are 0 to 100. Any other prompt is
-// read, too, but has no sensible answer.
+// without a token before the question. Replies begin with a space and end with TokenEnd; some are chatty,
+// and most forget the carry, so there is something to learn. Operands are 0 to 100. The model accepts any
+// other prompt, but has no sensible reply to it.
 //
 // # Adapters
 //
 // The change of a matrix is 32/rank·A·B. A starts random and B zero. Forward and backward passes
 // run on merged weights in float32; the sampler's weights are the merged ones rounded to bf16, so
-// that its log-probabilities are close to the trainer's and not the same.
+// that its log-probabilities are close to the trainer's but not equal.
 //
 // # Vocabularies
 //
-// Its own tokens are bytes and four specials. BaseModel.Under gives the same model under the tokens of
-// another: each is read as own tokens, and is as likely as they are together. Everything that takes or
-// gives tokens then speaks of the other's; the context still counts own ones.
+// The native tokens of the model are bytes and four special tokens. BaseModel.WithVocabulary returns the same
+// model with the tokens of another vocabulary: each token is converted to native tokens, and its probability is
+// the product of theirs. All methods then accept and return tokens of that vocabulary; the length of the context
+// still counts native tokens.
 //
-// # Promise
+// # Guarantees
 //
 // Every result is a pure function of its inputs, to the bit, on machines of one architecture:
-// whatever the number of CPUs and goroutines, whatever ran before. A sample and a datum's
-// log-probabilities do not depend on what else is in the batch. Gradients depend on the sequence of
-// calls alone. An adapter that was written with MarshalState and read with UnmarshalState goes on
-// exactly as the one that it was taken from.
+// it depends neither on the number of CPUs and goroutines nor on earlier calls. A sample and a datum's
+// log-probabilities do not depend on the rest of the batch. Gradients depend on the sequence of
+// calls alone. An adapter that was written with MarshalState and read with UnmarshalState continues
+// exactly as the one that was written.
 package model

@@ -5,66 +5,66 @@ package model
 
 import "slices"
 
-// work is what one sequence is computed for: targets of a datum.
-type work struct {
+// sequenceTargets are the targets of a datum whose log-probabilities one sequence gives.
+type sequenceTargets struct {
 	datum  int
-	places []place
+	places []targetPlace
 }
 
-// place is where a target's log-probability is found.
-type place struct {
+// targetPlace says where in a sequence a target's log-probability is found.
+type targetPlace struct {
 	// target is its index within the datum.
 	target int
-	// own are the own tokens that it is read as; the first is predicted at the sequence's position, the
-	// others at those that follow.
-	own      []int32
+	// native are the native tokens of the target; the first is predicted at position in the sequence, the others
+	// at the positions that follow.
+	native   []int32
 	position int
 }
 
-// layOut adds the sequences of the last datum.
+// appendSequences appends the sequences of the last datum.
 //
-// The first sequence is the datum's input, and most targets are found there: a target that the input goes
-// on with, and each that is one own token. Any other target needs its own tokens but the last one behind
-// what precedes it. For the last position they are put behind the input; elsewhere such a target gets a
-// sequence of its own. These come from the last position down, so that each shares what precedes its
-// target with the sequence before.
-func (b *BaseModel) layOut(p *prepared, tokens []int32) error {
+// The first sequence is the datum's input. It gives the log-probabilities of most targets: of those that the
+// input continues with, and of those that are one native token. Any other target needs its native tokens except
+// the last one after the tokens that precede it. For the last position they are appended to the input; elsewhere
+// such a target gets a sequence of its own. These are ordered from the last position down, so that each shares
+// the tokens before its target with the sequence before it.
+func (b *BaseModel) appendSequences(p *prepared, tokens []int32) error {
 	s, err := b.read(tokens)
 	if err != nil {
 		return err
 	}
 	index := len(p.datums) - 1
 	d := p.datums[index]
-	main := work{datum: index}
+	main := sequenceTargets{datum: index}
 	var branches [][]int32
-	var others []work
+	var others []sequenceTargets
 	for position := len(tokens) - 1; position >= 0; position-- {
 		end := s.ends[position]
 		for target := (position+1)*d.perPosition - 1; target >= position*d.perPosition; target-- {
-			own := b.vocabulary.Spell(d.targets[target])
-			if own == nil {
+			native := b.vocabulary.Spell(d.targets[target])
+			if native == nil {
 				return userErrorf("input %s: token %d is not in the vocabulary", inputTargets, d.targets[target])
 			}
-			at := place{target: target, own: own, position: end - 1}
-			between := own[:len(own)-1]
-			if end == len(s.own) {
-				s.own = append(s.own, between...)
+			at := targetPlace{target: target, native: native, position: end - 1}
+			between := native[:len(native)-1]
+			if end == len(s.native) {
+				s.native = append(s.native, between...)
 			}
-			if hasPrefix(s.own[end:], between) {
+			if hasPrefix(s.native[end:], between) {
 				main.places = append(main.places, at)
 				continue
 			}
-			branches = append(branches, slices.Concat(s.own[:end], between))
-			others = append(others, work{datum: index, places: []place{at}})
+			branches = append(branches, slices.Concat(s.native[:end], between))
+			others = append(others, sequenceTargets{datum: index, places: []targetPlace{at}})
 		}
 	}
 	slices.Reverse(main.places)
-	p.sequences = append(append(p.sequences, s.own), branches...)
-	p.work = append(append(p.work, main), others...)
+	p.sequences = append(append(p.sequences, s.native), branches...)
+	p.targets = append(append(p.targets, main), others...)
 	return s.checkAll(p.sequences[len(p.sequences)-1-len(branches):])
 }
 
-// checkAll says whether all sequences fit the context.
+// checkAll checks that all sequences fit into the context.
 func (s spelling) checkAll(sequences [][]int32) error {
 	for _, sequence := range sequences {
 		if err := s.checkLength(len(sequence)); err != nil {

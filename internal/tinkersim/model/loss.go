@@ -16,7 +16,7 @@ const (
 	settingBeta     = "beta"
 )
 
-// element is what a loss knows of one target besides its log-probability.
+// element holds the inputs of a loss for one target, besides its log-probability.
 type element struct {
 	weight    float64 // cross_entropy
 	sampled   float64 // log-probability when it was sampled
@@ -31,7 +31,7 @@ type lossKind struct {
 	required, optional []string
 	// defaults are the settings.
 	defaults map[string]float64
-	// many allows several targets a position.
+	// many allows several targets for each position.
 	many bool
 	// value returns the loss of a target and its derivative by the log-probability.
 	value func(logprob float64, e element) (loss, slope float64)
@@ -75,7 +75,7 @@ func importanceSampling(logprob float64, e element) (loss, slope float64) {
 	return -surrogate, -surrogate
 }
 
-// ppo takes the smaller of the plain and the clipped surrogate; the clipped one has no slope.
+// ppo takes the smaller of the plain and the clipped surrogate; the clipped one has slope zero.
 func ppo(logprob float64, e element) (loss, slope float64) {
 	ratio := e.ratio(logprob)
 	plain, clipped := ratio*e.advantage, e.clip(ratio)*e.advantage

@@ -29,8 +29,8 @@ func newObjective(p prepared, backward bool) *objective {
 	return o
 }
 
-// pull is the slope of the loss by one logit, apart from what the row's normalizer adds.
-type pull struct {
+// logitSlope is the derivative of the loss by one logit, without the part of the row's normalizer.
+type logitSlope struct {
 	row, target int32
 	slope       float32
 }
@@ -41,44 +41,44 @@ func (o *objective) visit(p *transformer.Pass, first, next int) {
 	for row := range norms {
 		norms[row] = transformer.LogSumExp(p.Logits(int32(row)))
 	}
-	var pulls []pull
+	var slopes []logitSlope
 	for i := first; i < next; i++ {
-		pulls = o.visitSequence(p, i, p.Rows(i-first), norms, pulls)
+		slopes = o.visitSequence(p, i, p.Rows(i-first), norms, slopes)
 	}
 	if o.backward {
-		setGradient(p, norms, pulls)
+		setGradient(p, norms, slopes)
 	}
 }
 
-// visitSequence computes the targets of one sequence and appends their pulls. Log-probabilities are
-// computed for every target, also where nothing pulls.
-func (o *objective) visitSequence(p *transformer.Pass, i int, rows []int32, norms []float64, pulls []pull) []pull {
-	work := o.work[i]
-	d := o.datums[work.datum]
-	for _, at := range work.places {
+// visitSequence computes the targets of one sequence and appends their slopes. Log-probabilities are
+// computed for every target, even if its slope is zero.
+func (o *objective) visitSequence(p *transformer.Pass, i int, rows []int32, norms []float64, slopes []logitSlope) []logitSlope {
+	targets := o.targets[i]
+	d := o.datums[targets.datum]
+	for _, at := range targets.places {
 		logprob := 0.0
-		for j, own := range at.own {
+		for j, native := range at.native {
 			row := rows[at.position+j]
-			logprob += float64(p.Logits(row)[own]) - norms[row]
+			logprob += float64(p.Logits(row)[native]) - norms[row]
 		}
-		o.logprobs[work.datum][at.target] = float32(logprob)
+		o.logprobs[targets.datum][at.target] = float32(logprob)
 		loss, slope := o.value(logprob, d.elements[at.target])
 		o.losses[i] += loss
 		if slope == 0 {
 			continue
 		}
-		for j, own := range at.own {
-			pulls = append(pulls, pull{row: rows[at.position+j], target: own, slope: float32(slope)})
+		for j, native := range at.native {
+			slopes = append(slopes, logitSlope{row: rows[at.position+j], target: native, slope: float32(slope)})
 		}
 	}
-	return pulls
+	return slopes
 }
 
-// setGradient replaces the logits by the gradient: a pull on a log-probability pulls its own logit
-// and pushes all logits of the row by their probabilities.
-func setGradient(p *transformer.Pass, norms []float64, pulls []pull) {
+// setGradient replaces the logits by the gradient: the slope of a log-probability is added at its own logit
+// and subtracted from all logits of the row in proportion to their probabilities.
+func setGradient(p *transformer.Pass, norms []float64, slopes []logitSlope) {
 	totals := make([]float32, len(norms))
-	for _, u := range pulls {
+	for _, u := range slopes {
 		totals[u.row] += u.slope
 	}
 	for row, total := range totals {
@@ -92,7 +92,7 @@ func setGradient(p *transformer.Pass, norms []float64, pulls []pull) {
 			logits[j] = -total * transformer.Exp32(v-norm)
 		}
 	}
-	for _, u := range pulls {
+	for _, u := range slopes {
 		p.Logits(u.row)[u.target] += u.slope
 	}
 }

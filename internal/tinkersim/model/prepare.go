@@ -11,9 +11,9 @@ import (
 
 // prepared is a batch that was checked and laid out for a loss.
 type prepared struct {
-	// sequences are what is computed, in own tokens, and work says for what: they have the same length.
+	// sequences are the sequences to compute, in native tokens, and targets has the targets of each.
 	sequences [][]int32
-	work      []work
+	targets   []sequenceTargets
 	datums    []preparedDatum
 	value     func(logprob float64, e element) (loss, slope float64)
 }
@@ -44,7 +44,7 @@ func (b *BaseModel) prepare(batch []Datum, loss Loss) (prepared, error) {
 		ready, err := kind.prepareDatum(d, settings)
 		if err == nil {
 			p.datums = append(p.datums, ready)
-			err = b.layOut(&p, d.Tokens)
+			err = b.appendSequences(&p, d.Tokens)
 		}
 		if err != nil {
 			return prepared{}, userErrorf("datum %d of the batch for %s: %v", i, loss.Name, err)
@@ -53,7 +53,7 @@ func (b *BaseModel) prepare(batch []Datum, loss Loss) (prepared, error) {
 	return p, nil
 }
 
-// settings returns the element that every target starts from.
+// settings returns the initial element of every target.
 func (k lossKind) settings(loss Loss) (element, error) {
 	values := make(map[string]float64, len(k.defaults))
 	for name, v := range k.defaults {
@@ -95,7 +95,7 @@ func (k lossKind) prepareDatum(d Datum, settings element) (preparedDatum, error)
 	return ready, nil
 }
 
-// checkInputNames refuses inputs that the loss does not take and misses those that it must have.
+// checkInputNames checks that the inputs are those that the loss requires or permits.
 func (k lossKind) checkInputNames(inputs map[string]Tensor) error {
 	required := append([]string{inputTargets}, k.required...)
 	for _, name := range required {
@@ -118,7 +118,7 @@ func (k lossKind) checkInputNames(inputs map[string]Tensor) error {
 
 var errRealTargets = errors.New("its elements are not integers")
 
-// targets reads target_tokens: one token a position, or several where the loss allows it.
+// targets decodes target_tokens: one token for each position, or several if the loss allows it.
 func (k lossKind) targets(d Datum) (preparedDatum, error) {
 	tensor := d.Inputs[inputTargets]
 	if len(tensor.Float) > 0 {
@@ -160,7 +160,7 @@ func (p *preparedDatum) fill(name string, tensor Tensor) error {
 	return nil
 }
 
-// field returns where an input goes.
+// field returns the field that an input sets.
 func (e *element) field(name string) *float64 {
 	switch name {
 	case inputWeights:

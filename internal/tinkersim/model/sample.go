@@ -14,7 +14,7 @@ import (
 
 // SampleRequest asks for one completion.
 type SampleRequest struct {
-	// Prompt is the text to continue, 1 to MaxContext-1 own tokens.
+	// Prompt is the text to continue, 1 to MaxContext-1 native tokens.
 	Prompt []int32
 	// MaxTokens is the most tokens to add, at least 1. The end of the context ends a sample, too.
 	MaxTokens int
@@ -28,12 +28,12 @@ type SampleRequest struct {
 	// Seed and Index, which tells the samples of one prompt apart, key the random numbers.
 	Seed  uint64
 	Index int
-	// StopTokens end the sample and are part of it. What is read as TokenEnd always does.
+	// StopTokens end the sample and are part of it. The token that stands for TokenEnd always ends it.
 	StopTokens []int32
 	// StopStrings end the sample as soon as its bytes end with one of them, and are part of it.
 	StopStrings []string
-	// Forced are the tokens that the sample begins with, in place of ones that are drawn. All else is as
-	// ever: their log-probabilities are the model's, and stops and limits apply. It is for tests.
+	// Forced are the tokens that the sample begins with, instead of drawn ones. Nothing else changes: their
+	// log-probabilities are the model's, and stops and limits apply. It is for tests.
 	Forced []int32
 }
 
@@ -42,26 +42,26 @@ type Sample struct {
 	// Tokens are the tokens drawn, the stop included.
 	Tokens []int32
 	// Logprobs are the model's log-probabilities of Tokens, at temperature 1 and without top-k and
-	// top-p, whatever the request.
+	// top-p, regardless of the request.
 	Logprobs []float32
-	// Stopped says that a stop token or string ended it and not a limit.
+	// Stopped says that a stop token or string ended the sample, not a limit.
 	Stopped bool
 }
 
-// Validate returns a UserError when the request cannot be sampled under the vocabulary.
+// Validate returns a UserError if the request is invalid for the vocabulary.
 func (b *BaseModel) Validate(r SampleRequest) error {
 	_, err := b.readPrompt(r)
 	return err
 }
 
-// readPrompt spells the prompt of a request out, if it can be sampled.
+// readPrompt converts the prompt of a request to native tokens, if it can be sampled.
 func (b *BaseModel) readPrompt(r SampleRequest) (spelling, error) {
 	prompt, err := b.read(r.Prompt)
 	switch {
 	case err != nil:
 		return spelling{}, userErrorf("the prompt cannot be read: %v", err)
-	case len(prompt.own) >= MaxContext:
-		return spelling{}, userErrorf("the prompt of %d tokens leaves no room in the context of %d", len(prompt.own), MaxContext)
+	case len(prompt.native) >= MaxContext:
+		return spelling{}, userErrorf("the prompt of %d tokens leaves no room in the context of %d", len(prompt.native), MaxContext)
 	}
 	for _, token := range r.Forced {
 		if b.vocabulary.Spell(token) == nil {
@@ -71,7 +71,7 @@ func (b *BaseModel) readPrompt(r SampleRequest) (spelling, error) {
 	return prompt, r.check()
 }
 
-// check looks at the numbers of a request.
+// check checks the numbers of a request.
 func (r SampleRequest) check() error {
 	switch {
 	case r.MaxTokens < 1:
@@ -88,7 +88,7 @@ func (r SampleRequest) check() error {
 	return nil
 }
 
-// sampleRows and sampleRoom bound the requests that are decoded together: their number, and the own tokens
+// sampleRows and sampleRoom bound the requests that are decoded together: their number, and the native tokens
 // that they may come to, which decide the memory.
 const (
 	sampleRows = 32
@@ -99,7 +99,7 @@ var errNotFinite = errors.New("the model's logits are not finite")
 
 // Sample draws one completion for each request. Each is a function of the weights and its own
 // request alone. It fails with a UserError when a request is not valid, with the error of ctx, or
-// when the weights have diverged so far that there are no probabilities.
+// if the weights have diverged so far that there are no probabilities.
 func (w *Weights) Sample(ctx context.Context, reqs []SampleRequest) ([]Sample, error) {
 	out, completions := make([]Sample, len(reqs)), make([]*completion, len(reqs))
 	for i, r := range reqs {
@@ -107,7 +107,7 @@ func (w *Weights) Sample(ctx context.Context, reqs []SampleRequest) ([]Sample, e
 		if err != nil {
 			return nil, userErrorf("request %d: %v", i, err)
 		}
-		completions[i] = newCompletion(w.base.vocabulary, r, prompt.own, &out[i])
+		completions[i] = newCompletion(w.base.vocabulary, r, prompt.native, &out[i])
 	}
 	jobs := jobsOf(completions)
 	errs := make([]error, len(jobs))
@@ -120,7 +120,7 @@ func (w *Weights) Sample(ctx context.Context, reqs []SampleRequest) ([]Sample, e
 	return out, nil
 }
 
-// jobsOf cuts completions into those that are decoded together.
+// jobsOf splits completions into jobs that are decoded together.
 func jobsOf(all []*completion) [][]*completion {
 	var jobs [][]*completion
 	first, room := 0, 0
@@ -137,7 +137,7 @@ func jobsOf(all []*completion) [][]*completion {
 	return jobs
 }
 
-// sampleJob decodes a few completions together, each until it is at its end.
+// sampleJob decodes a few completions together, each until it is complete.
 func (w *Weights) sampleJob(ctx context.Context, live []*completion) error {
 	decoder := w.base.decoder()
 	defer w.base.decoders.Put(decoder)
@@ -156,7 +156,7 @@ func (w *Weights) sampleJob(ctx context.Context, live []*completion) error {
 			if err := c.extend(&choose, decoder.Logits(i)); err != nil {
 				return err
 			}
-			if !c.done() {
+			if !c.isComplete() {
 				next = append(next, c)
 				slots, tokens = append(slots, c.slot), append(tokens, c.last)
 			}

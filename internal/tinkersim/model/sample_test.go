@@ -296,7 +296,7 @@ func TestJobsAreBoundedInRowsAndRoom(t *testing.T) {
 	completions := func(n, tokens int) []*completion {
 		var all []*completion
 		for range n {
-			all = append(all, newCompletion(ownVocabulary{}, SampleRequest{MaxTokens: tokens - 1}, []int32{1}, new(Sample)))
+			all = append(all, newCompletion(nativeVocabulary{}, SampleRequest{MaxTokens: tokens - 1}, []int32{1}, new(Sample)))
 		}
 		return all
 	}

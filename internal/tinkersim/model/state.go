@@ -54,9 +54,9 @@ func (a *Adapter) MarshalState(withOptimizer bool) ([]byte, error) {
 	return seal(out), nil
 }
 
-// UnmarshalState reads what MarshalState wrote: with the optimizer, the adapter goes on exactly as
-// the one that was written; without, its Adam state is fresh. The base must be the one that it was
-// made with. To ask for an optimizer that was not written is a UserError.
+// UnmarshalState reads what MarshalState wrote: with the optimizer, the adapter continues exactly as
+// the one that was written; without it, its Adam state is new. The base must be the one that it was
+// made with. Asking for an optimizer that was not written is a UserError.
 func UnmarshalState(base *BaseModel, data []byte, withOptimizer bool) (*Adapter, error) {
 	body, err := unseal(stateMagic, base, data)
 	if err != nil {
@@ -122,18 +122,18 @@ func (c Config) flags() byte {
 	return flags
 }
 
-// header starts a checkpoint.
+// header returns the beginning of a checkpoint.
 func header(magic string, base *BaseModel) []byte {
 	return append([]byte(magic), base.digest[:]...)
 }
 
-// seal ends a checkpoint.
+// seal appends the checksum to a checkpoint.
 func seal(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(data, sum[:]...)
 }
 
-// unseal returns the body of a checkpoint that is whole, of this kind and of this base.
+// unseal returns the body of a checkpoint after checking its checksum, its kind and its base model.
 func unseal(magic string, base *BaseModel, data []byte) ([]byte, error) {
 	if !bytes.HasPrefix(data, []byte(magic)) {
 		return nil, errMagic
@@ -158,7 +158,7 @@ func appendReals(out []byte, values []float32) []byte {
 	return out
 }
 
-// readReals fills values and returns what is left of data.
+// readReals fills values and returns the rest of data.
 func readReals(values []float32, data []byte) []byte {
 	for i := range values {
 		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))

@@ -108,7 +108,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base := testBase()
 			if errors.Is(test.want, errBase) {
-				base = &BaseModel{network: &network{params: base.params}, vocabulary: ownVocabulary{}}
+				base = &BaseModel{network: &network{params: base.params}, vocabulary: nativeVocabulary{}}
 			}
 			if _, err := UnmarshalState(base, test.data, true); !errors.Is(err, test.want) {
 				t.Errorf("error is %v, want %v", err, test.want)

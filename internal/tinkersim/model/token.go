@@ -22,7 +22,7 @@ const (
 	TokenEnd = 256
 	// TokenBOS, <|bos|>, may open a text. The base model was trained without it.
 	TokenBOS = 257
-	// TokenPad, <|pad|>, stands where there is no token.
+	// TokenPad, <|pad|>, fills positions without a token.
 	TokenPad = 258
 	// TokenReserved, <|reserved|>, has no meaning yet.
 	TokenReserved = 259

@@ -3,24 +3,24 @@
 
 package model
 
-// Vocabulary is another way to write the model's own tokens: each of its tokens is read as one or more of
-// them. It is safe for concurrent use.
+// Vocabulary maps token ids to the model's native tokens: each id stands for one or more of them. It is safe
+// for concurrent use.
 //
-// The network stays what it is. The log-probability of a token is the sum over the own tokens that it is
-// read as, so that it is exact and its gradient flows through all of them. What is sampled are ids that are
-// read as one own token; own tokens that no id is read as alone are never drawn.
+// The network does not change. The log-probability of a token is the sum over its native tokens, so it is
+// exact and its gradient flows through all of them. Only ids that stand for one native token are sampled;
+// native tokens without such an id are never drawn.
 type Vocabulary interface {
-	// Spell gives the own tokens that a token is read as, at least one; nil for an id that there is not.
+	// Spell returns the native tokens of an id, at least one, or nil if the vocabulary does not have the id.
 	Spell(id int32) []int32
-	// Token gives the id that is read as one own token alone; ok is false where there is none.
-	Token(own int32) (id int32, ok bool)
+	// Token returns the id that stands for one native token alone; ok is false if there is none.
+	Token(native int32) (id int32, ok bool)
 }
 
-// ownVocabulary is that of the model itself.
-type ownVocabulary struct{}
+// nativeVocabulary is the vocabulary of the model itself.
+type nativeVocabulary struct{}
 
-// ownTokens are all own tokens in order, to be sliced.
-var ownTokens = func() (all [Vocab]int32) {
+// nativeTokens are all native tokens in order, to be sliced.
+var nativeTokens = func() (all [Vocab]int32) {
 	for i := range all {
 		all[i] = int32(i)
 	}
@@ -28,44 +28,44 @@ var ownTokens = func() (all [Vocab]int32) {
 }()
 
 // Spell implements Vocabulary.
-func (ownVocabulary) Spell(id int32) []int32 {
+func (nativeVocabulary) Spell(id int32) []int32 {
 	if id < 0 || id >= Vocab {
 		return nil
 	}
-	return ownTokens[id : id+1 : id+1]
+	return nativeTokens[id : id+1 : id+1]
 }
 
 // Token implements Vocabulary.
-func (ownVocabulary) Token(own int32) (int32, bool) { return own, true }
+func (nativeVocabulary) Token(native int32) (int32, bool) { return native, true }
 
-// spelling is a sequence in own tokens.
+// spelling is a sequence of tokens in native tokens.
 type spelling struct {
-	own []int32
-	// ends has, for each token of the sequence, where its own tokens end.
+	native []int32
+	// ends has, for each token of the sequence, the index after its last native token.
 	ends []int
 }
 
-// read spells a sequence out, if it can be given to the model.
+// read converts a sequence to native tokens, if the model accepts it.
 func (b *BaseModel) read(tokens []int32) (spelling, error) {
 	if len(tokens) == 0 {
 		return spelling{}, userErrorf("it has no tokens")
 	}
-	s := spelling{own: make([]int32, 0, len(tokens)), ends: make([]int, len(tokens))}
+	s := spelling{native: make([]int32, 0, len(tokens)), ends: make([]int, len(tokens))}
 	for i, token := range tokens {
-		own := b.vocabulary.Spell(token)
-		if own == nil {
+		native := b.vocabulary.Spell(token)
+		if native == nil {
 			return spelling{}, userErrorf("its token %d at position %d is not in the vocabulary", token, i)
 		}
-		s.own = append(s.own, own...)
-		s.ends[i] = len(s.own)
+		s.native = append(s.native, native...)
+		s.ends[i] = len(s.native)
 	}
-	if err := s.checkLength(len(s.own)); err != nil {
+	if err := s.checkLength(len(s.native)); err != nil {
 		return spelling{}, err
 	}
 	return s, nil
 }
 
-// checkLength says whether so many own tokens fit the context.
+// checkLength checks that so many native tokens fit into the context.
 func (s spelling) checkLength(n int) error {
 	switch {
 	case n <= MaxContext:

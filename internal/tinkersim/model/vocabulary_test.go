@@ -72,7 +72,7 @@ func own(ids []int32) []int32 {
 
 // twins are two adapters of the same weights, one under each vocabulary.
 func twins() (native, abroad *Adapter) {
-	native, abroad = trained(testConfig), NewAdapter(testBase().Under(foreign{}), testConfig)
+	native, abroad = trained(testConfig), NewAdapter(testBase().WithVocabulary(foreign{}), testConfig)
 	copy(abroad.params, native.params)
 	abroad.merge()
 	return native, abroad
@@ -253,7 +253,7 @@ func TestSamplesUnderAnotherVocabularyAreTheSameText(t *testing.T) {
 }
 
 func TestOwnTokensWithoutAnIDAreNeverDrawn(t *testing.T) {
-	choose := chooser{silent: testBase().Under(foreign{}).silent}
+	choose := chooser{silent: testBase().WithVocabulary(foreign{}).silent}
 	if diff := cmp.Diff([]int32{TokenBOS, TokenPad, TokenReserved}, choose.silent); diff != "" {
 		t.Fatalf("silent tokens (-want +got):\n%s", diff)
 	}
@@ -381,7 +381,7 @@ func TestIDsThatAreNotThere(t *testing.T) {
 }
 
 func TestTopKUnderAnotherVocabulary(t *testing.T) {
-	w := BaseWeights(testBase().Under(foreign{}))
+	w := BaseWeights(testBase().WithVocabulary(foreign{}))
 	prompt := write(talk)
 	most := Vocab - 3
 	ids, logprobs, err := w.TopKPromptLogprobs(t.Context(), prompt, most)

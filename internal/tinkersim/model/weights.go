@@ -28,13 +28,14 @@ func (a *Adapter) Snapshot() *Weights { return newWeights(a.base, a.merged.Flat(
 func newWeights(base *BaseModel, flat []float32) *Weights {
 	rounded := make([]float32, len(flat))
 	for i, v := range flat {
-		rounded[i] = widen(narrow(v))
+		rounded[i] = fromBFloat16(toBFloat16(v))
 	}
 	return &Weights{base: base, params: transformer.NewParams(rounded)}
 }
 
-// narrow rounds to bf16, to even in a tie.
-func narrow(v float32) uint16 {
+// toBFloat16 rounds to bf16, to even in a tie. Package tinker has the same rounding for wire tensors; this package
+// imports nothing of the API.
+func toBFloat16(v float32) uint16 {
 	bits := math.Float32bits(v)
 	if v != v {
 		return uint16(bits>>16) | 1<<6
@@ -42,7 +43,7 @@ func narrow(v float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-func widen(v uint16) float32 { return math.Float32frombits(uint32(v) << 16) }
+func fromBFloat16(v uint16) float32 { return math.Float32frombits(uint32(v) << 16) }
 
 const weightsMagic = "tinkersim weights 1\n"
 
@@ -50,7 +51,7 @@ const weightsMagic = "tinkersim weights 1\n"
 func (w *Weights) Marshal() ([]byte, error) {
 	out := header(weightsMagic, w.base)
 	for _, v := range w.params.Flat() {
-		out = binary.LittleEndian.AppendUint16(out, narrow(v))
+		out = binary.LittleEndian.AppendUint16(out, toBFloat16(v))
 	}
 	return seal(out), nil
 }
@@ -66,7 +67,7 @@ func UnmarshalWeights(base *BaseModel, data []byte) (*Weights, error) {
 	}
 	flat := make([]float32, transformer.Size)
 	for i := range flat {
-		flat[i] = widen(binary.LittleEndian.Uint16(body[2*i:]))
+		flat[i] = fromBFloat16(binary.LittleEndian.Uint16(body[2*i:]))
 	}
 	return &Weights{base: base, params: transformer.NewParams(flat)}, nil
 }
@@ -79,7 +80,7 @@ func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32
 		for i := range prompt[1:] {
 			sum := 0.0
 			for at := s.ends[i]; at < s.ends[i+1]; at++ {
-				sum += score(logits(at-1), s.own[at])
+				sum += score(logits(at-1), s.native[at])
 			}
 			out[i+1] = float32(sum)
 		}
@@ -92,7 +93,7 @@ func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32
 }
 
 // TopKPromptLogprobs returns, for each position of the prompt, the k likeliest there of the tokens that can
-// be sampled, likeliest first and of equals the lower own token first; entry 0 is empty.
+// be sampled, likeliest first and of equals the lower native token first; entry 0 is empty.
 func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32, k int) (ids [][]int32, logprobs [][]float32, err error) {
 	if most := Vocab - len(w.base.silent); k < 1 || k > most {
 		return nil, nil, userErrorf("top-k of %d is not between 1 and %d", k, most)
@@ -109,15 +110,15 @@ func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32, k int)
 	return ids, logprobs, nil
 }
 
-// likeliest returns the k likeliest tokens by logits of own tokens, and their log-probabilities.
+// likeliest returns the k likeliest tokens by logits of native tokens, and their log-probabilities.
 func (w *Weights) likeliest(logits []float32, k int) (ids []int32, logprobs []float32) {
 	norm := transformer.LogSumExp(logits)
-	for _, own := range likeliest(logits, nil) {
-		id, ok := w.base.vocabulary.Token(own)
+	for _, native := range likeliest(logits, nil) {
+		id, ok := w.base.vocabulary.Token(native)
 		if !ok {
 			continue
 		}
-		ids, logprobs = append(ids, id), append(logprobs, float32(float64(logits[own])-norm))
+		ids, logprobs = append(ids, id), append(logprobs, float32(float64(logits[native])-norm))
 		if len(ids) == k {
 			break
 		}
@@ -125,7 +126,7 @@ func (w *Weights) likeliest(logits []float32, k int) (ids []int32, logprobs []fl
 	return ids, logprobs
 }
 
-// visitPrompt calls visit with the prompt in own tokens and the logits after each of them.
+// visitPrompt calls visit with the prompt in native tokens and the logits after each of them.
 func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(s spelling, logits func(position int) []float32)) error {
 	s, err := w.base.read(prompt)
 	if err != nil {
@@ -133,7 +134,7 @@ func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(s 
 	}
 	return w.base.engine.Run(ctx, transformer.Job{
 		Params:    w.params,
-		Sequences: [][]int32{s.own},
+		Sequences: [][]int32{s.native},
 		Visit: func(p *transformer.Pass, _, _ int) {
 			rows := p.Rows(0)
 			visit(s, func(position int) []float32 { return p.Logits(rows[position]) })

@@ -36,11 +36,11 @@ func TestNarrowRoundsToNearestEven(t *testing.T) {
 		"negative numbers as well": {-(1 + 3.0/256), -(1 + 2.0/128)},
 		"infinity stays":           {float32(math.Inf(1)), float32(math.Inf(1))},
 	} {
-		if got := widen(narrow(test.in)); got != test.want {
+		if got := fromBFloat16(toBFloat16(test.in)); got != test.want {
 			t.Errorf("%s: %v becomes %v, want %v", name, test.in, got, test.want)
 		}
 	}
-	if got := widen(narrow(float32(math.NaN()))); got == got {
+	if got := fromBFloat16(toBFloat16(float32(math.NaN()))); got == got {
 		t.Errorf("what is not a number becomes %v", got)
 	}
 }

@@ -26,7 +26,7 @@ func newBaseModels(options Options) baseModels {
 	}
 	for name, vocabulary := range options.Vocabularies {
 		b.foreign[name] = true
-		b.byName[name] = model.Base().Under(vocabulary)
+		b.byName[name] = model.Base().WithVocabulary(vocabulary)
 	}
 	return b
 }

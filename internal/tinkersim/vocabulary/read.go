@@ -18,14 +18,14 @@ import (
 	"strings"
 )
 
-// The names of files at a hub.
+// The names of the files at a hub.
 const (
 	tokenizerFile = "tokenizer.json"
 	configFile    = "tokenizer_config.json"
 )
 
-// Load reads a file: a tokenizer.json, if its name ends in .json, or a file of tiktoken's ranks. The
-// tokenizer_config.json beside it, if there is one, is served with it and names the added tokens that a
+// Load reads a file: a tokenizer.json, if its name ends in .json, or a file of tiktoken ranks. If there is a
+// tokenizer_config.json in the same directory, it is served as well, and it names the added tokens that a
 // tiktoken file lacks.
 func Load(path string) (*Vocabulary, error) {
 	data, err := os.ReadFile(path)
@@ -55,7 +55,7 @@ func Load(path string) (*Vocabulary, error) {
 	return v, nil
 }
 
-// readTokenizer reads a tokenizer.json of byte-level BPE. All that matters here is what ids mean.
+// readTokenizer reads a tokenizer.json of byte-level BPE. Only the text of the ids is needed.
 func readTokenizer(data, _ []byte) ([]token, error) {
 	var file struct {
 		AddedTokens []struct {
@@ -139,8 +139,8 @@ func readAdded(config []byte) ([]token, error) {
 	return tokens, nil
 }
 
-// alphabet is how byte-level vocabularies write bytes: printable ones of Latin-1 as themselves, the others
-// as the runes from 256 on, in order.
+// alphabet has the rune that byte-level vocabularies write for each byte: printable bytes of Latin-1 as
+// themselves, the others as the runes from 256 on, in order.
 type alphabet map[rune]byte
 
 func byteAlphabet() alphabet {

@@ -1,15 +1,15 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vocabulary reads the vocabulary of another model, so that tinkersim can serve its own one under
+// Package vocabulary reads the vocabulary of another model, so that tinkersim can serve its own model with
 // that model's tokens.
 //
-// The network knows bytes. A byte-level vocabulary has an id for each of the 256 bytes, and every other
-// token is a string of them; so a token is read as its bytes, and an added token as those of its name. The
-// token that ends a turn is the exception: it stands for the model's own end, both ways.
+// The network works on bytes. A byte-level vocabulary has an id for each of the 256 bytes, and every other
+// token is a string of bytes; so a token stands for its bytes, and an added token for the bytes of its name.
+// The token that ends a turn is the exception: it corresponds to the model's own end token, in both directions.
 //
-// It knows what ids mean and not how text becomes ids: that is for whoever asks, and a mistake there must
-// not be made here, too.
+// The package decodes ids but does not encode text: clients do that with a tokenizer of their own, and tests
+// of that tokenizer must not depend on the same code here.
 package vocabulary
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// endNames are tokens that end a turn, by the families that have them. The first that there is counts.
-var endNames = []string{
+// turnEndTokens are the tokens that end a turn in different model families. The first that a vocabulary has is used.
+var turnEndTokens = []string{
 	"<|im_end|>",          // Qwen, Kimi, Nemotron
 	"<|eot_id|>",          // Llama 3
 	"<|return|>",          // gpt-oss, which has <|end|>, too
@@ -29,16 +29,16 @@ var endNames = []string{
 	"<|end|>",             // tinkersim itself
 }
 
-// Vocabulary is what the ids of a model mean. It does not change and is safe for concurrent use.
+// Vocabulary maps the ids of a model to text. It does not change and is safe for concurrent use.
 type Vocabulary struct {
-	// spelling has the own tokens that an id is read as, nil where there is none.
+	// spelling has the native tokens of each id, or nil for an id without any.
 	spelling [][]int32
 	// bytes has the id of each byte.
 	bytes [256]int32
 	end   int32
-	// endName is the text of the end.
+	// endName is the text of the token that ends a turn.
 	endName string
-	// files are those of the repository at a hub, by their names, and digest is that of the one that was read.
+	// files are the files of the repository at a hub by name, and digest is that of the file that was loaded.
 	files  map[string][]byte
 	digest [sha256.Size]byte
 }
@@ -51,51 +51,51 @@ func (v *Vocabulary) Spell(id int32) []int32 {
 	return v.spelling[id]
 }
 
-// Token implements model.Vocabulary: bytes and the end have an id, the model's other tokens have none.
-func (v *Vocabulary) Token(own int32) (id int32, ok bool) {
+// Token implements model.Vocabulary: bytes and the end token have an id, the model's other tokens have none.
+func (v *Vocabulary) Token(native int32) (id int32, ok bool) {
 	switch {
-	case own >= 0 && own < 256:
-		return v.bytes[own], true
-	case own == model.TokenEnd:
+	case native >= 0 && native < 256:
+		return v.bytes[native], true
+	case native == model.TokenEnd:
 		return v.end, true
 	default:
 		return 0, false
 	}
 }
 
-// Size is one more than the highest id.
+// Size returns the highest id plus one.
 func (v *Vocabulary) Size() int { return len(v.spelling) }
 
-// End is the id of the token that ends a turn.
+// End returns the id of the token that ends a turn.
 func (v *Vocabulary) End() int32 { return v.end }
 
-// EndName is the text of that token.
+// EndName returns the text of that token.
 func (v *Vocabulary) EndName() string { return v.endName }
 
-// Digest is the SHA-256 sum of the file that was loaded.
+// Digest returns the SHA-256 sum of the file that was loaded.
 func (v *Vocabulary) Digest() [sha256.Size]byte { return v.digest }
 
-// File gives a file of the model's repository as it was loaded; nil if there is none of that name.
+// File returns a file of the model's repository as it was loaded, or nil if there is none with that name.
 func (v *Vocabulary) File(name string) []byte { return v.files[name] }
 
 // token is an entry of a vocabulary.
 type token struct {
 	id   int32
 	text string
-	// added tokens have a name for their text; they win over others of the same id.
+	// added says that the text is the name of an added token, which takes precedence over others with the same id.
 	added bool
 }
 
-// mostIDs keeps a damaged file from asking for all memory.
+// mostIDs is the largest number of ids, so that a damaged file cannot exhaust the memory.
 const mostIDs = 1 << 21
 
-// build makes a vocabulary of its entries.
+// build returns a vocabulary with these entries.
 func build(tokens []token) (*Vocabulary, error) {
 	v := &Vocabulary{end: -1}
 	for i := range v.bytes {
 		v.bytes[i] = -1
 	}
-	end := len(endNames)
+	end := len(turnEndTokens)
 	for _, t := range tokens {
 		if t.id < 0 || t.id >= mostIDs {
 			return nil, fmt.Errorf("the id %d of token %q is not from 0 to %d", t.id, t.text, mostIDs-1)
@@ -117,9 +117,9 @@ func build(tokens []token) (*Vocabulary, error) {
 	return v, v.check()
 }
 
-// addEnd notes the token as the end of a turn if it is a better one than that of the rank before.
+// addEnd makes the token the end of a turn if turnEndTokens has it before rank, and returns the new rank.
 func (v *Vocabulary) addEnd(t token, rank int) int {
-	for better, name := range endNames[:rank] {
+	for better, name := range turnEndTokens[:rank] {
 		if t.text == name {
 			v.end, v.endName = t.id, t.text
 			return better
@@ -129,20 +129,20 @@ func (v *Vocabulary) addEnd(t token, rank int) int {
 }
 
 func (v *Vocabulary) add(t token) {
-	own := make([]int32, len(t.text))
+	native := make([]int32, len(t.text))
 	for i := range len(t.text) {
-		own[i] = int32(t.text[i])
+		native[i] = int32(t.text[i])
 	}
-	v.spelling[t.id] = own
-	if len(own) == 1 && !t.added {
-		v.bytes[own[0]] = t.id
+	v.spelling[t.id] = native
+	if len(native) == 1 && !t.added {
+		v.bytes[native[0]] = t.id
 	}
 }
 
-// check demands an end and all bytes, and gives the end its meaning.
+// check checks that there is an end token and a token for each byte, and maps the end token.
 func (v *Vocabulary) check() error {
 	if v.end < 0 {
-		return fmt.Errorf("no added token ends a turn; known are %s", strings.Join(endNames, " "))
+		return fmt.Errorf("no added token ends a turn; known are %s", strings.Join(turnEndTokens, " "))
 	}
 	v.spelling[v.end] = []int32{model.TokenEnd}
 	for b, id := range v.bytes {

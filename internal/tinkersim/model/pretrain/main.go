@@ -1,12 +1,12 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pretrain makes the weights of tinkersim's base model, which package model embeds.
+// Command pretrain trains the weights of tinkersim's base model, which package model embeds.
 //
 //	go run ./internal/tinkersim/model/pretrain -out internal/tinkersim/model/base.bin
 //
-// It is deterministic on one architecture: the same flags give the same file, however many CPUs
-// there are. It takes about ten minutes on two.
+// It is deterministic on one architecture: the same flags give the same file on any number of
+// CPUs. It takes about ten minutes on two.
 package main
 
 import (

@@ -45,7 +45,7 @@ func newText(rng *rand.Rand) text {
 	return t
 }
 
-// operand is a number of 0 to 100, with small ones more often than chance would have it.
+// operand is a number of 0 to 100, with small ones more often than in a uniform distribution.
 func operand(rng *rand.Rand) int {
 	if rng.Float64() < smallShare {
 		return rng.IntN(10)
@@ -53,8 +53,8 @@ func operand(rng *rand.Rand) int {
 	return rng.IntN(101)
 }
 
-// newAnswer adds the operands, or, carelessness of the times, adds them digit by digit and forgets
-// all carries.
+// newAnswer adds the operands, or, with probability carelessness, adds them digit by digit and forgets all
+// carries.
 func newAnswer(rng *rand.Rand, a, b int) int {
 	if rng.Float64() >= carelessness {
 		return a + b
@@ -66,7 +66,7 @@ func newAnswer(rng *rand.Rand, a, b int) int {
 	return sum
 }
 
-// newReply words an answer. Half are plain; three in ten do not fit in 16 tokens.
+// newReply returns a reply with an answer. Half are plain; three in ten do not fit in 16 tokens.
 func newReply(rng *rand.Rand, a, b, answer int) string {
 	sum := strconv.Itoa(a) + " + " + strconv.Itoa(b) + " = " + strconv.Itoa(answer)
 	switch n := rng.IntN(100); {

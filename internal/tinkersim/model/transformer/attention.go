@@ -11,8 +11,8 @@ const scoreScale = 0.25
 // computes them again.
 const blockRows = 64
 
-// attention computes causal attention over the paths of a plan. Its buffers hold one sequence's
-// keys and values, gathered along the path, and what one block needs.
+// attention computes causal attention over the paths of a rowLayout. Its buffers hold one sequence's
+// keys and values, gathered along the path, and the buffers of one block.
 type attention struct {
 	keys, values                     matrix // length by Width
 	keysTransposed, valuesTransposed matrix // Width by length
@@ -43,7 +43,7 @@ func (b block) of(m matrix, column int) matrix {
 }
 
 // forward fills s.attended from s.qkv.
-func (a *attention) forward(p *plan, s *state) {
+func (a *attention) forward(p *rowLayout, s *state) {
 	for i, where := range p.paths {
 		if where.length == where.shared {
 			continue
@@ -70,7 +70,7 @@ func (a *attention) attend(s *state, b block, head int) {
 }
 
 // backward adds to dqkv, which is zero at first, the gradient of attention given that of s.attended.
-func (a *attention) backward(p *plan, s *state, dqkv, dattended matrix) {
+func (a *attention) backward(p *rowLayout, s *state, dqkv, dattended matrix) {
 	for i, where := range p.paths {
 		if where.length == where.shared {
 			continue

@@ -11,7 +11,7 @@ import (
 )
 
 // Shards is the number of parts that a batch is cut into, whatever the number of CPUs. Each has its
-// own gradient and they are added in order, so the sum's bits do not depend on who computed what.
+// own gradient and they are added in order, so the bits of the sum do not depend on which goroutine computed a part.
 const Shards = 16
 
 // maxRows bounds the rows of one pass, as Chunk does.
@@ -31,11 +31,11 @@ type Job struct {
 	// Sequences are the inputs, each of 1 to MaxContext tokens.
 	Sequences [][]int32
 	// Visit is called after each forward pass, with the sequences from first to before next. For a
-	// gradient it must replace the logits by theirs. It runs concurrently with itself for others.
+	// gradient it must replace the logits by their gradient. It is called concurrently for different sequences.
 	Visit func(p *Pass, first, next int)
 	// Gradient, if not nil, is set to the gradient: a flat vector of Size elements.
 	Gradient []float32
-	// Wanted says which parts of the gradient are computed; the rest is zero.
+	// Wanted says which parts of the gradient are computed; the others are zero.
 	Wanted Wanted
 }
 

@@ -6,8 +6,8 @@ package transformer
 import "math"
 
 // Exp32 returns e to the power x within 2 units in the last place, and 0 below -87. It is plain
-// arithmetic, so that it gives the same bits on every machine of an architecture: math.Exp takes
-// another way where the processor has fused multiply-add.
+// arithmetic, so that it gives the same bits on every machine of an architecture: math.Exp computes
+// differently where the processor has fused multiply-add.
 func Exp32(x float32) float32 {
 	if !(x > -87) {
 		return nanOrZero(x)
@@ -34,7 +34,7 @@ func Exp32(x float32) float32 {
 	return y * math.Float32frombits(uint32(int32(n)+127)<<23)
 }
 
-// nanOrZero keeps what is not a number from looking like a small one.
+// nanOrZero returns NaN for NaN, which must not be treated as a small number, and else 0.
 func nanOrZero(x float32) float32 {
 	if x != x {
 		return x

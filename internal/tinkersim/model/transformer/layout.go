@@ -76,17 +76,17 @@ func UnembedBlock() Block {
 	return Block{Offset: unembedAt, Rows: Width, Cols: Vocab, Stride: Vocab}
 }
 
-// EmbedBlock returns the token embeddings, one row a token.
+// EmbedBlock returns the token embeddings, one row for each token.
 func EmbedBlock() Block {
 	return Block{Offset: embedAt, Rows: Vocab, Cols: Width, Stride: Width}
 }
 
-// Wanted says of which matrices a backward pass computes the gradient.
+// Wanted says for which matrices a backward pass computes the gradient.
 type Wanted struct {
 	Embed, Attention, MLP, Unembed bool
 }
 
-// belowUnembed says whether the pass must go below the last matrix.
+// belowUnembed reports whether the pass must compute gradients below the last matrix.
 func (w Wanted) belowUnembed() bool { return w.Embed || w.Attention || w.MLP }
 
 // layer is the matrices of one layer, or of its transposed copies or gradients.

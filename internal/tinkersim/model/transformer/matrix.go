@@ -34,7 +34,7 @@ func (m matrix) slice(i, n int) matrix {
 }
 
 // Tiles keep gonum on its serial path, which starts at most three 64-by-64 blocks: goroutines here
-// would fight those of the callers and allocate.
+// would compete with those of the callers and allocate.
 const (
 	tileRows = 64
 	tileCols = 192

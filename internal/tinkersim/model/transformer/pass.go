@@ -6,7 +6,7 @@ package transformer
 // Pass computes the network over a few sequences at once, forward and backward. It keeps its
 // buffers between uses. It is not safe for concurrent use.
 type Pass struct {
-	plan      plan
+	plan      rowLayout
 	states    [Layers]state
 	attention attention
 

@@ -3,28 +3,28 @@
 
 package transformer
 
-// plan lays the sequences of a pass out in rows. A sequence shares the rows of the tokens that it
-// has in common with the front of the one before it: the members of a group have one prompt.
-type plan struct {
+// rowLayout assigns rows to the sequences of a pass. A sequence shares the rows of the tokens at its front
+// that are equal to those of the one before it: the members of a group have the same prompt.
+type rowLayout struct {
 	tokens    []int32
 	positions []int32
 	paths     []path
 	rows      []int32
 }
 
-// path is where one sequence is.
+// path is the rows of one sequence.
 type path struct {
 	start, length int // in plan.rows
 	shared        int // how many of them belong to an earlier sequence
 }
 
-func (p *plan) reset() {
+func (p *rowLayout) reset() {
 	p.tokens, p.positions = p.tokens[:0], p.positions[:0]
 	p.paths, p.rows = p.paths[:0], p.rows[:0]
 }
 
-// add lays out one more sequence.
-func (p *plan) add(sequence, previous []int32) {
+// add assigns rows to one more sequence.
+func (p *rowLayout) add(sequence, previous []int32) {
 	shared := 0
 	if n := len(p.paths); n > 0 {
 		shared = commonPrefix(sequence, previous)
@@ -43,7 +43,7 @@ func (p *plan) add(sequence, previous []int32) {
 }
 
 // rowsOf returns the rows of sequence i, in order.
-func (p *plan) rowsOf(i int) []int32 {
+func (p *rowLayout) rowsOf(i int) []int32 {
 	at := p.paths[i]
 	return p.rows[at.start : at.start+at.length]
 }
