@@ -26,10 +26,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/archive"
 )
 
-// kubeconfig of the cluster, once it runs.
+// kubeconfig is the path of the cluster's kubeconfig, once it runs.
 var kubeconfig string
 
-// cluster is the API server and the simulator, seen from this machine.
+// cluster is a client of the API server and of the simulator.
 type cluster struct {
 	client.Client
 }
@@ -59,7 +59,7 @@ func connect(ctx context.Context) (*cluster, error) {
 	return &cluster{Client: c}, nil
 }
 
-// archive opens the archive of a checkpoint on tinkersim by its Service's address, which this machine reaches.
+// archive opens the archive of a checkpoint on tinkersim, at the address of its Service.
 func (c *cluster) archive(t testing.TB, path string) io.ReadCloser {
 	t.Helper()
 	var service corev1.Service
@@ -74,7 +74,7 @@ func (c *cluster) get(t testing.TB, namespace, name string, object client.Object
 	}
 }
 
-// pods of a run in a role that are not being deleted, by name.
+// pods returns the pods of a run in a role that have not ended and are not being deleted.
 func (c *cluster) pods(t testing.TB, run *v1alpha1.TrainingRun, role string) []corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
@@ -87,7 +87,7 @@ func (c *cluster) pods(t testing.TB, run *v1alpha1.TrainingRun, role string) []c
 	})
 }
 
-// signal sends a signal to the processes of a pod's one container, from outside the cluster.
+// signal sends a signal to the processes of a pod's only container, from outside the cluster.
 func (c *cluster) signal(t testing.TB, pod corev1.Pod, signal string) {
 	t.Helper()
 	if err := hack(t.Context(), "cluster/cluster", "signal", pod.Namespace+"/"+pod.Name, pod.Spec.Containers[0].Name, signal); err != nil {
@@ -95,7 +95,7 @@ func (c *cluster) signal(t testing.TB, pod corev1.Pod, signal string) {
 	}
 }
 
-// deletePods deletes without grace what a real node would lose at once.
+// deletePods deletes pods.
 func (c *cluster) deletePods(t testing.TB, pods []corev1.Pod) {
 	t.Helper()
 	for i := range pods {
@@ -105,7 +105,7 @@ func (c *cluster) deletePods(t testing.TB, pods []corev1.Pod) {
 	}
 }
 
-// restart kills the one pod of a deployment of the chart and waits for its successor.
+// restart deletes the pods of one of the chart's Deployments and waits until it is available again.
 func (c *cluster) restart(t testing.TB, component string) {
 	t.Helper()
 	labels := client.MatchingLabels{"app.kubernetes.io/component": component}
@@ -132,7 +132,7 @@ func eventually(t testing.TB, limit time.Duration, what string, condition func()
 	deadline := time.Now().Add(limit)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %s it does not hold that %s", limit, what)
+			t.Fatalf("after %s this is still false: %s", limit, what)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 )
 
-// kubectl runs as a user would, in the namespace of the tests.
+// kubectl runs kubectl in the namespace of the tests.
 func kubectl(arguments ...string) (string, error) {
 	c := exec.Command("kubectl", append([]string{"--namespace", namespace}, arguments...)...)
 	c.Dir = root

@@ -3,9 +3,9 @@
 
 //go:build e2e
 
-// Package e2e runs whole training runs on a real cluster of two nodes, with the chart, the image and
-// the simulator that users get, and kills what can be killed. It starts the local cluster unless one
-// runs already, and stops what it started.
+// Package e2e runs whole trainings on a cluster of two nodes, with the chart, the image and the simulator that
+// users get, and kills processes, pods and nodes. It starts the local cluster unless one runs already, and stops
+// what it started.
 package e2e
 
 import (
@@ -26,15 +26,15 @@ const (
 	image           = "tinker-operator:e2e"
 )
 
-// world is what all tests share.
-var world *cluster
+// env is the cluster that all tests share.
+var env *cluster
 
 func TestMain(m *testing.M) {
 	os.Exit(runAll(m))
 }
 
 func runAll(m *testing.M) int {
-	// The first time, Kubernetes is built from source, perhaps on a machine that does other things too.
+	// The first run builds Kubernetes from source, which takes minutes.
 	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
 	defer cancel()
 	// The local cluster brings its own kubectl.
@@ -50,7 +50,7 @@ func runAll(m *testing.M) int {
 		log.Printf("starting the cluster: %v", err)
 		return 1
 	}
-	if world, err = connect(ctx); err != nil {
+	if env, err = connect(ctx); err != nil {
 		log.Printf("connecting: %v", err)
 		return 1
 	}
@@ -61,12 +61,12 @@ func runAll(m *testing.M) int {
 	return m.Run()
 }
 
-// startCluster starts a cluster of two nodes, or adds a node to one that runs already, such as the
-// demo's, which is used and left running. It says whether it was this call that started it.
+// startCluster starts a cluster of two nodes, or adds a node to one that runs already, such as the demo's.
+// It reports whether it started the cluster.
 func startCluster(ctx context.Context) (bool, error) {
 	running := hack(ctx, "cluster/cluster", "status") == nil
 	if running {
-		log.Print("a cluster runs already: it is used, and left running")
+		log.Print("a cluster runs already: the tests use it and leave it running")
 	}
 	return !running, hack(ctx, "cluster/cluster", "up", "--nodes", "2")
 }
@@ -104,7 +104,7 @@ func install(ctx context.Context) error {
 		"--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
 }
 
-// root of the repository.
+// root is the root of the repository.
 var root = func() string {
 	path, err := filepath.Abs("../..")
 	if err != nil {
@@ -117,7 +117,7 @@ func hack(ctx context.Context, script string, arguments ...string) error {
 	return command(ctx, filepath.Join(root, "hack", script), arguments...)
 }
 
-// command runs in the root of the repository; what it printed is part of its error.
+// command runs a program in the root of the repository. Its output is part of the error.
 func command(ctx context.Context, name string, arguments ...string) error {
 	c := exec.CommandContext(ctx, name, arguments...)
 	c.Dir = root

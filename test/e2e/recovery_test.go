@@ -27,19 +27,18 @@ func BenchmarkRecovery(b *testing.B) {
 		for range kills {
 			pod := learner(b, run)
 			began := time.Now()
-			world.signal(b, pod, "KILL")
-			// Read when nobody writes any more: the run goes on while the signal is on its way.
+			env.signal(b, pod, "KILL")
+			// The row is read after the kill, because the run continues until the signal arrives.
 			before := newestRow(b, run)
 			eventually(b, 3*time.Minute, "the run has gone on", func() bool { return newestRow(b, run) > before+1 })
 			took = append(took, time.Since(began))
-			// A learner that is killed before anybody heard of its steps has made none, as far as the restart
-			// budget can tell.
+			// The restart budget refills only with steps that a learner has reported before it was killed.
 			eventually(b, time.Minute, "the manager has heard of it", func() bool {
-				world.get(b, run.Namespace, run.Name, run)
+				env.get(b, run.Namespace, run.Name, run)
 				return run.Status.LatestCheckpoint != nil && run.Status.LatestCheckpoint.Step > int64(before)
 			})
 		}
-		if err := world.Delete(b.Context(), run); err != nil {
+		if err := env.Delete(b.Context(), run); err != nil {
 			b.Fatal(err)
 		}
 		slices.Sort(took)
@@ -49,7 +48,7 @@ func BenchmarkRecovery(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// newestRow is the highest step that has a row.
+// newestRow returns the highest step that has a row.
 func newestRow(t testing.TB, run *v1alpha1.TrainingRun) int {
 	t.Helper()
 	rows, err := filepath.Glob(filepath.Join(folder(t, run), "rows", "*"))

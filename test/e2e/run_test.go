@@ -33,12 +33,12 @@ import (
 const (
 	namespace = "e2e"
 	claimName = "runs"
-	// steps of a run that is disturbed: enough to strike in the middle.
+	// steps is how many steps a run trains: enough to kill something in the middle.
 	steps = 16
 )
 
-// prepare makes what every run needs, once: a namespace under the restricted profile, the key, the
-// environment, and a claim for artifacts.
+// prepare creates what every run needs: a namespace under the restricted profile, the key, the environment, and
+// a claim for artifacts.
 func prepare(t testing.TB) {
 	t.Helper()
 	size := resource.MustParse("1Gi")
@@ -59,7 +59,7 @@ func prepare(t testing.TB) {
 			}},
 	}
 	for _, object := range objects {
-		if err := world.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := env.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
@@ -92,7 +92,7 @@ func start(t testing.TB, name string, change func(*v1alpha1.TrainingRunSpec)) *v
 	if change != nil {
 		change(&run.Spec)
 	}
-	if err := world.Create(t.Context(), run); err != nil {
+	if err := env.Create(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -103,7 +103,7 @@ func start(t testing.TB, name string, change func(*v1alpha1.TrainingRunSpec)) *v
 	return run
 }
 
-// describe logs what there is to know of a run that went wrong.
+// describe logs the status and the pods of a run that failed.
 func describe(t testing.TB, run *v1alpha1.TrainingRun) {
 	for _, arguments := range [][]string{
 		{"describe", "trainingrun", run.Name},
@@ -115,19 +115,19 @@ func describe(t testing.TB, run *v1alpha1.TrainingRun) {
 	}
 }
 
-// folder of a run's artifacts, as this machine sees the volume.
+// folder returns the folder of a run's artifacts in the volume, on this machine.
 func folder(t testing.TB, run *v1alpha1.TrainingRun) string {
 	t.Helper()
 	var claim corev1.PersistentVolumeClaim
 	eventually(t, time.Minute, "the claim is bound", func() bool {
-		world.get(t, namespace, claimName, &claim)
+		env.get(t, namespace, claimName, &claim)
 		return claim.Spec.VolumeName != ""
 	})
 	state := filepath.Dir(kubeconfig)
 	return filepath.Join(state, "volumes", claim.Spec.VolumeName, string(run.UID))
 }
 
-// reached waits until a row of the step is durable: the step is about to be committed, or is.
+// reached waits until the row of the step is durable, just before the step is committed.
 func reached(t testing.TB, run *v1alpha1.TrainingRun, step int) {
 	t.Helper()
 	pattern := filepath.Join(folder(t, run), "rows", fmt.Sprintf("*%d-*", step))
@@ -140,18 +140,18 @@ func reached(t testing.TB, run *v1alpha1.TrainingRun, step int) {
 	})
 }
 
-// result of a run that is Complete.
+// result is what a run that is Complete ended with.
 type result struct {
 	digest string
 	status v1alpha1.TrainingRunStatus
 }
 
-// finish waits until the run is complete and gives the digest of its final weights.
+// finish waits until the run is complete and returns the digest of its final weights.
 func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 	t.Helper()
 	var current v1alpha1.TrainingRun
 	eventually(t, 5*time.Minute, "run "+run.Name+" has succeeded", func() bool {
-		world.get(t, run.Namespace, run.Name, &current)
+		env.get(t, run.Namespace, run.Name, &current)
 		if current.Status.State == "Failed" {
 			t.Fatalf("run %s has failed: %+v", run.Name, current.Status.Conditions)
 		}
@@ -166,7 +166,7 @@ func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 // adapterDigest is the SHA-256 of the adapter in a checkpoint's archive.
 func adapterDigest(t testing.TB, path string) string {
 	t.Helper()
-	body := world.archive(t, path)
+	body := env.archive(t, path)
 	defer body.Close()
 	reader := tar.NewReader(body)
 	for {
@@ -188,7 +188,7 @@ func adapterDigest(t testing.TB, path string) string {
 	}
 }
 
-// wantEachStepOnce reads metrics.jsonl: every step of training is there, exactly once.
+// wantEachStepOnce checks that metrics.jsonl has every step of training exactly once.
 func wantEachStepOnce(t testing.TB, run *v1alpha1.TrainingRun) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(folder(t, run), "metrics.jsonl"))

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestSample applies the file that the README names, as a user would, and sees the model learn.
+// TestSample applies the sample that README.md names and checks that the model improves.
 func TestSample(t *testing.T) {
 	prepare(t)
 	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil {
@@ -24,7 +24,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("a second apply changes something: %v\n%s", err, output)
 	}
 	var run v1alpha1.TrainingRun
-	world.get(t, namespace, "arithmetic", &run)
+	env.get(t, namespace, "arithmetic", &run)
 	t.Cleanup(func() {
 		if t.Failed() {
 			describe(t, &run)
@@ -32,7 +32,7 @@ func TestSample(t *testing.T) {
 	})
 	var before *float64
 	eventually(t, 8*time.Minute, "the sample has succeeded", func() bool {
-		world.get(t, namespace, "arithmetic", &run)
+		env.get(t, namespace, "arithmetic", &run)
 		if before == nil && run.Status.Metrics != nil {
 			before = run.Status.Metrics.PassAt1
 		}
@@ -47,7 +47,7 @@ func TestSample(t *testing.T) {
 	wantColumns(t)
 }
 
-// wantColumns reads what a user sees at a glance.
+// wantColumns checks the columns that kubectl get prints.
 func wantColumns(t *testing.T) {
 	t.Helper()
 	cases := map[string]struct {
@@ -55,17 +55,17 @@ func wantColumns(t *testing.T) {
 		header    string
 		row       string
 	}{
-		"a run's line tells where it is": {
+		"the row of a run shows its progress": {
 			[]string{"get", "trainingruns", "arithmetic"},
 			`^NAME\s+STATE\s+STEP\s+REWARD\s+PASS@1\s+CHECKPOINT\s+RESTARTS\s+AGE$`,
 			`^arithmetic\s+Succeeded\s+60/60\s+0\.\d+\s+0\.\d+\s+60\s+0\s+\d+`,
 		},
-		"the wide line has model, workers and lineage": {
+		"the wide row has model, workers and lineage": {
 			[]string{"get", "trun", "arithmetic", "-o", "wide"},
 			`\s+AGE\s+MODEL\s+WORKERS\s+LINEAGE$`,
 			`tinkersim/byte-136k`,
 		},
-		"an environment's line says that it is ready": {
+		"the row of an environment shows that it is ready": {
 			[]string{"get", "renv", "arithmetic"},
 			`^NAME\s+READY\s+TASKS\s+AGE$`,
 			`^arithmetic\s+True\s+10000\s+`,

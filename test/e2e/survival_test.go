@@ -16,10 +16,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// undisturbed is the digest that every other run of the same spec must end with.
+// undisturbed is the result of a run without faults, which every other run of the spec must end with.
 var undisturbed = sync.OnceValue(func() *result { return &result{} })
 
-// baseline runs undisturbed, once.
+// baseline returns the digest of the final weights of a run without faults, which it runs once.
 func baseline(t testing.TB) string {
 	t.Helper()
 	r := undisturbed()
@@ -49,7 +49,7 @@ func learner(t testing.TB, run *v1alpha1.TrainingRun) corev1.Pod {
 	t.Helper()
 	var found corev1.Pod
 	eventually(t, time.Minute, "run "+run.Name+" has a learner", func() bool {
-		pods := world.pods(t, run, v1alpha1.RoleLearner)
+		pods := env.pods(t, run, v1alpha1.RoleLearner)
 		if len(pods) == 0 || pods[0].Status.Phase != corev1.PodRunning {
 			return false
 		}
@@ -63,13 +63,13 @@ func workers(t testing.TB, run *v1alpha1.TrainingRun) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
 	eventually(t, time.Minute, "run "+run.Name+" has workers", func() bool {
-		found = world.pods(t, run, v1alpha1.RoleRollout)
+		found = env.pods(t, run, v1alpha1.RoleRollout)
 		return len(found) > 0 && found[0].Status.Phase == corev1.PodRunning
 	})
 	return found
 }
 
-func TestKilled(t *testing.T) {
+func TestRunSurvivesKills(t *testing.T) {
 	want := baseline(t)
 	cases := map[string]struct {
 		name    string
@@ -77,38 +77,38 @@ func TestKilled(t *testing.T) {
 	}{
 		"the learner's process is killed": {"kill-learner", func(t *testing.T, run *v1alpha1.TrainingRun) {
 			reached(t, run, 4)
-			world.signal(t, learner(t, run), "KILL")
+			env.signal(t, learner(t, run), "KILL")
 		}},
 		"the learner's pod is deleted": {"delete-learner", func(t *testing.T, run *v1alpha1.TrainingRun) {
 			reached(t, run, 5)
-			world.deletePods(t, []corev1.Pod{learner(t, run)})
+			env.deletePods(t, []corev1.Pod{learner(t, run)})
 		}},
-		"a worker that holds leases is killed": {"kill-worker", func(t *testing.T, run *v1alpha1.TrainingRun) {
+		"a worker with leases is killed": {"kill-worker", func(t *testing.T, run *v1alpha1.TrainingRun) {
 			reached(t, run, 3)
-			world.signal(t, workers(t, run)[0], "KILL")
+			env.signal(t, workers(t, run)[0], "KILL")
 		}},
 		"all workers are deleted at once": {"delete-workers", func(t *testing.T, run *v1alpha1.TrainingRun) {
 			reached(t, run, 6)
-			world.deletePods(t, workers(t, run))
+			env.deletePods(t, workers(t, run))
 		}},
 		"tinkersim restarts": {"restart-sim", func(t *testing.T, run *v1alpha1.TrainingRun) {
 			reached(t, run, 4)
-			world.restart(t, "tinkersim")
+			env.restart(t, "tinkersim")
 		}},
 		"the manager restarts": {"restart-manager", func(t *testing.T, run *v1alpha1.TrainingRun) {
 			reached(t, run, 4)
-			world.restart(t, "manager")
+			env.restart(t, "manager")
 		}},
-		"one after the other dies within one run": {"kill-all", func(t *testing.T, run *v1alpha1.TrainingRun) {
+		"learner, workers, simulator and manager are killed in one run": {"kill-all", func(t *testing.T, run *v1alpha1.TrainingRun) {
 			reached(t, run, 2)
-			world.signal(t, learner(t, run), "KILL")
+			env.signal(t, learner(t, run), "KILL")
 			reached(t, run, 5)
-			world.deletePods(t, workers(t, run))
+			env.deletePods(t, workers(t, run))
 			reached(t, run, 7)
-			world.restart(t, "tinkersim")
-			world.restart(t, "manager")
+			env.restart(t, "tinkersim")
+			env.restart(t, "manager")
 			reached(t, run, 10)
-			world.deletePods(t, []corev1.Pod{learner(t, run)})
+			env.deletePods(t, []corev1.Pod{learner(t, run)})
 		}},
 	}
 	for name, tc := range cases {
@@ -120,7 +120,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func TestWorkers(t *testing.T) {
+func TestNumberOfWorkersDoesNotChangeWeights(t *testing.T) {
 	want := baseline(t)
 	for name, count := range map[string]int32{"one": 1, "four": 4} {
 		t.Run(name+" workers give the same weights", func(t *testing.T) {
@@ -130,31 +130,31 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-func TestSuspend(t *testing.T) {
+func TestSuspendAndResume(t *testing.T) {
 	want := baseline(t)
 	run := start(t, "suspended", nil)
 	reached(t, run, 5)
 	setSuspend(t, run, true)
-	eventually(t, 2*time.Minute, "the run is suspended and its pods are gone", func() bool {
+	eventually(t, 2*time.Minute, "the run is suspended and its pods have ended", func() bool {
 		var current v1alpha1.TrainingRun
-		world.get(t, run.Namespace, run.Name, &current)
+		env.get(t, run.Namespace, run.Name, &current)
 		return current.Status.State == "Suspended" &&
-			len(world.pods(t, run, v1alpha1.RoleLearner)) == 0 && len(world.pods(t, run, v1alpha1.RoleRollout)) == 0
+			len(env.pods(t, run, v1alpha1.RoleLearner)) == 0 && len(env.pods(t, run, v1alpha1.RoleRollout)) == 0
 	})
 	setSuspend(t, run, false)
 	got := wantSameEnd(t, run, want)
 	if got.status.LatestCheckpoint.Attempt == nil || *got.status.LatestCheckpoint.Attempt < 2 {
-		t.Errorf("the run was to go on in a second attempt; its last checkpoint is %+v", got.status.LatestCheckpoint)
+		t.Errorf("the run did not resume in a second attempt: its last checkpoint is %+v", got.status.LatestCheckpoint)
 	}
 }
 
 func setSuspend(t *testing.T, run *v1alpha1.TrainingRun, suspend bool) {
 	t.Helper()
 	var current v1alpha1.TrainingRun
-	world.get(t, run.Namespace, run.Name, &current)
+	env.get(t, run.Namespace, run.Name, &current)
 	patch := client.MergeFrom(current.DeepCopy())
 	current.Spec.Suspend = &suspend
-	if err := world.Patch(t.Context(), &current, patch); err != nil {
+	if err := env.Patch(t.Context(), &current, patch); err != nil {
 		t.Fatal(err)
 	}
 }

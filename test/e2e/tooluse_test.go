@@ -25,10 +25,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// foreignModel is served by the simulator with the tokens of its family.
+// foreignModel is a model that the simulator serves with the vocabulary of its family.
 const foreignModel = "Qwen/Qwen3-8B"
 
-// vocabularyFile is a part of the family's vocabulary: whole ones are no part of this repository.
+// vocabularyFile returns the part of the family's vocabulary that this repository has.
 func vocabularyFile() ([]byte, error) {
 	packed, err := os.ReadFile(filepath.Join(root, "internal", "renderer", "families", "testdata", "tokenizers", "qwen3.json.gz"))
 	if err != nil {
@@ -41,7 +41,7 @@ func vocabularyFile() ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// publishVocabulary puts the file where the chart's simulator reads it.
+// publishVocabulary creates the ConfigMap in which the chart's simulator reads the vocabulary.
 func publishVocabulary(ctx context.Context) error {
 	file, err := vocabularyFile()
 	if err != nil {
@@ -54,15 +54,15 @@ func publishVocabulary(ctx context.Context) error {
 			Data:       map[string]string{"tokenizer.json": string(file)},
 		},
 	} {
-		if err := world.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := env.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("publishing the vocabulary: %w", err)
 		}
 	}
 	return nil
 }
 
-// TestToolUse trains a real model's name: learner and workers fetch its tokenizer from the simulator, which
-// serves it as a hub does, render conversations with tools in the family's format, and read the replies back.
+// TestToolUse trains a model of a real family: learner and workers fetch its tokenizer from the simulator, which
+// serves it as a hub does, render conversations with tools in the family's format, and parse the replies.
 func TestToolUse(t *testing.T) {
 	prepare(t)
 	file, err := vocabularyFile()
@@ -78,7 +78,7 @@ func TestToolUse(t *testing.T) {
 			Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}},
 		},
 	}
-	if err := world.Create(t.Context(), environment); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := env.Create(t.Context(), environment); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	hub := []corev1.EnvVar{{Name: "HF_ENDPOINT", Value: "http://tinkersim." + systemNamespace}}

@@ -21,13 +21,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// nodeLoss is how long a cluster may take to notice and make good the loss of a node: seconds on one that
-// these tests started, minutes with Kubernetes' own defaults.
+// nodeLoss is how long a cluster may take to replace the pods of a lost node: seconds on one that these tests
+// started, minutes with Kubernetes' own defaults.
 const nodeLoss = 8 * time.Minute
 
-// TestNodeLoss kills the kubelet under the learner: to the cluster the node is gone, while its
-// containers run on. The next attempt starts on the other node, and the old learner is fenced.
-func TestNodeLoss(t *testing.T) {
+// TestResumeAfterNodeLoss kills the kubelet of the learner's node, whose containers continue to run. The next
+// attempt starts on the other node, and the old learner is fenced.
+func TestResumeAfterNodeLoss(t *testing.T) {
 	want := baseline(t)
 	run := start(t, "node-loss", nil)
 	reached(t, run, 3)
@@ -36,7 +36,7 @@ func TestNodeLoss(t *testing.T) {
 	startKubeletAtEnd(t, old.Spec.NodeName)
 	kubelet(t, "kill", old.Spec.NodeName)
 	eventually(t, nodeLoss, "another learner runs on the other node", func() bool {
-		for _, pod := range world.pods(t, run, v1alpha1.RoleLearner) {
+		for _, pod := range env.pods(t, run, v1alpha1.RoleLearner) {
 			if pod.UID != old.UID && pod.Spec.NodeName != old.Spec.NodeName && pod.Status.Phase == corev1.PodRunning {
 				return true
 			}
@@ -44,22 +44,22 @@ func TestNodeLoss(t *testing.T) {
 		return false
 	})
 	wantSameEnd(t, run, want)
-	wantGone(t, pids)
+	wantEnded(t, pids)
 }
 
-// TestTwoLearners stops the learner with SIGSTOP, lets a second attempt begin, and continues the first:
-// it commits nothing and exits.
-func TestTwoLearners(t *testing.T) {
+// TestSupersededLearnerIsFenced stops the learner with SIGSTOP, lets a second attempt begin, and continues the
+// first, which commits nothing and exits.
+func TestSupersededLearnerIsFenced(t *testing.T) {
 	want := baseline(t)
 	run := start(t, "two-learners", nil)
 	reached(t, run, 3)
 	old := learner(t, run)
-	// Without its kubelet the pod can be deleted while its process lives on.
+	// Without its kubelet the pod can be deleted while its process continues to run.
 	startKubeletAtEnd(t, old.Spec.NodeName)
 	pids := processes(t, old)
 	kubelet(t, "kill", old.Spec.NodeName)
 	signalProcesses(t, "STOP", pids)
-	if err := world.Delete(t.Context(), &old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+	if err := env.Delete(t.Context(), &old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
 	eventually(t, nodeLoss, "a second attempt has claimed the run", func() bool {
@@ -71,7 +71,7 @@ func TestTwoLearners(t *testing.T) {
 	})
 	signalProcesses(t, "CONT", pids)
 	got := wantSameEnd(t, run, want)
-	wantGone(t, pids)
+	wantEnded(t, pids)
 	for _, checkpoint := range got.status.Checkpoints {
 		if checkpoint.Attempt != nil && *checkpoint.Attempt == 1 && checkpoint.Step > 5 {
 			t.Errorf("attempt 1 committed step %d after it was fenced", checkpoint.Step)
@@ -102,7 +102,7 @@ func startKubeletAtEnd(t *testing.T, node string) {
 	})
 }
 
-// processes of a pod's container, as this machine numbers them.
+// processes returns the pids of a pod's container on this machine.
 func processes(t *testing.T, pod corev1.Pod) []string {
 	t.Helper()
 	output, err := exec.Command(filepath.Join(root, "hack", "cluster", "cluster"), "pids",
@@ -113,8 +113,8 @@ func processes(t *testing.T, pod corev1.Pod) []string {
 	return strings.Fields(string(output))
 }
 
-// wantGone waits until processes that the cluster has lost sight of have ended by themselves.
-func wantGone(t *testing.T, pids []string) {
+// wantEnded waits until processes have ended by themselves.
+func wantEnded(t *testing.T, pids []string) {
 	t.Helper()
 	for _, pid := range pids {
 		eventually(t, time.Minute, "the fenced learner, process "+pid+", has exited", func() bool {
