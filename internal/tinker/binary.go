@@ -9,7 +9,7 @@ import (
 	"math"
 )
 
-// Buffers of numbers are little-endian throughout the API.
+// All buffers of numbers in the API are little-endian.
 
 func int32Bytes(values []int32) []byte {
 	out := make([]byte, 0, 4*len(values))
@@ -43,7 +43,7 @@ func bfloat16Bytes(values []float32) []byte {
 	return out
 }
 
-// bfloat16 rounds to the nearest, ties to even; NaN stays NaN.
+// bfloat16 rounds to the nearest value, ties to even; NaN stays NaN.
 func bfloat16(v float32) uint16 {
 	bits := math.Float32bits(v)
 	if v != v {
@@ -92,7 +92,7 @@ func checkMultiple(data []byte, size int) error {
 	return nil
 }
 
-// elementBytes encodes the given elements of a tensor in its own type.
+// elementBytes encodes the elements of a tensor in the tensor's type.
 func elementBytes(t Tensor) []byte {
 	switch t.DType {
 	case Int64:
@@ -109,7 +109,7 @@ func elementBytes(t Tensor) []byte {
 	return float32Bytes(t.Float)
 }
 
-// decodeElements is the other way: a tensor of the type with the elements, and no shape yet.
+// decodeElements returns a tensor of the type with the elements, and without a shape.
 func decodeElements(dtype DType, data []byte) (Tensor, error) {
 	out := Tensor{DType: dtype}
 	switch dtype {

@@ -5,47 +5,47 @@ package tinker
 
 import "net/http"
 
-// Category says what kind of trouble an error is.
+// Category is the kind of an error.
 type Category string
 
-// The categories. User, Server and Unknown are also what a failed result says.
+// The categories. User, Server and Unknown are also the categories of failed results.
 const (
-	// CategoryUser is a request that will fail again: 400, 422, or a result that failed by its input.
+	// CategoryUser means that the request will fail again: 400, 422, or a result that failed because of its input.
 	CategoryUser Category = "user"
-	// CategoryServer is the server's own trouble: 5xx, or a result that failed by it.
+	// CategoryServer means that the server failed: 5xx, or a result that failed because of the server.
 	CategoryServer Category = "server"
-	// CategoryUnknown is a result that failed without saying why.
+	// CategoryUnknown is a result that failed without a reason.
 	CategoryUnknown Category = "unknown"
-	// CategoryUnauthorized is a refused key: 401 or 403.
+	// CategoryUnauthorized means that the server rejected the key: 401 or 403.
 	CategoryUnauthorized Category = "unauthorized"
-	// CategoryPayment is an account that must be paid first: 402.
+	// CategoryPayment means that the account has no credit: 402.
 	CategoryPayment Category = "payment"
 	// CategoryNotFound is 404. For an operation of a model it means that the server has lost the model.
 	CategoryNotFound Category = "not_found"
-	// CategoryUnsupported is 405 and 501: the server has no such endpoint.
+	// CategoryUnsupported is 405 and 501: the server does not have the endpoint.
 	CategoryUnsupported Category = "unsupported"
-	// CategoryTimeout is 408: not done yet.
+	// CategoryTimeout is 408: the result is not available yet.
 	CategoryTimeout Category = "timeout"
 	// CategoryConflict is 409.
 	CategoryConflict Category = "conflict"
-	// CategoryExists is a save under a name that is taken. Whose save that was is to be looked up.
+	// CategoryExists is a save under a name that is in use. The caller must look up whose save that was.
 	CategoryExists Category = "exists"
-	// CategoryFutureLost is 410: the result will never be given.
+	// CategoryFutureLost is 410: the result is lost.
 	CategoryFutureLost Category = "promise_lost"
 	// CategoryThrottled is 429.
 	CategoryThrottled Category = "throttled"
-	// CategoryUnreachable is a call without an answer.
+	// CategoryUnreachable is a call without a response.
 	CategoryUnreachable Category = "unreachable"
-	// CategoryProtocol is an answer that is not what the API promises.
+	// CategoryProtocol is a response that violates the API.
 	CategoryProtocol Category = "protocol"
 	// CategoryCanceled is a call whose context ended.
 	CategoryCanceled Category = "canceled"
-	// CategoryPaused is a result that waits in a paused queue. It is seen in events alone.
+	// CategoryPaused is a result that waits in a paused queue. Only events have it.
 	CategoryPaused Category = "paused"
 )
 
-// statuses maps HTTP statuses and categories: the first line of a category is the status a server gives
-// for it, and the first line of a status the category a client makes of it.
+// statuses maps HTTP statuses and categories. A server uses the first status of a category, and a client the first
+// category of a status.
 var statuses = []struct {
 	category Category
 	status   int
@@ -66,12 +66,12 @@ var statuses = []struct {
 	{CategoryUnsupported, http.StatusNotImplemented},
 }
 
-// CategoryOf returns the category of an HTTP status. Other statuses from 500 up are the server's trouble,
-// other ones from 400 up the caller's, and all else breaks the protocol.
+// CategoryOf returns the category of an HTTP status. Other statuses from 500 up are CategoryServer, others from 400 up
+// CategoryUser, and all else is CategoryProtocol.
 func CategoryOf(status int) Category {
-	for _, line := range statuses {
-		if line.status == status {
-			return line.category
+	for _, row := range statuses {
+		if row.status == status {
+			return row.category
 		}
 	}
 	switch {
@@ -83,17 +83,17 @@ func CategoryOf(status int) Category {
 	return CategoryProtocol
 }
 
-// Status returns the HTTP status that a server gives for the category; 500 for those that have none.
+// Status returns the HTTP status that a server uses for the category, or 500.
 func (c Category) Status() int {
-	for _, line := range statuses {
-		if line.category == c {
-			return line.status
+	for _, row := range statuses {
+		if row.category == c {
+			return row.status
 		}
 	}
 	return http.StatusInternalServerError
 }
 
-// Temporary says that the same call may well succeed later.
+// Temporary reports whether the same call may succeed later.
 func (c Category) Temporary() bool {
 	switch c {
 	case CategoryServer, CategoryPayment, CategoryTimeout, CategoryThrottled, CategoryUnreachable, CategoryPaused:

@@ -5,14 +5,14 @@ package tinker
 
 import "time"
 
-// Cursor says where a page of a listing is.
+// Cursor is the position of a page in a listing.
 type Cursor struct {
 	Offset     int `json:"offset"`
 	Limit      int `json:"limit"`
 	TotalCount int `json:"total_count"`
 }
 
-// TrainingRun is a model as the listings show it.
+// TrainingRun is a model in a listing.
 type TrainingRun struct {
 	TrainingRunID         string      `json:"training_run_id"`
 	BaseModel             string      `json:"base_model"`
@@ -26,7 +26,7 @@ type TrainingRun struct {
 	UserMetadata          Metadata    `json:"user_metadata,omitempty"`
 }
 
-// TrainingRunList is the answer of GET training_runs.
+// TrainingRunList is the response of GET training_runs.
 type TrainingRunList struct {
 	TrainingRuns []TrainingRun `json:"training_runs"`
 	Cursor       Cursor        `json:"cursor"`
@@ -38,7 +38,7 @@ const (
 	CheckpointSampler  = "sampler"
 )
 
-// Checkpoint is a state or sampler weights as the listings show them.
+// Checkpoint is a state or sampler weights in a listing.
 type Checkpoint struct {
 	// CheckpointID is the kind and the name: weights/0010.
 	CheckpointID string `json:"checkpoint_id"`
@@ -48,11 +48,11 @@ type Checkpoint struct {
 	TinkerPath     string    `json:"tinker_path"`
 	SizeBytes      *int64    `json:"size_bytes,omitempty"`
 	Public         bool      `json:"public"`
-	// ExpiresAt is nil for ever.
+	// ExpiresAt is nil if the checkpoint never expires.
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
-// CheckpointList is the answer of GET checkpoints and of GET training_runs/{id}/checkpoints. The cursor
+// CheckpointList is the response of GET checkpoints and of GET training_runs/{id}/checkpoints. The cursor
 // may be missing from the latter.
 type CheckpointList struct {
 	Checkpoints []Checkpoint `json:"checkpoints"`
@@ -61,11 +61,11 @@ type CheckpointList struct {
 
 // TTLRequest is the body of PUT ttl.
 type TTLRequest struct {
-	// TTLSeconds from now; nil is for ever, and is sent as null.
+	// TTLSeconds counts from now; nil means never, and is sent as null.
 	TTLSeconds *int64 `json:"ttl_seconds"`
 }
 
-// ArchiveResponse is the answer of GET archive where it does not redirect.
+// ArchiveResponse is the response of GET archive: the address of the archive.
 type ArchiveResponse struct {
 	URL     string     `json:"url"`
 	Expires *time.Time `json:"expires,omitempty"`
@@ -76,12 +76,12 @@ type WeightsInfoRequest struct {
 	TinkerPath string `json:"tinker_path"`
 }
 
-// WeightsInfo is its answer: what a model must be to load the state.
+// WeightsInfo is the response of POST weights_info: it says which model can load the state.
 type WeightsInfo struct {
 	BaseModel string `json:"base_model"`
 	IsLora    bool   `json:"is_lora"`
 	LoraRank  *int   `json:"lora_rank"`
-	// TrainUnembed, TrainMLP and TrainAttn are true where the server does not say.
+	// TrainUnembed, TrainMLP and TrainAttn are true if they are missing.
 	TrainUnembed *bool `json:"train_unembed"`
 	TrainMLP     *bool `json:"train_mlp"`
 	TrainAttn    *bool `json:"train_attn"`

@@ -12,10 +12,10 @@ import (
 // EncodingZstd is the content encoding of compressed forward_backward bodies.
 const EncodingZstd = "zstd"
 
-// maxDecompressed bounds what a compressed body may grow to.
+// maxDecompressed limits the size of a decompressed body.
 const maxDecompressed = 512 << 20
 
-// Compress gives the body in zstd. It shares nothing between calls: bodies are large and few.
+// Compress returns the body in zstd. It shares no encoder between calls because bodies are large and few.
 func Compress(body []byte) ([]byte, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -24,7 +24,7 @@ func Compress(body []byte) ([]byte, error) {
 	return encoder.EncodeAll(body, nil), nil
 }
 
-// Decompress undoes a Content-Encoding: none, identity or zstd, up to 512 MiB.
+// Decompress decodes a Content-Encoding, which may be empty, identity or zstd, up to 512 MiB.
 func Decompress(encoding string, body []byte) ([]byte, error) {
 	switch encoding {
 	case "", "identity":

@@ -5,7 +5,7 @@ package tinker
 
 import "encoding/json"
 
-// SDKVersion is the version of the official SDK whose wire forms this package speaks.
+// SDKVersion is the version of the official SDK whose wire format this package has.
 const SDKVersion = "0.25.0"
 
 // HeaderAPIKey is the header that carries the API key or the JWT.
@@ -16,42 +16,42 @@ type ConfigRequest struct {
 	SDKVersion string `json:"sdk_version"`
 }
 
-// ServerConfig is the answer of POST client/config: how the server wants to be spoken to. Decoding fills
-// in the protocol's defaults for what the server leaves out.
+// ServerConfig is the response of POST client/config: how clients are to call the server. Decoding sets missing fields
+// to the protocol's defaults.
 type ServerConfig struct {
-	// PJWTAuthEnabled says that the key is to be exchanged for a JWT.
+	// PJWTAuthEnabled says that clients must exchange the key for a JWT.
 	PJWTAuthEnabled bool `json:"pjwt_auth_enabled"`
 	// CredentialDefaultSource is api_key or credential_cmd.
 	CredentialDefaultSource string `json:"credential_default_source"`
-	// SampleDispatchBytes bounds the asample bodies under way.
+	// SampleDispatchBytes limits the bytes of asample bodies in flight.
 	SampleDispatchBytes int64 `json:"sample_dispatch_bytes_semaphore_size"`
-	// InflightResponseBytes bounds the large results that are fetched at the same time.
+	// InflightResponseBytes limits the bytes of large results that are fetched at the same time.
 	InflightResponseBytes int64 `json:"inflight_response_bytes_semaphore_size"`
-	// ParallelChunks lets a client send the chunks of one call concurrently. This client never does.
+	// ParallelChunks allows clients to send the chunks of one call concurrently. Package client never does.
 	ParallelChunks bool `json:"parallel_fwdbwd_chunks"`
-	// CompressForwardBackward asks for zstd bodies of forward_backward.
+	// CompressForwardBackward requires zstd bodies of forward_backward.
 	CompressForwardBackward bool `json:"proto_compress_fwdbwd"`
-	// MaxChunkLen is the most datums of one chunk.
+	// MaxChunkLen is the maximum number of datums in a chunk.
 	MaxChunkLen int `json:"fwdbwd_max_chunk_len"`
-	// MaxChunkBytes is the most bytes of one chunk, as estimated by Datum.Size.
+	// MaxChunkBytes is the maximum number of bytes in a chunk, as estimated by Datum.Size.
 	MaxChunkBytes int64 `json:"fwdbwd_max_chunk_bytes_count"`
-	// DispatchBytes bounds the forward_backward bodies under way.
+	// DispatchBytes limits the bytes of forward_backward bodies in flight.
 	DispatchBytes int64 `json:"fwdbwd_dispatch_bytes_semaphore_size"`
-	// BillingPauseSeconds is how long the official SDK sleeps through 402.
+	// BillingPauseSeconds is how long the official SDK retries 402.
 	BillingPauseSeconds float64 `json:"billing_exception_max_pause_duration_sec"`
 	// SampleNoRetries switches the official SDK's retries of sampling off.
 	SampleNoRetries bool `json:"sample_no_retries"`
 	// SampleStuckDetection switches the official SDK's time limit without progress on.
 	SampleStuckDetection bool `json:"sample_enable_stuck_detection"`
-	// SampleMaxConcurrent bounds the unfinished samples of a sampling session.
+	// SampleMaxConcurrent limits the unfinished samples of a sampling session.
 	SampleMaxConcurrent int `json:"sample_max_concurrent_requests"`
 	// UsePyqwestTransport chooses the official SDK's HTTP library.
 	UsePyqwestTransport bool `json:"use_pyqwest_transport"`
-	// CreateModelViaLoadWeights allows a load that also creates its model. This client never does.
+	// CreateModelViaLoadWeights allows a load that also creates its model. Package client never does that.
 	CreateModelViaLoadWeights bool `json:"create_model_via_load_weights"`
 }
 
-// DefaultServerConfig returns the values that hold where a server says nothing.
+// DefaultServerConfig returns the values of fields that a server leaves out.
 func DefaultServerConfig() ServerConfig {
 	return ServerConfig{
 		CredentialDefaultSource: "api_key",
@@ -68,7 +68,7 @@ func DefaultServerConfig() ServerConfig {
 	}
 }
 
-// UnmarshalJSON decodes over the defaults.
+// UnmarshalJSON sets missing fields to the defaults.
 func (c *ServerConfig) UnmarshalJSON(data []byte) error {
 	type plain ServerConfig
 	decoded := plain(DefaultServerConfig())
@@ -79,37 +79,37 @@ func (c *ServerConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// DynamicConfig is the answer of POST client/dynamic_config.
+// DynamicConfig is the response of POST client/dynamic_config.
 type DynamicConfig struct {
 	RefreshIntervalSec float64 `json:"refresh_interval_sec,omitempty"`
 }
 
-// TokenResponse is the answer of POST auth/token, whose request is an empty object.
+// TokenResponse is the response of POST auth/token, whose request is an empty object.
 type TokenResponse struct {
 	JWT string `json:"jwt"`
 }
 
-// Health is the answer of GET healthz.
+// Health is the response of GET healthz.
 type Health struct {
 	Status string `json:"status"`
 }
 
-// ServerCapabilities is the answer of GET get_server_capabilities.
+// ServerCapabilities is the response of GET get_server_capabilities.
 type ServerCapabilities struct {
 	SupportedModels []SupportedModel `json:"supported_models"`
 }
 
-// SupportedModel is a base model that the server knows.
+// SupportedModel is a base model that the server supports.
 type SupportedModel struct {
 	ModelName string `json:"model_name,omitempty"`
-	// MaxContextLength in tokens; 0 is unsaid.
+	// MaxContextLength is in tokens; 0 means unknown.
 	MaxContextLength int `json:"max_context_length,omitempty"`
-	// Trainable and Sampleable are nil where the server does not say.
+	// Trainable and Sampleable are nil if unknown.
 	Trainable  *bool `json:"trainable,omitempty"`
 	Sampleable *bool `json:"sampleable,omitempty"`
 }
 
-// TelemetryResponse is the answer of POST telemetry, with status "accepted". This client sends none.
+// TelemetryResponse is the response of POST telemetry, with status "accepted". Package client sends none.
 type TelemetryResponse struct {
 	Status string `json:"status"`
 }

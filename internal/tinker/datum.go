@@ -13,18 +13,18 @@ const (
 	ChunkDmel         = "dmel"
 )
 
-// ModelInput is what a model reads: chunks, mostly one of text.
+// ModelInput is the input of a model: chunks, usually one of text.
 type ModelInput struct {
 	Chunks []Chunk `json:"chunks"`
 }
 
-// Chunk is a piece of a model's input; which fields count depends on Type.
+// Chunk is a part of a model's input; its Type says which fields it uses.
 type Chunk struct {
 	// Type is ChunkText, ChunkImage, ChunkImagePointer or ChunkDmel.
 	Type string `json:"type"`
-	// Tokens of a text chunk.
+	// Tokens are those of a text chunk.
 	Tokens []int32 `json:"tokens,omitempty"`
-	// Data and Format of an image chunk (png, jpeg), Location of an image pointer.
+	// Data and Format (png, jpeg) are those of an image chunk, Location that of an image pointer.
 	Data           []byte `json:"data,omitempty"`
 	Location       string `json:"location,omitempty"`
 	Format         string `json:"format,omitempty"`
@@ -38,7 +38,7 @@ func Text(tokens []int32) ModelInput {
 	return ModelInput{Chunks: []Chunk{{Type: ChunkText, Tokens: tokens}}}
 }
 
-// TextTokens returns the tokens of all chunks, and false if a chunk is not text.
+// TextTokens returns the tokens of all chunks, or false if a chunk is not text.
 func (m ModelInput) TextTokens() ([]int32, bool) {
 	if len(m.Chunks) == 1 && m.Chunks[0].Type == ChunkText {
 		return m.Chunks[0].Tokens, true
@@ -61,15 +61,15 @@ const (
 	InputAdvantages   = "advantages"
 )
 
-// Datum is one training sequence. Position i of the input predicts target i: the caller has shifted.
+// Datum is one training sequence. Position i of the input predicts target i: the caller shifts the targets.
 type Datum struct {
 	ModelInput ModelInput `json:"model_input"`
 	// LossFnInputs are the tensors of the loss by name, each as long as the input.
 	LossFnInputs map[string]Tensor `json:"loss_fn_inputs"`
 }
 
-// Size estimates the bytes of the datum on the wire, as the limit of a chunk counts them: 4 for a token,
-// raw bytes of images and audio, the elements of tensors.
+// Size estimates the bytes of the datum on the wire, as the limit of a chunk counts them: 4 bytes for a token, and the
+// raw bytes of images, audio and tensors.
 func (d Datum) Size() int64 {
 	var size int64
 	for _, chunk := range d.ModelInput.Chunks {
@@ -121,14 +121,14 @@ type Loss struct {
 type ForwardBackwardRequest struct {
 	ModelID string
 	SeqID   int64
-	// ForwardOnly computes the loss without a gradient.
+	// ForwardOnly computes the loss without gradients.
 	ForwardOnly bool
 	Loss        Loss
 	Data        []Datum
 }
 
 // ForwardBackwardJSON is the same body as clients before 0.25 sent it: to forward_backward with
-// forward_backward_input, to forward with forward_input. This client never does.
+// forward_backward_input, to forward with forward_input. Package client never does.
 type ForwardBackwardJSON struct {
 	ModelID  string                `json:"model_id"`
 	SeqID    int64                 `json:"seq_id"`
@@ -146,8 +146,8 @@ type ForwardBackwardInput struct {
 // ForwardBackwardResult is the result of forward_backward and forward.
 type ForwardBackwardResult struct {
 	LossFnOutputType string `json:"loss_fn_output_type"`
-	// LossFnOutputs has the named outputs of each datum, in order. Among them logprobs: float32, of the
-	// shape of target_tokens. Servers may leave the outputs out altogether.
+	// LossFnOutputs has the named outputs of each datum, in order. One is logprobs: float32, of the shape of
+	// target_tokens. Servers may leave out all outputs.
 	LossFnOutputs []map[string]Tensor `json:"loss_fn_outputs"`
 	// Metrics have names of the form name:reduction.
 	Metrics map[string]float64 `json:"metrics"`

@@ -3,32 +3,32 @@
 
 package tinker
 
-// FutureResponse is the answer to every submit: the promise of a result.
+// FutureResponse is the response to every submit. The request id is that of the result's future.
 type FutureResponse struct {
 	RequestID string `json:"request_id"`
 	ModelID   string `json:"model_id,omitempty"`
-	// SampleSequenceIDs has one for each sample of an asample; newer clients insist on it.
+	// SampleSequenceIDs has an id for each sample of an asample; newer clients require it.
 	SampleSequenceIDs []string `json:"sample_sequence_ids,omitempty"`
 }
 
 // RetrieveRequest is the body of POST retrieve_future.
 type RetrieveRequest struct {
 	RequestID string `json:"request_id"`
-	// AllowMetadataOnly lets the server answer with CompleteMetadata first.
+	// AllowMetadataOnly allows the server to respond with CompleteMetadata first.
 	AllowMetadataOnly bool `json:"allow_metadata_only"`
 }
 
-// QueueState says why a result is not there yet.
+// QueueState says why a result is not available yet.
 type QueueState string
 
-// The states that the API knows; others may come.
+// The states that the API defines; servers may have others.
 const (
 	QueueActive          QueueState = "active"
 	QueuePausedCapacity  QueueState = "paused_capacity"
 	QueuePausedRateLimit QueueState = "paused_rate_limit"
 )
 
-// TryAgain is the answer of a long poll that ended before the result was there. It also is the body of 408.
+// TryAgain is the response to a long poll that ended before the result was available. It is also the body of 408.
 type TryAgain struct {
 	// Type is try_again.
 	Type             string     `json:"type"`
@@ -40,11 +40,11 @@ type TryAgain struct {
 // StatusCompleteMetadata is the status of CompleteMetadata.
 const StatusCompleteMetadata = "complete_metadata"
 
-// CompleteMetadata is the answer for a large result that is there, to a poll that allows it.
+// CompleteMetadata is the response for a large available result, to a poll that allows it.
 type CompleteMetadata struct {
 	// Status is complete_metadata.
 	Status string `json:"status"`
-	// ResponsePayloadSize in bytes.
+	// ResponsePayloadSize is in bytes.
 	ResponsePayloadSize int64 `json:"response_payload_size"`
 }
 
@@ -55,10 +55,10 @@ type FailedResult struct {
 	Category Category `json:"category"`
 }
 
-// ErrorResponse is the body of every status from 400 up. It must not be empty: clients take an empty 400
-// for a proxy's.
+// ErrorResponse is the body of every status from 400 up. It must not be empty, because clients ascribe an empty 400 to
+// a proxy.
 type ErrorResponse struct {
-	// Detail is a string, or a list of ValidationIssue for 422.
+	// Detail is a string, or for 422 a list of ValidationIssue.
 	Detail any `json:"detail"`
 }
 

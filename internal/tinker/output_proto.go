@@ -16,8 +16,8 @@ import (
 // OutputArrayRecord is the type of the outputs of every loss.
 const OutputArrayRecord = "ArrayRecord"
 
-// EncodeOutput gives the result of forward_backward in protobuf. Neighbouring datums whose outputs agree
-// in names, types and all dimensions but the first share a record.
+// EncodeOutput encodes the result of forward_backward in protobuf. Consecutive datums share a record if their outputs
+// agree in names, types and all dimensions but the first.
 func EncodeOutput(r ForwardBackwardResult) ([]byte, error) {
 	wire := &tinkerpb.ForwardBackwardOutput{LossFnOutputType: r.LossFnOutputType, Metrics: r.Metrics}
 	for rest := r.LossFnOutputs; len(rest) > 0; {
@@ -41,7 +41,7 @@ func sameLayout(a, b map[string]Tensor) bool {
 	})
 }
 
-// trailing is all dimensions but the first, which runs over the tokens.
+// trailing returns all dimensions but the first, which is that of the tokens.
 func trailing(t Tensor) []int64 {
 	if len(t.Shape) < 2 {
 		return nil
@@ -72,13 +72,12 @@ func encodeRecord(data []map[string]Tensor) (*tinkerpb.ArrayRecord, error) {
 
 func validateOutput(t Tensor) error {
 	if t.Sparse != nil {
-		return fmt.Errorf("sparse tensors have no place in outputs")
+		return fmt.Errorf("outputs cannot be sparse")
 	}
 	return t.Validate()
 }
 
-// DecodeOutput reads the result of forward_backward in protobuf. Outputs of several records follow one
-// another.
+// DecodeOutput decodes the result of forward_backward from protobuf. It concatenates the outputs of several records.
 func DecodeOutput(body []byte) (ForwardBackwardResult, error) {
 	wire := &tinkerpb.ForwardBackwardOutput{}
 	if err := proto.Unmarshal(body, wire); err != nil {
@@ -145,7 +144,7 @@ func decodeBatch(batch *tinkerpb.BatchedTensor) ([]Tensor, error) {
 			return nil, err
 		}
 		if row == 0 || int64(tensor.Len())%row != 0 {
-			return nil, fmt.Errorf("%d elements are no rows of shape %v", tensor.Len(), batch.GetTrailingShape())
+			return nil, fmt.Errorf("%d elements do not fill rows of shape %v", tensor.Len(), batch.GetTrailingShape())
 		}
 		tensor.Shape = append([]int64{int64(tensor.Len()) / row}, batch.GetTrailingShape()...)
 		out = append(out, tensor)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind of a checkpoint, as paths spell it.
+// Kind is the kind of a checkpoint in paths.
 type Kind string
 
 // KindState is a training state; KindSampler is weights for sampling alone.
@@ -17,7 +17,7 @@ const (
 	KindSampler Kind = "sampler_weights"
 )
 
-// CheckpointType returns training or sampler, as listings spell the kind.
+// CheckpointType returns training or sampler, which is the kind in listings.
 func (k Kind) CheckpointType() string {
 	if k == KindSampler {
 		return CheckpointSampler
@@ -29,21 +29,21 @@ const pathScheme = "tinker://"
 
 // Path is tinker://RUN/KIND/NAME.
 type Path struct {
-	// Run is the id of the training run, which is that of the model that saved.
+	// Run is the id of the training run, which is also that of the model.
 	Run  string
 	Kind Kind
 	Name string
 }
 
-// String spells the path.
+// String returns the path as text.
 func (p Path) String() string {
 	return pathScheme + p.Run + "/" + string(p.Kind) + "/" + p.Name
 }
 
-// CheckpointID returns KIND/NAME, which is how listings and the REST endpoints name the checkpoint.
+// CheckpointID returns KIND/NAME, which is the checkpoint's id in listings and REST endpoints.
 func (p Path) CheckpointID() string { return string(p.Kind) + "/" + p.Name }
 
-// ParsePath reads tinker://RUN/KIND/NAME. Run and name are of visible ASCII without / ? # % and \.
+// ParsePath parses tinker://RUN/KIND/NAME. Run and name consist of visible ASCII without / ? # % and \.
 func ParsePath(s string) (Path, error) {
 	rest, ok := strings.CutPrefix(s, pathScheme)
 	if !ok {
@@ -51,14 +51,14 @@ func ParsePath(s string) (Path, error) {
 	}
 	parts := strings.Split(rest, "/")
 	if len(parts) != 3 {
-		return Path{}, fmt.Errorf("path %q has not the form %sRUN/KIND/NAME", s, pathScheme)
+		return Path{}, fmt.Errorf("path %q does not have the form %sRUN/KIND/NAME", s, pathScheme)
 	}
 	p := Path{Run: parts[0], Kind: Kind(parts[1]), Name: parts[2]}
 	if p.Kind != KindState && p.Kind != KindSampler {
-		return Path{}, fmt.Errorf("path %q is neither of %s nor of %s", s, KindState, KindSampler)
+		return Path{}, fmt.Errorf("path %q is neither of kind %s nor of kind %s", s, KindState, KindSampler)
 	}
 	if !isPathPart(p.Run) || !isPathPart(p.Name) {
-		return Path{}, fmt.Errorf("path %q has an empty or unusable part", s)
+		return Path{}, fmt.Errorf("path %q has an empty or invalid part", s)
 	}
 	return p, nil
 }

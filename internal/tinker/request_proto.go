@@ -34,12 +34,12 @@ func decodeDType(wire tinkerpb.DType) (DType, error) {
 	return "", fmt.Errorf("dtype %d is unknown", wire)
 }
 
-// marshal is deterministic: maps go out in the order of their keys.
+// marshal is deterministic: it orders maps by key.
 func marshal(message proto.Message) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(message)
 }
 
-// EncodeForwardBackward gives the body of POST forward_backward. Equal requests give equal bytes.
+// EncodeForwardBackward encodes the body of POST forward_backward. The bytes of equal requests are equal.
 func EncodeForwardBackward(r ForwardBackwardRequest) ([]byte, error) {
 	if r.SeqID < 0 || r.SeqID > math.MaxInt32 {
 		return nil, fmt.Errorf("sequence id %d is out of range", r.SeqID)
@@ -99,8 +99,7 @@ func encodeTensor(t Tensor) *tinkerpb.Tensor {
 	return out
 }
 
-// DecodeForwardBackward reads the body of POST forward_backward and checks its tensors. Sparse tensors
-// stay sparse.
+// DecodeForwardBackward decodes the body of POST forward_backward and checks its tensors. Sparse tensors stay sparse.
 func DecodeForwardBackward(body []byte) (ForwardBackwardRequest, error) {
 	wire := &tinkerpb.ForwardBackwardRequest{}
 	if err := proto.Unmarshal(body, wire); err != nil {
@@ -153,7 +152,7 @@ func decodeChunk(wire *tinkerpb.Chunk) (Chunk, error) {
 	case *tinkerpb.Chunk_Dmel:
 		return Chunk{Type: ChunkDmel, Dmel: chunk.Dmel.GetDmel()}, nil
 	}
-	return Chunk{}, fmt.Errorf("chunk is of no known type")
+	return Chunk{}, fmt.Errorf("chunk has an unknown type")
 }
 
 func decodeTensor(wire *tinkerpb.Tensor) (Tensor, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/tinkerpb"
 )
 
-// maskedLogprob, with token 0, fills the cells of a top-k table that hold nothing.
+// maskedLogprob, with token 0, fills the empty cells of a top-k table.
 const maskedLogprob = float32(-99999)
 
 var stopReasons = map[StopReason]tinkerpb.StopReason{
@@ -19,7 +19,7 @@ var stopReasons = map[StopReason]tinkerpb.StopReason{
 	StopReasonLength: tinkerpb.StopReason_LENGTH,
 }
 
-// EncodeSample gives the result of asample in protobuf.
+// EncodeSample encodes the result of asample in protobuf.
 func EncodeSample(r SampleResult) ([]byte, error) {
 	wire := &tinkerpb.SampleResponse{PromptCacheHitTokens: int32(r.PromptCacheHitTokens)}
 	for i, sequence := range r.Sequences {
@@ -62,7 +62,7 @@ func encodeTopk(rows [][]TokenLogprob) *tinkerpb.TopkPromptLogprobs {
 	}
 }
 
-// DecodeSample reads the result of asample in protobuf.
+// DecodeSample decodes the result of asample from protobuf.
 func DecodeSample(body []byte) (SampleResult, error) {
 	wire := &tinkerpb.SampleResponse{}
 	if err := proto.Unmarshal(body, wire); err != nil {
@@ -108,7 +108,7 @@ func decodeSequence(wire *tinkerpb.SampledSequence) (SampledSequence, error) {
 	return out, nil
 }
 
-// optionalFloats takes an empty buffer for none.
+// optionalFloats returns nil for an empty buffer.
 func optionalFloats(data []byte) ([]float32, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -130,7 +130,7 @@ func decodeTopk(wire *tinkerpb.TopkPromptLogprobs) ([][]TokenLogprob, error) {
 		return nil, err
 	}
 	if len(ids) != len(logprobs) || len(ids)%k != 0 || len(ids)/k != rows {
-		return nil, fmt.Errorf("%d ids and %d log-probabilities are no %d rows of %d", len(ids), len(logprobs), rows, k)
+		return nil, fmt.Errorf("%d ids and %d log-probabilities do not fill %d rows of %d", len(ids), len(logprobs), rows, k)
 	}
 	out := make([][]TokenLogprob, rows)
 	for i := range out {
@@ -139,7 +139,7 @@ func decodeTopk(wire *tinkerpb.TopkPromptLogprobs) ([][]TokenLogprob, error) {
 	return out, nil
 }
 
-// decodeRow leaves the cells at the end out that hold nothing; nil if all are so.
+// decodeRow drops the empty cells at the end; it returns nil if all cells are empty.
 func decodeRow(ids []int32, logprobs []float32) []TokenLogprob {
 	n := len(ids)
 	for n > 0 && ids[n-1] == 0 && logprobs[n-1] == maskedLogprob {

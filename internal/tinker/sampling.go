@@ -8,26 +8,26 @@ import (
 	"fmt"
 )
 
-// SampleRequest is the body of POST asample. (SamplingSession, SeqID) names the request: posted again, it
-// is answered with the samples that were drawn the first time. Decoding fills in one sample.
+// SampleRequest is the body of POST asample. (SamplingSession, SeqID) identifies the request: if it is posted again,
+// the server returns the samples of the first time. Decoding sets the default of one sample.
 type SampleRequest struct {
 	NumSamples      int            `json:"num_samples"`
 	Prompt          ModelInput     `json:"prompt"`
 	SamplingParams  SamplingParams `json:"sampling_params"`
 	SamplingSession string         `json:"sampling_session_id,omitempty"`
-	// SeqID is any number of 63 bits, unique within the session; nil where the body has none.
+	// SeqID is any number of 63 bits that is unique within the session; nil if the body has none.
 	SeqID     *int64 `json:"seq_id,omitempty"`
 	BaseModel string `json:"base_model,omitempty"`
 	ModelPath string `json:"model_path,omitempty"`
-	// PromptLogprobs asks for the log-probability of each token of the prompt.
+	// PromptLogprobs requests the log-probability of each token of the prompt.
 	PromptLogprobs bool `json:"prompt_logprobs"`
-	// TopkPromptLogprobs asks for so many alternatives to each token of the prompt.
+	// TopkPromptLogprobs is the number of requested alternatives to each token of the prompt.
 	TopkPromptLogprobs int `json:"topk_prompt_logprobs"`
-	// Type is filled in by the client.
+	// Type is set by the client.
 	Type string `json:"type"`
 }
 
-// UnmarshalJSON decodes over the defaults.
+// UnmarshalJSON sets missing fields to the defaults.
 func (r *SampleRequest) UnmarshalJSON(data []byte) error {
 	type plain SampleRequest
 	decoded := plain{NumSamples: 1, SamplingParams: DefaultSampling()}
@@ -38,16 +38,16 @@ func (r *SampleRequest) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SamplingParams is how tokens are drawn. All but the optional ones are sent as they are, so start from
-// DefaultSampling; decoding does too.
+// SamplingParams says how tokens are drawn. Zero values are sent as they are, so callers start from DefaultSampling;
+// decoding does too.
 type SamplingParams struct {
-	// MaxTokens to draw; nil fills the context window.
+	// MaxTokens is the maximum number of tokens; nil means up to the context window.
 	MaxTokens *int   `json:"max_tokens,omitempty"`
 	Seed      *int64 `json:"seed,omitempty"`
-	// Stop ends a sample; the stop token or string is part of it.
+	// Stop ends a sample; the stop token or string is part of the sample.
 	Stop        Stop    `json:"stop,omitzero"`
 	Temperature float64 `json:"temperature"`
-	// TopK is -1 for all tokens.
+	// TopK is the number of likeliest tokens to choose from; -1 means all tokens.
 	TopK int     `json:"top_k"`
 	TopP float64 `json:"top_p"`
 }
@@ -57,7 +57,7 @@ func DefaultSampling() SamplingParams {
 	return SamplingParams{Temperature: 1, TopK: -1, TopP: 1}
 }
 
-// UnmarshalJSON decodes over the defaults.
+// UnmarshalJSON sets missing fields to the defaults.
 func (p *SamplingParams) UnmarshalJSON(data []byte) error {
 	type plain SamplingParams
 	decoded := plain(DefaultSampling())
@@ -68,17 +68,17 @@ func (p *SamplingParams) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Stop is a list of strings or of token ids, never of both. In JSON it is a list; a single string is
-// taken as well.
+// Stop is a list of strings or of token ids, but not of both. In JSON it is a list; decoding accepts a single string
+// as well.
 type Stop struct {
 	Strings []string
 	Tokens  []int32
 }
 
-// IsZero says that nothing but the length ends a sample.
+// IsZero reports whether only the length ends a sample.
 func (s Stop) IsZero() bool { return len(s.Strings) == 0 && len(s.Tokens) == 0 }
 
-// MarshalJSON gives the list; an error if there are both kinds.
+// MarshalJSON encodes the list. It fails if there are both strings and token ids.
 func (s Stop) MarshalJSON() ([]byte, error) {
 	if len(s.Strings) > 0 && len(s.Tokens) > 0 {
 		return nil, fmt.Errorf("stop has both strings and tokens")
@@ -89,7 +89,7 @@ func (s Stop) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.Strings)
 }
 
-// UnmarshalJSON takes null, a string, or a list of strings or of token ids.
+// UnmarshalJSON accepts null, a string, or a list of strings or of token ids.
 func (s *Stop) UnmarshalJSON(data []byte) error {
 	var one *string
 	if json.Unmarshal(data, &one) == nil {
@@ -124,13 +124,13 @@ const (
 // SampleResult is the result of asample.
 type SampleResult struct {
 	Sequences []SampledSequence
-	// PromptLogprobs has an entry for each token of the prompt, NaN where there is none (the first token);
-	// nil unless asked for.
+	// PromptLogprobs has an entry for each token of the prompt, which is NaN for the first token; nil unless
+	// requested.
 	PromptLogprobs []float32
-	// TopkPromptLogprobs has a row for each token of the prompt, the likeliest first, nil where there is
-	// none; nil unless asked for.
+	// TopkPromptLogprobs has a row for each token of the prompt, likeliest first, which may be nil; nil unless
+	// requested.
 	TopkPromptLogprobs [][]TokenLogprob
-	// PromptCacheHitTokens is how much of the prompt the server had in its cache.
+	// PromptCacheHitTokens is the number of tokens of the prompt that the server had in its cache.
 	PromptCacheHitTokens int
 }
 
@@ -138,7 +138,7 @@ type SampleResult struct {
 type SampledSequence struct {
 	StopReason StopReason
 	Tokens     []int32
-	// Logprobs has an entry for each token; nil if the server gave none.
+	// Logprobs has an entry for each token; nil if the server returned none.
 	Logprobs []float32
 }
 

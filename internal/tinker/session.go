@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 )
 
-// The types that bodies carry in their field "type".
+// The values of the field "type" of bodies.
 const (
 	TypeCreateSession         = "create_session"
 	TypeSessionHeartbeat      = "session_heartbeat"
@@ -24,11 +24,11 @@ const (
 	TypeTryAgain              = "try_again"
 )
 
-// Metadata is what a user notes about a session or model. The API takes any JSON values and gives back
-// strings: decoding turns every other value into its JSON text.
+// Metadata is a user's metadata of a session or model. The API accepts any JSON values and returns strings: decoding
+// turns every other value into its JSON text.
 type Metadata map[string]string
 
-// UnmarshalJSON turns values into strings.
+// UnmarshalJSON converts values to strings.
 func (m *Metadata) UnmarshalJSON(data []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -69,7 +69,7 @@ type CreateSessionRequest struct {
 	Type         string   `json:"type"`
 }
 
-// CreateSessionResponse is its answer. The messages are for people.
+// CreateSessionResponse is the response of POST create_session. The messages are for people.
 type CreateSessionResponse struct {
 	Type           string  `json:"type,omitempty"`
 	Session        string  `json:"session_id"`
@@ -78,7 +78,7 @@ type CreateSessionResponse struct {
 	ErrorMessage   *string `json:"error_message"`
 }
 
-// SessionHeartbeat is the body of POST session_heartbeat, and without a session its answer.
+// SessionHeartbeat is the body of POST session_heartbeat, and without a session also its response.
 type SessionHeartbeat struct {
 	Session string `json:"session_id,omitempty"`
 	Type    string `json:"type"`
@@ -87,32 +87,32 @@ type SessionHeartbeat struct {
 // CreateSamplingSessionRequest is the body of POST create_sampling_session.
 type CreateSamplingSessionRequest struct {
 	Session string `json:"session_id"`
-	// Seq is the number within the session; with the session it names the sampling session.
+	// Seq is the number within the session; Session and Seq identify the sampling session.
 	Seq       int64  `json:"sampling_session_seq_id"`
 	BaseModel string `json:"base_model,omitempty"`
 	ModelPath string `json:"model_path,omitempty"`
 	Type      string `json:"type"`
 }
 
-// CreateSamplingSessionResponse is its answer.
+// CreateSamplingSessionResponse is the response of POST create_sampling_session.
 type CreateSamplingSessionResponse struct {
 	Type            string `json:"type,omitempty"`
 	SamplingSession string `json:"sampling_session_id"`
 }
 
-// Sampler is the answer of GET samplers/{id}.
+// Sampler is the response of GET samplers/{id}.
 type Sampler struct {
 	SamplerID string  `json:"sampler_id"`
 	BaseModel string  `json:"base_model"`
 	ModelPath *string `json:"model_path"`
 }
 
-// SessionList is the answer of GET sessions.
+// SessionList is the response of GET sessions.
 type SessionList struct {
 	Sessions []string `json:"sessions"`
 }
 
-// SessionInfo is the answer of GET sessions/{id}.
+// SessionInfo is the response of GET sessions/{id}.
 type SessionInfo struct {
 	TrainingRunIDs []string `json:"training_run_ids"`
 	SamplerIDs     []string `json:"sampler_ids"`

@@ -12,7 +12,7 @@ import (
 // DType is the element type of a tensor on the wire.
 type DType string
 
-// The element types. Clients send float32 and int64 only.
+// The element types. Clients send only float32 and int64.
 const (
 	Float32  DType = "float32"
 	Int64    DType = "int64"
@@ -20,7 +20,7 @@ const (
 	BFloat16 DType = "bfloat16"
 )
 
-// size is the bytes of an element, 0 for an unknown type.
+// size returns the bytes of an element, or 0 for an unknown type.
 func (d DType) size() int {
 	switch d {
 	case Float32, Int32:
@@ -33,8 +33,8 @@ func (d DType) size() int {
 	return 0
 }
 
-// integer says that elements are kept in Tensor.Int.
-func (d DType) integer() bool { return d == Int64 || d == Int32 }
+// isInteger reports whether the elements are in Tensor.Int.
+func (d DType) isInteger() bool { return d == Int64 || d == Int32 }
 
 // Tensor is a row-major tensor, dense or in compressed sparse rows. Elements of int32 are widened to
 // int64, and those of bfloat16 to float32.
@@ -42,27 +42,27 @@ type Tensor struct {
 	DType DType
 	// Shape is the size of each dimension; empty for one dimension of all elements.
 	Shape []int64
-	// Int holds the elements of integer types, Float those of the others. In a sparse tensor they are the
-	// elements that are given; all others are 0.
+	// Int holds the elements of integer types, Float those of the others. A sparse tensor has only the elements at
+	// the positions in Sparse; all others are 0.
 	Int   []int64
 	Float []float32
 	// Sparse is nil for a dense tensor.
 	Sparse *Sparse
 }
 
-// Sparse says where the elements of a matrix are: row r has the elements Rows[r] up to Rows[r+1], in the
+// Sparse holds the positions of the elements of a matrix: row r has the elements from Rows[r] up to Rows[r+1], in the
 // columns Cols.
 type Sparse struct {
 	Rows []int64
 	Cols []int64
 }
 
-// Floats returns a dense tensor of float32, with one dimension if no shape is given.
+// Floats returns a dense tensor of float32, with one dimension if there is no shape.
 func Floats(values []float32, shape ...int64) Tensor {
 	return Tensor{DType: Float32, Shape: oneDimension(shape, len(values)), Float: values}
 }
 
-// Ints returns a dense tensor of int64, with one dimension if no shape is given.
+// Ints returns a dense tensor of int64, with one dimension if there is no shape.
 func Ints(values []int64, shape ...int64) Tensor {
 	return Tensor{DType: Int64, Shape: oneDimension(shape, len(values)), Int: values}
 }
@@ -74,15 +74,15 @@ func oneDimension(shape []int64, elements int) []int64 {
 	return shape
 }
 
-// Len returns the number of elements that are given.
+// Len returns the number of elements in Int or Float.
 func (t Tensor) Len() int {
-	if t.DType.integer() {
+	if t.DType.isInteger() {
 		return len(t.Int)
 	}
 	return len(t.Float)
 }
 
-// size estimates the bytes of the tensor on the wire as the chunking of the protocol does.
+// size estimates the bytes of the tensor on the wire, as the limit of a chunk counts them.
 func (t Tensor) size() int64 {
 	size := int64(t.Len() * t.DType.size())
 	if t.Sparse != nil {
@@ -96,7 +96,7 @@ func (t Tensor) Validate() error {
 	if t.DType.size() == 0 {
 		return fmt.Errorf("dtype %q is unknown", t.DType)
 	}
-	if (t.DType.integer() && t.Float != nil) || (!t.DType.integer() && t.Int != nil) {
+	if (t.DType.isInteger() && t.Float != nil) || (!t.DType.isInteger() && t.Int != nil) {
 		return fmt.Errorf("elements are not of dtype %s", t.DType)
 	}
 	if t.Sparse != nil {
@@ -110,14 +110,14 @@ func (t Tensor) Validate() error {
 		return err
 	}
 	if want != int64(t.Len()) {
-		return fmt.Errorf("shape %v has not %d elements", t.Shape, t.Len())
+		return fmt.Errorf("shape %v does not have %d elements", t.Shape, t.Len())
 	}
 	return nil
 }
 
 func (t Tensor) validateSparse() error {
 	if len(t.Shape) != 2 {
-		return fmt.Errorf("sparse shape %v has not two dimensions", t.Shape)
+		return fmt.Errorf("sparse shape %v does not have two dimensions", t.Shape)
 	}
 	if _, err := elements(t.Shape); err != nil {
 		return err
@@ -137,10 +137,10 @@ func (t Tensor) validateSparse() error {
 	return nil
 }
 
-// maxElements bounds the tensors that are made from untrusted shapes.
+// maxElements limits the size of tensors with untrusted shapes.
 const maxElements = 1 << 28
 
-// elements multiplies a shape out, refusing negative and absurd ones.
+// elements returns the number of elements of a shape, unless it is negative or too large.
 func elements(shape []int64) (int64, error) {
 	n := int64(1)
 	for _, size := range shape {
@@ -154,7 +154,7 @@ func elements(shape []int64) (int64, error) {
 	return n, nil
 }
 
-// Dense returns the tensor with every element in its place.
+// Dense returns the tensor without sparse encoding.
 func (t Tensor) Dense() (Tensor, error) {
 	if err := t.Validate(); err != nil {
 		return Tensor{}, err
@@ -163,7 +163,7 @@ func (t Tensor) Dense() (Tensor, error) {
 		return t, nil
 	}
 	dense := Tensor{DType: t.DType, Shape: t.Shape}
-	if t.DType.integer() {
+	if t.DType.isInteger() {
 		dense.Int = scatter(t.Int, t.Sparse, t.Shape)
 		return dense, nil
 	}
@@ -190,10 +190,10 @@ type tensorJSON struct {
 	Cols  []int64         `json:"sparse_col_indices,omitempty"`
 }
 
-// MarshalJSON gives the form of older clients: numbers in a list.
+// MarshalJSON encodes the form of older clients, which is a list of numbers.
 func (t Tensor) MarshalJSON() ([]byte, error) {
 	data, err := json.Marshal(slices.Concat(t.Float, []float32{}))
-	if t.DType.integer() {
+	if t.DType.isInteger() {
 		data, err = json.Marshal(slices.Concat(t.Int, []int64{}))
 	}
 	if err != nil {
@@ -206,7 +206,7 @@ func (t Tensor) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON takes the form of older clients, and checks it.
+// UnmarshalJSON decodes the form of older clients, and validates it.
 func (t *Tensor) UnmarshalJSON(data []byte) error {
 	var in tensorJSON
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -217,7 +217,7 @@ func (t *Tensor) UnmarshalJSON(data []byte) error {
 		out.Sparse = &Sparse{Rows: in.Rows, Cols: in.Cols}
 	}
 	var err error
-	if in.DType.integer() {
+	if in.DType.isInteger() {
 		err = json.Unmarshal(in.Data, &out.Int)
 	} else {
 		err = json.Unmarshal(in.Data, &out.Float)

@@ -5,7 +5,7 @@ package tinker
 
 import "encoding/json"
 
-// LoraConfig is the adapter that a model trains. Decoding fills in true for what is left out.
+// LoraConfig describes the adapter that a model trains. Decoding sets missing flags to true.
 type LoraConfig struct {
 	Rank         int    `json:"rank"`
 	Seed         *int64 `json:"seed,omitempty"`
@@ -19,7 +19,7 @@ func DefaultLora() LoraConfig {
 	return LoraConfig{Rank: 32, TrainUnembed: true, TrainMLP: true, TrainAttn: true}
 }
 
-// UnmarshalJSON decodes over the defaults.
+// UnmarshalJSON sets missing fields to the defaults.
 func (c *LoraConfig) UnmarshalJSON(data []byte) error {
 	type plain LoraConfig
 	decoded := plain(DefaultLora())
@@ -30,16 +30,16 @@ func (c *LoraConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// CreateModelRequest is the body of POST create_model. (Session, ModelSeq) names the model: posted again,
-// it is the same one.
+// CreateModelRequest is the body of POST create_model. (Session, ModelSeq) identifies the model: if the request is
+// posted again, the server returns the same model.
 type CreateModelRequest struct {
 	Session      string   `json:"session_id"`
 	ModelSeq     int      `json:"model_seq_id"`
 	BaseModel    string   `json:"base_model"`
 	UserMetadata Metadata `json:"user_metadata,omitempty"`
-	// Lora is all zero when the body has none.
+	// Lora is the zero value if the body has none.
 	Lora LoraConfig `json:"lora_config,omitzero"`
-	// Type is filled in by the client.
+	// Type is set by the client.
 	Type string `json:"type"`
 }
 
@@ -61,7 +61,7 @@ type UnloadModelResult struct {
 	Type    string `json:"type,omitempty"`
 }
 
-// ModelInfo is the answer of POST get_info.
+// ModelInfo is the response of POST get_info.
 type ModelInfo struct {
 	Type      string    `json:"type,omitempty"`
 	ModelID   string    `json:"model_id"`
@@ -78,7 +78,7 @@ type ModelData struct {
 	TokenizerID string `json:"tokenizer_id,omitempty"`
 }
 
-// AdamParams are the settings of one optimizer step (AdamW). All are always sent; decoding fills in the
+// AdamParams are the settings of one optimizer step (AdamW). All are always sent; decoding sets missing ones to the
 // protocol's defaults.
 type AdamParams struct {
 	LearningRate float64 `json:"learning_rate"`
@@ -86,7 +86,7 @@ type AdamParams struct {
 	Beta2        float64 `json:"beta2"`
 	Eps          float64 `json:"eps"`
 	WeightDecay  float64 `json:"weight_decay"`
-	// GradClipNorm scales the gradient down to this norm; 0 is off.
+	// GradClipNorm is the maximum norm of the gradient; 0 means no maximum.
 	GradClipNorm float64 `json:"grad_clip_norm"`
 }
 
@@ -95,7 +95,7 @@ func DefaultAdam() AdamParams {
 	return AdamParams{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}
 }
 
-// UnmarshalJSON decodes over the defaults.
+// UnmarshalJSON sets missing fields to the defaults.
 func (p *AdamParams) UnmarshalJSON(data []byte) error {
 	type plain AdamParams
 	decoded := plain(DefaultAdam())
@@ -114,12 +114,12 @@ type OptimStepRequest struct {
 	Type       string     `json:"type"`
 }
 
-// OptimStepResult is the result of optim_step. Its metrics have free names and may be missing.
+// OptimStepResult is the result of optim_step. Its metrics may have any names, and may be missing.
 type OptimStepResult struct {
 	Metrics map[string]float64 `json:"metrics"`
 }
 
-// UnmarshalJSON leaves metrics out that are null, which is how servers spell NaN.
+// UnmarshalJSON drops metrics that are null, which is how servers encode NaN.
 func (r *OptimStepResult) UnmarshalJSON(data []byte) error {
 	var wire struct {
 		Metrics map[string]*float64 `json:"metrics"`
@@ -143,10 +143,10 @@ func (r *OptimStepResult) UnmarshalJSON(data []byte) error {
 // SaveWeightsRequest is the body of POST save_weights.
 type SaveWeightsRequest struct {
 	ModelID string `json:"model_id"`
-	// Path is a bare name; empty leaves the name to the server.
+	// Path is a name without slashes; if it is empty, the server chooses one.
 	Path  string `json:"path,omitempty"`
 	SeqID int64  `json:"seq_id"`
-	// TTLSeconds is nil for ever.
+	// TTLSeconds is nil if the checkpoint never expires.
 	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
 	Overwrite  bool   `json:"overwrite"`
 	Type       string `json:"type"`
@@ -156,12 +156,12 @@ type SaveWeightsRequest struct {
 // SamplingSessionSeq is set.
 type SaveSamplerRequest struct {
 	ModelID string `json:"model_id"`
-	// Path is a bare name.
+	// Path is a name without slashes.
 	Path string `json:"path,omitempty"`
-	// SamplingSessionSeq asks for an ephemeral sampling session. This client never does.
+	// SamplingSessionSeq requests an ephemeral sampling session. Package client never does.
 	SamplingSessionSeq *int64 `json:"sampling_session_seq_id,omitempty"`
 	SeqID              int64  `json:"seq_id"`
-	// TTLSeconds is nil for ever.
+	// TTLSeconds is nil if the checkpoint never expires.
 	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
 	Type       string `json:"type"`
 }
@@ -170,19 +170,19 @@ type SaveSamplerRequest struct {
 type SaveResult struct {
 	// Path is tinker://RUN/weights/NAME or tinker://RUN/sampler_weights/NAME.
 	Path string `json:"path,omitempty"`
-	// SamplingSession is set for an ephemeral save alone.
+	// SamplingSession is set only for an ephemeral save.
 	SamplingSession string `json:"sampling_session_id,omitempty"`
 	Type            string `json:"type,omitempty"`
 }
 
-// LoadWeightsRequest is the body of POST load_weights. With ModelID and SeqID it loads into a model; with
-// Session and ModelSeq it also creates the model, which servers allow by a flag of their configuration.
+// LoadWeightsRequest is the body of POST load_weights. With ModelID and SeqID it loads into a model; with Session and
+// ModelSeq it also creates the model, which servers may allow by a flag of their configuration.
 type LoadWeightsRequest struct {
 	ModelID string `json:"model_id,omitempty"`
 	SeqID   int64  `json:"seq_id,omitempty"`
 	// Path is tinker://RUN/weights/NAME.
 	Path string `json:"path"`
-	// Optimizer restores the optimizer's state as well.
+	// Optimizer also restores the optimizer's state.
 	Optimizer    bool     `json:"optimizer"`
 	Session      string   `json:"session_id,omitempty"`
 	ModelSeq     *int     `json:"model_seq_id,omitempty"`

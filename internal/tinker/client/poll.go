@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// requestTypes are the names of operations in the header of polls, which the server logs.
+// requestTypes are the names of operations in the header of polls, for the server's own use.
 var requestTypes = map[string]string{
 	tinker.TypeCreateModel: "CreateModel",
 	opForwardBackward:      "ForwardBackward",
