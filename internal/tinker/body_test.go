@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// decoded reads JSON into a value of type T, or stops the test.
-func decoded[T any](t *testing.T, text string) T {
+// decodeText decodes JSON into a value of type T, or stops the test.
+func decodeText[T any](t *testing.T, text string) T {
 	t.Helper()
 	var out T
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -30,23 +30,23 @@ func TestDefaultsOfBodies(t *testing.T) {
 	config := DefaultServerConfig()
 	config.MaxChunkLen, config.UsePyqwestTransport = 5, false
 	cases := map[string]struct{ want, got any }{
-		"an adapter trains everything": {rank, decoded[LoraConfig](t, `{"rank":8,"train_mlp":false}`)},
-		"a model without an adapter":   {LoraConfig{}, decoded[CreateModelRequest](t, `{"session_id":"s"}`).Lora},
-		"Adam has betas":               {adam, decoded[AdamParams](t, `{"learning_rate":1}`)},
-		"sampling is of all tokens":    {sampling, decoded[SamplingParams](t, `{"temperature":0}`)},
-		"one sample is drawn":          {SampleRequest{NumSamples: 1, SamplingParams: DefaultSampling()}, decoded[SampleRequest](t, "{}")},
-		"a server has limits":          {config, decoded[ServerConfig](t, `{"fwdbwd_max_chunk_len":5,"use_pyqwest_transport":false,"new_flag":[1]}`)},
+		"an adapter trains everything": {rank, decodeText[LoraConfig](t, `{"rank":8,"train_mlp":false}`)},
+		"a model without an adapter":   {LoraConfig{}, decodeText[CreateModelRequest](t, `{"session_id":"s"}`).Lora},
+		"Adam has betas":               {adam, decodeText[AdamParams](t, `{"learning_rate":1}`)},
+		"sampling is of all tokens":    {sampling, decodeText[SamplingParams](t, `{"temperature":0}`)},
+		"one sample is drawn":          {SampleRequest{NumSamples: 1, SamplingParams: DefaultSampling()}, decodeText[SampleRequest](t, "{}")},
+		"a server has limits":          {config, decodeText[ServerConfig](t, `{"fwdbwd_max_chunk_len":5,"use_pyqwest_transport":false,"new_flag":[1]}`)},
 		"metadata becomes text": {
 			Metadata{"a": "x", "b": "1", "c": `{"d":[1,null]}`, "e": "null", "f": "true"},
-			decoded[Metadata](t, `{"a":"x","b":1,"c":{"d": [1, null]},"e":null,"f":true}`),
+			decodeText[Metadata](t, `{"a":"x","b":1,"c":{"d": [1, null]},"e":null,"f":true}`),
 		},
-		"no metadata":       {Metadata(nil), decoded[Metadata](t, "null")},
-		"stop strings":      {Stop{Strings: []string{"a", "b"}}, decoded[Stop](t, `["a","b"]`)},
-		"stop tokens":       {Stop{Tokens: []int32{1, 2}}, decoded[Stop](t, "[1,2]")},
-		"a stop string":     {Stop{Strings: []string{"a"}}, decoded[Stop](t, `"a"`)},
-		"no stop":           {Stop{}, decoded[Stop](t, "null")},
-		"large numbers":     {int64(1)<<62 + 1, *decoded[SampleRequest](t, `{"seq_id":4611686018427387905}`).SeqID},
-		"optimizer metrics": {OptimStepResult{}, decoded[OptimStepResult](t, `{"metrics":null}`)},
+		"no metadata":       {Metadata(nil), decodeText[Metadata](t, "null")},
+		"stop strings":      {Stop{Strings: []string{"a", "b"}}, decodeText[Stop](t, `["a","b"]`)},
+		"stop tokens":       {Stop{Tokens: []int32{1, 2}}, decodeText[Stop](t, "[1,2]")},
+		"a stop string":     {Stop{Strings: []string{"a"}}, decodeText[Stop](t, `"a"`)},
+		"no stop":           {Stop{}, decodeText[Stop](t, "null")},
+		"large numbers":     {int64(1)<<62 + 1, *decodeText[SampleRequest](t, `{"seq_id":4611686018427387905}`).SeqID},
+		"optimizer metrics": {OptimStepResult{}, decodeText[OptimStepResult](t, `{"metrics":null}`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestDefaultsOfBodies(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAreNone(t *testing.T) {
+func TestInvalidBodies(t *testing.T) {
 	for name, into := range map[string]any{
 		"adapter": &LoraConfig{}, "Adam": &AdamParams{}, "sampling": &SamplingParams{}, "sample": &SampleRequest{}, "configuration": &ServerConfig{},
 		"metadata": &Metadata{}, "stop": &Stop{}, "optimizer": &OptimStepResult{}, "tensor": &Tensor{},

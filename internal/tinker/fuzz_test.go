@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// fuzzCodec checks that whatever is decoded can be encoded, and is the same after that.
+// fuzzCodec checks that a decoded value survives encoding and decoding.
 func fuzzCodec[T any](f *testing.F, golden string, encode func(T) ([]byte, error), decode func([]byte) (T, error)) {
 	seed, err := hex.DecodeString(golden)
 	if err != nil {
@@ -27,11 +27,11 @@ func fuzzCodec[T any](f *testing.F, golden string, encode func(T) ([]byte, error
 		}
 		encoded, err := encode(value)
 		if err != nil {
-			t.Fatalf("encoding what was decoded: %v", err)
+			t.Fatalf("encoding the decoded value: %v", err)
 		}
 		again, err := decode(encoded)
 		if err != nil {
-			t.Fatalf("decoding what was encoded: %v", err)
+			t.Fatalf("decoding the encoded value: %v", err)
 		}
 		if diff := cmp.Diff(value, again, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("(-first +second):\n%s", diff)
@@ -72,7 +72,7 @@ func FuzzParsePath(f *testing.F) {
 	})
 }
 
-// FuzzBodies decodes JSON into every body that has a decoder of its own.
+// FuzzBodies decodes JSON into every body that has its own decoder.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
 		`{"data":[1,2],"dtype":"float32","shape":[2]}`, `{"data":[7],"dtype":"int64","shape":[1,2],"sparse_crow_indices":[0,1],"sparse_col_indices":[1]}`,
@@ -94,7 +94,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		var tensor Tensor
 		if json.Unmarshal(body, &tensor) == nil && tensor.Validate() != nil {
-			t.Errorf("an invalid tensor is taken: %+v", tensor)
+			t.Errorf("an invalid tensor is accepted: %+v", tensor)
 		}
 	})
 }

@@ -57,16 +57,15 @@ func goldenSampleValue() SampleResult {
 	}
 }
 
-// codec is one of the package's three pairs of functions, and the message that it writes.
+// codec is one of the package's three codecs, and its message.
 type codec[T any] struct {
 	encode  func(T) ([]byte, error)
 	decode  func([]byte) (T, error)
 	message proto.Message
 }
 
-// check encodes the value into the golden message, of the golden length, and decodes the golden bytes
-// into the value. Libraries differ in where within a message they write a oneof, so the request's bytes
-// are equal but for that order.
+// check encodes the value and compares the message and its length with the golden bytes, and decodes the golden bytes
+// into the value. Libraries differ in the position of a oneof within a message, so bytes may differ in that order.
 func (c codec[T]) check(t *testing.T, golden string, value T) {
 	t.Helper()
 	raw, err := hex.DecodeString(golden)

@@ -30,7 +30,7 @@ func TestOutputRoundTrip(t *testing.T) {
 			},
 			records: 2,
 		},
-		"So have other types and other names": {
+		"Other types and other names have records of their own": {
 			outputs: []map[string]Tensor{{"logprobs": bf16}, {"logprobs": Floats([]float32{1, 2})}, {"logprobs": Floats([]float32{1}), "ids": Ints([]int64{4})}}, records: 3,
 		},
 		"Three dimensions": {outputs: []map[string]Tensor{{"x": Floats([]float32{1, 2, 3, 4}, 1, 2, 2)}}, records: 1},
@@ -54,7 +54,7 @@ func TestOutputRoundTrip(t *testing.T) {
 	}
 }
 
-func TestOutputsThatCannotBeEncoded(t *testing.T) {
+func TestEncodeInvalidOutputs(t *testing.T) {
 	for name, tensor := range map[string]Tensor{"sparse": sparseInts(), "of no type": {}, "of another shape": Floats([]float32{1}, 2)} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := EncodeOutput(ForwardBackwardResult{LossFnOutputs: []map[string]Tensor{{"x": tensor}}}); err == nil {
@@ -64,7 +64,7 @@ func TestOutputsThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
-// batch is a field of floats with the given offsets and columns.
+// batch returns a field of floats with the given offsets and columns.
 func batch(floats int, offsets []int64, columns ...int64) *tinkerpb.BatchedTensor {
 	return &tinkerpb.BatchedTensor{
 		Data: make([]byte, 4*floats), Offsets: int64Bytes(offsets), Dtype: tinkerpb.DType_FLOAT32, TrailingShape: columns,
@@ -79,7 +79,7 @@ func TestRecords(t *testing.T) {
 		fails  bool
 	}{
 		"The number of datums may be left out": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two}}, datums: 2},
-		"An empty record has none":             {record: &tinkerpb.ArrayRecord{}},
+		"An empty record has no datums":        {record: &tinkerpb.ArrayRecord{}},
 		"Datums without fields are missing":    {record: &tinkerpb.ArrayRecord{NumDatums: 2}, fails: true},
 		"A field of fewer datums":              {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two, "b": batch(1, []int64{0, 4})}}, fails: true},
 		"A field of no datums":                 {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two, "b": batch(0, []int64{0})}}, fails: true},
@@ -108,7 +108,7 @@ func TestRecords(t *testing.T) {
 		})
 	}
 	if _, err := DecodeOutput([]byte{0xff}); err == nil {
-		t.Error("decoded what is no protobuf")
+		t.Error("decoded invalid protobuf")
 	}
 }
 
@@ -131,11 +131,11 @@ func TestSampleRoundTrip(t *testing.T) {
 		t.Errorf("%v, (-want +got):\n%s", err, diff)
 	}
 	if _, err := EncodeSample(SampleResult{Sequences: []SampledSequence{{StopReason: "eos"}}}); err == nil {
-		t.Error("encoded a reason that is not known")
+		t.Error("encoded an unknown stop reason")
 	}
 }
 
-func TestSamplesThatCannotBeDecoded(t *testing.T) {
+func TestDecodeInvalidSamples(t *testing.T) {
 	sequence := func(s *tinkerpb.SampledSequence) *tinkerpb.SampleResponse {
 		return &tinkerpb.SampleResponse{Sequences: []*tinkerpb.SampledSequence{s}}
 	}
@@ -152,9 +152,9 @@ func TestSamplesThatCannotBeDecoded(t *testing.T) {
 		"a prompt that is cut":             {PromptLogprobs: []byte{1}},
 		"alternatives that are cut":        topk(3, 4, 1, 1),
 		"their log-probabilities cut":      topk(4, 3, 1, 1),
-		"fewer alternatives than promised": topk(4, 4, 1, 2),
-		"more alternatives than promised":  topk(12, 12, 2, 1),
-		"an absurd promise":                topk(4, 4, math.MaxUint32, math.MaxUint32),
+		"fewer alternatives than declared": topk(4, 4, 1, 2),
+		"more alternatives than declared":  topk(12, 12, 2, 1),
+		"an absurd declaration":            topk(4, 4, math.MaxUint32, math.MaxUint32),
 	} {
 		t.Run(name, func(t *testing.T) {
 			body, err := proto.Marshal(response)
@@ -167,9 +167,9 @@ func TestSamplesThatCannotBeDecoded(t *testing.T) {
 		})
 	}
 	if _, err := DecodeSample([]byte{0xff}); err == nil {
-		t.Error("decoded what is no protobuf")
+		t.Error("decoded invalid protobuf")
 	}
 	if got, err := DecodeSample(nil); err != nil || got.TopkPromptLogprobs != nil {
-		t.Errorf("nothing is no samples: %+v, %v", got, err)
+		t.Errorf("an empty body has no samples: %+v, %v", got, err)
 	}
 }

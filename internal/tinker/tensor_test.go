@@ -62,7 +62,7 @@ func TestTensors(t *testing.T) {
 	}
 }
 
-// checkTensorForms takes a tensor through protobuf and JSON and back.
+// checkTensorForms encodes a tensor in protobuf and JSON, and decodes it.
 func checkTensorForms(t *testing.T, want Tensor) {
 	t.Helper()
 	got, err := decodeTensor(encodeTensor(want))
@@ -73,7 +73,7 @@ func checkTensorForms(t *testing.T, want Tensor) {
 	if err != nil {
 		t.Fatalf("JSON: %v", err)
 	}
-	again := decoded[Tensor](t, string(text))
+	again := decodeText[Tensor](t, string(text))
 	for form, tensor := range map[string]Tensor{"protobuf": got, "JSON": again} {
 		if len(want.Shape) == 0 {
 			want.Shape, tensor.Shape = nil, nil
@@ -85,7 +85,7 @@ func checkTensorForms(t *testing.T, want Tensor) {
 	}
 }
 
-func TestDenseFillsWithZeros(t *testing.T) {
+func TestDense(t *testing.T) {
 	got, err := sparseInts().Dense()
 	if diff := cmp.Diff(Ints([]int64{0, 7, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0}, 3, 4), got); diff != "" || err != nil {
 		t.Errorf("Dense: %v, (-want +got):\n%s", err, diff)
@@ -97,7 +97,7 @@ func TestDenseFillsWithZeros(t *testing.T) {
 	}
 }
 
-func TestTensorJSONThatIsNone(t *testing.T) {
+func TestInvalidTensorJSON(t *testing.T) {
 	for name, text := range map[string]string{
 		"no type":            `{"data":[1]}`,
 		"fractions of int64": `{"data":[1.5],"dtype":"int64"}`,
@@ -113,7 +113,7 @@ func TestTensorJSONThatIsNone(t *testing.T) {
 		})
 	}
 	if _, err := json.Marshal(Floats([]float32{float32(math.NaN())})); err == nil {
-		t.Error("JSON has no form of NaN")
+		t.Error("NaN is encoded in JSON")
 	}
 }
 
@@ -139,13 +139,13 @@ func TestElementTypes(t *testing.T) {
 				t.Errorf("elements: %v, (-want +got):\n%s", err, diff)
 			}
 			if _, err := decodeElements(tc.tensor.DType, tc.data[1:]); err == nil {
-				t.Error("a buffer that is cut is taken")
+				t.Error("a truncated buffer is accepted")
 			}
 		})
 	}
 }
 
-func TestBFloat16Rounds(t *testing.T) {
+func TestBFloat16Rounding(t *testing.T) {
 	for bits, want := range map[uint32]uint16{
 		0x3f800000: 0x3f80, 0x3f807fff: 0x3f80, 0x3f808000: 0x3f80, 0x3f808001: 0x3f81, 0x3f818000: 0x3f82, 0x7f7fffff: 0x7f80,
 	} {
@@ -155,7 +155,7 @@ func TestBFloat16Rounds(t *testing.T) {
 	}
 	for _, bits := range []uint32{0x7f800001, 0x7fc00000, 0xffffffff} {
 		if got := math.Float32frombits(uint32(bfloat16(math.Float32frombits(bits))) << 16); got == got {
-			t.Errorf("%#x is no longer NaN", bits)
+			t.Errorf("%#x is not NaN any more", bits)
 		}
 	}
 }
@@ -187,12 +187,12 @@ func TestRequestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeEncoded(t *testing.T) {
+func TestEncodeInvalidRequests(t *testing.T) {
 	for name, request := range map[string]ForwardBackwardRequest{
 		"a number of more than 31 bits": {SeqID: math.MaxInt32 + 1},
 		"a negative number":             {SeqID: -1},
 		"a chunk of JSON alone":         {Data: []Datum{{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImagePointer}}}}}},
-		"a tensor that is none":         {Data: []Datum{{LossFnInputs: map[string]Tensor{"x": {}}}}},
+		"an invalid tensor":             {Data: []Datum{{LossFnInputs: map[string]Tensor{"x": {}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := EncodeForwardBackward(request); err == nil {
@@ -202,7 +202,7 @@ func TestRequestsThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeDecoded(t *testing.T) {
+func TestDecodeInvalidRequests(t *testing.T) {
 	tensor := func(t *tinkerpb.Tensor) *tinkerpb.Datum {
 		return &tinkerpb.Datum{LossFnInputs: map[string]*tinkerpb.Tensor{"x": t}}
 	}
@@ -235,7 +235,7 @@ func TestRequestsThatCannotBeDecoded(t *testing.T) {
 		})
 	}
 	if _, err := DecodeForwardBackward([]byte{0xff}); err == nil {
-		t.Error("decoded what is no protobuf")
+		t.Error("decoded invalid protobuf")
 	}
 }
 
@@ -251,9 +251,9 @@ func TestCompression(t *testing.T) {
 		}
 	}
 	if _, err := Decompress("br", body); err == nil {
-		t.Error("an encoding that is not known is taken")
+		t.Error("an unknown encoding is accepted")
 	}
 	if _, err := Decompress(EncodingZstd, body); err == nil {
-		t.Error("what is not packed is unpacked")
+		t.Error("an uncompressed body is decompressed")
 	}
 }

@@ -24,79 +24,79 @@ func ms(values ...int) []time.Duration {
 	return out
 }
 
-func TestRepeats(t *testing.T) {
+func TestRetries(t *testing.T) {
 	good := ok(`{"base_model":"b","is_lora":true}`)
 	cases := map[string]struct {
-		answers []answer
+		replies []scriptedReply
 		at      []time.Duration
-		told    []string
+		events  []string
 	}{
-		"A good answer is taken at once": {
-			answers: []answer{good}, at: ms(0),
+		"A successful response": {
+			replies: []scriptedReply{good}, at: ms(0),
 		},
 		"5xx is repeated after a delay that doubles from half a second to thirty": {
-			answers: []answer{status(500), status(502), status(503), status(504), status(529), status(500), status(500), status(500), good},
+			replies: []scriptedReply{status(500), status(502), status(503), status(504), status(529), status(500), status(500), status(500), good},
 			at:      ms(0, 500, 1500, 3500, 7500, 15500, 31500, 61500, 91500),
-			told: []string{
+			events: []string{
 				"weights_info server", "weights_info server", "weights_info server", "weights_info server", "weights_info server",
 				"weights_info server", "weights_info server", "weights_info server", "weights_info server over",
 			},
 		},
 		"429 is repeated after retry-after-ms": {
-			answers: []answer{{status: 429, header: map[string]string{"Retry-After-Ms": "2500", "Retry-After": "9"}}, good},
-			at:      ms(0, 2500), told: []string{"weights_info throttled", "weights_info throttled over"},
+			replies: []scriptedReply{{status: 429, header: map[string]string{"Retry-After-Ms": "2500", "Retry-After": "9"}}, good},
+			at:      ms(0, 2500), events: []string{"weights_info throttled", "weights_info throttled over"},
 		},
 		"429 is repeated after retry-after in seconds": {
-			answers: []answer{{status: 429, header: map[string]string{"Retry-After": "7"}}, good},
-			at:      ms(0, 7000), told: []string{"weights_info throttled", "weights_info throttled over"},
+			replies: []scriptedReply{{status: 429, header: map[string]string{"Retry-After": "7"}}, good},
+			at:      ms(0, 7000), events: []string{"weights_info throttled", "weights_info throttled over"},
 		},
-		"A retry-after that is a date counts by the server's clock": {
-			answers: []answer{{status: 503, header: map[string]string{
+		"A retry-after date counts by the server's clock": {
+			replies: []scriptedReply{{status: 503, header: map[string]string{
 				"Date": "Sat, 01 Aug 2026 12:00:00 GMT", "Retry-After": "Sat, 01 Aug 2026 12:00:04 GMT",
 			}}, good},
-			at: ms(0, 4000), told: []string{"weights_info server", "weights_info server over"},
+			at: ms(0, 4000), events: []string{"weights_info server", "weights_info server over"},
 		},
-		"A retry-after in the past, without a date or of no number is no delay of the server's": {
-			answers: []answer{
+		"An invalid or past retry-after is ignored": {
+			replies: []scriptedReply{
 				{status: 503, header: map[string]string{"Date": "Sat, 01 Aug 2026 12:00:00 GMT", "Retry-After": "Sat, 01 Aug 2026 11:00:00 GMT"}},
 				{status: 503, header: map[string]string{"Retry-After": "Sat, 01 Aug 2026 12:00:04 GMT"}},
 				{status: 503, header: map[string]string{"Retry-After": "NaN"}}, good,
 			},
-			at:   ms(0, 500, 1500, 3500),
-			told: []string{"weights_info server", "weights_info server", "weights_info server", "weights_info server over"},
+			at:     ms(0, 500, 1500, 3500),
+			events: []string{"weights_info server", "weights_info server", "weights_info server", "weights_info server over"},
 		},
 		"A server may ask for a minute at most, and for half a second at least": {
-			answers: []answer{
+			replies: []scriptedReply{
 				{status: 429, header: map[string]string{"Retry-After": "86400"}}, {status: 429, header: map[string]string{"Retry-After-Ms": "1"}}, good,
 			},
-			at:   ms(0, 60000, 60500),
-			told: []string{"weights_info throttled", "weights_info throttled", "weights_info throttled over"},
+			at:     ms(0, 60000, 60500),
+			events: []string{"weights_info throttled", "weights_info throttled", "weights_info throttled over"},
 		},
 		"402 is waited out in steps of five seconds and more": {
-			answers: []answer{status(402), status(402), status(402), status(402), status(402), good},
+			replies: []scriptedReply{status(402), status(402), status(402), status(402), status(402), good},
 			at:      ms(0, 5000, 10000, 15000, 20000, 28000),
-			told: []string{
+			events: []string{
 				"weights_info payment", "weights_info payment", "weights_info payment", "weights_info payment", "weights_info payment",
 				"weights_info payment over",
 			},
 		},
-		"408, a lost answer and an empty 400 are repeated": {
-			answers: []answer{status(408), {lost: true}, {status: 400}, good},
+		"408, a lost response and an empty 400 are repeated": {
+			replies: []scriptedReply{status(408), {lost: true}, {status: 400}, good},
 			at:      ms(0, 500, 1500, 3500),
-			told: []string{
+			events: []string{
 				"weights_info timeout", "weights_info timeout over", "weights_info unreachable", "weights_info unreachable",
 				"weights_info unreachable over",
 			},
 		},
 		"An exchange that takes more than a minute counts as lost": {
-			answers: []answer{{hold: time.Hour}, good}, at: ms(0, 60500),
-			told: []string{"weights_info unreachable", "weights_info unreachable over"},
+			replies: []scriptedReply{{hold: time.Hour}, good}, at: ms(0, 60500),
+			events: []string{"weights_info unreachable", "weights_info unreachable over"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"weights_info": tc.answers})
+				w := newTestClient(t, map[string][]scriptedReply{"weights_info": tc.replies})
 				info, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
 				if err != nil || info.BaseModel != "b" {
 					t.Fatalf("WeightsInfo = %v, %v", info, err)
@@ -104,17 +104,17 @@ func TestRepeats(t *testing.T) {
 				if diff := cmp.Diff(tc.at, w.times("weights_info")); diff != "" {
 					t.Errorf("times (-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff(tc.told, w.told()); diff != "" {
+				if diff := cmp.Diff(tc.events, w.eventLines()); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
-				checkRepeats(t, w.requests("weights_info"))
+				checkRetries(t, w.requests("weights_info"))
 			})
 		})
 	}
 }
 
-// checkRepeats checks that all repeats are the same request.
-func checkRepeats(t *testing.T, all []exchanged) {
+// checkRetries checks that all repeats are the same request.
+func checkRetries(t *testing.T, all []recordedRequest) {
 	t.Helper()
 	for _, e := range all {
 		if e.body != `{"tinker_path":"tinker://r/weights/n"}` {
@@ -129,56 +129,56 @@ func checkRepeats(t *testing.T, all []exchanged) {
 	}
 }
 
-func TestFinalAnswers(t *testing.T) {
+func TestFinalErrors(t *testing.T) {
 	cases := map[string]struct {
-		answers    []answer
+		replies    []scriptedReply
 		want       Error
 		mayHaveRun bool
 	}{
 		"400 with a body is the user's fault": {
-			answers: []answer{status(400)}, want: Error{Category: tinker.CategoryUser, Status: 400, Message: "answer 400"},
+			replies: []scriptedReply{status(400)}, want: Error{Category: tinker.CategoryUser, Status: 400, Message: "reply 400"},
 		},
 		"422 keeps where and what, and drops the input that servers repeat": {
-			answers: []answer{{status: 422, body: `{"detail":[{"loc":["body","data",0],"msg":"too long","type":"x","input":[1,2,3]}]}`}},
+			replies: []scriptedReply{{status: 422, body: `{"detail":[{"loc":["body","data",0],"msg":"too long","type":"x","input":[1,2,3]}]}`}},
 			want:    Error{Category: tinker.CategoryUser, Status: 422, Message: "body data 0: too long"},
 		},
 		"401 is final": {
-			answers: []answer{status(401)}, want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "answer 401"},
+			replies: []scriptedReply{status(401)}, want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "reply 401"},
 		},
 		"403 is final": {
-			answers: []answer{{status: 403, body: "plain text"}}, want: Error{Category: tinker.CategoryUnauthorized, Status: 403, Message: "plain text"},
+			replies: []scriptedReply{{status: 403, body: "plain text"}}, want: Error{Category: tinker.CategoryUnauthorized, Status: 403, Message: "plain text"},
 		},
 		"404 is final": {
-			answers: []answer{{status: 404, body: `{"detail":{"a":1}}`}}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: `{"a":1}`},
+			replies: []scriptedReply{{status: 404, body: `{"detail":{"a":1}}`}}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: `{"a":1}`},
 		},
 		"405 says that the endpoint is not there": {
-			answers: []answer{status(405)}, want: Error{Category: tinker.CategoryUnsupported, Status: 405, Message: "answer 405"},
+			replies: []scriptedReply{status(405)}, want: Error{Category: tinker.CategoryUnsupported, Status: 405, Message: "reply 405"},
 		},
 		"409 is final": {
-			answers: []answer{status(409)}, want: Error{Category: tinker.CategoryConflict, Status: 409, Message: "answer 409"},
+			replies: []scriptedReply{status(409)}, want: Error{Category: tinker.CategoryConflict, Status: 409, Message: "reply 409"},
 		},
 		"410 is final": {
-			answers: []answer{status(410)}, want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "answer 410"},
+			replies: []scriptedReply{status(410)}, want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "reply 410"},
 		},
 		"A redirect is not followed": {
-			answers: []answer{{status: 307, header: map[string]string{"Location": "http://elsewhere.test/"}}},
+			replies: []scriptedReply{{status: 307, header: map[string]string{"Location": "http://elsewhere.test/"}}},
 			want:    Error{Category: tinker.CategoryProtocol, Status: 307}, mayHaveRun: true,
 		},
-		"An answer of no JSON breaks the protocol": {
-			answers: []answer{ok("<html>")}, want: Error{Category: tinker.CategoryProtocol, Status: 200}, mayHaveRun: true,
+		"A response that is not JSON": {
+			replies: []scriptedReply{ok("<html>")}, want: Error{Category: tinker.CategoryProtocol, Status: 200}, mayHaveRun: true,
 		},
-		"A refusal after 5xx may follow on an execution": {
-			answers: []answer{status(500), status(404)}, mayHaveRun: true,
-			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "answer 404"},
+		"A rejection after 5xx may follow an execution": {
+			replies: []scriptedReply{status(500), status(404)}, mayHaveRun: true,
+			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "reply 404"},
 		},
-		"A refusal after 429 alone follows on none": {
-			answers: []answer{status(429), status(404)}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "answer 404"},
+		"A rejection after 429 follows no execution": {
+			replies: []scriptedReply{status(429), status(404)}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "reply 404"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"weights_info": tc.answers})
+				w := newTestClient(t, map[string][]scriptedReply{"weights_info": tc.replies})
 				_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
 				got := asError("", err)
 				if got.Category == tinker.CategoryProtocol {
@@ -191,8 +191,8 @@ func TestFinalAnswers(t *testing.T) {
 				if MayHaveRun(err) != tc.mayHaveRun {
 					t.Errorf("MayHaveRun = %v", MayHaveRun(err))
 				}
-				if n := len(w.requests("weights_info")); n != len(tc.answers) {
-					t.Errorf("%d requests, want %d", n, len(tc.answers))
+				if n := len(w.requests("weights_info")); n != len(tc.replies) {
+					t.Errorf("%d requests, want %d", n, len(tc.replies))
 				}
 			})
 		})
@@ -201,21 +201,21 @@ func TestFinalAnswers(t *testing.T) {
 
 func TestContextEnds(t *testing.T) {
 	cases := map[string]struct {
-		answers    []answer
+		replies    []scriptedReply
 		after      time.Duration
 		requests   int
 		mayHaveRun bool
 	}{
-		"Before the first exchange nothing is sent":               {answers: []answer{status(500)}},
-		"In the wait after 429 nothing has run":                   {answers: []answer{status(429)}, after: 200 * time.Millisecond, requests: 1},
-		"In the wait after 500 it may have run":                   {answers: []answer{status(500)}, after: 200 * time.Millisecond, requests: 1, mayHaveRun: true},
-		"While the server holds the request it may have run":      {answers: []answer{{hold: time.Hour}}, after: time.Second, requests: 1, mayHaveRun: true},
-		"In the wait after 429 that followed 500 it may have run": {answers: []answer{status(500), status(429)}, after: time.Second, requests: 2, mayHaveRun: true},
+		"Before the first exchange nothing is sent":               {replies: []scriptedReply{status(500)}},
+		"In the wait after 429 nothing has run":                   {replies: []scriptedReply{status(429)}, after: 200 * time.Millisecond, requests: 1},
+		"In the wait after 500 it may have run":                   {replies: []scriptedReply{status(500)}, after: 200 * time.Millisecond, requests: 1, mayHaveRun: true},
+		"While the server holds the request it may have run":      {replies: []scriptedReply{{hold: time.Hour}}, after: time.Second, requests: 1, mayHaveRun: true},
+		"In the wait after 429 that followed 500 it may have run": {replies: []scriptedReply{status(500), status(429)}, after: time.Second, requests: 2, mayHaveRun: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"weights_info": tc.answers})
+				w := newTestClient(t, map[string][]scriptedReply{"weights_info": tc.replies})
 				if err := w.Connect(ctx); err != nil {
 					t.Fatal(err)
 				}
@@ -236,7 +236,7 @@ func TestContextEnds(t *testing.T) {
 
 func TestRequestHeaders(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{
+		w := newTestClient(t, map[string][]scriptedReply{
 			"get_server_capabilities": {ok(`{"supported_models":[{"model_name":"m","max_context_length":8}]}`)},
 			"weights_info":            {ok(`{}`)},
 		})
@@ -258,7 +258,7 @@ func TestRequestHeaders(t *testing.T) {
 		if write.header.Get("Content-Type") != tinker.ContentJSON || !strings.HasPrefix(write.header.Get("X-Idempotency-Key"), "tinker-operator-") {
 			t.Errorf("POST %+v", write)
 		}
-		for _, e := range []exchanged{read, write} {
+		for _, e := range []recordedRequest{read, write} {
 			if e.header.Get("Accept") != tinker.ContentJSON || e.header.Get("User-Agent") != "test/1" {
 				t.Errorf("headers %v", e.header)
 			}
@@ -269,9 +269,9 @@ func TestRequestHeaders(t *testing.T) {
 	})
 }
 
-func TestSecretsStayOut(t *testing.T) {
+func TestLogsHaveNoSecrets(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{"weights_info": {status(500), {lost: true}, status(401)}})
+		w := newTestClient(t, map[string][]scriptedReply{"weights_info": {status(500), {lost: true}, status(401)}})
 		_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
 		if err == nil {
 			t.Fatal("no error")
@@ -285,7 +285,7 @@ func TestSecretsStayOut(t *testing.T) {
 	})
 }
 
-func TestNewClientRefuses(t *testing.T) {
+func TestNewInvalidConfig(t *testing.T) {
 	for name, config := range map[string]Config{
 		"an empty key":            {BaseURL: "http://h", APIKey: " \n"},
 		"an address of files":     {BaseURL: "file:///x", APIKey: "k"},
@@ -295,13 +295,13 @@ func TestNewClientRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c, err := New(config); err == nil {
-				t.Errorf("NewClient = %v", c)
+				t.Errorf("New = %v", c)
 			}
 		})
 	}
 }
 
-func TestBaseURLKeepsItsPath(t *testing.T) {
+func TestBaseURLWithPath(t *testing.T) {
 	for base, want := range map[string]string{
 		"http://h:1":              "http://h:1/api/v1/training_runs/a:train:0/checkpoints/weights/n.1",
 		"http://h:1/services/x//": "http://h:1/services/x/api/v1/training_runs/a:train:0/checkpoints/weights/n.1",

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// checkpointPage is a page of the checkpoints of these names.
-func checkpointPage(total int, names ...string) answer {
+// checkpointPage replies with a page of the checkpoints of these names.
+func checkpointPage(total int, names ...string) scriptedReply {
 	var items []string
 	for _, name := range names {
 		items = append(items, fmt.Sprintf(
@@ -29,36 +29,36 @@ func checkpointPage(total int, names ...string) answer {
 
 func TestCheckpoints(t *testing.T) {
 	cases := map[string]struct {
-		pages   []answer
+		pages   []scriptedReply
 		want    []string
 		queries []string
 		fails   tinker.Category
 	}{
 		"One page is all": {
-			pages: []answer{checkpointPage(2, "a", "b")}, want: []string{"a", "b"}, queries: []string{"limit=1000&offset=0"},
+			pages: []scriptedReply{checkpointPage(2, "a", "b")}, want: []string{"a", "b"}, queries: []string{"limit=1000&offset=0"},
 		},
 		"Pages are read until all are seen": {
-			pages: []answer{checkpointPage(3, "a", "b"), checkpointPage(3, "c")}, want: []string{"a", "b", "c"},
+			pages: []scriptedReply{checkpointPage(3, "a", "b"), checkpointPage(3, "c")}, want: []string{"a", "b", "c"},
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2"},
 		},
 		"A listing that shrinks between pages is read again, each entry once": {
-			pages:   []answer{checkpointPage(4, "a", "b"), checkpointPage(3, "d"), checkpointPage(3, "b", "c"), checkpointPage(3, "d")},
+			pages:   []scriptedReply{checkpointPage(4, "a", "b"), checkpointPage(3, "d"), checkpointPage(3, "b", "c"), checkpointPage(3, "d")},
 			want:    []string{"a", "b", "d", "c"},
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2", "limit=1000&offset=0", "limit=1000&offset=2"},
 		},
 		"An empty page ends a listing that counts wrongly": {
-			pages: []answer{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"}, queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
+			pages: []scriptedReply{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"}, queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
 		},
-		"No entries are no entries": {pages: []answer{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
+		"No entries are no entries": {pages: []scriptedReply{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
 		"An error ends the list": {
-			pages: []answer{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: tinker.CategoryUnauthorized,
+			pages: []scriptedReply{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: tinker.CategoryUnauthorized,
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"checkpoints": tc.pages})
+				w := newTestClient(t, map[string][]scriptedReply{"checkpoints": tc.pages})
 				var got []string
 				var failed error
 				for checkpoint, err := range w.Checkpoints(ctx) {
@@ -83,13 +83,13 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-func TestListingThatNeverRests(t *testing.T) {
+func TestListingThatKeepsChanging(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		var pages []answer
+		var pages []scriptedReply
 		for i := range maxPasses {
 			pages = append(pages, checkpointPage(4, "a", "b"), checkpointPage(3, fmt.Sprint("x", i)))
 		}
-		w := watch(t, map[string][]answer{"checkpoints": append(pages, status(404))})
+		w := newTestClient(t, map[string][]scriptedReply{"checkpoints": append(pages, status(404))})
 		n := 0
 		for _, err := range w.Checkpoints(ctx) {
 			if err != nil {
@@ -103,9 +103,9 @@ func TestListingThatNeverRests(t *testing.T) {
 	})
 }
 
-func TestListingThatIsLeft(t *testing.T) {
+func TestListingBreak(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{"checkpoints": {checkpointPage(2, "a", "b")}})
+		w := newTestClient(t, map[string][]scriptedReply{"checkpoints": {checkpointPage(2, "a", "b")}})
 		for checkpoint := range w.Checkpoints(ctx) {
 			if checkpoint.TinkerPath != "tinker://r/weights/a" {
 				t.Errorf("checkpoint %v", checkpoint)
@@ -119,7 +119,7 @@ func TestTrainingRuns(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		const run = `{"training_run_id":"s:train:0","base_model":"b","model_owner":"local","is_lora":true,"corrupted":false,"lora_rank":32,` +
 			`"last_request_time":"2026-08-01T12:00:00Z","last_checkpoint":null,"last_sampler_checkpoint":null,"user_metadata":{"k":"v","n":1,"z":null}}`
-		w := watch(t, map[string][]answer{
+		w := newTestClient(t, map[string][]scriptedReply{
 			"training_runs":                       {ok(`{"training_runs":[` + run + `],"cursor":{"offset":0,"limit":100,"total_count":1}}`)},
 			"training_runs/s:train:0":             {ok(run)},
 			"training_runs/s:train:0/checkpoints": {ok(`{"checkpoints":[{"checkpoint_id":"weights/n","expires_at":"2026-08-01T12:00:00Z"}],"cursor":null}`)},
@@ -150,7 +150,7 @@ func TestTrainingRuns(t *testing.T) {
 func TestTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		const path = "training_runs/s:train:0/checkpoints/sampler_weights/n.1/ttl"
-		w := watch(t, map[string][]answer{path: {{status: http.StatusNoContent}, ok("null")}})
+		w := newTestClient(t, map[string][]scriptedReply{path: {{status: http.StatusNoContent}, ok("null")}})
 		if err := w.SetTTL(ctx, "tinker://s:train:0/sampler_weights/n.1", new(int64(86400))); err != nil {
 			t.Error(err)
 		}
@@ -164,25 +164,25 @@ func TestTTL(t *testing.T) {
 			t.Errorf("method %s", got)
 		}
 		if err := w.SetTTL(ctx, "tinker://s:train:0/n", nil); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
-			t.Errorf("a path that is none: %v", err)
+			t.Errorf("an invalid path: %v", err)
 		}
 	})
 }
 
 func TestDeleteCheckpoint(t *testing.T) {
 	cases := map[string]struct {
-		answers []answer
+		replies []scriptedReply
 		fails   tinker.Category
 	}{
-		"204 is a success":                     {answers: []answer{{status: http.StatusNoContent}}},
-		"404 is an error":                      {answers: []answer{status(404)}, fails: tinker.CategoryNotFound},
-		"404 after a lost answer is a success": {answers: []answer{{lost: true}, status(404)}},
+		"204 is a success":                       {replies: []scriptedReply{{status: http.StatusNoContent}}},
+		"404 is an error":                        {replies: []scriptedReply{status(404)}, fails: tinker.CategoryNotFound},
+		"404 after a lost response is a success": {replies: []scriptedReply{{lost: true}, status(404)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				const path = "training_runs/r/checkpoints/weights/n"
-				w := watch(t, map[string][]answer{path: tc.answers})
+				w := newTestClient(t, map[string][]scriptedReply{path: tc.replies})
 				if err := w.DeleteCheckpoint(ctx, "tinker://r/weights/n"); CategoryFrom(err) != tc.fails {
 					t.Errorf("DeleteCheckpoint = %v", err)
 				}
@@ -196,7 +196,7 @@ func TestDeleteCheckpoint(t *testing.T) {
 
 func TestDeleteInvalidPath(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, nil)
+		w := newTestClient(t, nil)
 		if err := w.DeleteCheckpoint(ctx, "weights/n"); CategoryFrom(err) != tinker.CategoryUser {
 			t.Errorf("DeleteCheckpoint = %v", err)
 		}

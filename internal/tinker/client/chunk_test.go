@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// textData are datums of one token, numbered from 0.
+// textData returns datums of one token, numbered from 0.
 func textData(n int) []tinker.Datum {
 	data := make([]tinker.Datum, n)
 	for i := range data {
@@ -27,7 +27,7 @@ func textData(n int) []tinker.Datum {
 	return data
 }
 
-// bytesDatum has an estimated size of n bytes.
+// bytesDatum returns a datum with an estimated size of n bytes.
 func bytesDatum(n int) tinker.Datum {
 	return tinker.Datum{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImage, Format: "png", Data: make([]byte, n)}}}}
 }
@@ -37,12 +37,12 @@ func TestSplitData(t *testing.T) {
 		data []tinker.Datum
 		want []int
 	}{
-		"One datum is one chunk":                        {data: textData(1), want: []int{1}},
-		"A chunk has 1024 datums at most":               {data: textData(2049), want: []int{1024, 1024, 1}},
-		"Exactly 1024 datums are one chunk":             {data: textData(1024), want: []int{1024}},
-		"A chunk has 5 MB at most":                      {data: []tinker.Datum{bytesDatum(2_500_000), bytesDatum(2_500_000), bytesDatum(1)}, want: []int{2, 1}},
-		"A datum that would pass the limit starts anew": {data: []tinker.Datum{bytesDatum(4_000_000), bytesDatum(1_000_001), bytesDatum(3_999_999)}, want: []int{1, 2}},
-		"A datum that is larger goes alone":             {data: []tinker.Datum{bytesDatum(1), bytesDatum(6_000_000), bytesDatum(1), bytesDatum(1)}, want: []int{1, 1, 2}},
+		"One datum is one chunk":                             {data: textData(1), want: []int{1}},
+		"A chunk has 1024 datums at most":                    {data: textData(2049), want: []int{1024, 1024, 1}},
+		"Exactly 1024 datums are one chunk":                  {data: textData(1024), want: []int{1024}},
+		"A chunk has 5 MB at most":                           {data: []tinker.Datum{bytesDatum(2_500_000), bytesDatum(2_500_000), bytesDatum(1)}, want: []int{2, 1}},
+		"A datum that would exceed the limit starts a chunk": {data: []tinker.Datum{bytesDatum(4_000_000), bytesDatum(1_000_001), bytesDatum(3_999_999)}, want: []int{1, 2}},
+		"A larger datum is a chunk of its own":               {data: []tinker.Datum{bytesDatum(1), bytesDatum(6_000_000), bytesDatum(1), bytesDatum(1)}, want: []int{1, 1, 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,15 +57,15 @@ func TestSplitData(t *testing.T) {
 	}
 }
 
-// outputOf is the result of a chunk of the datums first to last, with their numbers for log-probabilities.
-func outputOf(t *testing.T, first, last int, metrics map[string]float64) answer {
+// outputOf replies with the result of a chunk of the datums first to last, with their numbers as log-probabilities.
+func outputOf(t *testing.T, first, last int, metrics map[string]float64) scriptedReply {
 	t.Helper()
 	r := tinker.ForwardBackwardResult{LossFnOutputType: tinker.OutputArrayRecord, Metrics: metrics}
 	for i := first; i <= last; i++ {
 		r.LossFnOutputs = append(r.LossFnOutputs, map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats([]float32{float32(i)})})
 	}
 	body, err := tinker.EncodeOutput(r)
-	return protobufAnswer(t, body, err)
+	return protobufReply(t, body, err)
 }
 
 func TestForwardBackwardInChunks(t *testing.T) {
@@ -81,16 +81,16 @@ func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 	if compress {
 		config, encoding = `{"fwdbwd_max_chunk_len":2,"proto_compress_fwdbwd":true}`, tinker.EncodingZstd
 	}
-	w := watch(t, map[string][]answer{
+	w := newTestClient(t, map[string][]scriptedReply{
 		"client/config":     {ok(config)},
 		"forward_backward":  {{hold: time.Second, status: 200, body: `{"request_id":"a"}`}, {lost: true}, ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
 		"optim_step":        {ok(`{"request_id":"d"}`)},
-		"retrieve_future#a": {held(outputOf(t, 0, 1, map[string]float64{"loss:sum": 1, "x:mean": 1}))},
+		"retrieve_future#a": {delayed(outputOf(t, 0, 1, map[string]float64{"loss:sum": 1, "x:mean": 1}))},
 		"retrieve_future#b": {outputOf(t, 2, 3, map[string]float64{"loss:sum": 2, "x:mean": 1})},
 		"retrieve_future#c": {outputOf(t, 4, 4, map[string]float64{"loss:sum": 4, "x:mean": 6})},
 		"retrieve_future#d": {ok("{}")},
 	})
-	m := w.mustModel(t, ctx)
+	m := w.createModel(t, ctx)
 	loss := tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 	future := submitted(m.ForwardBackward(ctx, textData(5), loss))
 	submitted(m.OptimStep(ctx, tinker.DefaultAdam()))
@@ -111,7 +111,7 @@ func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 	}
 }
 
-func checkChunkRequests(t *testing.T, w *watched, loss tinker.Loss, encoding string) {
+func checkChunkRequests(t *testing.T, w *testClient, loss tinker.Loss, encoding string) {
 	t.Helper()
 	var got []tinker.ForwardBackwardRequest
 	for _, e := range w.requests("forward_backward") {
@@ -139,7 +139,7 @@ func checkChunkRequests(t *testing.T, w *watched, loss tinker.Loss, encoding str
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(ms(0, 1000, 1500, 1500), w.times("forward_backward")); diff != "" {
-		t.Errorf("each chunk waits for the answer to the one before (-want +got):\n%s", diff)
+		t.Errorf("each chunk waits for the response to the one before (-want +got):\n%s", diff)
 	}
 	poll := w.requests("retrieve_future")[1].header
 	if poll.Get("Accept") != tinker.ContentProtobuf || poll.Get("X-Tinker-Request-Type") != "ForwardBackward" {
@@ -147,10 +147,10 @@ func checkChunkRequests(t *testing.T, w *watched, loss tinker.Loss, encoding str
 	}
 }
 
-func TestForwardLeavesNoGradient(t *testing.T) {
+func TestForwardRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {outputOf(t, 0, 0, nil)}})
-		if _, err := submitted(w.mustModel(t, ctx).Forward(ctx, textData(1), tinker.Loss{Name: tinker.LossCrossEntropy})).Wait(ctx); err != nil {
+		w := newTestClient(t, map[string][]scriptedReply{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {outputOf(t, 0, 0, nil)}})
+		if _, err := submitted(w.createModel(t, ctx).Forward(ctx, textData(1), tinker.Loss{Name: tinker.LossCrossEntropy})).Wait(ctx); err != nil {
 			t.Fatal(err)
 		}
 		request, err := tinker.DecodeForwardBackward([]byte(w.bodies("forward_backward")[0]))
@@ -165,20 +165,20 @@ func TestForwardLeavesNoGradient(t *testing.T) {
 
 func TestFailedChunk(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{
+		w := newTestClient(t, map[string][]scriptedReply{
 			"client/config":     {ok(`{"fwdbwd_max_chunk_len":1}`)},
 			"forward_backward":  {ok(`{"request_id":"a"}`), ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
-			"retrieve_future#a": {held(outputOf(t, 0, 0, nil))},
+			"retrieve_future#a": {delayed(outputOf(t, 0, 0, nil))},
 			"retrieve_future#b": {ok(`{"error":"boom","category":"server"}`)},
-			"retrieve_future#c": {held(outputOf(t, 2, 2, nil))},
+			"retrieve_future#c": {delayed(outputOf(t, 2, 2, nil))},
 		})
-		m := w.mustModel(t, ctx)
+		m := w.createModel(t, ctx)
 		future := submitted(m.ForwardBackward(ctx, textData(3), tinker.Loss{}))
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
 		select {
 		case <-future.Done():
-			t.Error("the call is done before all of its chunks are known")
+			t.Error("the call ended before all of its chunks")
 		default:
 		}
 		_, err := future.Wait(ctx)
@@ -188,14 +188,14 @@ func TestFailedChunk(t *testing.T) {
 	})
 }
 
-func TestRefusedChunk(t *testing.T) {
+func TestRejectedChunk(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{
+		w := newTestClient(t, map[string][]scriptedReply{
 			"client/config":     {ok(`{"fwdbwd_max_chunk_len":1}`)},
 			"forward_backward":  {ok(`{"request_id":"a"}`), status(400)},
 			"retrieve_future#a": {{hold: time.Hour}},
 		})
-		_, err := w.mustModel(t, ctx).ForwardBackward(ctx, textData(3), tinker.Loss{})
+		_, err := w.createModel(t, ctx).ForwardBackward(ctx, textData(3), tinker.Loss{})
 		if CategoryFrom(err) != tinker.CategoryUser || !MayHaveRun(err) {
 			t.Errorf("the chunk before may have run: %v, %v", err, MayHaveRun(err))
 		}
@@ -205,9 +205,9 @@ func TestRefusedChunk(t *testing.T) {
 	})
 }
 
-func TestUnusableOutputs(t *testing.T) {
+func TestInvalidOutputs(t *testing.T) {
 	two := outputOf(t, 0, 1, nil)
-	cases := map[string]answer{
+	cases := map[string]scriptedReply{
 		"of another number of datums":            two,
 		"in JSON":                                ok(`{"metrics":{}}`),
 		"that are no protobuf":                   {status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: "\xff"},
@@ -217,8 +217,8 @@ func TestUnusableOutputs(t *testing.T) {
 	for name, poll := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {poll}})
-				_, err := submitted(w.mustModel(t, ctx).ForwardBackward(ctx, textData(1), tinker.Loss{})).Wait(ctx)
+				w := newTestClient(t, map[string][]scriptedReply{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {poll}})
+				_, err := submitted(w.createModel(t, ctx).ForwardBackward(ctx, textData(1), tinker.Loss{})).Wait(ctx)
 				if CategoryFrom(err) != tinker.CategoryProtocol || !MayHaveRun(err) {
 					t.Errorf("Wait = %v", err)
 				}
@@ -242,14 +242,14 @@ func TestCombine(t *testing.T) {
 			},
 			want: map[string]float64{"a:sum": 6, "a:min": 1, "a:max": 5, "a:mean": 2, "a:slack": 3, "a:unique": 1, "a:unique_1": 5},
 		},
-		"A metric that a chunk lacks is left out, and so is one of another kind": {
+		"A metric that a chunk lacks or that has another reduction is dropped": {
 			chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:sum": 1, "b:sum": 1, "c:median": 1}), chunk(1, map[string]float64{"b:sum": 2, "d:sum": 2, "c:median": 2})},
 			want:   map[string]float64{"b:sum": 3},
 		},
-		"Chunks without outputs weigh alike":     {chunks: []tinker.ForwardBackwardResult{chunk(0, map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})}, want: map[string]float64{"a:mean": 1.5}},
-		"One chunk keeps its values":             {chunks: []tinker.ForwardBackwardResult{chunk(2, map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
-		"No metrics are no metrics":              {chunks: []tinker.ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
-		"A mean of what is not a number is none": {chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
+		"Chunks without outputs have the same weight": {chunks: []tinker.ForwardBackwardResult{chunk(0, map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})}, want: map[string]float64{"a:mean": 1.5}},
+		"One chunk keeps its values":                  {chunks: []tinker.ForwardBackwardResult{chunk(2, map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
+		"No metrics are no metrics":                   {chunks: []tinker.ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
+		"A mean of NaN is NaN":                        {chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -171,7 +171,7 @@ func lifetimeOf(jwt, date string) (time.Duration, error) {
 	return defaultLifetime, nil
 }
 
-// seconds limits a number of seconds that the server gives to what a timer can take.
+// seconds converts a server's number of seconds to a duration between 0 and a year.
 func seconds(s float64) time.Duration {
 	const year = 365 * 24 * 3600
 	return time.Duration(max(0, min(s, year)) * float64(time.Second))

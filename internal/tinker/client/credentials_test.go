@@ -17,14 +17,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// jwt makes a token with the given claims and signature.
+// jwt returns a token with the given claims and signature.
 func jwt(claims, signature string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "." + signature
 }
 
-// issued answers auth/token with a token that is good for an hour by the server's clock.
-func issued(signature string) answer {
-	return answer{
+// tokenReply replies to auth/token with a token that is valid for an hour by the server's clock.
+func tokenReply(signature string) scriptedReply {
+	return scriptedReply{
 		status: 200, header: map[string]string{"Date": "Sat, 01 Aug 2026 12:00:00 GMT"},
 		body: fmt.Sprintf(`{"jwt":%q}`, jwt(`{"exp":1785589200,"sub":"u"}`, signature)),
 	}
@@ -32,8 +32,8 @@ func issued(signature string) answer {
 
 const jwtConfig = `{"pjwt_auth_enabled":true}`
 
-// signatures are those of the tokens that a path's requests carried.
-func (w *watched) signatures(path string) []string {
+// signatures returns the signatures of the tokens in a path's requests.
+func (w *testClient) signatures(path string) []string {
 	var out []string
 	for _, e := range w.requests(path) {
 		credential := e.header.Get(tinker.HeaderAPIKey)
@@ -45,34 +45,34 @@ func (w *watched) signatures(path string) []string {
 func TestJWT(t *testing.T) {
 	good := ok(`{"base_model":"b"}`)
 	cases := map[string]struct {
-		tokens, answers []answer
+		tokens, replies []scriptedReply
 		// waits are before each of the calls.
-		waits []time.Duration
-		used  []string
-		asked int
+		waits    []time.Duration
+		used     []string
+		renewals int
 	}{
 		"The key is exchanged once": {
-			tokens: []answer{issued("one")}, answers: []answer{good}, waits: []time.Duration{0, 0, 54 * time.Minute},
-			used: []string{"one", "one", "one"}, asked: 1,
+			tokens: []scriptedReply{tokenReply("one")}, replies: []scriptedReply{good}, waits: []time.Duration{0, 0, 54 * time.Minute},
+			used: []string{"one", "one", "one"}, renewals: 1,
 		},
 		"A token is renewed five minutes before it expires": {
-			tokens: []answer{issued("one"), issued("two")}, answers: []answer{good}, waits: []time.Duration{0, 56 * time.Minute},
-			used: []string{"one", "two"}, asked: 2,
+			tokens: []scriptedReply{tokenReply("one"), tokenReply("two")}, replies: []scriptedReply{good}, waits: []time.Duration{0, 56 * time.Minute},
+			used: []string{"one", "two"}, renewals: 2,
 		},
 		"A renewal that fails is put off for a minute": {
-			tokens: []answer{issued("one"), status(500), {status: 200, body: "{}"}, issued("two")}, answers: []answer{good},
+			tokens: []scriptedReply{tokenReply("one"), status(500), {status: 200, body: "{}"}, tokenReply("two")}, replies: []scriptedReply{good},
 			waits: []time.Duration{0, 56 * time.Minute, 30 * time.Second, 31 * time.Second, 61 * time.Second},
-			used:  []string{"one", "one", "one", "one", "two"}, asked: 4,
+			used:  []string{"one", "one", "one", "one", "two"}, renewals: 4,
 		},
-		"A token that is refused is renewed at once": {
-			tokens: []answer{issued("one"), status(503), issued("two")}, answers: []answer{good, status(401), good},
-			waits: []time.Duration{0, 0}, used: []string{"one", "one", "two"}, asked: 3,
+		"A rejected token is renewed at once": {
+			tokens: []scriptedReply{tokenReply("one"), status(503), tokenReply("two")}, replies: []scriptedReply{good, status(401), good},
+			waits: []time.Duration{0, 0}, used: []string{"one", "one", "two"}, renewals: 3,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens, "weights_info": tc.answers})
+				w := newTestClient(t, map[string][]scriptedReply{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens, "weights_info": tc.replies})
 				for _, wait := range tc.waits {
 					time.Sleep(wait)
 					if _, err := w.WeightsInfo(ctx, "p"); err != nil {
@@ -82,13 +82,13 @@ func TestJWT(t *testing.T) {
 				if diff := cmp.Diff(tc.used, w.signatures("weights_info")); diff != "" {
 					t.Errorf("tokens (-want +got):\n%s", diff)
 				}
-				asked := w.requests("auth/token")
-				if len(asked) != tc.asked {
-					t.Errorf("%d renewals, want %d", len(asked), tc.asked)
+				renewals := w.requests("auth/token")
+				if len(renewals) != tc.renewals {
+					t.Errorf("%d renewals, want %d", len(renewals), tc.renewals)
 				}
-				for _, e := range append(asked, w.requests("client/config")...) {
+				for _, e := range append(renewals, w.requests("client/config")...) {
 					if e.header.Get(tinker.HeaderAPIKey) != testKey {
-						t.Errorf("%s was asked for with %q", e.path, e.header.Get(tinker.HeaderAPIKey))
+						t.Errorf("%s was requested with %q", e.path, e.header.Get(tinker.HeaderAPIKey))
 					}
 				}
 			})
@@ -96,19 +96,19 @@ func TestJWT(t *testing.T) {
 	}
 }
 
-func TestRefusedCredentialIsFinal(t *testing.T) {
+func TestRejectedCredential(t *testing.T) {
 	cases := map[string]struct {
-		tokens, answers []answer
+		tokens, replies []scriptedReply
 		requests        int
 	}{
-		"A token that is refused anew": {tokens: []answer{issued("one"), issued("two")}, answers: []answer{status(401)}, requests: 2},
-		"A key that gets no token":     {tokens: []answer{status(401)}, answers: []answer{ok("{}")}},
-		"A key that loses its token":   {tokens: []answer{issued("one"), status(403)}, answers: []answer{status(401)}, requests: 1},
+		"A renewed token is rejected": {tokens: []scriptedReply{tokenReply("one"), tokenReply("two")}, replies: []scriptedReply{status(401)}, requests: 2},
+		"A key that gets no token":    {tokens: []scriptedReply{status(401)}, replies: []scriptedReply{ok("{}")}},
+		"A key that loses its token":  {tokens: []scriptedReply{tokenReply("one"), status(403)}, replies: []scriptedReply{status(401)}, requests: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens, "weights_info": tc.answers})
+				w := newTestClient(t, map[string][]scriptedReply{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens, "weights_info": tc.replies})
 				_, err := w.WeightsInfo(ctx, "p")
 				if CategoryFrom(err) != tinker.CategoryUnauthorized || MayHaveRun(err) {
 					t.Errorf("WeightsInfo = %v", err)
@@ -121,15 +121,15 @@ func TestRefusedCredentialIsFinal(t *testing.T) {
 	}
 }
 
-// TestManyCallsRenewOnce lets a hundred calls meet a refused token at the same time.
+// TestManyCallsRenewOnce makes a hundred concurrent calls with a rejected token.
 func TestManyCallsRenewOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		refused := make([]answer, 100)
-		for i := range refused {
-			refused[i] = answer{status: 401, body: "{}", hold: time.Second}
+		rejected := make([]scriptedReply, 100)
+		for i := range rejected {
+			rejected[i] = scriptedReply{status: 401, body: "{}", hold: time.Second}
 		}
-		w := watch(t, map[string][]answer{
-			"client/config": {ok(jwtConfig)}, "auth/token": {issued("one"), issued("two")}, "weights_info": append(refused, ok("{}")),
+		w := newTestClient(t, map[string][]scriptedReply{
+			"client/config": {ok(jwtConfig)}, "auth/token": {tokenReply("one"), tokenReply("two")}, "weights_info": append(rejected, ok("{}")),
 		})
 		var wg sync.WaitGroup
 		for range 100 {
@@ -151,18 +151,18 @@ func TestManyCallsRenewOnce(t *testing.T) {
 
 func TestConnectEnds(t *testing.T) {
 	cases := map[string]struct {
-		config answer
+		config scriptedReply
 		want   tinker.Category
 	}{
 		"without client/config nothing works":  {config: status(404), want: tinker.CategoryNotFound},
-		"a refused key is final":               {config: status(401), want: tinker.CategoryUnauthorized},
-		"an answer of no JSON is final":        {config: ok("["), want: tinker.CategoryProtocol},
-		"a context that ends ends the waiting": {config: answer{hold: time.Hour}, want: tinker.CategoryCanceled},
+		"a rejected key is final":              {config: status(401), want: tinker.CategoryUnauthorized},
+		"a response that is not JSON is final": {config: ok("["), want: tinker.CategoryProtocol},
+		"a canceled context ends the wait":     {config: scriptedReply{hold: time.Hour}, want: tinker.CategoryCanceled},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"client/config": {tc.config}})
+				w := newTestClient(t, map[string][]scriptedReply{"client/config": {tc.config}})
 				short, cancel := context.WithTimeout(ctx, 10*time.Second)
 				defer cancel()
 				var wg sync.WaitGroup
@@ -186,9 +186,9 @@ func TestLifetime(t *testing.T) {
 		want      time.Duration
 		fails     bool
 	}{
-		"counts from the answer's date":        {jwt: jwt(`{"exp":1785585660}`, "s"), date: date, want: time.Minute},
+		"counts from the date of the response": {jwt: jwt(`{"exp":1785585660}`, "s"), date: date, want: time.Minute},
 		"counts from the issue without a date": {jwt: jwt(`{"exp":1000.5,"iat":1000}`, "s"), want: 500 * time.Millisecond},
-		"is assumed where nothing says":        {jwt: jwt(`{"exp":1000}`, "s"), want: defaultLifetime},
+		"has a default":                        {jwt: jwt(`{"exp":1000}`, "s"), want: defaultLifetime},
 		"is never negative":                    {jwt: jwt(`{"exp":1}`, "s"), date: date},
 		"is a year at most":                    {jwt: jwt(`{"exp":1e300}`, "s"), date: date, want: 365 * 24 * time.Hour},
 		"needs three parts":                    {jwt: "a.b", fails: true},

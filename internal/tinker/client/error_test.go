@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-func TestErrorSays(t *testing.T) {
+func TestErrorText(t *testing.T) {
 	cause := errors.New("reset")
 	e := &Error{Category: tinker.CategoryServer, Op: "optim_step", Status: 503, RequestID: "r", Message: "busy", Err: cause}
 	const want = "optim_step: server (status 503) for r: busy: reset"
@@ -23,14 +23,14 @@ func TestErrorSays(t *testing.T) {
 		t.Errorf("CategoryFrom = %s, MayHaveRun = %v", CategoryFrom(wrapped), MayHaveRun(wrapped))
 	}
 	if CategoryFrom(cause) != "" || !MayHaveRun(cause) || MayHaveRun(nil) {
-		t.Error("errors of others have no category, and may have run")
+		t.Error("other errors have no category, and may have run")
 	}
 	if got := asError("op", cause); got.Category != tinker.CategoryUnknown || !got.MayHaveRun || !errors.Is(got, cause) {
 		t.Errorf("asError = %+v", got)
 	}
 }
 
-func TestTakenNames(t *testing.T) {
+func TestNamesInUse(t *testing.T) {
 	for message, want := range map[string]tinker.Category{
 		"Checkpoint 'a' already exists":      tinker.CategoryExists,
 		"a checkpoint with this name exists": tinker.CategoryExists,
@@ -48,7 +48,7 @@ func TestTakenNames(t *testing.T) {
 	}
 }
 
-func TestMessagesAreBounded(t *testing.T) {
+func TestLongMessages(t *testing.T) {
 	long := make([]byte, 5000)
 	for i := range long {
 		long[i] = 0xc3

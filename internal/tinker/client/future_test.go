@@ -23,65 +23,65 @@ const (
 	saved    = `{"path":"tinker://s:train:0/weights/n","type":"save_weights"}`
 )
 
-func held(a answer) answer {
+func delayed(a scriptedReply) scriptedReply {
 	a.hold = 30 * time.Second
 	return a
 }
 
 func TestPolls(t *testing.T) {
 	cases := map[string]struct {
-		polls []answer
-		at    []time.Duration
-		told  []string
+		polls  []scriptedReply
+		at     []time.Duration
+		events []string
 	}{
-		"A result that is there is taken at once": {polls: []answer{ok(saved)}, at: ms(0)},
-		"A poll that the server held is followed by another at once": {
-			polls: []answer{held(ok(tryAgain)), held(status(408)), held(answer{status: 408}), ok(saved)}, at: ms(0, 30000, 60000, 90000),
+		"An available result": {polls: []scriptedReply{ok(saved)}, at: ms(0)},
+		"Another poll follows a held poll at once": {
+			polls: []scriptedReply{delayed(ok(tryAgain)), delayed(status(408)), delayed(scriptedReply{status: 408}), ok(saved)}, at: ms(0, 30000, 60000, 90000),
 		},
-		"Polls that are answered at once go out at a growing distance, up to five seconds": {
-			polls: []answer{ok(tryAgain), ok(tryAgain), status(408), ok(tryAgain), ok(tryAgain), ok(tryAgain), ok(saved)},
+		"The delay between polls that are not held grows to five seconds": {
+			polls: []scriptedReply{ok(tryAgain), ok(tryAgain), status(408), ok(tryAgain), ok(tryAgain), ok(tryAgain), ok(saved)},
 			at:    ms(0, 500, 1500, 3500, 7500, 12500, 17500),
 		},
-		"The distance starts anew once the server holds a poll": {
-			polls: []answer{ok(tryAgain), ok(tryAgain), held(ok(tryAgain)), ok(tryAgain), ok(saved)},
+		"The delay starts again after the server holds a poll": {
+			polls: []scriptedReply{ok(tryAgain), ok(tryAgain), delayed(ok(tryAgain)), ok(tryAgain), ok(saved)},
 			at:    ms(0, 500, 1500, 31500, 32000),
 		},
-		"A paused queue is waited for and told, and so is its end": {
-			polls: []answer{
-				held(ok(paused)), held(answer{status: 408, body: `{"queue_state":"paused_rate_limit"}`}), held(ok(tryAgain)), ok(saved),
+		"The start and the end of a pause are reported": {
+			polls: []scriptedReply{
+				delayed(ok(paused)), delayed(scriptedReply{status: 408, body: `{"queue_state":"paused_rate_limit"}`}), delayed(ok(tryAgain)), ok(saved),
 			},
 			at: ms(0, 30000, 60000, 90000),
-			told: []string{
+			events: []string{
 				"save_weights paused paused_capacity", "save_weights paused paused_rate_limit", "save_weights paused paused_rate_limit over",
 			},
 		},
-		"A pause ends with the result too": {
-			polls: []answer{held(ok(paused)), ok(saved)}, at: ms(0, 30000),
-			told: []string{"save_weights paused paused_capacity", "save_weights paused paused_capacity over"},
+		"A result ends a pause": {
+			polls: []scriptedReply{delayed(ok(paused)), ok(saved)}, at: ms(0, 30000),
+			events: []string{"save_weights paused paused_capacity", "save_weights paused paused_capacity over"},
 		},
-		"A poll without an answer for 45 seconds is repeated": {
-			polls: []answer{{hold: time.Hour}, ok(saved)}, at: ms(0, 45500),
-			told: []string{"save_weights unreachable", "save_weights unreachable over"},
+		"A poll without a response for 45 seconds is repeated": {
+			polls: []scriptedReply{{hold: time.Hour}, ok(saved)}, at: ms(0, 45500),
+			events: []string{"save_weights unreachable", "save_weights unreachable over"},
 		},
 		"5xx, 429 and 402 are repeated after a delay": {
-			polls: []answer{status(500), status(503), {status: 429, header: map[string]string{"Retry-After": "3"}}, status(402), ok(saved)},
+			polls: []scriptedReply{status(500), status(503), {status: 429, header: map[string]string{"Retry-After": "3"}}, status(402), ok(saved)},
 			at:    ms(0, 500, 1500, 4500, 9500),
-			told: []string{
+			events: []string{
 				"save_weights server", "save_weights server", "save_weights server over", "save_weights throttled",
 				"save_weights throttled over", "save_weights payment", "save_weights payment over",
 			},
 		},
-		"A large result is asked for once more": {
-			polls: []answer{ok(`{"status":"complete_metadata","response_payload_size":73400320}`), ok(saved)}, at: ms(0, 0),
+		"A large result is requested once more": {
+			polls: []scriptedReply{ok(`{"status":"complete_metadata","response_payload_size":73400320}`), ok(saved)}, at: ms(0, 0),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{
+				w := newTestClient(t, map[string][]scriptedReply{
 					"save_weights": {ok(`{"request_id":"r","model_id":"s:train:0"}`)}, "retrieve_future": tc.polls,
 				})
-				future, err := w.mustModel(t, ctx).SaveState(ctx, SaveRequest{Name: "n"})
+				future, err := w.createModel(t, ctx).SaveState(ctx, SaveRequest{Name: "n"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,7 +94,7 @@ func TestPolls(t *testing.T) {
 				if diff := cmp.Diff(tc.at, w.times("retrieve_future")[1:]); diff != "" {
 					t.Errorf("times (-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff(tc.told, w.told()); diff != "" {
+				if diff := cmp.Diff(tc.events, w.eventLines()); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
 				checkPolls(t, w.requests("retrieve_future")[1:])
@@ -103,7 +103,7 @@ func TestPolls(t *testing.T) {
 	}
 }
 
-func checkPolls(t *testing.T, polls []exchanged) {
+func checkPolls(t *testing.T, polls []recordedRequest) {
 	t.Helper()
 	for _, poll := range polls {
 		if !strings.HasPrefix(poll.body, `{"request_id":"r","allow_metadata_only":`) || poll.header.Get("X-Tinker-Request-Type") != "SaveWeights" {
@@ -115,15 +115,15 @@ func checkPolls(t *testing.T, polls []exchanged) {
 	}
 }
 
-func TestLargeResultIsAskedForWhole(t *testing.T) {
+func TestLargeResult(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		large := []answer{ok(`{"status":"complete_metadata","response_payload_size":100}`), {status: 200, body: "{}", hold: 10 * time.Second}}
-		w := watch(t, map[string][]answer{
+		large := []scriptedReply{ok(`{"status":"complete_metadata","response_payload_size":100}`), {status: 200, body: "{}", hold: 10 * time.Second}}
+		w := newTestClient(t, map[string][]scriptedReply{
 			"client/config":     {ok(`{"inflight_response_bytes_semaphore_size":150}`)},
 			"optim_step":        {ok(`{"request_id":"a"}`), ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
 			"retrieve_future#a": slices.Clone(large), "retrieve_future#b": slices.Clone(large), "retrieve_future#c": slices.Clone(large),
 		})
-		model := w.mustModel(t, ctx)
+		model := w.createModel(t, ctx)
 		var futures []*Future[tinker.OptimStepResult]
 		for range 3 {
 			futures = append(futures, submitted(model.OptimStep(ctx, tinker.DefaultAdam())))
@@ -145,7 +145,7 @@ func TestLargeResultIsAskedForWhole(t *testing.T) {
 
 func TestFailedResults(t *testing.T) {
 	cases := map[string]struct {
-		poll answer
+		poll scriptedReply
 		want Error
 	}{
 		"a user's error": {
@@ -154,41 +154,41 @@ func TestFailedResults(t *testing.T) {
 		"a server's error": {
 			poll: ok(`{"error":"boom","category":"server"}`), want: Error{Category: tinker.CategoryServer, Status: 200, Message: "boom"},
 		},
-		"an error of a category that is not known": {
+		"an error of unknown category": {
 			poll: ok(`{"error":"boom","category":"throttled"}`), want: Error{Category: tinker.CategoryUnknown, Status: 200, Message: "boom"},
 		},
-		"an error that is null": {
+		"a null error": {
 			poll: ok(`{"error":null}`), want: Error{Category: tinker.CategoryUnknown, Status: 200},
 		},
-		"an error that is no string": {
+		"an error that is not a string": {
 			poll: ok(`{"error":{"a":1}}`), want: Error{Category: tinker.CategoryUnknown, Status: 200, Message: `{"error":{"a":1}}`},
 		},
-		"a name that is taken": {
+		"a name in use": {
 			poll: ok(`{"error":"Checkpoint 'n' already exists","category":"user"}`),
 			want: Error{Category: tinker.CategoryExists, Status: 200, Message: "Checkpoint 'n' already exists"},
 		},
-		"a lost promise": {
-			poll: status(410), want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "answer 410"},
+		"a lost future": {
+			poll: status(410), want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "reply 410"},
 		},
 		"a model that the server has lost": {
-			poll: answer{status: 404, body: `{"detail":"Model not found"}`},
+			poll: scriptedReply{status: 404, body: `{"detail":"Model not found"}`},
 			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "Model not found"},
 		},
-		"a bad request": {poll: status(400), want: Error{Category: tinker.CategoryUser, Status: 400, Message: "answer 400"}},
-		"a refused key": {poll: status(401), want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "answer 401"}},
-		"a bare null":   {poll: ok("null"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
-		"no JSON":       {poll: ok("{"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
-		"a list":        {poll: ok("[]"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"a bad request":  {poll: status(400), want: Error{Category: tinker.CategoryUser, Status: 400, Message: "reply 400"}},
+		"a rejected key": {poll: status(401), want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "reply 401"}},
+		"a bare null":    {poll: ok("null"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"no JSON":        {poll: ok("{"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"a list":         {poll: ok("[]"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 		"a result of another kind": {
-			poll: answer{status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}}, want: Error{Category: tinker.CategoryProtocol, Status: 200},
+			poll: scriptedReply{status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}}, want: Error{Category: tinker.CategoryProtocol, Status: 200},
 		},
 		"a save without a path": {poll: ok("{}"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"save_weights": {ok(`{"request_id":"r"}`)}, "retrieve_future": {tc.poll}})
-				future, err := w.mustModel(t, ctx).SaveState(ctx, SaveRequest{Name: "n"})
+				w := newTestClient(t, map[string][]scriptedReply{"save_weights": {ok(`{"request_id":"r"}`)}, "retrieve_future": {tc.poll}})
+				future, err := w.createModel(t, ctx).SaveState(ctx, SaveRequest{Name: "n"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,10 +208,10 @@ func TestFailedResults(t *testing.T) {
 
 func TestWithheldResult(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{
+		w := newTestClient(t, map[string][]scriptedReply{
 			"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {ok(`{"status":"complete_metadata"}`)},
 		})
-		future, err := w.mustModel(t, ctx).OptimStep(ctx, tinker.DefaultAdam())
+		future, err := w.createModel(t, ctx).OptimStep(ctx, tinker.DefaultAdam())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,10 +223,10 @@ func TestWithheldResult(t *testing.T) {
 
 func TestWaitEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{
-			"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {held(ok(tryAgain)), ok("{}")},
+		w := newTestClient(t, map[string][]scriptedReply{
+			"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {delayed(ok(tryAgain)), ok("{}")},
 		})
-		future, err := w.mustModel(t, ctx).OptimStep(ctx, tinker.DefaultAdam())
+		future, err := w.createModel(t, ctx).OptimStep(ctx, tinker.DefaultAdam())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,13 +238,13 @@ func TestWaitEnds(t *testing.T) {
 		}
 		<-future.Done()
 		if _, err := future.Wait(short); err != nil {
-			t.Errorf("a result that is there is given whatever the context: %v", err)
+			t.Errorf("an available result is returned whatever the context: %v", err)
 		}
 	})
 }
 
 func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
-	for name, poll := range map[string]answer{
+	for name, poll := range map[string]scriptedReply{
 		"in a poll":            {hold: time.Hour},
 		"between two polls":    ok(tryAgain),
 		"in the wait of 5xx":   status(500),
@@ -252,8 +252,8 @@ func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {poll}})
-				model := w.mustModel(t, ctx)
+				w := newTestClient(t, map[string][]scriptedReply{"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {poll}})
+				model := w.createModel(t, ctx)
 				if err := w.downloads.reserve(ctx, 1<<40); err != nil {
 					t.Fatal(err)
 				}

@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// formula is a loss as the API's reference has it, written down here once more: its value for one token, and
-// the slope of that by the log-probability.
+// formula is a loss as the reference of the API defines it. It returns the value of one token, and the derivative by
+// the log-probability.
 type formula func(logprob, sampled, advantage float64) (value, slope float64)
 
 func ratioOf(logprob, sampled float64) float64 { return math.Exp(logprob - sampled) }
@@ -108,8 +108,8 @@ func floats(values []float64) tinker.Tensor {
 // trained is a simulator with a saved state of a trained model.
 type trained struct {
 	simulated
-	state string
-	made  int
+	state  string
+	models int
 }
 
 func newTrained(t *testing.T) *trained {
@@ -125,8 +125,8 @@ func newTrained(t *testing.T) *trained {
 // loadModel returns a model with that state and a fresh optimizer.
 func (s *trained) loadModel(t *testing.T) *client.Model {
 	t.Helper()
-	s.made++
-	m := s.model(t, s.made)
+	s.models++
+	m := s.model(t, s.models)
 	loading, err := m.LoadState(t.Context(), s.state, false)
 	wait(t, loading, err)
 	return m
@@ -137,7 +137,7 @@ func (s *trained) lossData(t *testing.T) lossData {
 	t.Helper()
 	out := lossData{tokens: []int32{72, 51, 43, 52, 61, 55, 46, 10, 65}, targets: []int64{51, 43, 52, 61, 55, 46, 10, 65, 66}}
 	out.advantage, out.sampled = make([]float64, 9), make([]float64, 9)
-	forward, err := s.loadModel(t).Forward(t.Context(), []tinker.Datum{out.datum("cross_entropy")}, imitation)
+	forward, err := s.loadModel(t).Forward(t.Context(), []tinker.Datum{out.datum("cross_entropy")}, crossEntropy)
 	result := wait(t, forward, err)
 	for i, logprob := range result.LossFnOutputs[0][tinker.InputLogprobs].Float {
 		out.logprobs = append(out.logprobs, float64(logprob))
@@ -167,23 +167,23 @@ func TestLossValues(t *testing.T) {
 	}
 }
 
-// TestLossGradients steps along each loss's gradient, by an optimizer whose huge eps makes it plain descent,
-// and compares how far the loss falls with the norm of the gradient that the simulator reports. Where a loss
-// takes a part of itself for constant, what falls is cross_entropy with the slopes as they were.
+// TestLossGradients steps along the gradient of each loss, with an eps so large that Adam is gradient descent, and
+// compares the decrease of the loss with the norm of the gradient that the simulator reports. For losses that treat a
+// part of themselves as constant, it takes the decrease of the equivalent cross_entropy.
 func TestLossGradients(t *testing.T) {
 	s := newTrained(t)
 	data := s.lossData(t)
 	for name, tc := range losses {
 		t.Run(name, func(t *testing.T) {
 			held := []tinker.Datum{data.weighted(tc.formula)}
-			// descend gives the norm of the gradient, and how far the loss falls on a step of that length.
+			// descend returns the norm of the gradient, and the decrease of the loss in a step of that length.
 			descend := func(length, norm float64) (fall, gradient float64) {
 				const eps = 1e9
 				m := s.loadModel(t)
-				before, err := m.Forward(t.Context(), held, imitation)
+				before, err := m.Forward(t.Context(), held, crossEntropy)
 				pass, passErr := m.ForwardBackward(t.Context(), []tinker.Datum{data.datum(tc.loss.Name)}, tc.loss)
 				step, stepErr := m.OptimStep(t.Context(), tinker.AdamParams{LearningRate: length / norm * eps, Beta1: 0.9, Beta2: 0.95, Eps: eps})
-				after, afterErr := m.Forward(t.Context(), held, imitation)
+				after, afterErr := m.Forward(t.Context(), held, crossEntropy)
 				was := wait(t, before, err).Metrics["loss:sum"]
 				wait(t, pass, passErr)
 				gradient = wait(t, step, stepErr).Metrics["unclipped_grad_l2:mean"]
@@ -199,7 +199,7 @@ func TestLossGradients(t *testing.T) {
 			}
 			slope := (8*quotient[2] - 6*quotient[1] + quotient[0]) / 3
 			if math.Abs(slope-norm) > 1e-3*norm {
-				t.Errorf("the loss falls by %.6g a step, the gradient's norm is %.6g", slope, norm)
+				t.Errorf("the loss decreases by %.6g per step, the norm of the gradient is %.6g", slope, norm)
 			}
 		})
 	}

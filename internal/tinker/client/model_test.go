@@ -19,14 +19,14 @@ import (
 
 func TestOperationBodies(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		accepted := []answer{ok(`{"request_id":"r"}`)}
-		w := watch(t, map[string][]answer{
+		accepted := []scriptedReply{ok(`{"request_id":"r"}`)}
+		w := newTestClient(t, map[string][]scriptedReply{
 			"optim_step": accepted, "save_weights": accepted, "save_weights_for_sampler": accepted, "load_weights": accepted,
 			"unload_model": accepted, "retrieve_future": {
 				ok(`{"path":"p","metrics":{"unclipped_grad_l2:mean":0.5,"free":2,"nan":null},"model_id":"s:train:0"}`),
 			},
 		})
-		m := w.mustModel(t, ctx)
+		m := w.createModel(t, ctx)
 		if m.ID() != "s:train:0" {
 			t.Errorf("ID = %q", m.ID())
 		}
@@ -78,22 +78,22 @@ func submitted[T any](f *Future[T], err error) *Future[T] {
 func TestSubmits(t *testing.T) {
 	accepted := ok(`{"request_id":"r"}`)
 	cases := map[string]struct {
-		submits []answer
+		submits []scriptedReply
 		seqs    []int64
 		at      []time.Duration
 	}{
-		"Numbers count from 1": {submits: []answer{accepted}, seqs: []int64{1, 2, 3}, at: ms(0, 0, 0)},
-		"A submit whose answer was lost goes out under its own number": {submits: []answer{{lost: true}, accepted}, seqs: []int64{1, 1, 2, 3}, at: ms(0, 500, 500, 500)},
-		"So does one that was throttled, refused by trouble or not answered in time": {
-			submits: []answer{status(429), accepted, status(500), status(402), accepted, {hold: time.Hour}, accepted},
+		"Numbers count from 1": {submits: []scriptedReply{accepted}, seqs: []int64{1, 2, 3}, at: ms(0, 0, 0)},
+		"A submit whose response was lost is repeated under its number": {submits: []scriptedReply{{lost: true}, accepted}, seqs: []int64{1, 1, 2, 3}, at: ms(0, 500, 500, 500)},
+		"So is one that was throttled, or failed or timed out at the server": {
+			submits: []scriptedReply{status(429), accepted, status(500), status(402), accepted, {hold: time.Hour}, accepted},
 			seqs:    []int64{1, 1, 2, 2, 2, 3, 3}, at: ms(0, 500, 500, 1000, 6000, 6000, 66500),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"optim_step": tc.submits, "retrieve_future": {ok("{}")}})
-				m := w.mustModel(t, ctx)
+				w := newTestClient(t, map[string][]scriptedReply{"optim_step": tc.submits, "retrieve_future": {ok("{}")}})
+				m := w.createModel(t, ctx)
 				var wg sync.WaitGroup
 				for range 3 {
 					wg.Go(func() {
@@ -114,23 +114,23 @@ func TestSubmits(t *testing.T) {
 	}
 }
 
-func TestModelBreaks(t *testing.T) {
+func TestBrokenModel(t *testing.T) {
 	cases := map[string]struct {
-		submit     answer
+		submit     scriptedReply
 		category   tinker.Category
 		mayHaveRun bool
 	}{
-		"by a submit that is refused":             {submit: status(400), category: tinker.CategoryUser},
-		"by a server that lost the model":         {submit: status(404), category: tinker.CategoryNotFound},
-		"by a name that is taken":                 {submit: status(409), category: tinker.CategoryExists},
-		"by an answer without a request id":       {submit: ok(`{}`), category: tinker.CategoryProtocol, mayHaveRun: true},
-		"by a context that ends before an answer": {submit: answer{hold: time.Hour}, category: tinker.CategoryCanceled, mayHaveRun: true},
+		"by a rejected submit":                     {submit: status(400), category: tinker.CategoryUser},
+		"by a server that lost the model":          {submit: status(404), category: tinker.CategoryNotFound},
+		"by a name in use":                         {submit: status(409), category: tinker.CategoryExists},
+		"by a response without a request id":       {submit: ok(`{}`), category: tinker.CategoryProtocol, mayHaveRun: true},
+		"by a context that ends before a response": {submit: scriptedReply{hold: time.Hour}, category: tinker.CategoryCanceled, mayHaveRun: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"save_weights": {tc.submit}})
-				m := w.mustModel(t, ctx)
+				w := newTestClient(t, map[string][]scriptedReply{"save_weights": {tc.submit}})
+				m := w.createModel(t, ctx)
 				short, cancel := context.WithTimeout(ctx, time.Second)
 				defer cancel()
 				_, err := m.SaveState(short, SaveRequest{Name: "n"})
@@ -146,19 +146,19 @@ func TestModelBreaks(t *testing.T) {
 					t.Errorf("Forward = %v", err)
 				}
 				if n := len(w.requests("optim_step")) + len(w.requests("forward_backward")); n != 0 {
-					t.Errorf("%d operations went out on a broken model", n)
+					t.Errorf("a broken model submitted %d operations", n)
 				}
 			})
 		})
 	}
 }
 
-func TestModelSurvives(t *testing.T) {
+func TestModelAfterLocalErrors(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{
+		w := newTestClient(t, map[string][]scriptedReply{
 			"optim_step": {{hold: 10 * time.Second, status: 200, body: `{"request_id":"r"}`}, ok(`{"request_id":"r"}`)}, "retrieve_future": {ok("{}")},
 		})
-		m := w.mustModel(t, ctx)
+		m := w.createModel(t, ctx)
 		_, err := m.ForwardBackward(ctx, []tinker.Datum{{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImagePointer}}}}}, tinker.Loss{})
 		if CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
 			t.Errorf("a datum that cannot be encoded: %v", err)
@@ -173,25 +173,25 @@ func TestModelSurvives(t *testing.T) {
 		defer cancel()
 		for _, waiting := range []context.Context{short, short} {
 			if _, err = m.OptimStep(waiting, tinker.DefaultAdam()); CategoryFrom(err) != tinker.CategoryCanceled || MayHaveRun(err) {
-				t.Errorf("a context that ended before its turn: %v", err)
+				t.Errorf("a context that ended before the submit: %v", err)
 			}
 		}
 		if _, err = m.Forward(short, textData(1), tinker.Loss{}); CategoryFrom(err) != tinker.CategoryCanceled || MayHaveRun(err) {
-			t.Errorf("a context that ended before its turn: %v", err)
+			t.Errorf("a context that ended before the submit: %v", err)
 		}
 		wg.Wait()
 		if _, err := submitted(m.OptimStep(ctx, tinker.DefaultAdam())).Wait(ctx); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]int64{1, 2}, seqIDs(t, w.bodies("optim_step"))); diff != "" {
-			t.Errorf("no number is used up (-want +got):\n%s", diff)
+			t.Errorf("the numbers are consecutive (-want +got):\n%s", diff)
 		}
 	})
 }
 
 func TestCreateModelFails(t *testing.T) {
 	cases := map[string]struct {
-		submit, poll answer
+		submit, poll scriptedReply
 		want         tinker.Category
 	}{
 		"by the POST":               {submit: status(400), want: tinker.CategoryUser},
@@ -201,7 +201,7 @@ func TestCreateModelFails(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"create_model": {tc.submit}, "retrieve_future": {tc.poll}})
+				w := newTestClient(t, map[string][]scriptedReply{"create_model": {tc.submit}, "retrieve_future": {tc.poll}})
 				if _, err := w.CreateModel(ctx, tinker.CreateModelRequest{Session: "s"}); CategoryFrom(err) != tc.want {
 					t.Errorf("CreateModel = %v", err)
 				}
@@ -212,20 +212,20 @@ func TestCreateModelFails(t *testing.T) {
 
 func TestUnloadModel(t *testing.T) {
 	cases := map[string]struct {
-		submit, poll answer
+		submit, poll scriptedReply
 		unsupported  bool
 		want         tinker.Category
 	}{
 		"404 is an endpoint that cannot": {submit: status(404), unsupported: true, want: tinker.CategoryNotFound},
 		"405 is an endpoint that cannot": {submit: status(405), unsupported: true, want: tinker.CategoryUnsupported},
-		"A refusal is an error":          {submit: status(403), want: tinker.CategoryUnauthorized},
+		"A rejection is an error":        {submit: status(403), want: tinker.CategoryUnauthorized},
 		"A failed result is an error":    {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"x"}`), want: tinker.CategoryUnknown},
 		"A result is a success":          {submit: ok(`{"request_id":"r"}`), poll: ok(`{"model_id":"m","type":"unload_model"}`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"unload_model": {tc.submit}, "retrieve_future": {tc.poll}})
+				w := newTestClient(t, map[string][]scriptedReply{"unload_model": {tc.submit}, "retrieve_future": {tc.poll}})
 				err := w.UnloadModel(ctx, "m")
 				if errors.Is(err, ErrUnsupported) != tc.unsupported || CategoryFrom(err) != tc.want {
 					t.Errorf("UnloadModel = %v", err)
@@ -235,12 +235,12 @@ func TestUnloadModel(t *testing.T) {
 	}
 }
 
-// TestSubmitsDoNotOvertake holds each submit for a while: the next goes out only after its answer.
-func TestSubmitsDoNotOvertake(t *testing.T) {
+// TestSubmitsInOrder checks that a submit is sent only after the response to the one before.
+func TestSubmitsInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		slow := answer{hold: time.Second, status: 200, body: `{"request_id":"r"}`}
-		w := watch(t, map[string][]answer{"optim_step": {slow}, "save_weights": {slow}, "retrieve_future": {ok(`{"path":"p"}`)}})
-		m := w.mustModel(t, ctx)
+		slow := scriptedReply{hold: time.Second, status: 200, body: `{"request_id":"r"}`}
+		w := newTestClient(t, map[string][]scriptedReply{"optim_step": {slow}, "save_weights": {slow}, "retrieve_future": {ok(`{"path":"p"}`)}})
+		m := w.createModel(t, ctx)
 		var wg sync.WaitGroup
 		for range 5 {
 			wg.Go(func() { submitted(m.OptimStep(ctx, tinker.DefaultAdam())) })

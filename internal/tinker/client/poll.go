@@ -29,12 +29,12 @@ var requestTypes = map[string]string{
 
 const (
 	pollTimeout = 45 * time.Second
-	// maxPollDelay is the longest delay between polls that the server answers at once.
+	// maxPollDelay is the longest delay between polls that the server does not hold.
 	maxPollDelay = 5 * time.Second
 )
 
-// poll polls until a result is available. A server holds each poll for about thirty seconds; if it answers at
-// once, the delay between polls grows.
+// poll polls until a result is available. A server holds each poll for about thirty seconds; if it
+// does not, the delay between polls grows.
 func (c *caller) poll(ctx context.Context, p pending) (response, error) {
 	delay := backoff{limit: maxPollDelay}
 	paused := tinker.QueueState("")

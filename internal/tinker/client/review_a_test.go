@@ -13,7 +13,7 @@ import (
 )
 
 // The transport itself replays requests that carry X-Idempotency-Key on a connection that was in use before:
-// persist does not see it, so MayHaveRun is false.
+// retry does not see it, so MayHaveRun is false.
 func TestReviewTransportReplays(t *testing.T) {
 	t.Skip("finding not repaired yet: tinker M6")
 	var deletes atomic.Int32
@@ -24,7 +24,7 @@ func TestReviewTransportReplays(t *testing.T) {
 			io.WriteString(w, "{}")
 			return
 		}
-		if deletes.Add(1) == 1 { // deleted; the answer is lost
+		if deletes.Add(1) == 1 { // deleted; the response is lost
 			conn, _, _ := w.(http.Hijacker).Hijack()
 			conn.(*net.TCPConn).SetLinger(-1)
 			conn.Close()
@@ -34,11 +34,11 @@ func TestReviewTransportReplays(t *testing.T) {
 		io.WriteString(w, `{"detail":"Checkpoint not found"}`)
 	}))
 	defer server.Close()
-	told := 0
-	c, err := New(Config{BaseURL: server.URL, APIKey: "k", Observe: func(Event) { told++ }})
+	events := 0
+	c, err := New(Config{BaseURL: server.URL, APIKey: "k", Observe: func(Event) { events++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = c.DeleteCheckpoint(t.Context(), "tinker://r/weights/n")
-	t.Errorf("deletes that arrived %d, events %d, error %v, MayHaveRun %v", deletes.Load(), told, err, MayHaveRun(err))
+	t.Errorf("deletes that arrived %d, events %d, error %v, MayHaveRun %v", deletes.Load(), events, err, MayHaveRun(err))
 }

@@ -19,28 +19,28 @@ func TestCreateSession(t *testing.T) {
 	cases := map[string]struct {
 		request SessionRequest
 		body    string
-		answer  answer
+		reply   scriptedReply
 		want    string
 		fails   tinker.Category
 	}{
 		"Lists and objects are sent even if empty": {
-			body:   `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
-			answer: ok(`{"type":"create_session","session_id":"s","info_message":null}`), want: "s",
+			body:  `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
+			reply: ok(`{"type":"create_session","session_id":"s","info_message":null}`), want: "s",
 		},
 		"What is noted is sent": {
 			request: SessionRequest{Tags: []string{"a"}, UserMetadata: map[string]string{"k": "v"}, ProjectID: "p"},
 			body:    `{"tags":["a"],"user_metadata":{"k":"v"},"sdk_version":"0.25.0","project_id":"p","type":"create_session"}`,
-			answer:  ok(`{"session_id":"s"}`), want: "s",
+			reply:   ok(`{"session_id":"s"}`), want: "s",
 		},
-		"An answer without an id breaks the protocol": {
-			body:   `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
-			answer: ok("{}"), fails: tinker.CategoryProtocol,
+		"A response without an id": {
+			body:  `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0","type":"create_session"}`,
+			reply: ok("{}"), fails: tinker.CategoryProtocol,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"create_session": {tc.answer}})
+				w := newTestClient(t, map[string][]scriptedReply{"create_session": {tc.reply}})
 				got, err := w.CreateSession(ctx, tc.request)
 				if got != tc.want || CategoryFrom(err) != tc.fails {
 					t.Errorf("CreateSession = %q, %v", got, err)
@@ -56,34 +56,34 @@ func TestCreateSession(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	beat := ok(`{"type":"session_heartbeat"}`)
 	cases := map[string]struct {
-		beats  []answer
+		beats  []scriptedReply
 		length time.Duration
 		at     []time.Duration
 		lost   tinker.Category
 		warned bool
 	}{
-		"A heartbeat goes out every ten seconds": {
-			beats: []answer{beat}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
+		"A heartbeat is sent every ten seconds": {
+			beats: []scriptedReply{beat}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
 		},
-		"Failures are no reason to stop, and none is repeated at once": {
-			beats: []answer{status(500), {lost: true}, {hold: time.Hour}, status(401), beat}, length: 65 * time.Second,
+		"After an error the next heartbeat is sent on time": {
+			beats: []scriptedReply{status(500), {lost: true}, {hold: time.Hour}, status(401), beat}, length: 65 * time.Second,
 			at: ms(10000, 20000, 30000, 50000, 60000),
 		},
-		"A session that is gone is told": {
-			beats: []answer{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
+		"A lost session is reported": {
+			beats: []scriptedReply{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
 		},
-		"So is one that was finished": {
-			beats: []answer{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryFutureLost,
+		"A finished session is reported": {
+			beats: []scriptedReply{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryFutureLost,
 		},
 		"Two minutes of failures are worth a warning": {
-			beats: []answer{status(500)}, length: 125 * time.Second, warned: true,
+			beats: []scriptedReply{status(500)}, length: 125 * time.Second, warned: true,
 			at: ms(10000, 20000, 30000, 40000, 50000, 60000, 70000, 80000, 90000, 100000, 110000, 120000),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"session_heartbeat": tc.beats})
+				w := newTestClient(t, map[string][]scriptedReply{"session_heartbeat": tc.beats})
 				ctx, cancel := context.WithTimeout(ctx, tc.length)
 				defer cancel()
 				var lost error
@@ -105,9 +105,9 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-func TestHeartbeatToNobody(t *testing.T) {
+func TestHeartbeatOfUnknownSession(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{"client/config": {status(404)}, "session_heartbeat": {status(404)}})
+		w := newTestClient(t, map[string][]scriptedReply{"client/config": {status(404)}, "session_heartbeat": {status(404)}})
 		if err := w.Heartbeat(ctx, "s"); CategoryFrom(err) != tinker.CategoryNotFound {
 			t.Errorf("Heartbeat = %v", err)
 		}
@@ -117,7 +117,7 @@ func TestHeartbeatToNobody(t *testing.T) {
 
 func TestCreateSamplingSession(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, map[string][]answer{
+		w := newTestClient(t, map[string][]scriptedReply{
 			"create_sampling_session": {{lost: true}, ok(`{"sampling_session_id":"s:sample:7"}`), ok("{}"), status(404)},
 		})
 		got, err := w.CreateSamplingSession(ctx, "s", 7, "tinker://r/sampler_weights/n", "")
@@ -136,15 +136,15 @@ func TestCreateSamplingSession(t *testing.T) {
 	})
 }
 
-// sampleAnswer is a result of n samples and the log-probabilities of a prompt.
-func sampleAnswer(t *testing.T, n int, prompt []float32) answer {
+// sampleReply replies with n samples and the log-probabilities of a prompt.
+func sampleReply(t *testing.T, n int, prompt []float32) scriptedReply {
 	t.Helper()
 	r := tinker.SampleResult{PromptLogprobs: prompt}
 	for range n {
 		r.Sequences = append(r.Sequences, tinker.SampledSequence{StopReason: tinker.StopReasonStop, Tokens: []int32{5}, Logprobs: []float32{-1}})
 	}
 	body, err := tinker.EncodeSample(r)
-	return protobufAnswer(t, body, err)
+	return protobufReply(t, body, err)
 }
 
 func TestSample(t *testing.T) {
@@ -152,26 +152,26 @@ func TestSample(t *testing.T) {
 		`"sampling_params":{"max_tokens":16,"seed":7,"stop":["\n"],"temperature":1,"top_k":-1,"top_p":1},` +
 		`"sampling_session_id":"s:sample:0","seq_id":9007199254740993,"prompt_logprobs":false,"topk_prompt_logprobs":0,"type":"sample"}`
 	cases := map[string]struct {
-		submits, polls []answer
+		submits, polls []scriptedReply
 		fails          tinker.Category
-		told           []string
+		events         []string
 	}{
-		"Samples are drawn": {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 2, nil)}},
-		"A throttled submit goes out under its own number, and is told": {
-			submits: []answer{status(429), status(429), ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 2, nil)},
-			told: []string{"asample throttled", "asample throttled", "asample throttled over"},
+		"Samples are drawn": {submits: []scriptedReply{ok(`{"request_id":"r"}`)}, polls: []scriptedReply{sampleReply(t, 2, nil)}},
+		"A throttled submit is repeated under its number and reported": {
+			submits: []scriptedReply{status(429), status(429), ok(`{"request_id":"r"}`)}, polls: []scriptedReply{sampleReply(t, 2, nil)},
+			events: []string{"asample throttled", "asample throttled", "asample throttled over"},
 		},
-		"A lost promise is the caller's to ask for anew": {
-			submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{status(410)}, fails: tinker.CategoryFutureLost,
+		"A lost future is final": {
+			submits: []scriptedReply{ok(`{"request_id":"r"}`)}, polls: []scriptedReply{status(410)}, fails: tinker.CategoryFutureLost,
 		},
-		"A session that is gone is final":                    {submits: []answer{status(404)}, fails: tinker.CategoryNotFound},
-		"Another number of samples breaks the protocol":      {submits: []answer{ok(`{"request_id":"r"}`)}, polls: []answer{sampleAnswer(t, 1, nil)}, fails: tinker.CategoryProtocol},
-		"An answer without a request id breaks the protocol": {submits: []answer{ok(`{}`)}, fails: tinker.CategoryProtocol},
+		"A deleted session is final":                    {submits: []scriptedReply{status(404)}, fails: tinker.CategoryNotFound},
+		"Another number of samples breaks the protocol": {submits: []scriptedReply{ok(`{"request_id":"r"}`)}, polls: []scriptedReply{sampleReply(t, 1, nil)}, fails: tinker.CategoryProtocol},
+		"A response without a request id":               {submits: []scriptedReply{ok(`{}`)}, fails: tinker.CategoryProtocol},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"asample": tc.submits, "retrieve_future": tc.polls})
+				w := newTestClient(t, map[string][]scriptedReply{"asample": tc.submits, "retrieve_future": tc.polls})
 				params := tinker.DefaultSampling()
 				params.MaxTokens, params.Seed, params.Stop = new(16), new(int64(7)), tinker.Stop{Strings: []string{"\n"}}
 				got, err := w.Sample(ctx, tinker.SampleRequest{
@@ -189,7 +189,7 @@ func TestSample(t *testing.T) {
 						t.Errorf("submit %+v", e)
 					}
 				}
-				if diff := cmp.Diff(tc.told, w.told()); diff != "" {
+				if diff := cmp.Diff(tc.events, w.eventLines()); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
 			})
@@ -197,9 +197,9 @@ func TestSample(t *testing.T) {
 	}
 }
 
-func TestSampleThatCannotBeEncoded(t *testing.T) {
+func TestInvalidSampleRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := watch(t, nil)
+		w := newTestClient(t, nil)
 		params := tinker.SamplingParams{Stop: tinker.Stop{Strings: []string{"a"}, Tokens: []int32{1}}}
 		if _, err := w.Sample(ctx, tinker.SampleRequest{SamplingParams: params}); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
 			t.Errorf("Sample = %v", err)
@@ -210,18 +210,18 @@ func TestSampleThatCannotBeEncoded(t *testing.T) {
 func TestComputeLogprobs(t *testing.T) {
 	nan := float32(math.NaN())
 	cases := map[string]struct {
-		poll  answer
+		poll  scriptedReply
 		want  []float32
 		fails tinker.Category
 	}{
-		"There is one for each token, the first of them none": {poll: sampleAnswer(t, 1, []float32{nan, -2}), want: []float32{nan, -2}},
-		"One too few breaks the protocol":                     {poll: sampleAnswer(t, 1, []float32{-2}), fails: tinker.CategoryProtocol},
-		"A failure is an error":                               {poll: ok(`{"error":"x","category":"user"}`), fails: tinker.CategoryUser},
+		"Each token but the first has a log-probability": {poll: sampleReply(t, 1, []float32{nan, -2}), want: []float32{nan, -2}},
+		"One too few breaks the protocol":                {poll: sampleReply(t, 1, []float32{-2}), fails: tinker.CategoryProtocol},
+		"A failure is an error":                          {poll: ok(`{"error":"x","category":"user"}`), fails: tinker.CategoryUser},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := watch(t, map[string][]answer{"asample": {ok(`{"request_id":"r"}`)}, "retrieve_future": {tc.poll}})
+				w := newTestClient(t, map[string][]scriptedReply{"asample": {ok(`{"request_id":"r"}`)}, "retrieve_future": {tc.poll}})
 				got, err := w.ComputeLogprobs(ctx, "s:sample:0", 3, []int32{1, 2})
 				if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); diff != "" || CategoryFrom(err) != tc.fails {
 					t.Errorf("ComputeLogprobs: %v, (-want +got):\n%s", err, diff)

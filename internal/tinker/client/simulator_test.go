@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// simulated is the real simulator behind a real socket, with a client that exchanges its key for a JWT,
-// compresses, and sends two datums a chunk.
+// simulated is a simulator behind a real socket, with a client that exchanges its key for a JWT, compresses bodies,
+// and sends two datums per chunk.
 type simulated struct {
 	*client.Client
 	session string
@@ -76,8 +76,8 @@ func wait[T any](t *testing.T, future *client.Future[T], err error) T {
 	return value
 }
 
-// lessons are datums of different lengths, of which each token is to be followed by the next.
-func lessons() []tinker.Datum {
+// trainingData returns datums of different lengths, in which each token predicts the next.
+func trainingData() []tinker.Datum {
 	var data []tinker.Datum
 	for n := range 5 {
 		tokens := []int32{1, 2, 3, 4, 5, 6}[:n+2]
@@ -94,12 +94,12 @@ func lessons() []tinker.Datum {
 	return data
 }
 
-var imitation = tinker.Loss{Name: tinker.LossCrossEntropy}
+var crossEntropy = tinker.Loss{Name: tinker.LossCrossEntropy}
 
-// train makes a step and returns its result.
+// train takes a step and returns its result.
 func train(t *testing.T, m *client.Model) tinker.ForwardBackwardResult {
 	t.Helper()
-	forward, err := m.ForwardBackward(t.Context(), lessons(), imitation)
+	forward, err := m.ForwardBackward(t.Context(), trainingData(), crossEntropy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestSimulatorTrains(t *testing.T) {
 	}
 	m := s.model(t, 0)
 	first := train(t, m)
-	forward, err := m.Forward(ctx, lessons(), imitation)
+	forward, err := m.Forward(ctx, trainingData(), crossEntropy)
 	second := wait(t, forward, err)
 	if len(first.LossFnOutputs) != 5 || !(second.Metrics["loss:sum"] < first.Metrics["loss:sum"]) {
 		t.Errorf("%d outputs, losses %v and %v", len(first.LossFnOutputs), first.Metrics, second.Metrics)
@@ -138,7 +138,7 @@ func TestSimulatorTrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := again.Wait(ctx); client.CategoryFrom(err) != tinker.CategoryExists {
-		t.Errorf("a name that is taken: %v", err)
+		t.Errorf("a name in use: %v", err)
 	}
 	third := train(t, m)
 
@@ -156,7 +156,7 @@ func TestSimulatorTrains(t *testing.T) {
 		t.Errorf("UnloadModel: %v", err)
 	}
 	if _, err := resumed.OptimStep(ctx, tinker.DefaultAdam()); client.CategoryFrom(err) != tinker.CategoryNotFound {
-		t.Errorf("a step of a model that is gone: %v", err)
+		t.Errorf("a step of an unloaded model: %v", err)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestSimulatorSamples(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Heartbeat(ctx, "nobody"); client.CategoryFrom(err) != tinker.CategoryNotFound {
-		t.Errorf("a session that is none: %v", err)
+		t.Errorf("an unknown session: %v", err)
 	}
 	m := s.model(t, 0)
 	saving, err := m.SaveSampler(ctx, client.SaveRequest{Name: "v0", TTLSeconds: 3600})
@@ -196,7 +196,7 @@ func TestSimulatorSamples(t *testing.T) {
 	for seq := range int64(20) {
 		wg.Go(func() {
 			if diff := cmp.Diff(want.Sequences, draw(seq).Sequences); diff != "" {
-				t.Errorf("the same seed drew other tokens (-want +got):\n%s", diff)
+				t.Errorf("the same seed drew different tokens (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -206,7 +206,7 @@ func TestSimulatorSamples(t *testing.T) {
 		t.Errorf("ComputeLogprobs = %v, %v, want %v", logprobs, err, want.PromptLogprobs)
 	}
 	if _, err := s.ComputeLogprobs(ctx, "nobody", 1, []int32{1}); client.CategoryFrom(err) != tinker.CategoryNotFound {
-		t.Errorf("a sampling session that is none: %v", err)
+		t.Errorf("an unknown sampling session: %v", err)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestSimulatorListings(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.DeleteCheckpoint(ctx, paths[1]); client.CategoryFrom(err) != tinker.CategoryNotFound {
-		t.Errorf("a checkpoint that is gone: %v", err)
+		t.Errorf("a deleted checkpoint: %v", err)
 	}
 	if diff := cmp.Diff([]string{paths[0], paths[2]}, listed()); diff != "" {
 		t.Errorf("checkpoints after a deletion (-want +got):\n%s", diff)

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// longPolls is a server over real sockets: it accepts optim_step, and holds every poll until it is let go.
+// longPolls is a server over real sockets. It accepts optim_step, and holds every poll until it is released.
 type longPolls struct {
 	release chan struct{}
 	waiting atomic.Int64
@@ -27,13 +27,13 @@ type longPolls struct {
 
 func (s *longPolls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.protos.Store(r.Proto, true)
-	answers := map[string]string{
+	replies := map[string]string{
 		"client/config": "{}", "create_model": `{"request_id":"new"}`, "optim_step": `{"request_id":"r"}`,
 	}
 	path := strings.TrimPrefix(r.URL.Path, apiPrefix)
 	w.Header().Set("Content-Type", tinker.ContentJSON)
 	if path != "retrieve_future" {
-		io.WriteString(w, answers[path])
+		io.WriteString(w, replies[path])
 		return
 	}
 	var poll tinker.RetrieveRequest
@@ -68,8 +68,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestLongPollsOverSockets holds many polls at once, over plain HTTP and over TLS, then lets them go, and
-// looks for goroutines that stay.
+// TestLongPollsOverSockets holds many polls at once, over plain HTTP and over TLS, then releases them, and checks that
+// no goroutines remain.
 func TestLongPollsOverSockets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tls   bool
@@ -121,7 +121,7 @@ func checkLongPolls(t *testing.T, tls bool, proto string) {
 		}
 	}
 	if _, ok := handler.protos.Load(proto); !ok {
-		t.Errorf("nothing came over %s", proto)
+		t.Errorf("no request used %s", proto)
 	}
 }
 

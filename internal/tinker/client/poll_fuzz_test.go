@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzPollAnswers checks that every answer to a poll is a result, a failure or a state, and never none.
-func FuzzPollAnswers(f *testing.F) {
+// FuzzPollResponses checks that every response to a poll is a result, a failure or a state.
+func FuzzPollResponses(f *testing.F) {
 	for _, seed := range []string{tryAgain, paused, saved, `{"error":null}`, `{"status":"complete_metadata","response_payload_size":-1}`, "null", "[]", ""} {
 		f.Add(200, seed, true)
 		f.Add(408, seed, false)
@@ -20,7 +20,7 @@ func FuzzPollAnswers(f *testing.F) {
 			t.Errorf("%+v with %v", got, err)
 		}
 		if got.done && got.size != 0 {
-			t.Errorf("both done and to be asked for: %+v", got)
+			t.Errorf("both done and still to be fetched: %+v", got)
 		}
 		message([]byte(body))
 	})

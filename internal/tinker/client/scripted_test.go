@@ -26,8 +26,8 @@ const testKey = "tml-secret-of-the-test"
 
 var errLost = errors.New("connection reset")
 
-// answer is what the scripted server does with one request: hold it, then lose it or answer.
-type answer struct {
+// scriptedReply says what the scripted server does with one request: it holds it, then drops it or replies.
+type scriptedReply struct {
 	hold   time.Duration
 	lost   bool
 	status int
@@ -35,8 +35,8 @@ type answer struct {
 	body   string
 }
 
-// exchanged is a request as the server saw it, and when.
-type exchanged struct {
+// recordedRequest is a request that the server received, and when.
+type recordedRequest struct {
 	at     time.Duration
 	method string
 	path   string
@@ -45,38 +45,39 @@ type exchanged struct {
 	body   string
 }
 
-// script is a server in process: each path has a queue of answers, of which the last is repeated; polls of
-// one promise have their own under retrieve_future#ID. It is an http.RoundTripper, so that all of a test runs in a bubble of fake time.
-type script struct {
+// scriptedServer is a server in process. Each path has a queue of replies, of which the last is repeated; the polls of
+// one future have their own queue under retrieve_future#ID. It is an http.RoundTripper, so that a test runs in fake
+// time.
+type scriptedServer struct {
 	mu      sync.Mutex
 	started time.Time
-	answers map[string][]answer
-	seen    []exchanged
+	replies map[string][]scriptedReply
+	seen    []recordedRequest
 }
 
-// newScript answers client/config with an empty object unless told otherwise.
-func newScript(answers map[string][]answer) *script {
-	all := map[string][]answer{"client/config": {ok("{}")}}
-	maps.Copy(all, answers)
-	return &script{started: time.Now(), answers: all}
+// newScriptedServer returns a server that replies to client/config with an empty object by default.
+func newScriptedServer(replies map[string][]scriptedReply) *scriptedServer {
+	all := map[string][]scriptedReply{"client/config": {ok("{}")}}
+	maps.Copy(all, replies)
+	return &scriptedServer{started: time.Now(), replies: all}
 }
 
-func ok(body string) answer { return answer{status: http.StatusOK, body: body} }
+func ok(body string) scriptedReply { return scriptedReply{status: http.StatusOK, body: body} }
 
-func protobufAnswer(t *testing.T, body []byte, err error) answer {
+func protobufReply(t *testing.T, body []byte, err error) scriptedReply {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{status: http.StatusOK, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: string(body)}
+	return scriptedReply{status: http.StatusOK, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: string(body)}
 }
 
-func status(code int) answer {
-	return answer{status: code, body: fmt.Sprintf(`{"detail":"answer %d"}`, code)}
+func status(code int) scriptedReply {
+	return scriptedReply{status: code, body: fmt.Sprintf(`{"detail":"reply %d"}`, code)}
 }
 
-// RoundTrip records the request and plays the next answer of its path.
-func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip records the request and returns the next reply of its path.
+func (s *scriptedServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := []byte{}
 	if r.Body != nil {
 		var err error
@@ -103,7 +104,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// requestID finds the promise that a poll is about.
+// requestID returns the id of a poll's future.
 func requestID(body string) string {
 	var poll tinker.RetrieveRequest
 	if json.Unmarshal([]byte(body), &poll) != nil {
@@ -112,30 +113,30 @@ func requestID(body string) string {
 	return poll.RequestID
 }
 
-func (s *script) next(r *http.Request, body string) (answer, error) {
+func (s *scriptedServer) next(r *http.Request, body string) (scriptedReply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path := strings.TrimPrefix(r.URL.Path, apiPrefix)
-	s.seen = append(s.seen, exchanged{time.Since(s.started), r.Method, path, r.URL.RawQuery, r.Header.Clone(), body})
+	s.seen = append(s.seen, recordedRequest{time.Since(s.started), r.Method, path, r.URL.RawQuery, r.Header.Clone(), body})
 	key := path
-	if own := path + "#" + requestID(body); s.answers[own] != nil {
+	if own := path + "#" + requestID(body); s.replies[own] != nil {
 		key = own
 	}
-	queue := s.answers[key]
+	queue := s.replies[key]
 	if len(queue) == 0 {
 		return status(http.StatusNotFound), nil
 	}
 	if len(queue) > 1 {
-		s.answers[key] = queue[1:]
+		s.replies[key] = queue[1:]
 	}
 	return queue[0], nil
 }
 
-// requests are those of a path so far.
-func (s *script) requests(path string) []exchanged {
+// requests returns the requests of a path so far.
+func (s *scriptedServer) requests(path string) []recordedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []exchanged
+	var out []recordedRequest
 	for _, e := range s.seen {
 		if e.path == path {
 			out = append(out, e)
@@ -144,8 +145,8 @@ func (s *script) requests(path string) []exchanged {
 	return out
 }
 
-// bodies are the bodies of a path's requests.
-func (s *script) bodies(path string) []string {
+// bodies returns the bodies of a path's requests.
+func (s *scriptedServer) bodies(path string) []string {
 	var out []string
 	for _, e := range s.requests(path) {
 		out = append(out, e.body)
@@ -153,8 +154,8 @@ func (s *script) bodies(path string) []string {
 	return out
 }
 
-// times are when a path's requests came.
-func (s *script) times(path string) []time.Duration {
+// times returns when a path's requests arrived.
+func (s *scriptedServer) times(path string) []time.Duration {
 	var out []time.Duration
 	for _, e := range s.requests(path) {
 		out = append(out, e.at)
@@ -162,23 +163,23 @@ func (s *script) times(path string) []time.Duration {
 	return out
 }
 
-// watched is a client of a scripted server, with what it told.
-type watched struct {
+// testClient is a client of a scripted server, with its events and log.
+type testClient struct {
 	*Client
-	*script
+	*scriptedServer
 	mu     sync.Mutex
 	events []Event
 	logged *bytes.Buffer
 }
 
-func watch(t *testing.T, answers map[string][]answer) *watched {
+func newTestClient(t *testing.T, replies map[string][]scriptedReply) *testClient {
 	t.Helper()
-	w := &watched{script: newScript(answers), logged: &bytes.Buffer{}}
+	w := &testClient{scriptedServer: newScriptedServer(replies), logged: &bytes.Buffer{}}
 	var err error
 	w.Client, err = New(Config{
-		BaseURL: "http://server.test/", APIKey: testKey + "\n", UserAgent: "test/1", HTTP: &http.Client{Transport: w.script},
+		BaseURL: "http://server.test/", APIKey: testKey + "\n", UserAgent: "test/1", HTTP: &http.Client{Transport: w.scriptedServer},
 		Logger:  slog.New(slog.NewJSONHandler(w.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Observe: w.note,
+		Observe: w.record,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -186,14 +187,14 @@ func watch(t *testing.T, answers map[string][]answer) *watched {
 	return w
 }
 
-func (w *watched) note(e Event) {
+func (w *testClient) record(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, e)
 }
 
-// told are the events so far, as one line each.
-func (w *watched) told() []string {
+// eventLines returns the events so far, one line each.
+func (w *testClient) eventLines() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
@@ -210,7 +211,7 @@ func (w *watched) told() []string {
 	return out
 }
 
-// bubble runs a test in a day of fake time, and fails it if a goroutine is left.
+// bubble runs a test in a day of fake time, and fails it if a goroutine remains.
 func bubble(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -220,7 +221,7 @@ func bubble(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	})
 }
 
-// seqIDs reads seq_id out of JSON bodies.
+// seqIDs returns the seq_id of JSON bodies.
 func seqIDs(t *testing.T, bodies []string) []int64 {
 	t.Helper()
 	var out []int64
@@ -236,11 +237,11 @@ func seqIDs(t *testing.T, bodies []string) []int64 {
 	return out
 }
 
-// mustModel creates the model "s:train:0"; the script answers for it.
-func (w *watched) mustModel(t *testing.T, ctx context.Context) *Model {
+// createModel creates the model "s:train:0", and adds the replies for it.
+func (w *testClient) createModel(t *testing.T, ctx context.Context) *Model {
 	t.Helper()
-	w.answers["create_model"] = []answer{ok(`{"request_id":"new"}`)}
-	w.answers["retrieve_future#new"] = []answer{ok(`{"model_id":"s:train:0","type":"create_model"}`)}
+	w.replies["create_model"] = []scriptedReply{ok(`{"request_id":"new"}`)}
+	w.replies["retrieve_future#new"] = []scriptedReply{ok(`{"model_id":"s:train:0","type":"create_model"}`)}
 	model, err := w.CreateModel(ctx, tinker.CreateModelRequest{Session: "s", BaseModel: "base", Lora: tinker.DefaultLora()})
 	if err != nil {
 		t.Fatal(err)
