@@ -12,21 +12,21 @@ type added struct {
 	special bool
 }
 
-// matcher finds added tokens: of those that begin first the longest. It is a tree of bytes, its nodes' edges
-// lying together.
+// matcher finds added tokens: the longest of those that begin first. It is a tree of bytes; the edges of a node are
+// adjacent.
 type matcher struct {
-	first [256]bool // the bytes that a token begins with
+	first [256]bool // It has the bytes that a token begins with.
 	nodes []node
 	edges []edge
-	// words is whether there are tokens that are not special.
+	// words tells whether there are tokens that are not special.
 	words bool
 }
 
 type node struct {
-	edges   uint32 // the first one
+	edges   uint32 // It is the index of the first one.
 	count   uint16
 	special bool
-	id      int32 // of the token that ends here, or -1
+	id      int32 // It is the id of the token that ends here, or -1.
 }
 
 type edge struct {
@@ -55,7 +55,7 @@ func newMatcher(tokens []added) *matcher {
 	return m
 }
 
-// grow makes the children of a node, whose tokens are sorted and agree in their first depth bytes.
+// grow adds the children of a node. The tokens are sorted and agree in their first depth bytes.
 func (m *matcher) grow(at uint32, tokens []added, depth int) {
 	if len(tokens) > 0 && len(tokens[0].content) == depth {
 		m.nodes[at].id, m.nodes[at].special = tokens[0].id, tokens[0].special
@@ -82,14 +82,14 @@ func (m *matcher) grow(at uint32, tokens []added, depth int) {
 	}
 }
 
-// match is a token found in a text.
+// match is a token that was found in a text.
 type match struct {
 	start, end int
 	id         int32
 	special    bool
 }
 
-// find returns the first token from a place on.
+// find returns the first token from an index on.
 func (m *matcher) find(text string, from int) (match, bool) {
 	for ; from < len(text); from++ {
 		if !m.first[text[from]] {

@@ -17,7 +17,7 @@ import (
 
 const golden = "testdata/golden/"
 
-// plainMerge is what merge means, without any thought of time.
+// plainMerge is a slow reference implementation of merge.
 func plainMerge(t *BPE, piece string) []int32 {
 	ids := make([]int32, len(piece))
 	for i := range len(piece) {
@@ -94,7 +94,7 @@ func TestEncodeAllocatesNothing(t *testing.T) {
 func TestStream(t *testing.T) {
 	cases := map[string]struct {
 		tokens []string
-		want   []string // after each, and at the end
+		want   []string // It has the text after each token, and at the end.
 	}{
 		"whole characters come at once":          {[]string{"a", "é€", "😀"}, []string{"a", "é€", "😀", ""}},
 		"a character waits for its end":          {[]string{"a\xe2", "\x82", "\xacb"}, []string{"a", "", "€b", ""}},
@@ -123,7 +123,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip encodes and decodes in every way, and merges in two.
+// FuzzRoundTrip encodes and decodes with every Match, and compares the two implementations of merge.
 func FuzzRoundTrip(f *testing.F) {
 	families := map[string]*BPE{}
 	for _, name := range []string{"deepseek_v3_1", "gpt_oss", "kimi_k2", "nemotron3", "qwen2_5", "qwen3_5"} {

@@ -18,18 +18,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The vectors of the reference packages: text and its ids, ids and their text. A share of them is committed,
-// with vocabularies cut down to what they need; TOKENIZERS_DIR names a folder with whole ones.
+// The vectors come from the reference packages: texts with their ids, and ids with their text. A share of them is
+// committed, with vocabularies cut down to their tokens. TOKENIZERS_DIR names a folder with all vectors and whole
+// vocabularies.
 
-// encodeVector is a text with its ids where every added token is recognised, where only those are that are not
-// special, and where none is. What is not there is equal to the one before.
+// encodeVector is a text with its ids if every added token is recognised, if only those that are not special are, and if
+// none is. Ids that are missing are equal to the ones before.
 type encodeVector struct {
 	Text            string
 	IDs, Lit, Plain []int32
 }
 
-// decodeVector is ids with their bytes, their text, and their text without special tokens. An id that there is
-// none of gives no bytes.
+// decodeVector has ids with their bytes, their text, and their text without special tokens. An unknown id has no bytes.
 type decodeVector struct {
 	IDs  []int32
 	Hex  string
@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 	if err != nil || len(folders) < 7 {
 		t.Fatalf("testdata has vectors of %d families, %v; want 7: all but Llama's, whose licence keeps it out", len(folders), err)
 	}
-	// Whole vocabularies are too large for this repository, and Llama's is not free to be in it.
+	// Whole vocabularies are too large for this repository, and the licence of Llama's does not permit it.
 	if whole := os.Getenv("TOKENIZERS_DIR"); whole != "" {
 		for _, family := range []string{"qwen3", "qwen2_5", "qwen3_5", "llama3", "deepseek_v3_1", "gpt_oss", "kimi_k2", "nemotron3"} {
 			folders = append(folders, filepath.Join(whole, family))
@@ -146,8 +146,7 @@ func each[T any](t *testing.T, name string, use func(T)) {
 	}
 }
 
-// checkDecode says what is wrong with how ids are decoded. tiktoken, which made some of the vectors, skips no
-// special tokens.
+// checkDecode reports what is wrong with the decoded text of ids. The vectors of tiktoken do not skip special tokens.
 func checkDecode(tokens *BPE, v decodeVector, skips bool) string {
 	var bytes, streamed []byte
 	var stream, skipping Stream
@@ -183,7 +182,7 @@ func checkDecode(tokens *BPE, v decodeVector, skips bool) string {
 	return ""
 }
 
-// surrogates checks UTF-16 that is broken, which Go's conversion already replaces as tiktoken does.
+// surrogates checks malformed UTF-16, which Go's conversion replaces in the same way as tiktoken.
 func surrogates(t *testing.T, tokens *BPE, name string) {
 	file, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {

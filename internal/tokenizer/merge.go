@@ -5,12 +5,12 @@ package tokenizer
 
 import "sync"
 
-// fewBytes is up to which length of a piece its neighbours are searched one by one for the next merge, which
-// takes quadratic time but little of it. Longer pieces take a heap.
+// fewBytes is the length of a piece up to which merge searches all pairs for the next one. That takes quadratic time,
+// but little of it. Longer pieces need a heap.
 const fewBytes = 64
 
-// merge appends the tokens of a piece: its bytes, and of neighbours that may be merged again and again those
-// of the lowest rank, of equal ones the leftmost.
+// merge appends the tokens of a piece. It begins with its bytes, and again and again merges the neighbours of the lowest
+// rank, the leftmost ones first.
 func (t *BPE) merge(dst []int32, piece string) []int32 {
 	if len(piece) > fewBytes {
 		return t.mergeMany(dst, piece)
@@ -49,7 +49,7 @@ func (t *BPE) merge(dst []int32, piece string) []int32 {
 	return dst
 }
 
-// link is a token of a short piece with the rank it has with the next one, which is in the high half.
+// link is a token of a short piece; the high half has the rank of its merge with the next token.
 type link uint64
 
 func newLink(id int32, rank uint32) link { return link(rank)<<32 | link(id) }
@@ -57,18 +57,18 @@ func newLink(id int32, rank uint32) link { return link(rank)<<32 | link(id) }
 func (l link) id() int32    { return int32(l) }
 func (l link) rank() uint32 { return uint32(l >> 32) }
 
-// chain is a long piece while it is merged: a doubly linked list of tokens by the place of their first byte,
-// and a heap of what may be merged.
+// chain is the state of merging a long piece: a doubly linked list of tokens, by the index of their first byte, and a
+// heap of the possible merges.
 type chain struct {
 	ids        []int32
-	ranks      []uint32 // of a token with the next; noRank where it was merged away
+	ranks      []uint32 // It has the rank of a token with the next, noRank for a token that was merged into another.
 	next, prev []int32
-	heap       []uint64 // rank, then place
+	heap       []uint64 // Each has a rank, then an index.
 }
 
 var chains = sync.Pool{New: func() any { return new(chain) }}
 
-// mergeMany is merge in n log n time for n bytes.
+// mergeMany does the same as merge, in n log n time for n bytes.
 func (t *BPE) mergeMany(dst []int32, piece string) []int32 {
 	c := chains.Get().(*chain)
 	defer chains.Put(c)
@@ -83,12 +83,12 @@ func (t *BPE) mergeMany(dst []int32, piece string) []int32 {
 		least := c.pop()
 		at, rank := int(uint32(least)), uint32(least>>32)
 		if c.ranks[at] != rank {
-			continue // one of the two has been merged with another since
+			continue // One of the two has been merged with another token since.
 		}
-		gone := c.next[at]
-		after := c.next[gone]
+		merged := c.next[at]
+		after := c.next[merged]
 		c.ids[at] = t.pairs.into[rank]
-		c.ranks[gone] = noRank
+		c.ranks[merged] = noRank
 		c.next[at] = after
 		c.ranks[at] = noRank
 		if int(after) < len(piece) {
@@ -115,7 +115,7 @@ func (c *chain) reset(n int) {
 	}
 }
 
-// offer says which rank a token now has with the next.
+// offer sets the rank of a token with the next.
 func (c *chain) offer(at int, rank uint32) {
 	c.ranks[at] = rank
 	if rank == noRank {

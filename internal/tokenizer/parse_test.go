@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// small is a tokenizer.json of the bytes, of "he", "ll", "hell", "hello" and of two added tokens.
+// small returns a tokenizer.json with all bytes, "he", "ll", "hell", "hello" and two added tokens.
 func small() object {
 	vocab := object{}
 	for char, b := range alphabet {
@@ -101,10 +101,10 @@ func TestAddedTokensOfAVocabularyWithGaps(t *testing.T) {
 	}
 }
 
-func TestTokensOutOfReach(t *testing.T) {
+func TestTokensThatMergesDoNotReach(t *testing.T) {
 	file := small()
 	model := file["model"].(object)
-	model["merges"] = []any{"h e", "l l"} // "hell" and "hello" are never merged
+	model["merges"] = []any{"h e", "l l"} // "hell" and "hello" are never merged.
 	want := map[bool][]int32{false: {256, 257, 'o'}, true: {259}}
 	for whole, ids := range want {
 		model["ignore_merges"] = whole
@@ -112,7 +112,7 @@ func TestTokensOutOfReach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the second time it is remembered
+		for range 2 { // The second time, the result is cached.
 			if diff := cmp.Diff(ids, tokens.Encode("hello")); diff != "" {
 				t.Errorf("ignore_merges %v (-want +got):\n%s", whole, diff)
 			}
@@ -120,8 +120,8 @@ func TestTokensOutOfReach(t *testing.T) {
 	}
 }
 
-// A tokenizer file that is damaged, or has what is not known, is refused by the name of the field.
-func TestParseRefuses(t *testing.T) {
+// Parse refuses a file that is damaged or has something unknown, and names the field.
+func TestParseErrors(t *testing.T) {
 	model := func(field string, value any) func(object) {
 		return func(file object) { file["model"].(object)[field] = value }
 	}
@@ -213,7 +213,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestParseRefusesBrokenJSON(t *testing.T) {
+func TestParseMalformedJSON(t *testing.T) {
 	file := string(encodeJSON(t, small()))
 	cases := map[string]struct{ text, field, says string }{
 		"nothing":             {"", "", "ends where { should be"},
@@ -251,7 +251,7 @@ func TestParseEscapes(t *testing.T) {
 	}
 }
 
-// FuzzParse damages a tokenizer file: it is read, or refused by a field, and never more than that.
+// FuzzParse damages a tokenizer file. Parse reads it or refuses it with a *FieldError, and never panics.
 func FuzzParse(f *testing.F) {
 	file := encodeJSON(f, small())
 	f.Add(uint16(0), uint16(0), []byte(nil))
@@ -265,7 +265,7 @@ func FuzzParse(f *testing.F) {
 		tokens, err := Parse(damaged)
 		var e *FieldError
 		if err != nil && !errors.As(err, &e) {
-			t.Fatalf("%v is no *FieldError", err)
+			t.Fatalf("%v is not a *FieldError", err)
 		}
 		if err != nil {
 			return

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// The table here must be what the simulator's own tokenizer.json says.
-func TestByteLevelIsTheSimulators(t *testing.T) {
+// The built-in tokenizer must be equal to the simulator's tokenizer.json.
+func TestByteLevelEqualsSimulator(t *testing.T) {
 	var file struct {
 		AddedTokens []struct {
 			ID      int32  `json:"id"`

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ranks is a file of as many ranks as a family needs: bytes, the tokens that are given, and others that no
-// text here has.
+// ranks returns a file with the number of ranks of a family: all bytes, the given tokens, and others that no text of the
+// tests contains.
 func ranks(count int, tokens ...string) []byte {
 	var lines strings.Builder
 	line := func(token []byte, rank int) {
@@ -35,7 +35,7 @@ func ranks(count int, tokens ...string) []byte {
 const kimiRanks = 163584
 
 func TestParseTiktoken(t *testing.T) {
-	// "abc" can be made of ab and c, or of a and bc, whichever is there first; "hello" of nothing that is there.
+	// "abc" merges from ab and c, or from a and bc, depending on the ranks. No merges produce "hello".
 	file := ranks(kimiRanks, "bc", "ab", "abc", "hello")
 	tokens, err := ParseTiktoken("kimi_k2", file, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestParseTiktoken(t *testing.T) {
 	})
 }
 
-func TestParseTiktokenRefuses(t *testing.T) {
+func TestParseTiktokenErrors(t *testing.T) {
 	file := ranks(kimiRanks)
 	cases := map[string]struct {
 		family        string
@@ -110,7 +110,7 @@ func TestKimiPortions(t *testing.T) {
 	run := strings.Repeat
 	cases := map[string]struct {
 		text string
-		want []int // characters of each
+		want []int // It has the number of characters of each portion.
 	}{
 		"short text is whole":              {"hello", []int{5}},
 		"a run at the limit is whole":      {run("é", 25_000), []int{25_000}},

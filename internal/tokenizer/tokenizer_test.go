@@ -19,7 +19,7 @@ func forModel(t *testing.T, name string) Tokenizer {
 	return tokens
 }
 
-func TestForModelFailsClosed(t *testing.T) {
+func TestForModelUnknownModel(t *testing.T) {
 	_, err := ForModel("Qwen/Qwen3-8B")
 	var unknown *UnknownModelError
 	if !errors.As(err, &unknown) {

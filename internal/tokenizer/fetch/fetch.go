@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// DefaultEndpoint is the hub where HF_ENDPOINT names no other.
+	// DefaultEndpoint is the hub that is used unless HF_ENDPOINT is set.
 	DefaultEndpoint = "https://huggingface.co"
-	// mostBytes of a file: several times the largest known.
+	// mostBytes is the largest size of a file. It is several times that of the largest known file.
 	mostBytes = 128 << 20
 )
 
-// Fetcher finds tokenizer files. It is safe for concurrent use, as is its cache among several processes.
+// Fetcher loads tokenizer files. It is safe for concurrent use, and several processes may share its cache.
 type Fetcher struct {
-	// Endpoint of the hub; DefaultEndpoint where it is empty.
+	// Endpoint is the URL of the hub. If it is empty, it is DefaultEndpoint.
 	Endpoint string
-	// Token for repositories of the hub that are not open to everybody; "" for none.
+	// Token gives access to repositories of the hub that are not public. It is "" if there is none.
 	Token string
-	// Cache is the folder where downloads are kept by their digests; "" keeps nothing.
+	// Cache is the folder that stores downloads by their digests. If it is "", nothing is stored.
 	Cache string
-	// Client for downloads; http.DefaultClient where it is nil.
+	// Client is used for downloads. If it is nil, it is http.DefaultClient.
 	Client *http.Client
 }
 
-// DigestError reports that a file is not the one that was asked for.
+// DigestError reports that a file has another digest than its source requires.
 type DigestError struct {
 	Source Source
 	Got    string
@@ -45,11 +45,11 @@ type DigestError struct {
 
 // Error implements error.
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("%s has sha256 %s, want %s: the file has changed; if that is meant, set sha256 to the new one in a new run",
+	return fmt.Sprintf("%s has sha256 %s, want %s: the file has changed; if that is intended, set sha256 to the new one in a new run",
 		e.Source, e.Got, e.Source.SHA256)
 }
 
-// ParseError reports that a file is no tokenizer, or one that is not understood whole.
+// ParseError reports that a file is not a tokenizer, or has something that is not supported.
 type ParseError struct {
 	Source Source
 	Err    error
@@ -63,8 +63,8 @@ func (e *ParseError) Error() string {
 // Unwrap returns the cause.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// IsFinal reports whether Load would fail again: the file is another one or not understood, or it is not to be
-// had. Everything else is a server or a network that may answer later.
+// IsFinal reports whether Load would fail again: the file has another digest or is not supported, or the server refuses
+// it. Any other error is one of a server or a network that may answer later.
 func IsFinal(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
@@ -75,8 +75,8 @@ func IsFinal(err error) bool {
 	return errors.As(err, &changed) || errors.As(err, &unreadable)
 }
 
-// Load returns a source's tokenizer and the SHA-256 of its file, by which it can be asked for again. A file of
-// another digest than the source's is a *DigestError, one that is no tokenizer a *ParseError.
+// Load returns the tokenizer of a source and the SHA-256 of its file. The error is a *DigestError for a file of another
+// digest than the source's, and a *ParseError for one that is not a supported tokenizer.
 func (f *Fetcher) Load(ctx context.Context, source Source) (tokens *tokenizer.BPE, digest string, err error) {
 	data, digest, err := f.File(ctx, source)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *Fetcher) Load(ctx context.Context, source Source) (tokens *tokenizer.BP
 // File returns the contents of a source and their SHA-256 in hexadecimal digits.
 func (f *Fetcher) File(ctx context.Context, source Source) (data []byte, digest string, err error) {
 	if err := source.check(); err != nil {
-		return nil, "", fmt.Errorf("finding a tokenizer: %w", err)
+		return nil, "", fmt.Errorf("checking the source of a tokenizer: %w", err)
 	}
 	if data, ok := f.cached(source.SHA256); ok {
 		return data, source.SHA256, nil
@@ -115,7 +115,7 @@ func (f *Fetcher) File(ctx context.Context, source Source) (data []byte, digest 
 	}
 	if source.Path == "" {
 		if err := f.store(data, digest); err != nil {
-			return nil, "", fmt.Errorf("keeping the tokenizer %s: %w", source, err)
+			return nil, "", fmt.Errorf("storing the tokenizer %s: %w", source, err)
 		}
 	}
 	return data, digest, nil
@@ -130,7 +130,7 @@ func readFile(name string) ([]byte, error) {
 	return bounded(file)
 }
 
-// bounded reads all, unless it is more than a tokenizer can be.
+// bounded reads everything, up to the largest size of a tokenizer.
 func bounded(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err == nil && len(data) > mostBytes {
@@ -152,7 +152,7 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The token is for the hub alone; the client does not take it along to where the hub redirects.
+	// The token is only for the hub. The client does not send it to other hosts that the hub redirects to.
 	if f.Token != "" && source.Repository != "" {
 		request.Header.Set("Authorization", "Bearer "+f.Token)
 	}
@@ -171,7 +171,7 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	return bounded(response.Body)
 }
 
-// StatusError reports that a server did not give a file.
+// StatusError reports that a server did not return a file.
 type StatusError struct {
 	Status int
 	Advice string
@@ -183,17 +183,17 @@ func (e *StatusError) Error() string {
 }
 
 func refusal(status int, address string, token bool) error {
-	mend := "try again later, or set HF_ENDPOINT to another hub"
+	advice := "try again later, or set HF_ENDPOINT to another hub"
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		mend = "set HF_TOKEN to a token whose owner may read the repository"
+		advice = "set HF_TOKEN to a token whose owner may read the repository"
 		if token {
-			mend = "the owner of HF_TOKEN may not read the repository; its licence may have to be accepted at the hub first"
+			advice = "the owner of HF_TOKEN may not read the repository; its licence may have to be accepted at the hub first"
 		}
 	case http.StatusNotFound:
-		mend = "nothing is at " + address + "; check repository, revision and file"
+		advice = "nothing is at " + address + "; check repository, revision and file"
 	}
-	return &StatusError{Status: status, Advice: mend}
+	return &StatusError{Status: status, Advice: advice}
 }
 
 func sum(data []byte) string {
@@ -201,7 +201,7 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// cached returns a file of the cache if it is there and whole.
+// cached returns a file of the cache if it exists and is complete.
 func (f *Fetcher) cached(digest string) ([]byte, bool) {
 	if f.Cache == "" || digest == "" {
 		return nil, false
@@ -212,7 +212,7 @@ func (f *Fetcher) cached(digest string) ([]byte, bool) {
 
 func (f *Fetcher) path(digest string) string { return filepath.Join(f.Cache, "sha256-"+digest) }
 
-// store puts a file into the cache, whole or not at all.
+// store writes a file to the cache atomically.
 func (f *Fetcher) store(data []byte, digest string) error {
 	if f.Cache == "" {
 		return nil
@@ -229,8 +229,8 @@ func (f *Fetcher) store(data []byte, digest string) error {
 		err = os.Rename(part.Name(), f.path(digest))
 	}
 	if err != nil {
-		if gone := os.Remove(part.Name()); !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
+		if removeErr := os.Remove(part.Name()); !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
 		}
 	}
 	return err

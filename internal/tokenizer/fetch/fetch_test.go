@@ -20,11 +20,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// hub serves the simulator's tokenizer as a Hugging Face hub does one that it keeps elsewhere, and counts.
+// hub serves the simulator's tokenizer as a Hugging Face hub that redirects to a file store, and counts requests.
 type hub struct {
 	*httptest.Server
 	calls int
-	// answer replaces what is served; nil for the file.
+	// answer replaces the file that is served, unless it is nil.
 	answer http.HandlerFunc
 }
 
@@ -45,7 +45,7 @@ func newHub(t *testing.T) *hub {
 		case r.URL.EscapedPath() != "/org/model/resolve/refs%2Fpr%2F1/sub/tokenizer.json" && r.URL.Path != "/org/model/resolve/main/tokenizer.json":
 			http.NotFound(w, r)
 		default:
-			// Another host by name, so that the client takes it for one.
+			// The client sees another host name.
 			http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
 		}
 	}))
@@ -100,7 +100,7 @@ func TestLoadFromTheSimulator(t *testing.T) {
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadErrors(t *testing.T) {
 	other := strings.Repeat("ab", 32)
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
@@ -109,14 +109,14 @@ func TestLoadRefuses(t *testing.T) {
 		source Source
 		answer http.HandlerFunc
 		token  string
-		want   string // what the error says, the mend among it
+		want   string // It is a part of the error, such as its advice.
 	}{
 		"no place":                  {source: Source{}, want: "one of path, url and repository"},
 		"two places":                {source: Source{Path: "a", Repository: "org/model"}, want: "one of path, url and repository"},
 		"a URL without digest":      {source: Source{URL: "http://x/y"}, want: "needs sha256"},
 		"a digest that is none":     {source: Source{Path: "a", SHA256: "AB"}, want: "64 hexadecimal digits"},
 		"a repository that is none": {source: Source{Repository: "../model"}, want: "org/name"},
-		"a file outside":            {source: Source{Repository: "org/model", File: "../tokenizer.json"}, want: "no path within a repository"},
+		"a file outside":            {source: Source{Repository: "org/model", File: "../tokenizer.json"}, want: "not a path within a repository"},
 		"a file that is not there":  {source: Source{Path: "/nowhere/tokenizer.json"}, want: "no such file"},
 		"an unknown repository":     {source: Source{Repository: "org/other"}, want: "check repository, revision and file"},
 		"no token":                  {source: Source{Repository: "org/model"}, answer: status(401), want: "set HF_TOKEN"},
@@ -197,7 +197,7 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 }
 
-// endless is a file without end.
+// endless is a file of infinite length.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fetch finds tokenizer files: in a file, at a URL, or in a repository of a Hugging Face hub. What is
-// downloaded is kept in a folder by its digest, so that a pod that knows the digest asks nobody twice and never
-// reads another file than the one that the run began with.
+// Package fetch loads tokenizer files: from a file, a URL, or a repository of a Hugging Face hub. It stores downloads in
+// a folder by their digest, so that a pod that knows the digest downloads a file once and never reads another file
+// than the one that the run began with.
 package fetch
 
 import (
@@ -14,25 +14,25 @@ import (
 	"strings"
 )
 
-// Source says where a tokenizer file is. One of Path, URL and Repository is set.
+// Source tells where a tokenizer file is. One of Path, URL and Repository is set.
 type Source struct {
-	// Path of a file.
+	// Path is the path of a file.
 	Path string
-	// URL of a file; it needs SHA256, since what is at a URL may change unseen.
+	// URL is the URL of a file. It requires SHA256, since the file at a URL may change unnoticed.
 	URL string
-	// Repository of the hub, as org/name.
+	// Repository is a repository of the hub, as org/name.
 	Repository string
-	// Revision in the repository: a branch, a tag or a commit; main where it is empty.
+	// Revision is a branch, a tag or a commit of the repository. If it is empty, it is main.
 	Revision string
-	// File in the repository; tokenizer.json where it is empty.
+	// File is the path in the repository. If it is empty, it is tokenizer.json.
 	File string
-	// Ranks is the family of a rank file (kimi_k2, o200k_base); empty for a tokenizer.json.
+	// Ranks is the family of a rank file (kimi_k2, o200k_base). It is empty for a tokenizer.json.
 	Ranks string
-	// SHA256 that the file must have, in hexadecimal digits; empty where any will do.
+	// SHA256 is the digest that the file must have, in hexadecimal digits. If it is empty, any file is accepted.
 	SHA256 string
 }
 
-// String names the source for people.
+// String returns a description of the source for people.
 func (s Source) String() string {
 	switch {
 	case s.Path != "":
@@ -62,7 +62,7 @@ var (
 	repository = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
 )
 
-// check says what is wrong with a source before anything is read.
+// check returns an error if the source is invalid.
 func (s Source) check() error {
 	set := 0
 	for _, place := range []string{s.Path, s.URL, s.Repository} {
@@ -76,11 +76,11 @@ func (s Source) check() error {
 	case s.SHA256 != "" && !digest.MatchString(s.SHA256):
 		return fmt.Errorf("sha256 %q is not 64 hexadecimal digits in lower case", s.SHA256)
 	case s.URL != "" && s.SHA256 == "":
-		return fmt.Errorf("url %s needs sha256: what is at a URL may change unseen", s.URL)
+		return fmt.Errorf("url %s needs sha256: the file at a URL may change unnoticed", s.URL)
 	case s.Repository != "" && !repository.MatchString(s.Repository):
 		return fmt.Errorf("repository %q is not of the form org/name", s.Repository)
 	case s.File != "" && !plainPath(s.File):
-		return fmt.Errorf("file %q is no path within a repository", s.File)
+		return fmt.Errorf("file %q is not a path within a repository", s.File)
 	}
 	return nil
 }
@@ -94,14 +94,14 @@ func plainPath(path string) bool {
 	return true
 }
 
-// address is the URL of a source that is downloaded, given the hub's.
+// address returns the URL to download from, given the URL of the hub.
 func (s Source) address(endpoint string) (string, error) {
 	if s.URL != "" {
 		return s.URL, nil
 	}
 	base, err := url.Parse(endpoint)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-		return "", fmt.Errorf("HF_ENDPOINT %q is no URL of a hub", endpoint)
+		return "", fmt.Errorf("HF_ENDPOINT %q is not the URL of a hub", endpoint)
 	}
 	file := base.JoinPath(s.Repository, "resolve", url.PathEscape(s.revision()), s.file())
 	return file.String(), nil

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package nfc composes text as the reference tokenizers do (Unicode's normalization form C). Their tables are
-// older than those of Go's libraries: marks that came later are not put in order, and pairs that came later
-// are not composed. The algorithm is that of Unicode Standard Annex 15.
+// older than those of Go's libraries: they neither reorder marks nor compose pairs that Unicode added later. The
+// algorithm is that of Unicode Standard Annex 15.
 package nfc
 
 import (
@@ -12,8 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// String returns the composed text; text that is composed already is returned as it is. It takes text that is
-// valid UTF-8.
+// String returns the composed text, without a copy if text is composed already. The text must be valid UTF-8.
 func String(text string) string {
 	start := firstDoubt(text)
 	if start == len(text) {
@@ -38,12 +37,12 @@ func String(text string) string {
 	return out.String()
 }
 
-// plainBelow is the first byte of the UTF-8 of U+0300, before which every character is composed and stands
-// for itself. Bytes that continue a character are below it too.
+// plainBelow is the first byte of the UTF-8 of U+0300. Every character before U+0300 is composed and stays as it is.
+// Bytes that continue a character are also below it.
 const plainBelow = 0xcc
 
-// firstDoubt is where the last character before the first that may change starts: with that one it could
-// compose. It is the length of text in which nothing can change.
+// firstDoubt returns the index of the character before the first one that may change, as the two could compose. It
+// returns the length of a text that cannot change.
 func firstDoubt(text string) int {
 	last := 0
 	for i := 0; i < len(text); {
@@ -64,8 +63,8 @@ func firstDoubt(text string) int {
 	return len(text)
 }
 
-// segmentEnd is where a part of text ends that nothing after it can change: before the first character, but
-// not the very first, that neither changes nor composes with what is before it.
+// segmentEnd returns the end of the part of text that no later character can change. It is before the second or a later
+// character that neither changes nor composes with the one before it.
 func segmentEnd(text string) int {
 	for i, r := range text {
 		if i > 0 && properties.of(r) == 0 {
@@ -75,12 +74,12 @@ func segmentEnd(text string) int {
 	return len(text)
 }
 
-// Hangul syllables are computed: first, vowel and last parts, and how many there are.
+// Hangul syllables are computed from these ranges of first, vowel and last parts, and their sizes.
 const (
 	syllable, syllables = 0xac00, 11172
 	firstPart, firsts   = 0x1100, 19
 	vowelPart, vowels   = 0x1161, 21
-	lastPart, lasts     = 0x11a7, 28 // the first of the last parts is none
+	lastPart, lasts     = 0x11a7, 28 // The first of the last parts means that there is none.
 )
 
 // decompose appends the parts of text in canonical order.
@@ -116,7 +115,7 @@ func decompose(parts []rune, text string) []rune {
 // compose joins parts in canonical order, in place.
 func compose(parts []rune) []rune {
 	starter, n := -1, 0
-	var last uint8 // the order of the last part that was kept since the starter
+	var last uint8 // It is the order of the last part that was kept since the starter.
 	for _, r := range parts {
 		order := properties.order[r]
 		if starter >= 0 && (starter == n-1 || last < order) {
@@ -135,7 +134,7 @@ func compose(parts []rune) []rune {
 	return parts[:n]
 }
 
-// join returns the character that two are together.
+// join returns the character that two characters compose.
 func join(a, b rune) (rune, bool) {
 	if l, v := a-firstPart, b-vowelPart; l >= 0 && l < firsts && v >= 0 && v < vowels {
 		return syllable + (l*vowels+v)*lasts, true

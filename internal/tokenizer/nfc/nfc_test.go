@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// test/models asks the reference about every character; here stands what is easily broken.
+// The tests in test/models ask the reference about every character. These cases are the ones that break easily.
 func TestString(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"nothing":                                   {"", ""},

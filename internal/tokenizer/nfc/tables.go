@@ -3,7 +3,7 @@
 
 package nfc
 
-// The generated tables are made of these.
+// The generated tables consist of these types.
 type (
 	// order is the canonical combining class of a row of code points.
 	order struct {
@@ -19,12 +19,12 @@ type (
 
 var properties = newTables()
 
-// tables are the generated ones, indexed.
+// tables are the generated tables with their indexes.
 type tables struct {
 	order         map[rune]uint8
 	decomposition map[rune]string
 	composition   map[[2]rune]rune
-	// doubtful has a bit for each code point that decomposes, is reordered or composes with what is before it.
+	// doubtful has a bit for each code point that decomposes, is reordered or composes with the one before it.
 	doubtful [0x110000 / 64]uint64
 }
 
@@ -63,5 +63,5 @@ func newTables() *tables {
 
 func (t *tables) doubt(r rune) { t.doubtful[r/64] |= 1 << (r % 64) }
 
-// of is not 0 for a character that text in form C may not have, or has only after some others.
+// of returns a value other than 0 for a character that text in form C does not have, or only after certain others.
 func (t *tables) of(r rune) uint64 { return t.doubtful[r/64] >> (r % 64) & 1 }

@@ -3,8 +3,7 @@
 
 package split
 
-// cased is the pattern of o200k and its kin, where a word also ends before a capital that follows small
-// letters:
+// cased is the pattern of o200k and similar ones, where a word also ends before a capital that follows small letters:
 //
 //	[apart]+ | [^\r\n\p{L}\p{N}]?[capitals]*[small]+contraction? | [^\r\n\p{L}\p{N}]?[capitals]+[small]*contraction?
 //	| \p{N}{1,digits} | ?[^\s\p{L}\p{N}]+[\r\n/]* | white space
@@ -13,8 +12,8 @@ package split
 type cased struct {
 	digits       int
 	contractions bool
-	slash        bool  // slashes go with the punctuation before them
-	apart        class // characters that are pieces of their own rows and no letters of words
+	slash        bool  // Slashes belong to the punctuation before them.
+	apart        class // Runs of these characters are pieces of their own and not letters of words.
 }
 
 func (p cased) piece(text string) int {
@@ -49,13 +48,13 @@ func (p cased) rest(text string, first class) int {
 	return symbolsOrSpace(text, first, letter|number, tail)
 }
 
-// fromMark is the end of a word that begins with a mark, which is either what stands before a word or its
-// first letter. The pattern's two ways to read a word are tried with both, in its order.
+// fromMark is the end of a word that begins with a mark, which either precedes the word or is its first letter. It tries
+// the two alternatives of the pattern with both readings, in the order of the pattern.
 func (p cased) fromMark(text string, size int) int {
 	if end, ok := p.endsSmall(text, size); ok {
 		return p.contraction(text, end)
 	}
-	end, _ := p.endsSmall(text, 0) // the mark itself is small
+	end, _ := p.endsSmall(text, 0) // The mark itself is small.
 	return p.contraction(text, end)
 }
 
@@ -68,10 +67,10 @@ func (p cased) word(text string, start int) (end int, ok bool) {
 	return end, end > start
 }
 
-// endsSmall is the end of `[capitals]*[small]+`. The capitals take all they can and give back from their end
-// as much as is needed: where no small letter follows them, up to their last character without case.
+// endsSmall is the end of `[capitals]*[small]+`. The capitals match as much as possible and backtrack as needed: if no
+// small letter follows them, to their last character without case.
 func (p cased) endsSmall(text string, start int) (end int, ok bool) {
-	both := start // the end of the last character without case
+	both := start // It is the end of the last character without case.
 	for i := start; ; {
 		c, size := at(text, i)
 		switch {
@@ -94,7 +93,7 @@ func (p cased) contraction(text string, end int) int {
 	return contractionEnd(text, end)
 }
 
-// after is where a row of letters of the set ends.
+// after is the end of a run of letters of the set.
 func (p cased) after(text string, i int, set class) int {
 	if p.apart == 0 {
 		return after(text, i, set)

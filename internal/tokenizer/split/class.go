@@ -5,10 +5,10 @@ package split
 
 import "unicode/utf8"
 
-// class is what the patterns ask about a character, as a set of properties.
+// class is the set of properties of a character that the patterns refer to.
 type class uint8
 
-// The properties, by the general category in Unicode's terms, in the order of hack/models/unicode_tables.py.
+// These are the properties, with their general categories of Unicode, in the order of hack/models/unicode_tables.py.
 const (
 	upper       class = 1 << iota // Lu, Lt
 	lower                         // Ll
@@ -22,7 +22,7 @@ const (
 	letter = upper | lower | uncased
 )
 
-// run is a row of code points of one class, both ends included.
+// run is a range of code points of one class, including both ends.
 type run struct {
 	first, last rune
 	class       class
@@ -30,7 +30,7 @@ type run struct {
 
 const blockBits = 8
 
-// table finds the class of a code point in two steps, so that the many blocks that are alike are kept once.
+// table finds the class of a code point in two steps, so that equal blocks are stored once.
 type table struct {
 	block  [(utf8.MaxRune + 1) >> blockBits]uint16
 	blocks [][1 << blockBits]class
@@ -52,7 +52,7 @@ func newTable(runs []run) *table {
 				block[r-first] = runs[0].class
 			}
 			if runs[0].last >= first+(1<<blockBits) {
-				break // it goes on in the next block
+				break // It continues in the next block.
 			}
 			runs = runs[1:]
 		}
@@ -71,7 +71,7 @@ func (t *table) of(r rune) class {
 	return t.blocks[t.block[r>>blockBits]][r&(1<<blockBits-1)]
 }
 
-// asciiClasses has a place for every byte, so that no index needs a check; only those of ASCII are filled.
+// asciiClasses has an entry for every byte, so that no index needs a check. Only the entries of ASCII are filled.
 func asciiClasses(t *table) [256]class {
 	var ascii [256]class
 	for r := range rune(utf8.RuneSelf) {
@@ -80,8 +80,8 @@ func asciiClasses(t *table) [256]class {
 	return ascii
 }
 
-// at returns the class of the character at a place and its length in bytes; 0, 0 at the end. Bytes that are no
-// UTF-8 are of the class of U+FFFD.
+// at returns the class of the character at an index and its length in bytes, or 0, 0 at the end. Bytes that are not
+// UTF-8 have the class of U+FFFD.
 func at(text string, i int) (class, int) {
 	if i >= len(text) {
 		return 0, 0
@@ -93,7 +93,7 @@ func at(text string, i int) (class, int) {
 	return classes.of(r), size
 }
 
-// after is where the row of characters that have a property of the set ends, from a place on.
+// after is the end of the run of characters from an index on that have a property of the set.
 func after(text string, i int, set class) int {
 	for i < len(text) {
 		if b := text[i]; b < utf8.RuneSelf {
@@ -112,7 +112,7 @@ func after(text string, i int, set class) int {
 	return i
 }
 
-// afterOther is where the row of characters that have no property of the set ends.
+// afterOther is the end of the run of characters from an index on that have no property of the set.
 func afterOther(text string, i int, set class) int {
 	for i < len(text) {
 		c, size := at(text, i)

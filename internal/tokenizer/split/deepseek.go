@@ -5,12 +5,12 @@ package split
 
 import "unicode/utf8"
 
-// deepseek is three patterns, each applied to the pieces of the one before: numbers by three, rows of Chinese
-// and Japanese characters, and then
+// deepseek consists of three patterns, each applied to the pieces of the one before: numbers of up to three digits, runs
+// of Chinese and Japanese characters, and then
 //
 //	[ASCII punctuation][A-Za-z]+ | [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+ | ?[\p{P}\p{S}]+[\r\n]* | white space
 //
-// so that nothing of the last sees beyond the ends that the first two have made.
+// The last one does not see beyond the ends of the pieces of the first two.
 func deepseek(text string) int {
 	first, size := at(text, 0)
 	if first&number != 0 {
@@ -34,14 +34,14 @@ func deepseek(text string) int {
 	return s.gap(size)
 }
 
-// segment is what the first two patterns leave together from the start of a text on: a row of Chinese and
-// Japanese characters, or what lies between those and numbers. Its end is found while it is read.
+// segment is a piece of the first two patterns at the start of a text: a run of Chinese and Japanese characters, or of
+// characters that are neither those nor numbers. Its end is found while it is read.
 type segment struct {
 	text  string
 	asian bool
 }
 
-// at is the function of the same name, within the segment.
+// at is the function at, limited to the segment.
 func (s segment) at(i int) (class, int) {
 	c, size := at(s.text, i)
 	if c&number != 0 || (size > 1 && isAsian(s.text[i:])) != s.asian {
@@ -85,16 +85,16 @@ func (s segment) fromSymbol(size int) int {
 	return s.symbols(0)
 }
 
-// symbols is the end of `[\p{P}\p{S}]+[\r\n]*`; the start where there are none.
+// symbols is the end of `[\p{P}\p{S}]+[\r\n]*`, or the start if there are none.
 func (s segment) symbols(start int) int {
 	end := s.after(start, punctuation)
-	if end == start || s.asian { // a newline lies beyond the row
+	if end == start || s.asian { // A newline is beyond the run.
 		return end
 	}
 	return tailEnd(s.text, end, "\r\n")
 }
 
-// word is the end of `[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`, 0 if there is none.
+// word is the end of `[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`, or 0 if there is none.
 func (s segment) word(first class, size int) int {
 	if s.text[0] == '\r' || s.text[0] == '\n' {
 		return 0
@@ -105,7 +105,7 @@ func (s segment) word(first class, size int) int {
 	return 0
 }
 
-// space is the end of white space, which sees the end of the segment as that of the text.
+// space is the end of white space. The pattern takes the end of the segment for the end of the text.
 func (s segment) space(first class) int {
 	end := after(s.text, 0, space)
 	if _, size := s.at(end); size == 0 {
@@ -114,8 +114,8 @@ func (s segment) space(first class) int {
 	return spaceEnd(s.text, first)
 }
 
-// gap is the end of what the third pattern does not match, which is a piece too: characters of no class,
-// without the last where a word follows, as that goes with the word.
+// gap is the end of text that the third pattern does not match, which is a piece, too: characters of no class. If a word
+// follows, it excludes the last of them, which belongs to the word.
 func (s segment) gap(size int) int {
 	last := 0
 	for end := size; ; {

@@ -1,10 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package split cuts text into the pieces within which tokens are merged, as the regular expressions of
-// tokenizer files say. Go's regexp compiles none of them (they look ahead), and other engines read some of
-// them wrongly without an error; so each pattern that is known has a scanner written by hand, and one that
-// is not known has none.
+// Package split cuts text into the pieces within which tokens are merged, as the regular expressions of tokenizer files
+// define them. Go's regexp compiles none of them, since they look ahead, and other engines match some of them
+// differently without an error. So each known pattern has a scanner written by hand, and others are refused.
 package split
 
 import (
@@ -13,13 +12,13 @@ import (
 	"strings"
 )
 
-// Scanner returns the length in bytes of the first piece of text that is not empty. What a piece is depends on
-// what follows, never on what came before.
+// Scanner returns the length in bytes of the first piece of a text that is not empty. It depends on the text that
+// follows, never on the text before.
 type Scanner func(text string) int
 
 // UnknownPatternError reports that there is no scanner for the patterns of a tokenizer.
 type UnknownPatternError struct {
-	// Patterns in the order in which they are applied.
+	// Patterns are the patterns in the order of their application.
 	Patterns []string
 }
 
@@ -28,7 +27,7 @@ func (e *UnknownPatternError) Error() string {
 	return fmt.Sprintf("no scanner is known for the split pattern %q: internal/tokenizer/split needs one, with vectors of the reference", e.Patterns)
 }
 
-// Parts of which the patterns are made.
+// The patterns consist of these parts.
 const (
 	contraction = `(?i:'s|'t|'re|'ve|'m|'ll|'d)`
 	newlines    = `|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -38,8 +37,8 @@ const (
 	notHan      = `&&[^\p{Han}]]`
 )
 
-// known is the scanner of each pattern, by its name. A pattern is compared as text: one that means the same
-// and is written in another way is unknown.
+// known has the scanner of each pattern, by its name. Patterns are compared as text: an equivalent pattern with another
+// spelling is unknown.
 var known = map[string]struct {
 	patterns []string
 	scanner  Scanner
@@ -89,8 +88,8 @@ var known = map[string]struct {
 	"whole": {patterns: nil, scanner: func(text string) int { return len(text) }},
 }
 
-// ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the
-// one before; no pattern leaves the text whole. An error is an *UnknownPatternError.
+// ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the one before.
+// Without patterns, the whole text is one piece. An error is an *UnknownPatternError.
 func ByPatterns(patterns []string) (Scanner, error) {
 	for _, k := range known {
 		if slices.Equal(k.patterns, patterns) {
@@ -100,7 +99,7 @@ func ByPatterns(patterns []string) (Scanner, error) {
 	return nil, &UnknownPatternError{Patterns: slices.Clone(patterns)}
 }
 
-// ByName returns the scanner and the patterns of a name, for formats that carry no pattern themselves.
+// ByName returns the scanner and the patterns of a name, for file formats that do not contain patterns.
 func ByName(name string) (Scanner, []string, error) {
 	k, ok := known[name]
 	if !ok {
@@ -109,7 +108,7 @@ func ByName(name string) (Scanner, []string, error) {
 	return k.scanner, slices.Clone(k.patterns), nil
 }
 
-// Names are those of all splits, sorted.
+// Names returns the names of all splits, sorted.
 func Names() []string {
 	var names []string
 	for name := range known {

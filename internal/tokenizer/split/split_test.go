@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pieces cuts a text to its end.
+// pieces cuts a whole text.
 func pieces(scan Scanner, text string) []string {
 	var all []string
 	for len(text) > 0 {
@@ -25,7 +25,7 @@ func pieces(scan Scanner, text string) []string {
 	return all
 }
 
-// The pieces of the reference. `go test -tags models ./test/models -run TestSplitVectors -update` asks it again.
+// The vectors are the pieces of the reference. `go test -tags models ./test/models -run TestSplitVectors -update` regenerates them.
 func TestVectors(t *testing.T) {
 	file, err := os.ReadFile("testdata/pieces.json")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestByPatterns(t *testing.T) {
 	}
 }
 
-// The classes are of Unicode 16, which has all that Go's tables have.
+// The classes are those of Unicode 16, which includes all of Go's tables.
 func TestClasses(t *testing.T) {
 	tables := map[class]*unicode.RangeTable{lower: unicode.Ll, mark: unicode.M, number: unicode.N, space: unicode.White_Space, han: unicode.Han, letter: unicode.L}
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -95,7 +95,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// FuzzSplit cuts any bytes: pieces are never empty, and no piece depends on what is before it.
+// FuzzSplit cuts any bytes. Pieces are never empty, and no piece depends on the text before it.
 func FuzzSplit(f *testing.F) {
 	f.Add("It's 12345 \r\n  日本語カ・カ e\u0301A\u01c5 //\n/")
 	f.Add("\x00\x01a\u0301\u0301 \u00a0 \xff'ſ")

@@ -5,8 +5,8 @@ package split
 
 import "strings"
 
-// words is the pattern of Llama 3 and of Qwen, which differ in what belongs to a word and in how many digits
-// stay together:
+// words is the pattern of Llama 3 and of Qwen, which differ in the characters of a word and in the number of digits of a
+// piece:
 //
 //	contraction | [^\r\n\p{L}\p{N}]?[letters]+ | \p{N}{1,digits} | ?[^\s letters \p{N}]+[\r\n]* | white space
 type words struct {
@@ -33,7 +33,7 @@ func (w words) piece(text string) int {
 		}
 	}
 	if first&w.letters != 0 {
-		return size // a lone mark where marks are letters
+		return size // It is a lone mark, and marks are letters.
 	}
 	return symbolsOrSpace(text, first, w.letters|number, "\r\n")
 }
@@ -50,7 +50,7 @@ func symbolsOrSpace(text string, first, words class, tail string) int {
 	return spaceEnd(text, first)
 }
 
-// tailEnd is where a row of bytes of a set ends.
+// tailEnd is the end of a run of bytes of a set.
 func tailEnd(text string, i int, set string) int {
 	for i < len(text) && strings.IndexByte(set, text[i]) >= 0 {
 		i++
@@ -58,9 +58,9 @@ func tailEnd(text string, i int, set string) int {
 	return i
 }
 
-// spaceEnd is the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: up to the last newline of the row; without one, all but
-// the last character, which goes with the word that follows. It is given the class of the first character;
-// where that is no white space, nothing matches, and the character stands alone.
+// spaceEnd is the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: after the last newline of the run, or, without one, before the last
+// character, which belongs to the word that follows. first is the class of the first character; if that is not white
+// space, nothing matches, and the character is a piece of its own.
 func spaceEnd(text string, first class) int {
 	if first&space == 0 {
 		_, size := at(text, 0)
@@ -87,7 +87,7 @@ func spaceEnd(text string, first class) int {
 	return end
 }
 
-// digitsEnd is the end of as many characters of numbers as may stay together; the first is one.
+// digitsEnd is the end of a run of numbers, of at most so many characters. The text begins with a number.
 func digitsEnd(text string, most int) int {
 	end := 0
 	for range most {
@@ -100,8 +100,8 @@ func digitsEnd(text string, most int) int {
 	return end
 }
 
-// contractionEnd is the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at a place, the place itself if there is none.
-// Of all characters beyond ASCII only U+017F, the long s, is equal to one of these letters but for case.
+// contractionEnd is the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at an index, or the index itself if there is none.
+// The only character beyond ASCII that equals one of these letters except for its case is U+017F, the long s.
 func contractionEnd(text string, i int) int {
 	if len(text) < i+2 || text[i] != '\'' {
 		return i
@@ -124,7 +124,7 @@ func contractionEnd(text string, i int) int {
 	return i
 }
 
-// gpt2 is the pattern that byte-level tokenizers have of themselves:
+// gpt2 is the default pattern of byte-level tokenizers:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func gpt2(text string) int {
@@ -146,7 +146,7 @@ func gpt2(text string) int {
 	return blankEnd(text)
 }
 
-// blankEnd is the end of `\s+(?!\S)|\s+`; the text begins with white space.
+// blankEnd is the end of `\s+(?!\S)|\s+`. The text begins with white space.
 func blankEnd(text string) int {
 	last, end := 0, 0
 	for {
