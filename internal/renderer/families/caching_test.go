@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// counting is a tokenizer that counts the bytes it encodes.
+// counting is a tokenizer that counts the bytes that it encodes.
 type counting struct {
 	tokenizer.Tokenizer
 	encoded int
@@ -25,7 +25,7 @@ func (c *counting) AppendEncode(dst []int32, text string, match tokenizer.Match)
 	return c.Tokenizer.AppendEncode(dst, text, match)
 }
 
-// A long conversation extends by one turn without encoding again what came before.
+// Rendering the next turn of a long conversation does not encode the earlier turns again.
 func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	plain, err := tokenizer.ForModel("tinkersim/byte-136k")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// Tokens of DeepSeek-V3. The bars are U+FF5C, the gaps U+2581.
+// DeepSeek-V3 has these tokens. The bars are U+FF5C, the gaps U+2581.
 const (
 	deepseekBegin     = "<｜begin▁of▁sentence｜>"
 	deepseekEnd       = "<｜end▁of▁sentence｜>"
@@ -39,8 +39,8 @@ var deepseekTokens = []string{deepseekBegin, deepseekEnd, deepseekUser, deepseek
 //
 //	<｜begin▁of▁sentence｜>Be brief.<｜User｜>2+2?<｜Assistant｜></think>4<｜end▁of▁sentence｜>
 //
-// After a tool's result the assistant goes on without a header. An assistant's message that says nothing,
-// because it only calls a tool, is not ended when it is written anew; the ids of one that was sampled are.
+// After a tool's result the assistant continues without a header. An assistant's message without text, which only calls
+// a tool, has no end token when it is written from its text; sampled ids keep theirs.
 type deepseek struct {
 	format.Profile
 	deepseekVariant
@@ -48,9 +48,9 @@ type deepseek struct {
 
 type deepseekVariant struct {
 	history format.History
-	// thinks has the prompt open a block of reasoning, not close it.
+	// thinks tells that the prompt opens a block of reasoning. Otherwise it closes one.
 	thinks bool
-	// keeps the reasoning of earlier turns.
+	// keeps tells that the reasoning of earlier turns stays.
 	keeps bool
 }
 
@@ -67,7 +67,7 @@ func newDeepseek(variant deepseekVariant) builder {
 	}
 }
 
-// Arrange implements family: the tools stand below the system's text, where write puts them.
+// Arrange implements format.Family: the tools follow the system's text.
 func (d *deepseek) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	if conversation.Tools == nil {
 		return conversation.Messages, nil
@@ -88,8 +88,8 @@ func (d *deepseek) Arrange(conversation renderer.Conversation) ([]chat.Message, 
 	return slices.Concat([]chat.Message{first}, rest), nil
 }
 
-// declared is the name of a system message that ends in how tools are called. No caller can give it: a name
-// of a system message means nothing to any format, and this one is no name.
+// declared is the name of a system message that ends with the instructions for calling tools. No caller can use it: no
+// format reads the name of a system message, and this one is not a valid name.
 const declared = "\x00tools"
 
 func deepseekTool(t chat.Tool) (string, error) {
@@ -100,7 +100,7 @@ func deepseekTool(t chat.Tool) (string, error) {
 	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + pyjson.JSON(format.ObjectOf(parameters)), nil
 }
 
-// howToCall ends the declaration of tools. The tokens in it are tokens.
+// howToCall writes the end of the declaration of tools. It contains special tokens.
 func (d *deepseek) howToCall(out *format.Writer) {
 	out.Text("IMPORTANT: ALWAYS adhere to this exact format for tool use:\n")
 	d.calls(out, []chat.ToolCall{{Name: "tool_call_name", Arguments: "tool_call_arguments"}})
@@ -121,7 +121,7 @@ func (d *deepseek) calls(out *format.Writer, calls []chat.ToolCall) {
 	out.Token(deepseekCallsClose)
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (d *deepseek) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	if m.Role == chat.RoleAssistant {
@@ -161,7 +161,7 @@ func (d *deepseek) assistant(out *format.Writer, m chat.Message, at format.Place
 	case follows:
 		out.Body()
 	case !d.thinks:
-		m = m.WithText(unthought(m))
+		m = m.WithText(textWithoutReasoning(m))
 		out.Token(format.ThinkClose).Body()
 	case !d.keeps && !at.IsLast():
 		out.Token(format.ThinkClose).Body()
@@ -169,22 +169,22 @@ func (d *deepseek) assistant(out *format.Writer, m chat.Message, at format.Place
 		out.Body()
 		d.emptyBlock(out, m, at)
 	}
-	d.says(out, m, d.keeps || len(m.Calls) > 0 || at.IsLast())
+	d.writeParts(out, m, d.keeps || len(m.Calls) > 0 || at.IsLast())
 	d.calls(out, m.Calls)
 	if !m.IsEmpty() {
 		out.Token(deepseekEnd)
 	}
 }
 
-// emptyBlock stands before a last message without reasoning.
+// emptyBlock writes the empty block before a last message without reasoning.
 func (d *deepseek) emptyBlock(out *format.Writer, m chat.Message, at format.Place) {
 	if at.IsLast() && !m.IsEmpty() && !format.HasReasoning(m) {
 		out.Token(format.ThinkOpen).Token(format.ThinkClose)
 	}
 }
 
-// says writes what a message says, with its reasoning or without.
-func (d *deepseek) says(out *format.Writer, m chat.Message, reasoning bool) {
+// writeParts writes the content of a message, with its reasoning or without.
+func (d *deepseek) writeParts(out *format.Writer, m chat.Message, reasoning bool) {
 	for _, p := range m.AllParts() {
 		switch {
 		case !p.Thinking:
@@ -195,16 +195,16 @@ func (d *deepseek) says(out *format.Writer, m chat.Message, reasoning bool) {
 	}
 }
 
-// unthought returns the text of a message without its reasoning.
-func unthought(m chat.Message) string {
+// textWithoutReasoning returns the text of a message without its reasoning.
+func textWithoutReasoning(m chat.Message) string {
 	if m.IsStructured() {
 		return format.TextOf(m.AllParts())
 	}
-	return without(m.Content, format.ThinkOpen, format.ThinkClose)
+	return withoutBlocks(m.Content, format.ThinkOpen, format.ThinkClose)
 }
 
-// without takes all blocks out of a text.
-func without(text, opening, closing string) string {
+// withoutBlocks removes all blocks from a text.
+func withoutBlocks(text, opening, closing string) string {
 	var out strings.Builder
 	at := 0
 	for {
@@ -217,7 +217,7 @@ func without(text, opening, closing string) string {
 	}
 }
 
-// Open implements family.
+// Open implements format.Family.
 func (d *deepseek) Open(out *format.Writer, at format.Place) {
 	switch {
 	case at.Follows(chat.RoleTool):
@@ -228,10 +228,10 @@ func (d *deepseek) Open(out *format.Writer, at format.Place) {
 	}
 }
 
-// Read implements family.
+// Read implements format.Family.
 func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	prefix := ""
-	if d.thinks && sampledThought(d.Vocabulary, sampled) {
+	if d.thinks && closesReasoning(d.Vocabulary, sampled) {
 		prefix = format.ThinkOpen
 	}
 	text, parsed, err := d.DecodeReply(prefix, sampled)
@@ -242,7 +242,7 @@ func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	if section, ok := format.Find(text, 0, deepseekCallsOpen, deepseekCallsClose); ok {
 		found.Calls, found.Unparsed = deepseekTags.Parse(section.Inner, deepseekCall)
 	}
-	found.Unparsed = append(found.Unparsed, dangling(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen, deepseekCallClose)...)
+	found.Unparsed = append(found.Unparsed, unclosed(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen, deepseekCallClose)...)
 	if len(found.Calls)+len(found.Unparsed) > 0 {
 		found.Text = pyjson.Strip(withoutSections(text))
 	}
@@ -250,13 +250,13 @@ func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	return format.WithReply(parsed, found), nil
 }
 
-// sampledThought reports whether a reply closes a block of reasoning that the prompt has opened.
-func sampledThought(v *format.Vocabulary, sampled []int32) bool {
+// closesReasoning reports whether a reply closes a block of reasoning that the prompt has opened.
+func closesReasoning(v *format.Vocabulary, sampled []int32) bool {
 	return len(sampled) > 0 && sampled[0] != v.ID(format.ThinkOpen) && slices.Contains(sampled, v.ID(format.ThinkClose))
 }
 
-// dangling returns the first kind of block, by pairs of tags, that is opened and never closed.
-func dangling(text string, tags ...string) []renderer.UnparsedCall {
+// unclosed returns an unparsed call for the first pair of tags that is opened and never closed.
+func unclosed(text string, tags ...string) []renderer.UnparsedCall {
 	for pair := range slices.Chunk(tags, 2) {
 		if open := format.Unterminated(text, pair[0], pair[1]); open != nil {
 			return open
@@ -269,12 +269,12 @@ var deepseekTags = format.CallTags{Opening: deepseekCallOpen, Separator: deepsee
 
 func deepseekCall(head string) (chat.ToolCall, bool) { return chat.ToolCall{Name: head}, isWord(head) }
 
-// isWord reports whether a name is made of letters, digits and underscores.
+// isWord reports whether a name consists of letters, digits and underscores.
 func isWord(name string) bool {
 	return name != "" && strings.IndexFunc(name, func(r rune) bool { return r != '_' && !unicode.In(r, unicode.L, unicode.N) }) < 0
 }
 
-// withoutSections takes all sections of calls out of a text, with the white space before each.
+// withoutSections removes all sections of calls from a text, with the white space before each.
 func withoutSections(text string) string {
 	var out strings.Builder
 	at := 0

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// Example is a conversation whose last message is to be learnt. The reference's records hold examples, and they
-// cover how a format writes the last message of an assistant; no run trains on them.
+// Example is a conversation for supervised training on its last message. The reference's records contain examples, and
+// they test how a format writes the last message of an assistant. No run trains on them.
 type Example struct {
 	Tokens []int32
 	// Weights are 1 for the tokens that the assistant would have to sample and 0 for all others.
@@ -60,7 +60,7 @@ func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conver
 
 // weigh gives weight to the output of the last message, but to nothing that the prompt has given already. A prompt
 // that the example does not begin with comes from a format that writes a turn without reasoning otherwise than its
-// prompt begins it. Then the output counts as it stands, unless the prompt disables reasoning and the turn reasons.
+// prompt begins it. Then the whole output has weight, unless the prompt disables reasoning and the turn reasons.
 func weigh(out *format.Writer, prompt []int32, name string) (Example, error) {
 	given := out.Output
 	if len(out.IDs) >= len(prompt) && slices.Equal(out.IDs[:len(prompt)], prompt) {

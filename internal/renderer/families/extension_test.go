@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// ofFamily returns the family whose vocabulary a renderer is tried with.
+// ofFamily returns the family whose vocabulary a renderer is tested with.
 func ofFamily(name string) string {
 	for prefix, family := range map[string]string{
 		"llama3": "llama3", "qwen3_5": "qwen3_5", "qwen3_8": "qwen3_5", "deepseek": "deepseek_v3_1", "kimi": "kimi_k2",
@@ -30,7 +30,7 @@ func ofFamily(name string) string {
 	return "qwen3"
 }
 
-// asInARun builds a renderer with its part of a vocabulary, as a run would.
+// asInARun builds a renderer with its part of a vocabulary, as a run does.
 func asInARun(t *testing.T, name string) (renderer.Renderer, tokenizer.Tokenizer) {
 	t.Helper()
 	tokens := vocabulary(t, "", ofFamily(name))
@@ -54,7 +54,7 @@ func optionsInARun(name string) families.Options {
 
 var stopName = map[string]string{"gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "nemotron3": "<|im_end|>", "qwen3_5": "<|im_end|>"}
 
-// arbitrary returns ids that a policy might sample, the vocabulary permitting: any, and ended with a stop or not.
+// arbitrary returns random ids of the vocabulary that a policy might sample, with a stop at the end or without.
 func arbitrary(random *rand.Rand, known []int32, stop renderer.Stop) []int32 {
 	ids := make([]int32, random.IntN(12))
 	for i := range ids {
@@ -66,7 +66,7 @@ func arbitrary(random *rand.Rand, known []int32, stop renderer.Stop) []int32 {
 	return ids
 }
 
-// knownIDs are those that the part of a family's vocabulary has.
+// knownIDs returns the ids of the part of a family's vocabulary.
 func knownIDs(family string, tokens tokenizer.Tokenizer) []int32 {
 	if ids, ok := known[family]; ok {
 		return ids
@@ -83,10 +83,10 @@ func knownIDs(family string, tokens tokenizer.Tokenizer) []int32 {
 
 var known = map[string][]int32{}
 
-// step is how a conversation goes on after a reply.
+// step returns the messages that continue a conversation after a reply.
 type step func(reply chat.Message) []chat.Message
 
-func userSpeaks(reply chat.Message) []chat.Message {
+func userReplies(reply chat.Message) []chat.Message {
 	return []chat.Message{reply, {Role: chat.RoleUser, Content: "Sure? "}}
 }
 
@@ -95,8 +95,8 @@ func toolAnswers(reply chat.Message) []chat.Message {
 	return []chat.Message{reply, {Role: chat.RoleTool, Content: "4\n", Name: "add", CallID: "functions.add:0"}}
 }
 
-// extends plays a conversation of arbitrary replies and says at which of them the next prompt does not begin
-// with the last one and the reply.
+// extends renders a conversation with arbitrary replies, and returns the indexes of those after which the next prompt
+// does not begin with the last one and the reply.
 func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, steps ...step) (broken []int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -124,17 +124,18 @@ func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, step
 	return broken
 }
 
-// Whatever is sampled, the next prompt of a renderer that extends begins with it: else turns would train apart.
-func TestNextPromptExtendsWhatWasSampled(t *testing.T) {
+// The next prompt of a renderer that keeps history begins with the last one and the sampled reply, whatever was
+// sampled. Otherwise turns would train separately.
+func TestNextPromptExtendsSampledReply(t *testing.T) {
 	for _, name := range families.Names() {
 		if _, rewrites := rewritesHistory[name]; rewrites {
-			continue // see TestWithinATurnPromptsExtend
+			continue // see TestPromptsExtendWithinTurn
 		}
 		r, tokens := asInARun(t, name)
 		t.Run(name, func(t *testing.T) {
-			steps := []step{userSpeaks, userSpeaks, userSpeaks}
+			steps := []step{userReplies, userReplies, userReplies}
 			if hasTools(name) {
-				steps = []step{toolAnswers, toolAnswers, userSpeaks, userSpeaks, toolAnswers, userSpeaks}
+				steps = []step{toolAnswers, toolAnswers, userReplies, userReplies, toolAnswers, userReplies}
 			}
 			known := knownIDs(ofFamily(name), tokens)
 			for seed := range uint64(40) {
@@ -158,8 +159,8 @@ var rewritesHistory = map[string]bool{
 	"gpt_oss_no_sysprompt": false, "gpt_oss_low_reasoning": false, "gpt_oss_medium_reasoning": false, "gpt_oss_high_reasoning": false,
 }
 
-// Formats that drop reasoning do so when the user speaks. Between calls of tools their prompts extend, too.
-func TestWithinATurnPromptsExtend(t *testing.T) {
+// Formats that drop reasoning do so at the user's next message. Between calls of tools, prompts extend each other.
+func TestPromptsExtendWithinTurn(t *testing.T) {
 	for _, name := range families.Names() {
 		want, rewrites := rewritesHistory[name]
 		if !rewrites {
@@ -179,9 +180,9 @@ func TestWithinATurnPromptsExtend(t *testing.T) {
 	}
 }
 
-// A reply of Qwen3 that did not reason stays as it was sampled when the user speaks; one that did is written
-// anew, without its reasoning.
-func TestQwen3KeepsRepliesWithoutReasoning(t *testing.T) {
+// At the user's next message, a reply of Qwen3 without reasoning keeps its sampled ids. A reply with reasoning is
+// written from its text, without the reasoning.
+func TestQwen3HistoryKeepsRepliesWithoutReasoning(t *testing.T) {
 	r, tokens := asInARun(t, "qwen3")
 	end := r.Stop().Tokens[0]
 	plain := append(tokens.Encode(" 4 "), end)
@@ -205,7 +206,7 @@ func TestQwen3KeepsRepliesWithoutReasoning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			after, err := r.Prompt(renderer.Conversation{Messages: append(messages, userSpeaks(parsed.Message)...)})
+			after, err := r.Prompt(renderer.Conversation{Messages: append(messages, userReplies(parsed.Message)...)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,19 +217,20 @@ func TestQwen3KeepsRepliesWithoutReasoning(t *testing.T) {
 	}
 }
 
-// A reply of role_colon has sampled the user's next header. When somebody else speaks, it is written anew.
-func TestRoleColonDoesNotRepeatTheHeaderThatWasSampled(t *testing.T) {
+// A reply of role_colon ends with the header of the user's next message. If another role follows, the reply is written
+// from its text.
+func TestRoleColonDoesNotRepeatSampledHeader(t *testing.T) {
 	r, tokens := asInARun(t, "role_colon")
 	cases := map[string]struct {
 		sampled string
 		next    chat.Message
 		want    string
 	}{
-		"the user speaks":               {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
-		"the user speaks, oddly":        {sampled: "4 \n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant:4 \n\nUser: r\n\nAssistant:"},
-		"the system speaks":             {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleSystem, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nSystem: r\n\nAssistant:"},
-		"the reply was cut":             {sampled: " 4", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
-		"the reply ended with its text": {sampled: " 4<|im_end|>", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4<|im_end|>\n\nUser: r\n\nAssistant:"},
+		"a user's message":               {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"a reply with other white space": {sampled: "4 \n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant:4 \n\nUser: r\n\nAssistant:"},
+		"a system message":               {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleSystem, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nSystem: r\n\nAssistant:"},
+		"the reply was cut":              {sampled: " 4", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"the reply ended with its text":  {sampled: " 4<|im_end|>", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4<|im_end|>\n\nUser: r\n\nAssistant:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -248,8 +250,8 @@ func TestRoleColonDoesNotRepeatTheHeaderThatWasSampled(t *testing.T) {
 	}
 }
 
-// An answer of gpt-oss stays as it was sampled, but for the token that ended it.
-func TestGptOssAnswerEndsOtherwiseInHistory(t *testing.T) {
+// An answer of gpt-oss keeps its sampled ids in history, except for its stop token.
+func TestGptOssHistoryEndsAnswersWithEnd(t *testing.T) {
 	r, tokens := asInARun(t, "gpt_oss_no_sysprompt")
 	id := func(name string) int32 {
 		id, ok := tokens.Special(name)
@@ -275,7 +277,7 @@ func TestGptOssAnswerEndsOtherwiseInHistory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			after, err := r.Prompt(renderer.Conversation{Messages: append(messages, userSpeaks(parsed.Message)...)})
+			after, err := r.Prompt(renderer.Conversation{Messages: append(messages, userReplies(parsed.Message)...)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// Any ids can be parsed without a panic, for each renderer. What was parsed can be handed back, as it was
-// sampled or by its text: a policy must not be able to end its own episode by what it writes.
+// FuzzParse parses any ids with each renderer. The parsed message can be rendered again, by its sampled ids and by its
+// text: a policy must not be able to end its own episode by its output.
 func FuzzParse(f *testing.F) {
 	names := families.Names()
 	for i, text := range []string{
@@ -36,7 +36,7 @@ func FuzzParse(f *testing.F) {
 		}
 		sampled := tokens[n].AppendEncode(nil, string(text), tokenizer.Specials)
 		for i := range text {
-			// Ids of the fuzzer's own, most of which the vocabulary does not have.
+			// The fuzzer chooses these ids. The vocabulary does not have most of them.
 			if text[i] == 0xFF && i+2 < len(text) {
 				sampled = append(sampled, int32(text[i+1])<<10|int32(text[i+2])-1)
 			}
@@ -53,7 +53,7 @@ func FuzzParse(f *testing.F) {
 		for _, reply := range []chat.Message{parsed.Message, written} {
 			messages := []chat.Message{{Role: chat.RoleUser, Content: "q"}, reply, {Role: chat.RoleUser, Content: "r"}}
 			if _, err := renderers[n].Prompt(renderer.Conversation{Messages: messages}); err != nil {
-				t.Fatalf("%s: handing a reply back: %v", names[n], err)
+				t.Fatalf("%s: rendering a parsed reply: %v", names[n], err)
 			}
 		}
 	})

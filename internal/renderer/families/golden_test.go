@@ -23,24 +23,24 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// The records say what the reference's renderers give. A share of them stands in testdata, with as much of
-// each vocabulary as it takes; TOKENIZERS_DIR names a directory with all of them and the whole vocabularies.
+// everything names the environment variable with a directory of all records of the reference's renderers and the whole
+// vocabularies. A share of the records is in testdata, with the part of each vocabulary that they need.
 const everything = "TOKENIZERS_DIR"
 
-// record is one line of the oracle's files.
+// record is a line of the files of records.
 type record struct {
 	Kind   string `json:"kind"`
 	Family string `json:"family"`
 	Case   string `json:"case"`
 	Error  string `json:"error"`
 
-	// Of the renderer.
+	// These fields describe the renderer.
 	Name      string          `json:"name"`
 	Stop      json.RawMessage `json:"stop"`
 	Extension bool            `json:"extension"`
 	BOS       []int32         `json:"bos"`
 
-	// Of a prompt or an example.
+	// These fields describe a prompt or an example.
 	Messages json.RawMessage `json:"messages"`
 	Tools    json.RawMessage `json:"tools"`
 	System   string          `json:"system"`
@@ -48,7 +48,7 @@ type record struct {
 	IDs      []int32         `json:"ids"`
 	Weights  [][2]int        `json:"weights"`
 
-	// Of a reply.
+	// These fields describe a reply.
 	Message     json.RawMessage `json:"message"`
 	Termination string          `json:"termination"`
 }
@@ -60,16 +60,16 @@ var familyOptions = map[string]families.Options{
 	"deepseek_v3_1": {Begin: "<｜begin▁of▁sentence｜>", End: "<｜end▁of▁sentence｜>"},
 }
 
-// literal renderers of the reference take names of special tokens within messages for text; the others take
-// them for tokens, which the oracle does with them and a run never.
+// literal are the renderers of the reference that take names of special tokens within messages as text. The others take
+// them as tokens, which the records need and a run never does.
 var literal = []string{"qwen3", "qwen3+keep_thinking", "qwen3_disable_thinking", "qwen3_instruct"}
 
-// aliases have no file of their own.
+// aliases are renderers without a file of their own.
 var aliases = map[string]string{
 	"deepseekv3_disable_thinking": "deepseekv3", "kimi_k26": "kimi_k25", "kimi_k26_disable_thinking": "kimi_k25_disable_thinking",
 }
 
-func TestEveryRecordHolds(t *testing.T) {
+func TestGolden(t *testing.T) {
 	dir := os.Getenv(everything)
 	for _, name := range families.Names() {
 		if name == "role_colon_end" {
@@ -115,7 +115,7 @@ func newOracle(t *testing.T, dir, name, family string) oracle {
 	return oracle{name: name, tokens: tokens, options: options, renderer: r}
 }
 
-// loaded are the tokenizers that are loaded already, by family and directory.
+// loaded caches tokenizers by family and directory.
 var loaded = map[[2]string]tokenizer.Tokenizer{}
 
 func vocabulary(t *testing.T, dir, family string) tokenizer.Tokenizer {
@@ -177,7 +177,7 @@ func byFamily(t *testing.T, path string) map[string][]record {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		// An example is of the conversation of the prompt of the same name.
+		// An example has the conversation of the prompt with the same name.
 		switch r.Kind {
 		case "prompt":
 			conversations[r.Case] = r
@@ -249,8 +249,7 @@ func (o oracle) example(t *testing.T, r record) {
 	}
 }
 
-// conversationOf reads a record. The reference is given the system's text apart from the messages when there
-// are tools.
+// conversationOf reads a record. If there are tools, the system's text is a separate field.
 func conversationOf(t *testing.T, r record) renderer.Conversation {
 	t.Helper()
 	fields := map[string]any{"messages": r.Messages, "prefill": r.Prefill}
@@ -282,8 +281,8 @@ func compare[T comparable](t *testing.T, r record, err error, want, got []T) {
 	}
 }
 
-// reply compares a parsed reply. Where the reference raises, because of a second stop, the reply is malformed
-// here: raising would cost a run the whole group.
+// reply compares a parsed reply. Where the reference fails because of a second stop, the reply is malformed here: an
+// error would cost a run the whole group.
 func (o oracle) reply(t *testing.T, r record) {
 	t.Helper()
 	got, err := o.renderer.Parse(r.IDs)
@@ -323,7 +322,7 @@ func (o oracle) reply(t *testing.T, r record) {
 	}
 }
 
-// termination is the reference's word for how a reply ended. A call that cannot be read does not count there.
+// termination returns the reference's name of an ending. The reference ignores calls that cannot be read.
 func termination(p renderer.Parsed) string {
 	switch {
 	case p.Ending == renderer.Ended:
@@ -335,7 +334,7 @@ func termination(p renderer.Parsed) string {
 	}
 }
 
-// withoutJSONErrors leaves out where JSON breaks, which each parser says in its own words.
+// withoutJSONErrors removes the texts of JSON errors, which differ between parsers.
 func withoutJSONErrors(message map[string]any) map[string]any {
 	list, _ := message["unparsed_tool_calls"].([]any)
 	for _, item := range list {

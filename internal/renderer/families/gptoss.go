@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// Tokens of gpt-oss, and the channels that its messages go to.
+// gpt-oss has these tokens and channels.
 const (
 	harmonyStart     = "<|start|>"
 	harmonyEnd       = "<|end|>"
@@ -33,20 +33,20 @@ const (
 	functionsPrefix = "functions."
 )
 
-// roleHarmonySystem is the role of the format's own system messages. Those of a conversation become messages
-// of the developer.
+// roleHarmonySystem is the role of the format's own system messages. The system messages of a conversation become
+// messages of the developer.
 const roleHarmonySystem = "\x00system"
 
-// gptOss is the format of gpt-oss, which its makers call harmony:
+// gptOss is the format of gpt-oss, which is called harmony:
 //
 //	<|start|>user<|message|>2+2?<|end|><|start|>assistant<|channel|>analysis<|message|>two and two<|end|>
 //	<|start|>assistant<|channel|>final<|message|>4<|return|>
 //
-// (without the line break). An answer ends in <|return|> when it is sampled and in <|end|> once it is history,
-// so that turns do not extend each other; a call ends in <|call|> and stays as it was sampled.
+// (without the line break). An answer ends in <|return|> when it is sampled and in <|end|> in history, so turns do not
+// extend each other. A call ends in <|call|> and keeps its sampled ids.
 type gptOss struct {
 	format.Profile
-	// system message of the format's own; "" for none.
+	// system is the format's own system message, or "" if there is none.
 	system string
 }
 
@@ -71,7 +71,7 @@ func newGptOss(effort string) builder {
 	}
 }
 
-// Arrange implements family: the tools stand in a message of the developer, below the system's text.
+// Arrange implements format.Family: the tools are in a message of the developer, below the system's text.
 func (g *gptOss) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	var front []chat.Message
 	if g.system != "" {
@@ -110,7 +110,7 @@ func gptOssTool(t chat.Tool) (string, error) {
 	return tsdecl.Type(t.Name, t.Description, format.ObjectOf(parameters)), nil
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (g *gptOss) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	if m.Role == chat.RoleAssistant {
@@ -138,7 +138,7 @@ func (g *gptOss) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// toolAuthor is who a tool's result comes from.
+// toolAuthor returns the author of a tool's result.
 func toolAuthor(name string) string {
 	if name == "" {
 		name = "unknown"
@@ -170,7 +170,7 @@ func (g *gptOss) assistant(out *format.Writer, m chat.Message, at format.Place) 
 	}
 }
 
-// endOf is the token that ends an answer.
+// endOf returns the token that ends an answer.
 func endOf(at format.Place) string {
 	if at.IsLast() {
 		return harmonyReturn
@@ -178,13 +178,13 @@ func endOf(at format.Place) string {
 	return harmonyEnd
 }
 
-// Open implements family.
+// Open implements format.Family.
 func (g *gptOss) Open(out *format.Writer, _ format.Place) {
 	out.Token(harmonyStart).Text(chat.RoleAssistant)
 }
 
-// WriteSampled implements family. The reference keeps earlier reasoning, so of what was sampled only the end of an
-// answer is another once it is history.
+// WriteSampled implements format.Family. The reference keeps earlier reasoning, so history only
+// replaces the end of an answer.
 func (g *gptOss) WriteSampled(out *format.Writer, at format.Place) bool {
 	ids := at.Message().Sampled
 	last := len(ids) - 1

@@ -13,13 +13,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// Read implements family. A reply is a row of messages: reasoning, what the user may read, calls.
+// Read implements format.Family. A reply consists of messages: reasoning, text for the user, calls.
 func (g *gptOss) Read(sampled []int32) (renderer.Parsed, error) {
 	text, parsed, err := g.DecodeReply("", sampled)
 	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
-	if g.oneEach(sampled) {
+	if g.hasBothStops(sampled) {
 		parsed.Ending, parsed.Problem = renderer.Stopped, ""
 	}
 	found := format.Reply{Text: text}
@@ -36,8 +36,8 @@ func (g *gptOss) Read(sampled []int32) (renderer.Parsed, error) {
 	return format.WithReply(parsed, found), nil
 }
 
-// oneEach reports whether a reply has both stops once. The first of them ended it.
-func (g *gptOss) oneEach(sampled []int32) bool {
+// hasBothStops reports whether a reply has each of the two stops once. The first of them ended it.
+func (g *gptOss) hasBothStops(sampled []int32) bool {
 	count := map[int32]int{}
 	for _, id := range sampled {
 		count[id]++
@@ -65,7 +65,7 @@ func addPart(r *format.Reply, m harmonyPart) {
 // harmonyPart is one message of a reply.
 type harmonyPart struct{ channel, recipient, content, raw string }
 
-// harmonyMessages splits a reply at its frames.
+// harmonyMessages splits a reply into its messages.
 func harmonyMessages(text string) []harmonyPart {
 	var out []harmonyPart
 	for at := 0; ; {
@@ -87,7 +87,7 @@ func harmonyMessages(text string) []harmonyPart {
 	}
 }
 
-// contentSize returns the length of a message's content and that of the token that closes it, 0 for none.
+// contentSize returns the length of a message's content and of the token that closes it, which is 0 if there is none.
 func contentSize(text string) (size, closing int) {
 	size = len(text)
 	for _, name := range []string{harmonyEnd, harmonyCall, harmonyReturn} {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// Tokens of Kimi K2.
+// Kimi K2 has these tokens.
 const (
 	kimiSystem    = "<|im_system|>"
 	kimiUser      = "<|im_user|>"
@@ -30,7 +30,7 @@ const (
 	kimiCallOpen   = "<|tool_call_begin|>"
 	kimiCallClose  = "<|tool_call_end|>"
 	kimiArguments  = "<|tool_call_argument_begin|>"
-	// Models sometimes spell the section this way.
+	// Models sometimes write the section with these tags.
 	kimiOtherOpen  = "<|tool_call_section_begin|>"
 	kimiOtherClose = "<|tool_call_section_end|>"
 )
@@ -45,7 +45,7 @@ const roleDeclare = "tool_declare"
 //
 //	<|im_user|>user<|im_middle|>2+2?<|im_end|><|im_assistant|>assistant<|im_middle|><think></think>4<|im_end|>
 //
-// Reasoning is kept since the last answer, which is a message of the assistant without calls.
+// Reasoning after the last answer is kept. An answer is a message of the assistant without calls.
 type kimi struct {
 	format.Profile
 	kimiVariant
@@ -53,13 +53,13 @@ type kimi struct {
 
 type kimiVariant struct {
 	history format.History
-	// given is what the prompt begins a reply with, in tokens.
+	// given are the tokens that the prompt begins a reply with.
 	given []string
-	// keeps the reasoning of earlier turns.
+	// keeps tells that the reasoning of earlier turns stays.
 	keeps bool
-	// parted messages may be of several parts. Parts are tokenised apart.
-	parted bool
-	// declare writes tools.
+	// partsAllowed tells that messages may have several parts. Parts are tokenised apart.
+	partsAllowed bool
+	// declare writes the declaration of tools.
 	declare func(tools []chat.Tool) (string, error)
 }
 
@@ -85,7 +85,7 @@ func sinceLastAnswer(messages []chat.Message) int {
 	return 0
 }
 
-// Arrange implements family: there is always a system message, after the declaration of tools.
+// Arrange implements format.Family: there is always a system message, after the declaration of tools.
 func (k *kimi) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	messages := conversation.Messages
 	if conversation.Tools == nil {
@@ -121,7 +121,7 @@ func (k *kimi) withSystem(messages []chat.Message) []chat.Message {
 	return slices.Insert(slices.Clone(messages), at, own)
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (k *kimi) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	k.head(out, m).Body()
@@ -133,7 +133,7 @@ func (k *kimi) Write(out *format.Writer, at format.Place) error {
 	switch {
 	case err == nil:
 		out.Text(text)
-	case k.parted && !format.HasThinking(m.AllParts()):
+	case k.partsAllowed && !format.HasThinking(m.AllParts()):
 		for _, p := range m.AllParts() {
 			out.Text(p.Text).Cut()
 		}
@@ -182,7 +182,7 @@ func (k *kimi) assistant(out *format.Writer, m chat.Message, at format.Place) {
 	out.Token(imEnd)
 }
 
-// Open implements family.
+// Open implements format.Family.
 func (k *kimi) Open(out *format.Writer, _ format.Place) {
 	k.head(out, chat.Message{Role: chat.RoleAssistant})
 	for _, name := range k.given {
@@ -190,10 +190,10 @@ func (k *kimi) Open(out *format.Writer, _ format.Place) {
 	}
 }
 
-// Read implements family.
+// Read implements format.Family.
 func (k *kimi) Read(sampled []int32) (renderer.Parsed, error) {
 	prefix := ""
-	if len(k.given) > 0 && sampledThought(k.Vocabulary, sampled) {
+	if len(k.given) > 0 && closesReasoning(k.Vocabulary, sampled) {
 		prefix = format.ThinkOpen
 	}
 	text, parsed, err := k.DecodeReply(prefix, sampled)
@@ -206,7 +206,7 @@ func (k *kimi) Read(sampled []int32) (renderer.Parsed, error) {
 		found.Calls, found.Unparsed = kimiTags.Parse(section.Inner, kimiCall)
 	}
 	found.Unparsed = append(found.Unparsed,
-		dangling(text, kimiCallsOpen, kimiCallsClose, kimiOtherOpen, kimiOtherClose, kimiCallOpen, kimiCallClose)...)
+		unclosed(text, kimiCallsOpen, kimiCallsClose, kimiOtherOpen, kimiOtherClose, kimiCallOpen, kimiCallClose)...)
 	found.Parts = format.SplitReasoning(found.Text)
 	return format.WithReply(parsed, found), nil
 }
@@ -228,14 +228,14 @@ func kimiCall(head string) (chat.ToolCall, bool) {
 	return chat.ToolCall{ID: id, Name: kimiName(id)}, isCallID(head)
 }
 
-// isCallID reports whether text, white space apart, is a name, a colon and a number.
+// isCallID reports whether text is a name, a colon and a number, followed by optional white space.
 func isCallID(text string) bool {
 	text = pyjson.StripRight(text)
 	name := strings.TrimRightFunc(text, unicode.IsDigit)
 	return len(name) < len(text) && strings.HasSuffix(name, ":") && len(name) > 1
 }
 
-// kimiName takes the name out of functions.name:0.
+// kimiName returns the name in functions.name:0.
 func kimiName(id string) string {
 	name, _, _ := strings.Cut(id, ":")
 	if _, after, ok := strings.Cut(name, "."); ok {
@@ -244,7 +244,7 @@ func kimiName(id string) string {
 	return name
 }
 
-// declareKimiK2 writes tools as JSON without spaces, its names in their order.
+// declareKimiK2 writes tools as JSON without spaces and with sorted names.
 func declareKimiK2(tools []chat.Tool) (string, error) {
 	list := make([]any, len(tools))
 	for i, t := range tools {

@@ -10,14 +10,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// llama3 is the format of Llama 3's instruct models, without what their template says of dates:
+// llama3 is the format of Llama 3's instruct models, without the dates of their template:
 //
 //	<|begin_of_text|><|start_header_id|>user<|end_header_id|>
 //
 //	2+2?<|eot_id|>
 //
-// Calls of tools are left out, as in the reference: the model writes them as bare JSON, which cannot be told
-// from an answer that is JSON.
+// It does not support tools, like the reference: the model writes calls as bare JSON, which cannot be distinguished from
+// an answer in JSON.
 type llama3 struct{ format.Profile }
 
 const (
@@ -36,7 +36,7 @@ func newLlama3(tokens tokenizer.Tokenizer, options Options) (format.Family, erro
 	return &llama3{format.Profile{Vocabulary: v, Begin: []int32{v.ID(llamaBegin)}, Stop: stop, End: llamaEnd, History: format.Kept}}, nil
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (l *llama3) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	text, err := format.PlainText(m)
@@ -52,10 +52,10 @@ func (l *llama3) head(out *format.Writer, role string) *format.Writer {
 	return out.Token(llamaHeaderStart).Text(role).Token(llamaHeaderEnd).Text("\n\n")
 }
 
-// Open implements family.
+// Open implements format.Family.
 func (l *llama3) Open(out *format.Writer, _ format.Place) { l.head(out, chat.RoleAssistant) }
 
-// Read implements family.
+// Read implements format.Family.
 func (l *llama3) Read(sampled []int32) (renderer.Parsed, error) {
 	text, parsed, err := l.DecodeReply("", sampled)
 	return format.WithReply(parsed, format.Reply{Text: text}), err

@@ -15,24 +15,24 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// nemotronVariant is what the variants differ in.
+// nemotronVariant has the settings that the variants differ in.
 type nemotronVariant struct {
 	history format.History
 	// ultra is the format of Nemotron 3 Ultra and 3.5, which writes no line break around </think>.
 	ultra bool
-	// keeps the reasoning of earlier turns.
+	// keeps tells that the reasoning of earlier turns stays.
 	keeps bool
-	// silent closes the block of reasoning in the prompt.
-	silent bool
-	// effort is put below the user's last message.
+	// noThinking tells that the prompt closes the block of reasoning.
+	noThinking bool
+	// effort is written below the user's last message.
 	effort string
-	// parted says that effort may stand below a message of several parts.
-	parted bool
+	// partsAllowed tells that effort may follow a message of several parts.
+	partsAllowed bool
 }
 
-// nemotron is the format of Nemotron 3 and 3.5: Qwen3.5's, but that there is always a system message, with
-// the tools below it, that every turn without visible reasoning has an empty block, and that calls and
-// tools' results end in a line break.
+// nemotron is the format of Nemotron 3 and 3.5. It differs from Qwen3.5's: there is always a system message, with the
+// tools below it, every turn without visible reasoning has an empty block, and calls and tools' results end in a line
+// break.
 type nemotron struct{ *dialect }
 
 const emptyThought = format.ThinkOpen + format.ThinkClose
@@ -43,19 +43,19 @@ func newNemotron(variant nemotronVariant) builder {
 		if err != nil {
 			return nil, err
 		}
-		d := &dialect{im: newIM(v, variant.history), result: "\n" + resultClose + "\n", grouped: true}
+		d := &dialect{chatML: newChatML(v, variant.history), result: "\n" + resultClose + "\n", grouped: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.prepare = declareNemotron, variant.prepare
 		d.strips = func(at format.Place) bool { return !variant.keeps && at.Index < at.LastUser }
 		d.lead, d.thinking, d.calls, d.unframe = variant.lead, variant.thinking, variant.calls, unframeQwen35
-		if variant.silent {
+		if variant.noThinking {
 			d.suffix = emptyThought
 		}
 		return &nemotron{dialect: d}, nil
 	}
 }
 
-// Arrange implements family.
+// Arrange implements format.Family.
 func (n *nemotron) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	messages, err := n.dialect.Arrange(conversation)
 	if err != nil || len(messages) > 0 && messages[0].Role == chat.RoleSystem {
@@ -64,13 +64,13 @@ func (n *nemotron) Arrange(conversation renderer.Conversation) ([]chat.Message, 
 	return slices.Concat([]chat.Message{{Role: chat.RoleSystem}}, messages), nil
 }
 
-// prepare trims a message of one text, and puts the effort below the user's last one.
+// prepare trims a message of one text, and appends the effort to the user's last message.
 func (n nemotronVariant) prepare(m chat.Message, at format.Place) (chat.Message, error) {
 	if n.effort != "" && m.Role == chat.RoleUser && at.Index == at.LastUser {
 		switch {
 		case !m.IsStructured():
 			m.Content += n.effort
-		case n.parted:
+		case n.partsAllowed:
 			m = m.WithParts(append(slices.Clone(m.AllParts()), chat.Part{Text: n.effort}))
 		default:
 			return m, fmt.Errorf("the effort is put below a message of one text, not of parts: %w", renderer.ErrUnsupported)
@@ -82,8 +82,8 @@ func (n nemotronVariant) prepare(m chat.Message, at format.Place) (chat.Message,
 	return m, nil
 }
 
-// lead is the empty block of a turn whose reasoning is not written, because there is none or because it is
-// dropped. The line break that followed dropped reasoning stays before text.
+// lead returns the empty block of a turn whose reasoning is not written, because there is none or because it is dropped.
+// The line break after dropped reasoning stays before text.
 func (n nemotronVariant) lead(m chat.Message, at format.Place) string {
 	old := at.Index < at.LastUser
 	switch {
@@ -105,7 +105,7 @@ func (n nemotronVariant) thinking(text string) string {
 	return "<think>\n" + text + "\n</think>\n"
 }
 
-// calls are separated from what stands before, which ends in a line break already if it is reasoning.
+// calls writes calls, separated from the text before them. Reasoning already ends in a line break.
 func (n nemotronVariant) calls(m chat.Message) (string, error) {
 	calls, err := xmlCalls(m.Calls, pyjson.Str)
 	text := strings.Join(calls, "\n") + "\n"
@@ -162,7 +162,7 @@ func nemotronParameters(parameters *pyjson.Object) []string {
 	return lines
 }
 
-// otherFields writes the fields of an object that have no place of their own.
+// otherFields writes the fields of an object, except those with a known name.
 func otherFields(o *pyjson.Object, known ...string) []string {
 	var lines []string
 	for _, f := range o.Fields {

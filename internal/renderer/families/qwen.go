@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// What the families share that write messages between <|im_start|> and <|im_end|>: Qwen and Nemotron.
+// Qwen and Nemotron, which write messages between <|im_start|> and <|im_end|>, share these tags.
 const (
 	imStart = "<|im_start|>"
 	imEnd   = "<|im_end|>"
@@ -27,29 +27,29 @@ const (
 	emptyBlock = "<think>\n\n</think>\n\n"
 )
 
-// qwenTokens are the tokens that the families cannot do without.
+// qwenTokens are the tokens that these families need.
 var qwenTokens = []string{imStart, imEnd, format.ThinkOpen, format.ThinkClose, callOpen, callClose, resultOpen, resultClose}
 
-// im is what the families have in common.
-type im struct {
+// chatML has what these families share. Their format is known as ChatML.
+type chatML struct {
 	format.Profile
 	// suffix follows the assistant's header in a prompt.
 	suffix string
-	// declare puts the system's text and the tools into one message.
+	// declare writes the system's text and the tools as one message.
 	declare func(system string, tools []chat.Tool) (string, error)
-	// unframe takes the white space of the format's own out of what was read; nil for none.
+	// unframe removes the format's own white space from the parts of a reply. It is nil if there is none.
 	unframe func(parts []chat.Part) []chat.Part
-	// xml says that calls may be written as <function=name>, not only as JSON.
+	// xml tells that calls may be written as <function=name>, not only as JSON.
 	xml bool
 }
 
-func newIM(v *format.Vocabulary, h format.History) im {
+func newChatML(v *format.Vocabulary, h format.History) chatML {
 	stop := renderer.Stop{Tokens: []int32{v.ID(imEnd)}}
-	return im{Profile: format.Profile{Vocabulary: v, Stop: stop, End: imEnd, History: h}}
+	return chatML{Profile: format.Profile{Vocabulary: v, Stop: stop, End: imEnd, History: h}}
 }
 
-// Arrange implements family: tools stand in the system message.
-func (f *im) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
+// Arrange implements format.Family: tools are declared in the system message.
+func (f *chatML) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	if conversation.Tools == nil {
 		return conversation.Messages, nil
 	}
@@ -64,7 +64,7 @@ func (f *im) Arrange(conversation renderer.Conversation) ([]chat.Message, error)
 	return slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: text}}, rest), nil
 }
 
-// header writes how a message begins. The line break before it belongs to it.
+// header writes the header of a message, including the line break before it.
 func header(out *format.Writer, at format.Place, role string) *format.Writer {
 	if at.Index > 0 {
 		out.Text("\n")
@@ -75,14 +75,14 @@ func header(out *format.Writer, at format.Place, role string) *format.Writer {
 	return out.Token(imStart).Text(role + "\n")
 }
 
-// Open implements family.
-func (f *im) Open(out *format.Writer, at format.Place) {
+// Open implements format.Family.
+func (f *chatML) Open(out *format.Writer, at format.Place) {
 	header(out, at, chat.RoleAssistant).Text(f.suffix)
 }
 
-// Read implements family.
-func (f *im) Read(sampled []int32) (renderer.Parsed, error) {
-	text, parsed, err := f.DecodeReply(f.begun(sampled), sampled)
+// Read implements format.Family.
+func (f *chatML) Read(sampled []int32) (renderer.Parsed, error) {
+	text, parsed, err := f.DecodeReply(f.promptPrefix(sampled), sampled)
 	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
@@ -94,9 +94,9 @@ func (f *im) Read(sampled []int32) (renderer.Parsed, error) {
 	return format.WithReply(parsed, found), nil
 }
 
-// begun returns what the prompt has begun the reply with, if the reply shows that it reasons and does not
-// begin that way itself.
-func (f *im) begun(sampled []int32) string {
+// promptPrefix returns the tag that the prompt has begun the reply with, if the reply closes a block of reasoning and
+// does not open it.
+func (f *chatML) promptPrefix(sampled []int32) string {
 	if !f.xml || !slices.Contains(sampled, f.ID(format.ThinkClose)) {
 		return ""
 	}
@@ -138,7 +138,7 @@ func blocks(text string, xml bool) format.Reply {
 	}
 }
 
-// readCalls reads calls, tags included. Those in XML come after those in JSON, as the reference has it.
+// readCalls reads calls, including their tags. It returns calls in JSON before those in XML, as the reference does.
 func readCalls(raw []string, xml bool) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
 	var converted []chat.ToolCall
 	for _, text := range raw {
@@ -159,7 +159,7 @@ func readCalls(raw []string, xml bool) (calls []chat.ToolCall, unparsed []render
 	return append(calls, converted...), unparsed
 }
 
-// jsonCall reads {"name": ..., "arguments": {...}}. The arguments are written again, as the reference does.
+// jsonCall reads {"name": ..., "arguments": {...}}. It writes the arguments again, as the reference does.
 func jsonCall(text string) (call chat.ToolCall, problem string) {
 	value, err := pyjson.Parse(pyjson.Strip(text))
 	if err != nil {

@@ -26,20 +26,20 @@ import (
 //
 // A tool's result is a message of the user. Reasoning of earlier turns is dropped.
 type qwen3 struct {
-	im
-	// framed turns under way have a block of reasoning, if an empty one.
+	chatML
+	// framed tells that the current turn has a block of reasoning, even if it is empty.
 	framed bool
-	// strips drops the reasoning of all but the last message.
+	// strips tells that the reasoning of all messages but the last is dropped.
 	strips bool
-	// silent variants open an empty block of reasoning in every prompt.
-	silent bool
+	// noThinking tells that every prompt opens an empty block of reasoning.
+	noThinking bool
 }
 
-// qwen3Variant is what the variants differ in.
+// qwen3Variant has the settings that the variants differ in.
 type qwen3Variant struct {
-	framed, strips, silent bool
-	suffix                 string
-	history                format.History
+	framed, strips, noThinking bool
+	suffix                     string
+	history                    format.History
 }
 
 func newQwen3(variant qwen3Variant) builder {
@@ -48,7 +48,7 @@ func newQwen3(variant qwen3Variant) builder {
 		if err != nil {
 			return nil, err
 		}
-		q := &qwen3{im: newIM(v, variant.history), framed: variant.framed, strips: variant.strips, silent: variant.silent}
+		q := &qwen3{chatML: newChatML(v, variant.history), framed: variant.framed, strips: variant.strips, noThinking: variant.noThinking}
 		q.suffix, q.declare = variant.suffix, declareQwen3
 		if q.framed {
 			q.unframe = unframeQwen3
@@ -57,10 +57,10 @@ func newQwen3(variant qwen3Variant) builder {
 	}
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (q *qwen3) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
-	if q.silent && m.Role == chat.RoleAssistant && at.IsLast() && !m.IsEmpty() && at.LastUser < 0 {
+	if q.noThinking && m.Role == chat.RoleAssistant && at.IsLast() && !m.IsEmpty() && at.LastUser < 0 {
 		return fmt.Errorf("without a message of the user, the format writes no empty block of reasoning, which the prompt always opens; "+
 			"add a message of the user, or take the renderer that thinks: %w", renderer.ErrUnsupported)
 	}
@@ -73,8 +73,8 @@ func (q *qwen3) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// frames reports whether a message's reasoning is framed as that of the turn under way. A conversation in
-// which the user says nothing has no such turn.
+// frames reports whether a message's reasoning is written as that of the current turn. A conversation without a message
+// of the user has no such turn.
 func (q *qwen3) frames(m chat.Message, at format.Place) bool {
 	return q.framed && m.Role == chat.RoleAssistant && at.LastUser >= 0 && (at.IsLast() || !q.strips)
 }
@@ -99,7 +99,7 @@ func (q *qwen3) output(m chat.Message, at format.Place) (string, error) {
 	return out + separator + calls, err
 }
 
-// content writes what a message says, without calls.
+// content writes the content of a message, without calls.
 func (q *qwen3) content(m chat.Message, at format.Place, frames bool) string {
 	if m.IsStructured() {
 		return q.pieces(m.AllParts(), q.strips && m.Role == chat.RoleAssistant && !at.IsLast(), frames)
@@ -141,7 +141,7 @@ func frame(reasoning string) string {
 	return "<think>\n" + strings.Trim(reasoning, "\n") + "\n</think>\n\n"
 }
 
-// unframeQwen3 undoes frame: the line breaks are the block's own, and an empty block is no reasoning.
+// unframeQwen3 undoes frame: the line breaks belong to the block, and an empty block is not reasoning.
 func unframeQwen3(parts []chat.Part) []chat.Part {
 	out := []chat.Part{}
 	framed := false

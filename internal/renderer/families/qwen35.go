@@ -14,32 +14,31 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// qwen35Variant is what the variants of Qwen3.5 and Qwen3.8 differ in.
+// qwen35Variant has the settings that the variants of Qwen3.5 and Qwen3.8 differ in.
 type qwen35Variant struct {
 	history format.History
-	// keeps the reasoning of earlier turns.
+	// keeps tells that the reasoning of earlier turns stays.
 	keeps bool
-	// silent closes the block of reasoning in the prompt.
-	silent bool
-	// framed puts an empty block before every turn that did not reason, not only before those since the
-	// user's last message; then only reasoning of its own part counts.
+	// noThinking tells that the prompt closes the block of reasoning.
+	noThinking bool
+	// framed tells that an empty block precedes every turn without reasoning, not only those after the user's last
+	// message. Then only reasoning in a part of its own counts.
 	framed bool
-	// effort is what the system message says of it; Qwen3.8 only.
+	// effort is the sentence on it in the system message. Only Qwen3.8 has it.
 	effort string
 	// scalar writes an argument that is neither text nor a container.
 	scalar func(value any) string
 }
 
-// newQwen35 builds the format of Qwen3.5, 3.6 and, framed, 3.8: the prompt opens the block of reasoning,
-// text is trimmed, calls are written as <function=name>, and the results of tools that follow each other
-// share one message of the user.
+// newQwen35 builds the format of Qwen3.5, 3.6 and, if framed, 3.8. The prompt opens the block of reasoning, text is
+// trimmed, calls are written as <function=name>, and consecutive results of tools share one message of the user.
 func newQwen35(variant qwen35Variant) builder {
 	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
 		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
 		if err != nil {
 			return nil, err
 		}
-		d := &dialect{im: newIM(v, variant.history), strips: stripsHistory, result: "\n" + resultClose, grouped: true, between: "\n", split: true}
+		d := &dialect{chatML: newChatML(v, variant.history), strips: stripsHistory, result: "\n" + resultClose, grouped: true, between: "\n", split: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.unframe = declareQwen35, unframeQwen35
 		d.prepare = func(m chat.Message, _ format.Place) (chat.Message, error) { return trimmed(m), nil }
@@ -56,7 +55,7 @@ func newQwen35(variant qwen35Variant) builder {
 		if variant.keeps {
 			d.strips = stripsNothing
 		}
-		if variant.silent {
+		if variant.noThinking {
 			d.suffix = emptyBlock
 		}
 		if variant.framed {
@@ -74,7 +73,7 @@ func emptyBlockSinceUser(m chat.Message, at format.Place) string {
 	return emptyBlock
 }
 
-// emptyBlockAlways does not look for reasoning within text.
+// emptyBlockAlways ignores reasoning within text.
 func emptyBlockAlways(m chat.Message, _ format.Place) string {
 	if m.IsStructured() && format.HasThinking(m.AllParts()) {
 		return ""
@@ -82,7 +81,7 @@ func emptyBlockAlways(m chat.Message, _ format.Place) string {
 	return emptyBlock
 }
 
-// trimmed takes the white space off both ends of what a message says, reasoning apart.
+// trimmed removes the white space at both ends of a message's text, ignoring reasoning.
 func trimmed(m chat.Message) chat.Message {
 	if !m.IsStructured() {
 		m.Content = pyjson.Strip(m.Content)
@@ -94,7 +93,7 @@ func trimmed(m chat.Message) chat.Message {
 	return m.WithParts(parts)
 }
 
-// trim strips text from one end on until some of it is left.
+// trim strips parts in an order, up to the first that has text.
 func trim(parts []chat.Part, order func(func(int, chat.Part) bool), strip func(string) string) {
 	for i := range order {
 		if parts[i].Thinking {
@@ -106,8 +105,8 @@ func trim(parts []chat.Part, order func(func(int, chat.Part) bool), strip func(s
 	}
 }
 
-// unframeQwen35 undoes the white space that the format puts around reasoning, and trims what is left of the
-// reasoning before the first text.
+// unframeQwen35 removes the white space that the format writes around reasoning, and trims the reasoning before the first
+// text.
 func unframeQwen35(parts []chat.Part) []chat.Part {
 	parts = unframeQwen3(parts)
 	seen := false
@@ -123,13 +122,13 @@ func unframeQwen35(parts []chat.Part) []chat.Part {
 	return parts
 }
 
-// qwen38 adds to Qwen3.5's format what its system message says of the effort.
+// qwen38 is Qwen3.5's format with the effort in the system message.
 type qwen38 struct {
 	*dialect
 	effort string
 }
 
-// Arrange implements family. A system message that would be empty is left out.
+// Arrange implements format.Family. A system message that would be empty is left out.
 func (q *qwen38) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	messages, err := q.dialect.Arrange(conversation)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// xmlCalls writes calls as <function=name> with a <parameter=name> for each argument. scalar writes what
-// is neither text nor a container.
+// xmlCalls writes calls as <function=name> with a <parameter=name> for each argument. The function scalar writes a value
+// that is neither text nor a container.
 func xmlCalls(calls []chat.ToolCall, scalar func(any) string) ([]string, error) {
 	out := make([]string, len(calls))
 	for i, call := range calls {
@@ -60,8 +60,7 @@ func argumentText(value any, scalar func(any) string) string {
 
 const malformedXML = "Malformed Qwen3.5 tool call XML"
 
-// xmlCall reads what stands between the tags of a call. A value that is JSON is taken as JSON, any other
-// as text.
+// xmlCall reads the text between the tags of a call. A value that is JSON is read as JSON, any other as text.
 func xmlCall(inner string) (call chat.ToolCall, problem string) {
 	rest, ok := strings.CutPrefix(pyjson.StripLeft(inner), "<function=")
 	if !ok {
@@ -135,7 +134,7 @@ func nextParameter(body string) (parameter, bool) {
 		name, rest, ok := tagName(body[at:])
 		if !ok {
 			if !strings.HasPrefix(body[at:], ">") {
-				// The line ends before any name does.
+				// The line ends within the tag.
 				_, next, _ := strings.Cut(body[at:], "\n")
 				at = len(body) - len(next)
 			}
@@ -150,7 +149,7 @@ func nextParameter(body string) (parameter, bool) {
 	}
 }
 
-// tagName splits text after a tag's name, which is not empty and stands in one line.
+// tagName splits text after the name of a tag, which must not be empty or contain a line break.
 func tagName(text string) (name, rest string, ok bool) {
 	end := strings.IndexAny(text, ">\n")
 	if end <= 0 || text[end] != '>' {
@@ -159,7 +158,7 @@ func tagName(text string) (name, rest string, ok bool) {
 	return text[:end], text[end+1:], true
 }
 
-// howToCall ends the declaration of tools, in the words that the models were trained with.
+// howToCall is the end of the declaration of tools, as the models were trained with it.
 const howToCall = "</tools>\n\n" +
 	"If you choose to call a function ONLY reply in the following format with NO suffix:\n\n" +
 	"<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n" +
@@ -174,7 +173,7 @@ const howToCall = "</tools>\n\n" +
 	"and do not tell the user about function calls\n" +
 	"</IMPORTANT>"
 
-// xmlTools declares tools, one a line or a block.
+// xmlTools declares tools, each as a line or a block.
 func xmlTools(tools []chat.Tool, write func(chat.Tool) (string, error)) (string, error) {
 	if len(tools) == 0 {
 		return "", nil
@@ -183,7 +182,7 @@ func xmlTools(tools []chat.Tool, write func(chat.Tool) (string, error)) (string,
 	return "# Tools\n\nYou have access to the following functions:\n\n<tools>\n" + lines + "\n" + howToCall, err
 }
 
-// paragraphs puts texts that are not empty one below the other.
+// paragraphs joins two texts with an empty line, unless one is empty.
 func paragraphs(first, second string) string {
 	if first == "" || second == "" {
 		return first + second

@@ -11,31 +11,30 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// dialect is how the families write that came after Qwen3: Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron. They
-// tokenise a message's text together with the token that ends it, and differ in what is set here.
+// dialect is the format of the families after Qwen3: Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron. They write each message as
+// one text, and differ in these fields.
 type dialect struct {
-	im
-	// prepare changes a message before it is written; nil for nothing.
+	chatML
+	// prepare changes a message before it is written. It is nil if messages stay unchanged.
 	prepare func(m chat.Message, at format.Place) (chat.Message, error)
 	// strips reports whether the reasoning of an assistant's message is dropped.
 	strips func(at format.Place) bool
-	// lead stands between the assistant's header and what it says; nil for nothing.
+	// lead returns the text between the assistant's header and its content. It is nil if there is none.
 	lead func(m chat.Message, at format.Place) string
 	// thinking writes reasoning.
 	thinking func(text string) string
-	// calls writes calls, with what separates them from the text before.
+	// calls writes calls, including the separator from the text before them.
 	calls func(m chat.Message) (string, error)
-	// result follows a tool's result.
+	// result is written after a tool's result.
 	result string
-	// grouped puts tools' results that follow each other into one message, with between before each but
-	// the first.
+	// grouped tells that consecutive results of tools share one message, with between before each but the first.
 	grouped bool
 	between string
-	// split tokenises what the prompt has given apart from what the last message adds to it.
+	// split tells that the text which the prompt ends with is tokenised apart from the rest of the last message.
 	split bool
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (d *dialect) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	if d.prepare != nil {
@@ -56,7 +55,7 @@ func (d *dialect) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// continues reports whether a tool's result stands in one message with its neighbour, which is one, too.
+// continues reports whether a tool's result shares a message with its neighbour, if that is a tool's result.
 func (d *dialect) continues(m chat.Message, neighbour bool) bool {
 	return d.grouped && m.Role == chat.RoleTool && neighbour
 }
@@ -109,18 +108,18 @@ func stripsHistory(at format.Place) bool { return !at.IsLast() }
 
 func stripsNothing(format.Place) bool { return false }
 
-// qwen3VLVariant is what the variants differ in.
+// qwen3VLVariant has the settings that the variants differ in.
 type qwen3VLVariant struct{ framed bool }
 
-// newQwen3VL builds Qwen3-VL's format: Qwen3's, but that a turn's reasoning has no line breaks around it
-// and is never put there empty.
+// newQwen3VL builds Qwen3-VL's format. It differs from Qwen3's: reasoning has no line breaks around it, and there is no
+// empty block.
 func newQwen3VL(variant qwen3VLVariant) builder {
 	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
 		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
 		if err != nil {
 			return nil, err
 		}
-		d := &dialect{im: newIM(v, format.ReasoningDropped), strips: stripsHistory, result: "\n" + resultClose}
+		d := &dialect{chatML: newChatML(v, format.ReasoningDropped), strips: stripsHistory, result: "\n" + resultClose}
 		d.declare = declareQwen3
 		d.thinking = func(text string) string { return format.ThinkOpen + text + format.ThinkClose }
 		d.calls = func(m chat.Message) (string, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-func TestForModelFailsClosed(t *testing.T) {
+func TestForModelUnknownModel(t *testing.T) {
 	_, err := ForModel("nobody/nothing")
 	var unknown *models.UnknownError
 	if !errors.As(err, &unknown) || unknown.Model != "nobody/nothing" || len(unknown.Known) == 0 {
@@ -24,7 +24,7 @@ func TestForModelFailsClosed(t *testing.T) {
 	}
 }
 
-func TestNewNamesWhatThereIs(t *testing.T) {
+func TestNewUnknownName(t *testing.T) {
 	_, err := New("qwen2", nil, Options{})
 	var unknown *UnknownError
 	if !errors.As(err, &unknown) || unknown.Name != "qwen2" || !slices.Contains(unknown.Known, "qwen3") {
@@ -32,25 +32,25 @@ func TestNewNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// The table of models names renderers that there are.
+// The table of models names only existing renderers.
 func TestEachModelHasItsRenderer(t *testing.T) {
 	for _, m := range models.All() {
 		for _, name := range m.Renderers {
 			if _, ok := variants[name]; !ok {
-				t.Errorf("model %s has renderer %q, which there is not", m.Name, name)
+				t.Errorf("model %s has renderer %q, which does not exist", m.Name, name)
 			}
 		}
 	}
 }
 
-func TestNewRefusesATokenizerOfAnotherModel(t *testing.T) {
+func TestNewRequiresTokensOfFormat(t *testing.T) {
 	tokens, err := tokenizer.ForModel("tinkersim/byte-136k")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range Names() {
 		if name == "role_colon" {
-			continue // it asks for no token
+			continue // It needs no token.
 		}
 		_, err := New(name, tokens, Options{End: "<|im_end|>", Date: "2026-11-21"})
 		if err == nil || !strings.Contains(err.Error(), "the tokenizer has no token") {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// separator stands after each message.
+	// separator follows each message.
 	separator = "\n\n"
-	// nextUser is what a reply stops at: the header of the user's next message.
+	// nextUser ends a reply. It contains the header of the user's next message.
 	nextUser = separator + "User:"
 )
 
@@ -29,11 +29,11 @@ const (
 //
 //	User:
 //
-// A reply ends where the user's next message begins, so that header is sampled, too: when the user does
-// speak next, the next prompt extends it. When somebody else does, the reply is written anew.
+// A reply ends where the user's next message begins, so the policy samples that header, too. If the user's message
+// follows, the next prompt extends the reply. If another role follows, the reply is written from its text.
 type roleColon struct {
 	format.Profile
-	// endOfText is a token that ends a reply as well; negative for none.
+	// endOfText is a token that also ends a reply. It is negative if there is none.
 	endOfText int32
 }
 
@@ -55,14 +55,14 @@ func newRoleColon(tokens tokenizer.Tokenizer, options Options) (format.Family, e
 		}
 		id, ok := tokens.Special(t.name)
 		if !ok {
-			return nil, fmt.Errorf("the tokenizer has no token %s, which is to begin or end its texts", t.name)
+			return nil, fmt.Errorf("the tokenizer has no token %s, which should begin or end its texts", t.name)
 		}
 		t.set(id)
 	}
 	return r, nil
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (r *roleColon) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	text, err := format.PlainText(m)
@@ -74,12 +74,12 @@ func (r *roleColon) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// head writes a message's header, if the reply before did not sample it already.
+// head writes a message's header, unless the reply before it ends with the header.
 func (r *roleColon) head(out *format.Writer, at format.Place) {
 	if at.Message().Role == chat.RoleUser && at.Follows(chat.RoleAssistant) {
 		before := at
 		before.Index--
-		if r.asksUser(before.Message()) {
+		if r.endsInUserHeader(before.Message()) {
 			out.Body()
 			return
 		}
@@ -87,8 +87,8 @@ func (r *roleColon) head(out *format.Writer, at format.Place) {
 	out.Text(pyjson.Capitalize(at.Message().Role) + ":").Body()
 }
 
-// asksUser reports whether a reply ends in the user's header.
-func (r *roleColon) asksUser(m chat.Message) bool {
+// endsInUserHeader reports whether a sampled reply ends with the header of the user's message.
+func (r *roleColon) endsInUserHeader(m chat.Message) bool {
 	if m.Sampled == nil {
 		return false
 	}
@@ -96,13 +96,13 @@ func (r *roleColon) asksUser(m chat.Message) bool {
 	return err == nil && strings.HasSuffix(text, nextUser)
 }
 
-// Open implements family.
+// Open implements format.Family.
 func (r *roleColon) Open(out *format.Writer, _ format.Place) { out.Text("Assistant:") }
 
-// WriteSampled implements family.
+// WriteSampled implements format.Family.
 func (r *roleColon) WriteSampled(out *format.Writer, at format.Place) bool {
 	m := at.Message()
-	asks := r.asksUser(m)
+	asks := r.endsInUserHeader(m)
 	if asks && !at.Precedes(chat.RoleUser) {
 		return false
 	}
@@ -113,7 +113,7 @@ func (r *roleColon) WriteSampled(out *format.Writer, at format.Place) bool {
 	return true
 }
 
-// Read implements family. White space that the format puts around text does not count as content.
+// Read implements format.Family. White space that the format puts around text does not count as content.
 func (r *roleColon) Read(sampled []int32) (renderer.Parsed, error) {
 	ended := len(sampled) > 0 && sampled[len(sampled)-1] == r.endOfText
 	if ended {

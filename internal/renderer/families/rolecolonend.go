@@ -15,15 +15,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// roleNames are what the format writes for roles. A tool has no place in it.
+// roleNames are the headers of the roles. The format does not support tools.
 var roleNames = map[string]string{chat.RoleSystem: "System:", chat.RoleUser: "User:", chat.RoleAssistant: "Assistant:"}
 
-// roleColonEnd writes messages as role_colon does, "User: text" and "Assistant: text<|end|>", but has replies
-// end with a token, as the simulator's model was taught to. A prompt ends in "Assistant:". Header, text, end
-// token and separator are encoded apart and put together.
+// roleColonEnd writes messages as role_colon does, "User: text" and "Assistant: text<|end|>", but replies end with a
+// token, as the simulator's model was trained to write them. A prompt ends in "Assistant:". Header, text, end token and
+// separator are tokenised apart.
 //
-// The next prompt always extends prompt and reply, provided that the message is handed back with its
-// sampled ids. A reply without the end token is closed by one that nobody sampled.
+// The next prompt always extends prompt and reply, provided that the message has its sampled ids. A reply without the
+// end token gets one that was not sampled.
 type roleColonEnd struct{ format.Profile }
 
 func newRoleColonEnd(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
@@ -38,7 +38,7 @@ func newRoleColonEnd(tokens tokenizer.Tokenizer, options Options) (format.Family
 	return &roleColonEnd{format.Profile{Vocabulary: v, Stop: stop, End: options.End, History: format.Kept}}, nil
 }
 
-// Write implements family.
+// Write implements format.Family.
 func (r *roleColonEnd) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	header, ok := roleNames[m.Role]
@@ -58,19 +58,19 @@ func (r *roleColonEnd) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// Open implements family.
+// Open implements format.Family.
 func (r *roleColonEnd) Open(out *format.Writer, _ format.Place) {
 	out.Text(roleNames[chat.RoleAssistant])
 }
 
-// WriteSampled implements family.
+// WriteSampled implements format.Family.
 func (r *roleColonEnd) WriteSampled(out *format.Writer, at format.Place) bool {
 	r.Profile.WriteSampled(out, at)
 	out.Text(separator)
 	return true
 }
 
-// Read implements family. White space around the text does not count as content.
+// Read implements format.Family. White space around the text does not count as content.
 func (r *roleColonEnd) Read(sampled []int32) (renderer.Parsed, error) {
 	content, parsed := sampled, renderer.Parsed{Ending: renderer.Truncated}
 	if at := slices.Index(sampled, r.ID(r.End)); at >= 0 {

@@ -24,7 +24,7 @@ func simulated(t *testing.T) renderer.Renderer {
 	return r
 }
 
-// ids puts bytes of text and single ids together.
+// ids joins the bytes of texts and single ids.
 func ids(parts ...any) []int32 {
 	var out []int32
 	for _, part := range parts {
@@ -68,7 +68,7 @@ func TestRoleColonEndPrompt(t *testing.T) {
 	}
 }
 
-func TestRoleColonEndRefusesWhatItCannotSay(t *testing.T) {
+func TestRoleColonEndUnsupported(t *testing.T) {
 	cases := map[string]renderer.Conversation{
 		"tools":           {Messages: []chat.Message{user("q")}, Tools: []chat.Tool{{Name: "add"}}},
 		"a tool's result": {Messages: []chat.Message{{Role: chat.RoleTool, Content: "3", CallID: "1"}}},
@@ -115,13 +115,13 @@ func TestRoleColonEndParse(t *testing.T) {
 	}
 }
 
-func TestRoleColonEndRefusesUnknownIDs(t *testing.T) {
+func TestRoleColonEndParseUnknownID(t *testing.T) {
 	if got, err := simulated(t).Parse([]int32{300}); err == nil {
 		t.Errorf("Parse of an unknown id = %+v, want an error", got)
 	}
 }
 
-// Whatever was sampled, the next prompt extends prompt and reply: else turns would train apart.
+// The next prompt extends prompt and reply, whatever was sampled. Otherwise turns would train separately.
 func TestRoleColonEndExtends(t *testing.T) {
 	replies := map[string][]int32{
 		"with the usual space": ids(" 12", end),

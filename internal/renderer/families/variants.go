@@ -17,22 +17,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// Options of a renderer.
+// Options are the options of a renderer.
 type Options struct {
-	// Date that gpt_oss writes into prompts, as year-month-day. A run fixes it once.
+	// Date is written into prompts by gpt_oss, as year-month-day. A run sets it once.
 	Date string
-	// Begin and End are the tokens that begin and end a model's texts: what its tokenizer_config.json has for
-	// bos_token and eos_token. Only role_colon and role_colon_end ask for them; "" is none.
+	// Begin and End are the tokens that begin and end a model's texts: bos_token and eos_token of its
+	// tokenizer_config.json. Only role_colon and role_colon_end use them; "" means that there is none.
 	Begin, End string
-	// Match is how text of messages is read. The zero value takes names of special tokens for text, as a run
-	// always does.
+	// Match tells how the text of messages is read. With the zero value, which runs always use, names of special
+	// tokens are text.
 	Match tokenizer.Match
 }
 
-// builder makes a format for a tokenizer.
+// builder builds a format for a tokenizer.
 type builder func(tokens tokenizer.Tokenizer, options Options) (format.Family, error)
 
-// What Qwen3.8's system message says of the effort.
+// The system message of Qwen3.8 contains one of these sentences.
 const (
 	effortHigh = "Reasoning effort is set to xhigh. Please think carefully through the task, validate key assumptions, " +
 		"consider plausible alternatives, and prioritize correctness, consistency, and clarity in the final answer."
@@ -40,18 +40,19 @@ const (
 		"without unnecessary elaboration."
 )
 
-// variants are the renderers by name. Their histories say which sampled ids stay when a reply is handed back:
+// variants are the renderers by name. Their histories tell which sampled ids stay in the next prompt:
 //
-//   - kept: formats that write a reply down as it was sampled, and those told to preserve reasoning. The
-//     reference writes a turn without reasoning otherwise than it was sampled (an empty block in other tokens,
-//     or none); its ids stay here, and so each turn extends the last.
-//   - reasoningDropped: Qwen3 and Qwen3-VL open no block in the prompt, so a reply that did not reason stands
-//     in history as it was sampled; one that did loses its reasoning when the user speaks next. Within a turn,
-//     between calls of tools, the models' own templates keep it (the reference drops it): it stays.
-//   - currentTurn: Qwen3.5, Nemotron and Kimi open a block in the prompt that history closes or leaves out, so
-//     only the replies of the turn under way stay.
-//   - rewritten: qwen3_disable_thinking and deepseekv3_thinking change what stood before the reply, always. So
-//     does gpt_oss with the token that ended an answer, the rest of which stays (see gptOss.again).
+//   - Kept is for formats that write a reply as it was sampled, and for those that preserve reasoning. The reference
+//     writes a turn without reasoning otherwise than it was sampled (with an empty block in other tokens, or none); here
+//     its ids stay, so each turn extends the last.
+//   - ReasoningDropped is for Qwen3 and Qwen3-VL. They open no block in the prompt, so a reply without reasoning stays
+//     in history as it was sampled. A reply with reasoning loses it at the user's next message. Within a turn, between
+//     calls of tools, the models' own templates keep the reasoning (the reference drops it), so it stays.
+//   - CurrentTurn is for Qwen3.5, Nemotron and Kimi. They open a block in the prompt that history closes or leaves out,
+//     so only the replies of the current turn stay.
+//   - Rewritten is for qwen3_disable_thinking and deepseekv3_thinking, which always change the text before the reply, and
+//     for gpt_oss, which changes the token that ended an answer; the rest of the answer stays (see
+//     gptOss.WriteSampled).
 var variants = map[string]builder{
 	"role_colon":     newRoleColon,
 	"role_colon_end": newRoleColonEnd,
@@ -59,19 +60,19 @@ var variants = map[string]builder{
 
 	"qwen3":                  newQwen3(qwen3Variant{framed: true, strips: true, history: format.ReasoningDropped}),
 	"qwen3+keep_thinking":    newQwen3(qwen3Variant{framed: true, history: format.Kept}),
-	"qwen3_disable_thinking": newQwen3(qwen3Variant{framed: true, strips: true, silent: true, suffix: emptyBlock, history: format.Rewritten}),
+	"qwen3_disable_thinking": newQwen3(qwen3Variant{framed: true, strips: true, noThinking: true, suffix: emptyBlock, history: format.Rewritten}),
 	"qwen3_instruct":         newQwen3(qwen3Variant{strips: true, history: format.Kept}),
 	"qwen3_vl":               newQwen3VL(qwen3VLVariant{framed: true}),
 	"qwen3_vl_instruct":      newQwen3VL(qwen3VLVariant{}),
 
 	"qwen3_5":                   newQwen35(qwen35Variant{scalar: pyjson.Str, history: format.CurrentTurn}),
-	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: pyjson.Str, silent: true, history: format.CurrentTurn}),
+	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: pyjson.Str, noThinking: true, history: format.CurrentTurn}),
 	"qwen3_5_preserve_thinking": newQwen35(qwen35Variant{scalar: pyjson.Str, keeps: true, history: format.Kept}),
 
 	"qwen3_8_xhigh_reasoning":  newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortHigh, history: format.Kept}),
 	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, history: format.Kept}),
 	"qwen3_8_low_reasoning":    newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortLow, history: format.Kept}),
-	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, silent: true, history: format.Kept}),
+	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, noThinking: true, history: format.Kept}),
 
 	"deepseekv3":                        newDeepseek(deepseekVariant{history: format.Kept}),
 	"deepseekv3_disable_thinking":       newDeepseek(deepseekVariant{history: format.Kept}),
@@ -79,20 +80,20 @@ var variants = map[string]builder{
 	"deepseekv3_thinking+keep_thinking": newDeepseek(deepseekVariant{thinks: true, keeps: true, history: format.Kept}),
 
 	"kimi_k2":                    newKimi(kimiVariant{declare: declareKimiK2, history: format.CurrentTurn}),
-	"kimi_k25":                   newKimi(kimiThinks),
-	"kimi_k25_disable_thinking":  newKimi(kimiSilent),
-	"kimi_k26":                   newKimi(kimiThinks),
-	"kimi_k26_disable_thinking":  newKimi(kimiSilent),
-	"kimi_k26_preserve_thinking": newKimi(kimiVariant{declare: declareKimiK25, parted: true, given: []string{format.ThinkOpen}, keeps: true, history: format.Kept}),
+	"kimi_k25":                   newKimi(kimiThinking),
+	"kimi_k25_disable_thinking":  newKimi(kimiNoThinking),
+	"kimi_k26":                   newKimi(kimiThinking),
+	"kimi_k26_disable_thinking":  newKimi(kimiNoThinking),
+	"kimi_k26_preserve_thinking": newKimi(kimiVariant{declare: declareKimiK25, partsAllowed: true, given: []string{format.ThinkOpen}, keeps: true, history: format.Kept}),
 
 	"nemotron3":                   newNemotron(nemotronVariant{history: format.CurrentTurn}),
 	"nemotron3_low_thinking":      newNemotron(nemotronVariant{effort: "\n\n{reasoning effort: low}", history: format.CurrentTurn}),
-	"nemotron3_disable_thinking":  newNemotron(nemotronVariant{silent: true, history: format.Kept}),
+	"nemotron3_disable_thinking":  newNemotron(nemotronVariant{noThinking: true, history: format.Kept}),
 	"nemotron3_preserve_thinking": newNemotron(nemotronVariant{keeps: true, history: format.Kept}),
 
 	"nemotron3_ultra":                   newNemotron(nemotronVariant{ultra: true, history: format.CurrentTurn}),
-	"nemotron3_ultra_medium_thinking":   newNemotron(nemotronVariant{ultra: true, effort: "\n\n{reasoning effort: efficient}", parted: true, history: format.CurrentTurn}),
-	"nemotron3_ultra_disable_thinking":  newNemotron(nemotronVariant{ultra: true, silent: true, history: format.Kept}),
+	"nemotron3_ultra_medium_thinking":   newNemotron(nemotronVariant{ultra: true, effort: "\n\n{reasoning effort: efficient}", partsAllowed: true, history: format.CurrentTurn}),
+	"nemotron3_ultra_disable_thinking":  newNemotron(nemotronVariant{ultra: true, noThinking: true, history: format.Kept}),
 	"nemotron3_ultra_preserve_thinking": newNemotron(nemotronVariant{ultra: true, keeps: true, history: format.Kept}),
 
 	"gpt_oss_no_sysprompt":     newGptOss(""),
@@ -102,17 +103,17 @@ var variants = map[string]builder{
 }
 
 var (
-	kimiThinks = kimiVariant{declare: declareKimiK25, parted: true, given: []string{format.ThinkOpen}, history: format.CurrentTurn}
-	kimiSilent = kimiVariant{declare: declareKimiK25, parted: true, given: []string{format.ThinkOpen, format.ThinkClose}, history: format.Kept}
+	kimiThinking   = kimiVariant{declare: declareKimiK25, partsAllowed: true, given: []string{format.ThinkOpen}, history: format.CurrentTurn}
+	kimiNoThinking = kimiVariant{declare: declareKimiK25, partsAllowed: true, given: []string{format.ThinkOpen, format.ThinkClose}, history: format.Kept}
 )
 
 // Names returns the names of all renderers, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(variants)) }
 
-// UnknownError reports that there is no renderer of a name.
+// UnknownError reports that no renderer has a name.
 type UnknownError struct {
 	Name string
-	// Known are the names that there are, sorted.
+	// Known are the names of all renderers, sorted.
 	Known []string
 }
 
@@ -121,8 +122,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no renderer has the name %q; take one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or says what the tokenizer
-// or the options lack.
+// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or tells what the tokenizer or the
+// options lack.
 func New(name string, tokens tokenizer.Tokenizer, options Options) (renderer.Renderer, error) {
 	build, ok := variants[name]
 	if !ok {

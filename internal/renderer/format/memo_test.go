@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestMemoForgetsWhatIsNotAskedFor(t *testing.T) {
+func TestMemoDropsUnusedTexts(t *testing.T) {
 	m := &memo{}
 	large := strings.Repeat("x", mostRemembered/4)
 	m.put("kept", []int32{1})

@@ -40,7 +40,7 @@ func TestJSONWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	cases := map[string]string{
 		"nothing": "", "a comma too many": `{"a": 1,}`, "a comma too many in a list": `[1,]`, "single quotes": `{'a': 1}`,
 		"a leading zero": "007", "a sign alone": "-", "a point without digits": "1.", "an exponent without digits": "1e", "a plus": "+1",

@@ -78,7 +78,7 @@ func TestInterface(t *testing.T) {
 	}
 }
 
-func TestInterfaceRefuses(t *testing.T) {
+func TestInterfaceErrors(t *testing.T) {
 	cases := map[string]struct{ property, want string }{
 		"a reference elsewhere":     {property: `{"$ref": "other.json"}`, want: "other.json"},
 		"a reference to nothing":    {property: `{"$ref": "#/$defs/X"}`, want: "leads nowhere"},
