@@ -20,8 +20,8 @@ func TestAdamFirstStep(t *testing.T) {
 	}
 }
 
-// TestAdamFollowsTheFormulas computes five steps in float64, with other settings at each.
-func TestAdamFollowsTheFormulas(t *testing.T) {
+// TestAdamFormulas computes five steps in float64, with other settings at each.
+func TestAdamFormulas(t *testing.T) {
 	s := adamState{params: []float32{0.5, -1}, first: make([]float32, 2), second: make([]float32, 2)}
 	var first, second [2]float64
 	want := [2]float64{0.5, -1}
@@ -47,7 +47,7 @@ func TestAdamFollowsTheFormulas(t *testing.T) {
 	}
 }
 
-func TestOptimStepWithoutGradientMovesByMomentumAlone(t *testing.T) {
+func TestOptimStepWithoutGradient(t *testing.T) {
 	p := AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95}
 	a := NewAdapter(testBase(), testConfig)
 	fresh := stateOf(t, a, false)
@@ -71,7 +71,7 @@ func TestOptimStepWithoutGradientMovesByMomentumAlone(t *testing.T) {
 	}
 }
 
-func TestOptimStepRefusesImpossibleSettings(t *testing.T) {
+func TestOptimStepInvalidParams(t *testing.T) {
 	good := AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95, Eps: 1e-8}
 	for name, change := range map[string]func(*AdamParams){
 		"negative rate":          func(p *AdamParams) { p.LearningRate = -1 },

@@ -97,8 +97,8 @@ func stateOf(t *testing.T, a *Adapter, withOptimizer bool) []byte {
 	return data
 }
 
-// TestGradientAgreesWithFiniteDifferences moves the adapter along its gradient, matrix by matrix.
-func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
+// TestGradientFiniteDifferences moves the adapter along its gradient, matrix by matrix.
+func TestGradientFiniteDifferences(t *testing.T) {
 	for _, loss := range []Loss{
 		{Name: "cross_entropy"}, {Name: "importance_sampling"}, {Name: "dro"},
 		{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.5, "clip_high_threshold": 2}},
@@ -150,8 +150,8 @@ func checkSlope(t *testing.T, a *Adapter, batch []Datum, loss Loss, part [2]int)
 	}
 }
 
-// TestCispoHasTheGradientOfWeightedCrossEntropy: the clipped ratio is a constant weight.
-func TestCispoHasTheGradientOfWeightedCrossEntropy(t *testing.T) {
+// TestCISPOGradient: the clipped ratio is a constant weight.
+func TestCISPOGradient(t *testing.T) {
 	loss := Loss{Name: "cispo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 	a, b := trained(testConfig), trained(testConfig)
 	batch := policyBatch(t, a, 6)
@@ -172,7 +172,7 @@ func TestCispoHasTheGradientOfWeightedCrossEntropy(t *testing.T) {
 	}
 }
 
-func TestCrossEntropyOfSeveralTargetsIsTheSumOfEach(t *testing.T) {
+func TestCrossEntropyOfSeveralTargets(t *testing.T) {
 	tokens := bytesOf("User: What is 1 + 2?")
 	n := len(tokens)
 	broad := Datum{Tokens: tokens, Inputs: map[string]Tensor{
@@ -212,7 +212,7 @@ func TestCrossEntropyOfSeveralTargetsIsTheSumOfEach(t *testing.T) {
 	}
 }
 
-func TestForwardLeavesTheGradient(t *testing.T) {
+func TestForwardKeepsGradient(t *testing.T) {
 	a := trained(testConfig)
 	batch := testBatch(5)
 	with := mustRun(t, a, batch, Loss{Name: "cross_entropy"})
@@ -229,7 +229,7 @@ func TestForwardLeavesTheGradient(t *testing.T) {
 	}
 }
 
-func TestForwardBackwardAddsNothingAfterAnError(t *testing.T) {
+func TestForwardBackwardErrorKeepsGradient(t *testing.T) {
 	a := trained(testConfig)
 	mustRun(t, a, testBatch(4), Loss{Name: "cross_entropy"})
 	before := append([]float32{}, a.gradient...)
@@ -270,7 +270,7 @@ func TestTrainingDoesNotDependOnCPUs(t *testing.T) {
 	}
 }
 
-func TestLogprobsDoNotDependOnCompany(t *testing.T) {
+func TestLogprobsDoNotDependOnBatch(t *testing.T) {
 	a := trained(testConfig)
 	batch := testBatch(50)
 	together, err := a.Forward(t.Context(), batch, Loss{Name: "cross_entropy"})
@@ -303,7 +303,7 @@ func TestNewAdapter(t *testing.T) {
 	}
 }
 
-func TestTrainingChangesOnlyWhatTheFlagsSay(t *testing.T) {
+func TestTrainFlags(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg    Config
 		blocks []transformer.Block

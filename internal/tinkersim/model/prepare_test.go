@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPrepareRefusesWhatTheLossDoesNotTake(t *testing.T) {
+func TestPrepareErrors(t *testing.T) {
 	ints := func(v ...int64) Tensor { return Tensor{Int: v} }
 	reals := func(v ...float32) Tensor { return Tensor{Float: v} }
 	rl := map[string]Tensor{"target_tokens": ints(1, 2), "logprobs": reals(-1, -1), "advantages": reals(1, 1)}

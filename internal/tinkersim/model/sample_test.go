@@ -28,9 +28,9 @@ func mustSample(t *testing.T, w *Weights, reqs ...SampleRequest) []Sample {
 	return samples
 }
 
-// TestSampleDoesNotDependOnCompany compares tokens and the bits of log-probabilities of requests
+// TestSampleDoesNotDependOnBatch compares tokens and the bits of log-probabilities of requests
 // alone with those among others, in two orders and with several numbers of CPUs.
-func TestSampleDoesNotDependOnCompany(t *testing.T) {
+func TestSampleDoesNotDependOnBatch(t *testing.T) {
 	w := trained(testConfig).Snapshot()
 	var reqs []SampleRequest
 	for i := range companySize {
@@ -67,7 +67,7 @@ func TestSampleDoesNotDependOnCompany(t *testing.T) {
 	}
 }
 
-func TestSampleIsKeyedBySeedAndIndex(t *testing.T) {
+func TestSampleSeedAndIndex(t *testing.T) {
 	w := BaseWeights(testBase())
 	q := addition{37, 46}
 	var samples []Sample
@@ -90,8 +90,8 @@ func TestSampleIsKeyedBySeedAndIndex(t *testing.T) {
 	}
 }
 
-// TestSampleFollowsTheProbabilities counts first tokens.
-func TestSampleFollowsTheProbabilities(t *testing.T) {
+// TestSampleFrequencies counts first tokens.
+func TestSampleFrequencies(t *testing.T) {
 	w := BaseWeights(testBase())
 	prompt := addition{8, 7}.prompt()
 	prompt = append(prompt, ' ')
@@ -117,7 +117,7 @@ func TestSampleFollowsTheProbabilities(t *testing.T) {
 	}
 }
 
-func TestSampleLogprobsAreThoseOfTheModel(t *testing.T) {
+func TestSampleLogprobs(t *testing.T) {
 	w := trained(testConfig).Snapshot()
 	r := request(addition{64, 18})
 	r.Temperature, r.TopK = 1.5, 8 // which the log-probabilities leave out
@@ -134,7 +134,7 @@ func TestSampleLogprobsAreThoseOfTheModel(t *testing.T) {
 	}
 }
 
-func TestSampleLimitsTheChoice(t *testing.T) {
+func TestSampleTopKAndTopP(t *testing.T) {
 	w := BaseWeights(testBase())
 	q := addition{37, 46}
 	greedy := request(q)
@@ -155,7 +155,7 @@ func TestSampleLimitsTheChoice(t *testing.T) {
 	}
 }
 
-func TestChooserKeepsTheLikeliest(t *testing.T) {
+func TestChooserTopKAndTopP(t *testing.T) {
 	logits := make([]float32, Vocab)
 	for i := range logits {
 		logits[i] = -200
@@ -226,7 +226,7 @@ func TestSampleStops(t *testing.T) {
 	}
 }
 
-func TestSampleRefusesBadRequests(t *testing.T) {
+func TestSampleInvalidRequests(t *testing.T) {
 	w := BaseWeights(testBase())
 	for name, change := range map[string]func(*SampleRequest){
 		"empty prompt":             func(r *SampleRequest) { r.Prompt = nil },
@@ -292,7 +292,7 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-func TestJobsAreBoundedInRowsAndRoom(t *testing.T) {
+func TestJobLimits(t *testing.T) {
 	completions := func(n, tokens int) []*completion {
 		var all []*completion
 		for range n {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestResumedAdapterGoesOnBitForBit is the promise that resuming rests on.
-func TestResumedAdapterGoesOnBitForBit(t *testing.T) {
+// TestResumedAdapterIsBitEqual is the promise that resuming rests on.
+func TestResumedAdapterIsBitEqual(t *testing.T) {
 	adam := AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95, Eps: 1e-8, WeightDecay: .01, GradClipNorm: 1}
 	train := func(a *Adapter) {
 		mustRun(t, a, testBatch(20), Loss{Name: "cross_entropy"})
@@ -68,7 +68,7 @@ func TestStateWithoutOptimizer(t *testing.T) {
 	}
 }
 
-func TestStateLeavesTheGradientOut(t *testing.T) {
+func TestStateOmitsGradient(t *testing.T) {
 	a := NewAdapter(testBase(), testConfig)
 	before := stateOf(t, a, true)
 	mustRun(t, a, testBatch(5), Loss{Name: "cross_entropy"})
@@ -77,7 +77,7 @@ func TestStateLeavesTheGradientOut(t *testing.T) {
 	}
 }
 
-func TestUnmarshalRefusesDamage(t *testing.T) {
+func TestUnmarshalDamagedData(t *testing.T) {
 	a := trained(testConfig)
 	state := stateOf(t, a, true)
 	weights, err := a.Snapshot().Marshal()

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// foreign is a vocabulary whose bytes begin at 1000, and whose end is 5. Words are at 2000.
+// foreign is a vocabulary with bytes from id 1000, words from id 2000, and the end token 5.
 type foreign struct{}
 
 const foreignEnd = 5
@@ -43,8 +43,8 @@ func (foreign) Token(own int32) (int32, bool) {
 	}
 }
 
-// write gives ids for a text: words where they stand, bytes elsewhere, and the end for "|".
-func write(text string) []int32 {
+// encode returns the ids of a text: words where they occur, bytes elsewhere, and the end for "|".
+func encode(text string) []int32 {
 	var ids []int32
 	for text != "" {
 		id, n := int32(text[0])+1000, 1
@@ -61,8 +61,8 @@ func write(text string) []int32 {
 	return ids
 }
 
-// own spells ids out.
-func own(ids []int32) []int32 {
+// spell returns the native tokens of ids.
+func spell(ids []int32) []int32 {
 	var out []int32
 	for _, id := range ids {
 		out = append(out, foreign{}.Spell(id)...)
@@ -70,17 +70,17 @@ func own(ids []int32) []int32 {
 	return out
 }
 
-// twins are two adapters of the same weights, one under each vocabulary.
-func twins() (native, abroad *Adapter) {
-	native, abroad = trained(testConfig), NewAdapter(testBase().WithVocabulary(foreign{}), testConfig)
-	copy(abroad.params, native.params)
-	abroad.merge()
-	return native, abroad
+// equalAdapters returns two adapters with the same weights, one for each vocabulary.
+func equalAdapters() (native, foreignAdapter *Adapter) {
+	native, foreignAdapter = trained(testConfig), NewAdapter(testBase().WithVocabulary(foreign{}), testConfig)
+	copy(foreignAdapter.params, native.params)
+	foreignAdapter.merge()
+	return native, foreignAdapter
 }
 
-const talk = "User: What is 12 + 2?\n\nAssistant: 122|"
+const conversation = "User: What is 12 + 2?\n\nAssistant: 122|"
 
-// shifted is a datum for cross_entropy that learns every token but the first.
+// shifted returns a datum for cross_entropy whose targets are all tokens but the first.
 func shifted(ids []int32, weights []float32) Datum {
 	targets := make([]int64, len(ids)-1)
 	for i := range targets {
@@ -89,9 +89,9 @@ func shifted(ids []int32, weights []float32) Datum {
 	return Datum{Tokens: ids[:len(targets)], Inputs: map[string]Tensor{"target_tokens": {Int: targets}, "weights": {Float: weights}}}
 }
 
-func TestTokensOfSeveralBytesAddUp(t *testing.T) {
-	native, abroad := twins()
-	ids := write(talk)
+func TestForeignTokenLogprobsAreSums(t *testing.T) {
+	native, foreignAdapter := equalAdapters()
+	ids := encode(conversation)
 	weights := make([]float32, len(ids)-1)
 	var spread []float32
 	for i := range weights {
@@ -101,7 +101,7 @@ func TestTokensOfSeveralBytesAddUp(t *testing.T) {
 		}
 	}
 	first := len(foreign{}.Spell(ids[0]))
-	bytes := own(ids)
+	bytes := spell(ids)
 	plain := shifted(bytes[first-1:], spread)
 	// The first token has several bytes, of which only the last predicts what is learnt.
 	plain = Datum{Tokens: bytes[:len(bytes)-1], Inputs: map[string]Tensor{
@@ -109,7 +109,7 @@ func TestTokensOfSeveralBytesAddUp(t *testing.T) {
 		"weights":       {Float: append(make([]float32, first-1), spread...)},
 	}}
 	want := mustRun(t, native, []Datum{plain}, Loss{Name: "cross_entropy"})
-	got := mustRun(t, abroad, []Datum{shifted(ids, weights)}, Loss{Name: "cross_entropy"})
+	got := mustRun(t, foreignAdapter, []Datum{shifted(ids, weights)}, Loss{Name: "cross_entropy"})
 	var sums []float32
 	at := first - 1
 	for _, id := range ids[1:] {
@@ -126,7 +126,7 @@ func TestTokensOfSeveralBytesAddUp(t *testing.T) {
 	if diff := cmp.Diff(want.Metrics, got.Metrics, cmpopts.EquateApprox(0, 1e-4)); diff != "" {
 		t.Errorf("metrics (-bytes +tokens):\n%s", diff)
 	}
-	if !cmp.Equal(native.gradient, abroad.gradient) {
+	if !cmp.Equal(native.gradient, foreignAdapter.gradient) {
 		t.Error("the gradient is not that of the bytes")
 	}
 }
@@ -139,10 +139,10 @@ func wide(ids []int32) []int64 {
 	return out
 }
 
-// TestTargetsThatTheInputDoesNotGoOnWith compares each with a datum in which it is what follows.
-func TestTargetsThatTheInputDoesNotGoOnWith(t *testing.T) {
-	_, abroad := twins()
-	ids := write(talk)
+// TestForeignTargetsBesideInput compares each with a datum in which it is what follows.
+func TestForeignTargetsBesideInput(t *testing.T) {
+	_, foreignAdapter := equalAdapters()
+	ids := encode(conversation)
 	n, k := len(ids)-1, len(words)+1
 	targets := Tensor{Shape: []int{n, k}}
 	for i := range n {
@@ -152,16 +152,16 @@ func TestTargetsThatTheInputDoesNotGoOnWith(t *testing.T) {
 		}
 	}
 	batch := []Datum{{Tokens: ids[:n], Inputs: map[string]Tensor{"target_tokens": targets}}}
-	together := mustRun(t, abroad, batch, Loss{Name: "cross_entropy"})
-	gradient := append([]float32{}, abroad.gradient...)
-	clear(abroad.gradient)
+	together := mustRun(t, foreignAdapter, batch, Loss{Name: "cross_entropy"})
+	gradient := append([]float32{}, foreignAdapter.gradient...)
+	clear(foreignAdapter.gradient)
 	loss := 0.0
 	for i := range n {
 		for j := range k {
 			target := int32(targets.Int[i*k+j])
 			weights := make([]float32, i+1)
 			weights[i] = 1
-			alone := mustRun(t, abroad, []Datum{shifted(append(append([]int32{}, ids[:i+1]...), target), weights)}, Loss{Name: "cross_entropy"})
+			alone := mustRun(t, foreignAdapter, []Datum{shifted(append(append([]int32{}, ids[:i+1]...), target), weights)}, Loss{Name: "cross_entropy"})
 			if want, got := alone.Logprobs[0][i], together.Logprobs[0][i*k+j]; want != got {
 				t.Errorf("position %d, target %d: log-probability %v, alone %v", i, target, got, want)
 			}
@@ -171,7 +171,7 @@ func TestTargetsThatTheInputDoesNotGoOnWith(t *testing.T) {
 	if got := together.Metrics["loss:sum"]; math.Abs(got-loss) > 1e-6*math.Abs(loss) {
 		t.Errorf("the loss is %v, the sum of those alone %v", got, loss)
 	}
-	if diff := distance(gradient, abroad.gradient); diff > 1e-4 {
+	if diff := distance(gradient, foreignAdapter.gradient); diff > 1e-4 {
 		t.Errorf("the gradient is %v of its length from the sum of those alone", diff)
 	}
 }
@@ -184,9 +184,9 @@ func distance(a, b []float32) float64 {
 	return l2(apart) / l2(b)
 }
 
-// TestEveryLossSeesTheSum compares its gradient with that of cross_entropy, weighted by the slope that the
+// TestLossesOfForeignTokens compares its gradient with that of cross_entropy, weighted by the slope that the
 // definition of the loss has at the summed log-probability.
-func TestEveryLossSeesTheSum(t *testing.T) {
+func TestLossesOfForeignTokens(t *testing.T) {
 	for name, slope := range map[string]func(logprob, sampled, advantage float64) float64{
 		"importance_sampling": func(l, s, a float64) float64 { return -math.Exp(l-s) * a },
 		"ppo":                 func(l, s, a float64) float64 { return -math.Exp(l-s) * a },
@@ -194,11 +194,11 @@ func TestEveryLossSeesTheSum(t *testing.T) {
 		"dro":                 func(l, s, a float64) float64 { return -(a - 0.05*(l-s)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, abroad := twins()
-			ids := write(talk)
+			_, foreignAdapter := equalAdapters()
+			ids := encode(conversation)
 			n := len(ids) - 1
-			forward := mustRun(t, abroad, []Datum{shifted(ids, make([]float32, n))}, Loss{Name: "cross_entropy"})
-			clear(abroad.gradient)
+			forward := mustRun(t, foreignAdapter, []Datum{shifted(ids, make([]float32, n))}, Loss{Name: "cross_entropy"})
+			clear(foreignAdapter.gradient)
 			d := shifted(ids, nil)
 			sampled, advantages, weights := make([]float32, n), make([]float32, n), make([]float32, n)
 			for i, l := range forward.Logprobs[0] {
@@ -206,23 +206,23 @@ func TestEveryLossSeesTheSum(t *testing.T) {
 				weights[i] = float32(-slope(float64(l), float64(sampled[i]), float64(advantages[i])))
 			}
 			d.Inputs = map[string]Tensor{"target_tokens": d.Inputs["target_tokens"], "logprobs": {Float: sampled}, "advantages": {Float: advantages}}
-			mustRun(t, abroad, []Datum{d}, Loss{Name: name})
-			got := append([]float32{}, abroad.gradient...)
-			clear(abroad.gradient)
-			mustRun(t, abroad, []Datum{shifted(ids, weights)}, Loss{Name: "cross_entropy"})
-			if diff := distance(got, abroad.gradient); diff > 1e-5 {
+			mustRun(t, foreignAdapter, []Datum{d}, Loss{Name: name})
+			got := append([]float32{}, foreignAdapter.gradient...)
+			clear(foreignAdapter.gradient)
+			mustRun(t, foreignAdapter, []Datum{shifted(ids, weights)}, Loss{Name: "cross_entropy"})
+			if diff := distance(got, foreignAdapter.gradient); diff > 1e-5 {
 				t.Errorf("the gradient is %v of its length from that of the definition", diff)
 			}
 		})
 	}
 }
 
-func TestSamplesUnderAnotherVocabularyAreTheSameText(t *testing.T) {
-	native, abroad := twins()
-	prompt := write("User: What is 12 + 2?\n\nAssistant:")
+func TestForeignSamplesAreSameText(t *testing.T) {
+	native, foreignAdapter := equalAdapters()
+	prompt := encode("User: What is 12 + 2?\n\nAssistant:")
 	var here, there []SampleRequest
 	for i := range 40 {
-		r := SampleRequest{Prompt: own(prompt), MaxTokens: 12, Temperature: 1, TopP: 1, Seed: 9, Index: i, StopStrings: []string{" 3"}}
+		r := SampleRequest{Prompt: spell(prompt), MaxTokens: 12, Temperature: 1, TopP: 1, Seed: 9, Index: i, StopStrings: []string{" 3"}}
 		here = append(here, r)
 		r.Prompt = prompt
 		there = append(there, r)
@@ -231,7 +231,7 @@ func TestSamplesUnderAnotherVocabularyAreTheSameText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := abroad.Snapshot().Sample(t.Context(), there)
+	got, err := foreignAdapter.Snapshot().Sample(t.Context(), there)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestSamplesUnderAnotherVocabularyAreTheSameText(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("samples (-bytes +tokens):\n%s", diff)
 	}
-	all, err := abroad.Snapshot().PromptLogprobs(t.Context(), append(prompt, got[0].Tokens...))
+	all, err := foreignAdapter.Snapshot().PromptLogprobs(t.Context(), append(prompt, got[0].Tokens...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestSamplesUnderAnotherVocabularyAreTheSameText(t *testing.T) {
 	}
 }
 
-func TestOwnTokensWithoutAnIDAreNeverDrawn(t *testing.T) {
+func TestTokensWithoutIDAreNeverDrawn(t *testing.T) {
 	choose := chooser{silent: testBase().WithVocabulary(foreign{}).silent}
 	if diff := cmp.Diff([]int32{TokenBOS, TokenPad, TokenReserved}, choose.silent); diff != "" {
 		t.Fatalf("silent tokens (-want +got):\n%s", diff)
@@ -270,9 +270,9 @@ func TestOwnTokensWithoutAnIDAreNeverDrawn(t *testing.T) {
 }
 
 func TestForcedTokens(t *testing.T) {
-	_, abroad := twins()
-	w := abroad.Snapshot()
-	prompt := write("User: What is 12 + 2?\n\nAssistant:")
+	_, foreignAdapter := equalAdapters()
+	w := foreignAdapter.Snapshot()
+	prompt := encode("User: What is 12 + 2?\n\nAssistant:")
 	cases := map[string]struct {
 		forced  []int32
 		change  func(*SampleRequest)
@@ -280,12 +280,12 @@ func TestForcedTokens(t *testing.T) {
 		stopped bool
 		length  int // of the sample; 0 for any above that of want
 	}{
-		"an end ends it":              {forced: write(" 122|"), want: write(" 122|"), stopped: true, length: 3},
-		"what follows the end is cut": {forced: write("1|2"), want: write("1|"), stopped: true, length: 2},
-		"a limit cuts it":             {forced: write(" 12 12 12"), change: func(r *SampleRequest) { r.MaxTokens = 2 }, want: write(" 12 12"), length: 2},
-		"a stop token ends it":        {forced: write(" 12 + 2"), change: func(r *SampleRequest) { r.StopTokens = []int32{2005} }, want: write(" 12 + "), stopped: true, length: 2},
-		"a stop string ends it":       {forced: write(" 12 + 2"), change: func(r *SampleRequest) { r.StopStrings = []string{"2 + "} }, want: write(" 12 + "), stopped: true, length: 2},
-		"without an end it goes on":   {forced: write(" 12"), want: write(" 12")},
+		"an end ends it":              {forced: encode(" 122|"), want: encode(" 122|"), stopped: true, length: 3},
+		"what follows the end is cut": {forced: encode("1|2"), want: encode("1|"), stopped: true, length: 2},
+		"a limit cuts it":             {forced: encode(" 12 12 12"), change: func(r *SampleRequest) { r.MaxTokens = 2 }, want: encode(" 12 12"), length: 2},
+		"a stop token ends it":        {forced: encode(" 12 + 2"), change: func(r *SampleRequest) { r.StopTokens = []int32{2005} }, want: encode(" 12 + "), stopped: true, length: 2},
+		"a stop string ends it":       {forced: encode(" 12 + 2"), change: func(r *SampleRequest) { r.StopStrings = []string{"2 + "} }, want: encode(" 12 + "), stopped: true, length: 2},
+		"without an end it continues": {forced: encode(" 12"), want: encode(" 12")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -318,9 +318,9 @@ func TestForcedTokens(t *testing.T) {
 	}
 }
 
-func TestTheContextCountsBytes(t *testing.T) {
-	_, abroad := twins()
-	w := abroad.Snapshot()
+func TestContextCountsNativeTokens(t *testing.T) {
+	_, foreignAdapter := equalAdapters()
+	w := foreignAdapter.Snapshot()
 	words := MaxContext / 12 // "\n\nAssistant:" has 12 bytes
 	long := make([]int32, words+1)
 	for i := range long {
@@ -331,12 +331,12 @@ func TestTheContextCountsBytes(t *testing.T) {
 	if err := w.base.Validate(request); !errors.As(err, &user) || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("a prompt beyond the context: %v", err)
 	}
-	if _, err := abroad.Forward(t.Context(), []Datum{shifted(long, nil)}, Loss{Name: "cross_entropy"}); !errors.As(err, &user) {
+	if _, err := foreignAdapter.Forward(t.Context(), []Datum{shifted(long, nil)}, Loss{Name: "cross_entropy"}); !errors.As(err, &user) {
 		t.Errorf("a datum whose target ends beyond the context: %v", err)
 	}
 	request.Prompt = long[:words]
 	ended := request
-	ended.Forced = write("|")
+	ended.Forced = encode("|")
 	got, err := w.Sample(t.Context(), []SampleRequest{request, ended})
 	if err != nil {
 		t.Fatalf("a prompt that leaves a little room: %v", err)
@@ -346,10 +346,10 @@ func TestTheContextCountsBytes(t *testing.T) {
 	}
 }
 
-func TestIDsThatAreNotThere(t *testing.T) {
-	_, abroad := twins()
-	w := abroad.Snapshot()
-	good := shifted(write(talk), nil)
+func TestUnknownIDs(t *testing.T) {
+	_, foreignAdapter := equalAdapters()
+	w := foreignAdapter.Snapshot()
+	good := shifted(encode(conversation), nil)
 	cases := map[string]func() error{
 		"in a prompt": func() error {
 			return w.base.Validate(SampleRequest{Prompt: []int32{999}, MaxTokens: 1, TopP: 1})
@@ -358,17 +358,17 @@ func TestIDsThatAreNotThere(t *testing.T) {
 			return w.base.Validate(SampleRequest{Prompt: []int32{1001}, MaxTokens: 1, TopP: 1, Forced: []int32{7}})
 		},
 		"in an input": func() error {
-			_, err := abroad.Forward(t.Context(), []Datum{{Tokens: []int32{-1}, Inputs: map[string]Tensor{"target_tokens": {Int: []int64{1001}}}}}, Loss{Name: "cross_entropy"})
+			_, err := foreignAdapter.Forward(t.Context(), []Datum{{Tokens: []int32{-1}, Inputs: map[string]Tensor{"target_tokens": {Int: []int64{1001}}}}}, Loss{Name: "cross_entropy"})
 			return err
 		},
 		"as a target": func() error {
 			good.Inputs["target_tokens"].Int[3] = 999
-			_, err := abroad.Forward(t.Context(), []Datum{good}, Loss{Name: "cross_entropy"})
+			_, err := foreignAdapter.Forward(t.Context(), []Datum{good}, Loss{Name: "cross_entropy"})
 			return err
 		},
 		"as a target beyond 32 bits": func() error {
 			good.Inputs["target_tokens"].Int[3] = 1 << 40
-			_, err := abroad.Forward(t.Context(), []Datum{good}, Loss{Name: "cross_entropy"})
+			_, err := foreignAdapter.Forward(t.Context(), []Datum{good}, Loss{Name: "cross_entropy"})
 			return err
 		},
 	}
@@ -380,9 +380,9 @@ func TestIDsThatAreNotThere(t *testing.T) {
 	}
 }
 
-func TestTopKUnderAnotherVocabulary(t *testing.T) {
+func TestForeignTopK(t *testing.T) {
 	w := BaseWeights(testBase().WithVocabulary(foreign{}))
-	prompt := write(talk)
+	prompt := encode(conversation)
 	most := Vocab - 3
 	ids, logprobs, err := w.TopKPromptLogprobs(t.Context(), prompt, most)
 	if err != nil {
@@ -403,7 +403,7 @@ func TestTopKUnderAnotherVocabulary(t *testing.T) {
 	if _, _, err := w.TopKPromptLogprobs(t.Context(), prompt, most+1); err == nil {
 		t.Error("more ids were given than can be sampled")
 	}
-	if got := string(w.base.Text(prompt)); got != strings.TrimSuffix(talk, "|") {
+	if got := string(w.base.Text(prompt)); got != strings.TrimSuffix(conversation, "|") {
 		t.Errorf("the text of the prompt is %q", got)
 	}
 }

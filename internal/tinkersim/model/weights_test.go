@@ -27,7 +27,7 @@ func TestWeightsMarshal(t *testing.T) {
 	}
 }
 
-func TestNarrowRoundsToNearestEven(t *testing.T) {
+func TestBFloat16RoundsToNearestEven(t *testing.T) {
 	for name, test := range map[string]struct{ in, want float32 }{
 		"exact values stay":        {1.5, 1.5},
 		"down below the middle":    {1 + 1.0/512, 1},
@@ -45,8 +45,8 @@ func TestNarrowRoundsToNearestEven(t *testing.T) {
 	}
 }
 
-// TestSnapshotIsNotChangedByTraining: weights are immutable.
-func TestSnapshotIsNotChangedByTraining(t *testing.T) {
+// TestSnapshotIsImmutable: weights are immutable.
+func TestSnapshotIsImmutable(t *testing.T) {
 	a := trained(testConfig)
 	w := a.Snapshot()
 	before := append([]float32{}, w.params.Flat()...)
@@ -60,7 +60,7 @@ func TestSnapshotIsNotChangedByTraining(t *testing.T) {
 	}
 }
 
-func TestPromptLogprobsAreThoseOfTheModel(t *testing.T) {
+func TestPromptLogprobs(t *testing.T) {
 	a := trained(testConfig)
 	prompt := addition{27, 58}.prompt()
 	got, err := a.Snapshot().PromptLogprobs(t.Context(), prompt)
@@ -125,7 +125,7 @@ func TestTopKPromptLogprobs(t *testing.T) {
 	}
 }
 
-func TestPromptLogprobsRefuseBadInput(t *testing.T) {
+func TestPromptLogprobsInvalidInput(t *testing.T) {
 	w := BaseWeights(testBase())
 	var user *UserError
 	if _, err := w.PromptLogprobs(t.Context(), nil); !errors.As(err, &user) {

@@ -140,7 +140,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-func TestTheBestEndCounts(t *testing.T) {
+func TestTurnEndPrecedence(t *testing.T) {
 	v, err := load(t, "tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(_, added map[string]int) {
 		delete(added, "<|im_end|>")
 		added["<|end|>"], added["<|return|>"] = 305, 306
@@ -153,7 +153,7 @@ func TestTheBestEndCounts(t *testing.T) {
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadErrors(t *testing.T) {
 	cases := map[string]struct {
 		file  string
 		files map[string][]byte
@@ -168,7 +168,7 @@ func TestLoadRefuses(t *testing.T) {
 		"an id that is out of the world": {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = 1 << 30 })}, "zz"},
 		"a negative id":                  {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = -2 })}, "zz"},
 		"ranks without added tokens":     {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks()}, "ends a turn"},
-		"a line that is none":            {"tiktoken.model", map[string][]byte{"tiktoken.model": []byte("YQ== x\n"), configFile: []byte(config)}, "line 1"},
+		"an invalid line":                {"tiktoken.model", map[string][]byte{"tiktoken.model": []byte("YQ== x\n"), configFile: []byte(config)}, "line 1"},
 		"a config that is no JSON":       {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks(), configFile: []byte("{")}, configFile},
 		"a config with another id":       {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks(), configFile: []byte(`{"added_tokens_decoder": {"x": {}}}`)}, configFile},
 	}

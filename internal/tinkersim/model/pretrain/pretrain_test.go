@@ -86,8 +86,8 @@ func split(t *testing.T, text text) (prompt, reply string) {
 	return string(all[:text.prompt]), string(all[text.prompt:])
 }
 
-// TestTrainerIsDeterministicAndLearns writes the same file with any number of CPUs.
-func TestTrainerIsDeterministicAndLearns(t *testing.T) {
+// TestTrainer writes the same file with any number of CPUs.
+func TestTrainer(t *testing.T) {
 	run := func(cpus int) ([]byte, float64) {
 		before := runtime.GOMAXPROCS(cpus)
 		defer runtime.GOMAXPROCS(before)

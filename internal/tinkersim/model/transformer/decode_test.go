@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestDecoderAgreesWithReference(t *testing.T) {
+func TestDecoderMatchesReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	flat, sequences := randomFlat(rng), family(rng)
 	for i, got := range decode(NewParams(flat), sequences, 3) {
@@ -27,7 +27,7 @@ func TestDecoderAgreesWithReference(t *testing.T) {
 	}
 }
 
-func TestDecoderRowsDoNotDependOnCompany(t *testing.T) {
+func TestDecoderRowsDoNotDependOnBatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	params := NewParams(randomFlat(rng))
 	var sequences [][]int32

@@ -33,7 +33,7 @@ func TestEncodeDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesWhatIsNoModel(t *testing.T) {
+func TestDecodeInvalidData(t *testing.T) {
 	if _, err := Decode([]byte("no model")); err == nil {
 		t.Error("garbage was decoded")
 	}

@@ -35,7 +35,7 @@ func blocks(rng *rand.Rand) [][]int32 {
 	}
 }
 
-func TestPassForwardAgreesWithReference(t *testing.T) {
+func TestPassForwardMatchesReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	flat, sequences := randomFlat(rng), append(family(rng), blocks(rng)...)
 	var pass Pass
@@ -55,9 +55,9 @@ func TestPassForwardAgreesWithReference(t *testing.T) {
 	}
 }
 
-// TestPassBackwardAgreesWithFiniteDifferences checks the gradient of a random linear function of
+// TestPassBackwardFiniteDifferences checks the gradient of a random linear function of
 // all logits in random directions, one for each matrix.
-func TestPassBackwardAgreesWithFiniteDifferences(t *testing.T) {
+func TestPassBackwardFiniteDifferences(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	flat, many := randomFlat(rng), blocks(rng)
 	sequences := append(family(rng)[:gradientSequences], many[:gradientSequences/2]...)
@@ -132,7 +132,7 @@ func (b Block) elements(flat []float32) []float32 {
 	return out
 }
 
-func TestPassRowsDoNotDependOnCompany(t *testing.T) {
+func TestPassRowsDoNotDependOnBatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	params, sequences := NewParams(randomFlat(rng)), family(rng)
 	var together, alone Pass
@@ -148,7 +148,7 @@ func TestPassRowsDoNotDependOnCompany(t *testing.T) {
 	}
 }
 
-func TestPassBackwardComputesOnlyWhatIsWanted(t *testing.T) {
+func TestPassBackwardWanted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	params := NewParams(randomFlat(rng))
 	params.PrepareBackward()
