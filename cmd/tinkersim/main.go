@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command tinkersim serves a Tinker-compatible API around a small model that really learns. It
-// needs no GPU and no network, and keeps its checkpoints in a directory.
+// needs no GPU and no network, and stores its checkpoints in a directory.
 package main
 
 import (
@@ -31,7 +31,7 @@ const (
 	exitFailure = 1
 )
 
-// keyVariable holds the API key where it is not to show in the list of processes.
+// keyVariable is the environment variable of the API key, which then does not appear in the list of processes.
 const keyVariable = "TINKERSIM_API_KEY"
 
 const usage = `tinkersim serves the Tinker API around a small byte-level language model that really learns.
@@ -39,10 +39,10 @@ const usage = `tinkersim serves the Tinker API around a small byte-level languag
   tinkersim --listen 127.0.0.1:8000 --data-dir ./tinkersim-data
   export TINKER_BASE_URL=http://127.0.0.1:8000 TINKER_API_KEY=tml-local
 
-The base model is ` + tinkersim.ModelName + `: bytes are tokens. --vocabulary Qwen/Qwen3-8B=tokenizer.json serves it under
-another model's tokens, too, for clients that speak that model's format. With HF_ENDPOINT set to the same URL,
-clients that look their tokenizer up at a Hugging Face hub find it there. Models and sessions are in memory and end
-with the process; checkpoints are in the data directory and do not.
+The base model is ` + tinkersim.ModelName + `: its tokens are bytes. --vocabulary Qwen/Qwen3-8B=tokenizer.json also serves it
+with another model's tokens, for clients that use that model's chat format. With HF_ENDPOINT set to the same URL,
+clients that fetch their tokenizer from a Hugging Face hub find it there. Models and sessions are in memory and end
+with the process; checkpoints are in the data directory and stay.
 
 Flags:
 `
@@ -60,12 +60,12 @@ func main() {
 	}
 	p.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if err := p.Run(ctx); err != nil {
-		p.log.Error("stopped", "error", err)
+		p.log.Error("stopped", "err", err)
 		os.Exit(exitFailure)
 	}
 }
 
-// parse turns arguments into a program. The key is the one of the environment.
+// parse parses the arguments. The key is the default of --api-key.
 func parse(args []string, key string, output io.Writer) (*program, error) {
 	flags := flag.NewFlagSet("tinkersim", flag.ContinueOnError)
 	flags.SetOutput(output)
@@ -77,13 +77,13 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 	var faults, config string
 	flags.StringVar(&p.listen, "listen", "127.0.0.1:8000", "`address` to serve at; port 0 takes a free one, which is logged")
 	flags.StringVar(&p.options.Dir, "data-dir", "", "`directory` of the checkpoints, which one server at a time may use (required)")
-	flags.StringVar(&p.options.APIKey, "api-key", key, "the only `key` that is accepted; without one, any that begins with tml- is (or "+keyVariable+")")
-	flags.BoolVar(&p.options.Admin, "admin", false, "serve the endpoints under /admin: scripted faults, restart, counts")
+	flags.StringVar(&p.options.APIKey, "api-key", key, "the only `key` that is accepted; without it, every key that begins with tml- is accepted (default $"+keyVariable+")")
+	flags.BoolVar(&p.options.Admin, "admin", false, "serve the endpoints under /admin: scripted faults, restart, counters")
 	flags.StringVar(&faults, "faults", "", "`file` with scripted faults, as POST /admin/faults takes them")
-	flags.DurationVar(&p.options.SessionTimeout, "session-timeout", 10*time.Minute, "how long a session lives without a heartbeat or a request")
-	flags.StringVar(&config, "client-config", "", "`file` with what clients are told about how to speak to the server, the answer of client/config")
+	flags.DurationVar(&p.options.SessionTimeout, "session-timeout", 10*time.Minute, "how long a session lasts without a heartbeat or a request")
+	flags.StringVar(&config, "client-config", "", "`file` with the response of client/config, which configures clients")
 	flags.DurationVar(&p.options.PollPatience, "poll-patience", 30*time.Second, "how long a poll waits for a result")
-	flags.IntVar(&p.options.MetadataBytes, "announce-bytes", 8<<20, "from which size on, in `bytes`, a result is announced before it is given")
+	flags.IntVar(&p.options.MetadataBytes, "announce-bytes", 8<<20, "size in `bytes` from which the metadata of a result is sent before the result")
 	flags.Func("alias", "a further `name` of the base model, such as Qwen/Qwen3-8B-Base; may be repeated", func(name string) error {
 		p.options.Aliases = append(p.options.Aliases, name)
 		return nil
@@ -127,7 +127,7 @@ func (p *program) read(faults, config string) error {
 	return nil
 }
 
-// addVocabulary reads the value of a flag.
+// addVocabulary parses a value of --vocabulary.
 func (p *program) addVocabulary(value string) error {
 	name, file, ok := strings.Cut(value, "=")
 	if owner, rest, two := strings.Cut(name, "/"); !ok || !two || owner == "" || rest == "" || strings.Contains(rest, "/") {

@@ -45,8 +45,8 @@ func TestParse(t *testing.T) {
 	if p.options.PollPatience != 2*time.Second || p.options.MetadataBytes != 1000 {
 		t.Errorf("patience %v, announced from %d bytes on", p.options.PollPatience, p.options.MetadataBytes)
 	}
-	if told := p.options.Config; !told.PJWTAuthEnabled || !told.ParallelChunks {
-		t.Errorf("clients are told %+v, want the file's settings and else the API's defaults", told)
+	if config := p.options.Config; !config.PJWTAuthEnabled || !config.ParallelChunks {
+		t.Errorf("the configuration of clients is %+v, want the file's settings and the API's defaults for the others", config)
 	}
 	if diff := cmp.Diff([]string{"a/b", "c"}, p.options.Aliases); diff != "" {
 		t.Errorf("aliases (-want +got):\n%s", diff)
@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "faults.json")
 	if err := os.WriteFile(broken, []byte(`{"faults":[{"do":"?"}]}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestVocabularyFlag(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokenizer.json")
-	// The simulator's own tokenizer has bytes and <|end|>, which is all that it takes.
+	// The simulator's own tokenizer has bytes and <|end|>, which is all that is required.
 	if err := os.WriteFile(file, model.TokenizerJSON(), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -106,15 +106,15 @@ func TestVocabularyFlag(t *testing.T) {
 	}
 	for name, value := range cases {
 		if _, err := parse([]string{"--data-dir", "d", "--vocabulary", value}, "", io.Discard); err == nil {
-			t.Errorf("%s: %q was taken", name, value)
+			t.Errorf("%s: %q was accepted", name, value)
 		}
 	}
 	if _, err := parse([]string{"--data-dir", "d", "--vocabulary", "a/b=" + file, "--vocabulary", "a/b=" + file}, "", io.Discard); err == nil {
-		t.Error("a name was taken twice")
+		t.Error("a duplicate name was accepted")
 	}
 }
 
-// urlLog passes on the URL that the program logs.
+// urlLog sends the URL that the program logs.
 type urlLog chan string
 
 func (l urlLog) Write(line []byte) (int, error) {
@@ -124,7 +124,7 @@ func (l urlLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// health asks for the health of a server.
+// health returns the status of the health endpoint of a server.
 func health(t *testing.T, url string) (int, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/healthz", nil)
@@ -138,7 +138,7 @@ func health(t *testing.T, url string) (int, error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-func TestRunServesUntilItIsStopped(t *testing.T) {
+func TestRunUntilStopped(t *testing.T) {
 	urls := make(urlLog, 1)
 	p := &program{listen: "127.0.0.1:0", log: slog.New(slog.NewTextHandler(urls, nil))}
 	p.options.Dir = t.TempDir()

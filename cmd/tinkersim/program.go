@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// grace is how long requests may take to end after the signal to stop.
+// grace is how long requests may take to finish after the signal to stop.
 const grace = 10 * time.Second
 
 // program is the server as a process.
@@ -53,7 +53,7 @@ func (p *program) Run(ctx context.Context) error {
 	return p.stop(sim, server, ended)
 }
 
-// stop ends the work first, so that polls are answered instead of waited for.
+// stop closes the simulator first, so that polls get a response instead of delaying the shutdown.
 func (p *program) stop(sim *tinkersim.Server, server *http.Server, ended <-chan error) error {
 	sim.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), grace)

@@ -35,9 +35,9 @@ func (s *Server) redirectToArchive(r *request, path tinker.Path) (response, erro
 		scheme = "https"
 	}
 	url := fmt.Sprintf("%s://%s/archives/%s", scheme, r.Host, token)
-	answer, err := jsonResponse(http.StatusFound, tinker.ArchiveResponse{URL: url, Expires: &expires})
-	answer.header = http.Header{"Location": {url}, "Expires": {expires.UTC().Format(http.TimeFormat)}}
-	return answer, err
+	resp, err := jsonResponse(http.StatusFound, tinker.ArchiveResponse{URL: url, Expires: &expires})
+	resp.header = http.Header{"Location": {url}, "Expires": {expires.UTC().Format(http.TimeFormat)}}
+	return resp, err
 }
 
 // downloadArchive responds with the archive of a signed URL.

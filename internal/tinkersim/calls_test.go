@@ -73,7 +73,7 @@ func TestCalls(t *testing.T) {
 		"a step of another optimizer":         {"POST", "/api/v1/optim_step", `{"model_id":"{M}","seq_id":5,"optimizer_params":{"type":"dimuon"}}`, nil, 400, `{"detail":"the optimizer \"dimuon\" is not supported: only adamw is"}`},
 		"a load that is not the first":        {"POST", "/api/v1/load_weights", `{"model_id":"{M}","seq_id":5,"path":"tinker://{M}/weights/one","optimizer":true}`, nil, 400, `{"detail":"LoadWeights is not permitted with seq_id 5"}`},
 		"a load of sampler weights":           {"POST", "/api/v1/load_weights", `{"model_id":"{M}","seq_id":1,"path":"tinker://{M}/sampler_weights/two"}`, nil, 400, ""},
-		"a load of a path that is none":       {"POST", "/api/v1/load_weights", `{"model_id":"{M}","seq_id":1,"path":"one"}`, nil, 400, ""},
+		"a load of an invalid path":           {"POST", "/api/v1/load_weights", `{"model_id":"{M}","seq_id":1,"path":"one"}`, nil, 400, ""},
 		"a load without a model's number":     {"POST", "/api/v1/load_weights", `{"session_id":"{S}","path":"tinker://{M}/weights/one"}`, nil, 400, ""},
 		"a load of another run's state":       {"POST", "/api/v1/load_weights", `{"session_id":"{S}","model_seq_id":1,"path":"tinker://x/weights/one"}`, nil, 404, ""},
 		"a sampler save of both kinds":        {"POST", "/api/v1/save_weights_for_sampler", `{"model_id":"{M}","seq_id":5,"path":"a","sampling_session_seq_id":1}`, nil, 400, ""},

@@ -35,7 +35,7 @@ func TestOperationFaults(t *testing.T) {
 	ok := `{"metrics":{"unclipped_grad_l2:mean":0}}`
 	cases := map[string]faultCase{
 		"a request that is lost":             {rule: `{"do":"drop_request"}`, post: 0, executed: 1},
-		"an answer that is lost":             {rule: `{"do":"drop_answer"}`, post: 0, executed: 1},
+		"a response that is lost":            {rule: `{"do":"drop_answer"}`, post: 0, executed: 1},
 		"429 with a delay":                   {rule: `{"do":"refuse","status":429,"retryAfterSeconds":2}`, post: 429, executed: 1},
 		"402":                                {rule: `{"do":"refuse","status":402}`, post: 402, executed: 1},
 		"503":                                {rule: `{"do":"refuse","status":503}`, post: 503, executed: 1},
@@ -205,7 +205,7 @@ func TestClientSurvivesFaults(t *testing.T) {
 	}
 	want := train()
 	cases := map[string][]fault.Rule{
-		"answers are lost": {
+		"responses are lost": {
 			{Op: "forward_backward", Do: fault.DropAnswer, Occurrence: 2}, {Op: "optim_step", Do: fault.DropAnswer}, {Op: "save_weights", Do: fault.DropAnswer},
 		},
 		"requests are lost":     {{Op: "forward_backward", Do: fault.DropRequest, Occurrence: 3}, {Op: "retrieve_future", Do: fault.DropRequest, Count: 2}},
@@ -337,6 +337,6 @@ func TestDelayEndsWithClient(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := b.client().Heartbeat(ctx, session); err == nil {
-		t.Error("the heartbeat was answered")
+		t.Error("the heartbeat got a response")
 	}
 }

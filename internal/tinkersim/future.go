@@ -38,11 +38,11 @@ func (s *Server) retrieve(r *request) (response, error) {
 }
 
 func tryAgain(id string, status future.QueueStatus) tinker.TryAgain {
-	answer := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(status.State)}
+	reply := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(status.State)}
 	if status.Reason != "" {
-		answer.QueueStateReason = &status.Reason
+		reply.QueueStateReason = &status.Reason
 	}
-	return answer
+	return reply
 }
 
 // legacyResponse returns the JSON form of a protobuf result, for clients before 0.25.

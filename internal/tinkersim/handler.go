@@ -72,7 +72,7 @@ func jsonEndpoint[Part, Req, Resp any](op string, describe func(Req) fault.Call,
 	return endpoint{pattern: "POST /api/v1/" + op, op: op, read: read}
 }
 
-// simpleEndpoint returns an endpoint whose requests faults tell apart by op alone.
+// simpleEndpoint returns an endpoint whose requests differ by op alone for faults.
 func simpleEndpoint(pattern, op string, do func(*request) (response, error)) endpoint {
 	return endpoint{pattern: pattern, op: op, read: func(r *request) (fault.Call, action, error) {
 		return fault.Call{}, func() (response, error) { return do(r) }, nil
@@ -151,14 +151,14 @@ func (s *Server) respond(ctx context.Context, op string, call fault.Call, do act
 	if r := faults.Refusal; r != nil {
 		return errorResponse(&httpError{status: r.Status, detail: r.Message, retryAfter: r.RetryAfter})
 	}
-	answer, err := do()
+	resp, err := do()
 	if faults.DropAnswer {
 		panic(http.ErrAbortHandler)
 	}
 	if err != nil {
 		return errorResponse(err)
 	}
-	return answer
+	return resp
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -188,18 +188,18 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // errorResponse returns the response for an error.
 func errorResponse(err error) response {
 	r := asHTTPError(err)
-	answer, err := jsonResponse(r.status, tinker.ErrorResponse{Detail: r.detail})
+	resp, err := jsonResponse(r.status, tinker.ErrorResponse{Detail: r.detail})
 	if err != nil {
-		answer = response{status: http.StatusInternalServerError, contentType: "text/plain", body: []byte(err.Error())}
+		resp = response{status: http.StatusInternalServerError, contentType: "text/plain", body: []byte(err.Error())}
 	}
 	if r.retryAfter > 0 {
 		seconds := int(math.Ceil(r.retryAfter.Seconds()))
-		answer.header = http.Header{
+		resp.header = http.Header{
 			"Retry-After":    {strconv.Itoa(seconds)},
 			"Retry-After-Ms": {strconv.FormatInt(r.retryAfter.Milliseconds(), 10)},
 		}
 	}
-	return answer
+	return resp
 }
 
 func write401(w http.ResponseWriter) {

@@ -56,7 +56,7 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP serves a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Close stops all work and waits until it has stopped. Polls that wait get 503, as do further requests.

@@ -215,7 +215,7 @@ func TestForeignVocabularyBaseModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the model was taught, in Qwen's tokens: it answers, and its end is Qwen's.
+	// The model gets a prompt of its training in Qwen's tokens: it replies, and ends with Qwen's end token.
 	req := tinker.SampleRequest{NumSamples: 8, Prompt: tinker.Text(write("User: What is 27 + 58?\n\nAssistant:")), SamplingSession: sampling, SeqID: new(int64(1))}
 	req.SamplingParams = tinker.DefaultSampling()
 	req.SamplingParams.MaxTokens, req.SamplingParams.Seed = new(40), new(int64(5))

@@ -42,10 +42,10 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// sameIDs is a source of ids that gives the same ones each time.
+// sameIDs returns a source of ids that is the same each time.
 func sameIDs() io.Reader { return rand.NewChaCha8([32]byte{1}) }
 
-// reply is an answer as it came over the wire.
+// reply is a response as received.
 type reply struct {
 	status int
 	header http.Header
@@ -69,7 +69,7 @@ func (b *backend) call(method, path, body string, header ...string) (reply, erro
 	}
 	client := http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{DisableKeepAlives: true}, // a dropped answer must not be asked for again
+		Transport:     &http.Transport{DisableKeepAlives: true}, // the transport must not retry after a dropped response
 	}
 	answer, err := client.Do(req)
 	if err != nil {

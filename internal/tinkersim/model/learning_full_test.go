@@ -27,19 +27,19 @@ func TestLearning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := Config{Rank: 8, Seed: 1, TrainAttention: true, TrainMLP: true, TrainUnembed: true}
-			l := &lesson{groups: 32, members: 8, random: test.random, adapter: NewAdapter(testBase(), cfg)}
+			l := &grpoRun{groups: 32, members: 8, random: test.random, adapter: NewAdapter(testBase(), cfg)}
 			before := l.passAt1(t)
 			if before < 0.27 || before > 0.38 {
-				t.Errorf("held-out pass@1 of the base is %.3f", before)
+				t.Errorf("heldOut-out pass@1 of the base is %.3f", before)
 			}
 			for step := range test.steps {
 				l.step(t, step)
 				if (step+1)%20 == 0 {
-					t.Logf("step %d: held-out pass@1 %.3f, gap between sampler and trainer %.1e", step+1, l.passAt1(t), l.gap)
+					t.Logf("step %d: heldOut-out pass@1 %.3f, gap between sampler and trainer %.1e", step+1, l.passAt1(t), l.gap)
 				}
 			}
 			if after := l.passAt1(t); after < test.low || after > test.high {
-				t.Errorf("held-out pass@1 is %.3f after %d steps, want %.2f to %.2f", after, test.steps, test.low, test.high)
+				t.Errorf("heldOut-out pass@1 is %.3f after %d steps, want %.2f to %.2f", after, test.steps, test.low, test.high)
 			}
 			if l.gap < 1e-6 || l.gap > 1e-2 {
 				t.Errorf("the gap between sampler and trainer is %v", l.gap)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// heldQuestions is the number of questions that pass@1 is measured on.
-const heldQuestions = 768
+// heldOutQuestions is the number of questions that pass@1 is measured on.
+const heldOutQuestions = 768
 
 // addition is the task of the learning tests: one question and its answer.
 type addition struct{ a, b int }
@@ -40,8 +40,8 @@ func (q addition) reward(s Sample) float64 {
 	return 1
 }
 
-// held says whether a question is kept from training, by its hash.
-func (q addition) held() bool {
+// heldOut reports whether a question is excluded from training, which its hash decides.
+func (q addition) heldOut() bool {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%d+%d", q.a, q.b)
 	return h.Sum32()>>16%5 == 0
@@ -65,40 +65,40 @@ func textOf(tokens []int32) string {
 	return string(out)
 }
 
-// lesson is a GRPO run by hand: each step samples a group for each question, takes the mean reward
-// of the group off, and makes one optimizer step.
-type lesson struct {
+// grpoRun is a small GRPO run: each step samples a group for each question, subtracts the mean reward of the
+// group, and makes one optimizer step.
+type grpoRun struct {
 	adapter *Adapter
 	groups  int
 	members int
-	// random gives rewards by chance.
+	// random makes the rewards random.
 	random bool
 	drawn  int
-	// gap is the mean of log-probability of the sampler less that of the trainer, in the last step.
+	// gap is the mean log-probability of the sampler minus that of the trainer, in the last step.
 	gap float64
 }
 
-func (l *lesson) draw(held bool) addition {
+func (l *grpoRun) draw(heldOut bool) addition {
 	for {
 		l.drawn++
 		q := addition{int(uniform(7, l.drawn, 0) * 100), int(uniform(7, l.drawn, 1) * 100)}
-		if q.held() == held {
+		if q.heldOut() == heldOut {
 			return q
 		}
 	}
 }
 
-// questions draws n questions, which are kept from training or not.
-func (l *lesson) questions(n int, held bool) []addition {
+// questions draws n questions, which are excluded from training if heldOut is set.
+func (l *grpoRun) questions(n int, heldOut bool) []addition {
 	out := make([]addition, n)
 	for i := range out {
-		out[i] = l.draw(held)
+		out[i] = l.draw(heldOut)
 	}
 	return out
 }
 
-// sample plays each question members times with the adapter's current weights.
-func (l *lesson) sample(t *testing.T, questions []addition, seed uint64, members int) []Sample {
+// sample draws members replies to each question with the adapter's current weights.
+func (l *grpoRun) sample(t *testing.T, questions []addition, seed uint64, members int) []Sample {
 	t.Helper()
 	var reqs []SampleRequest
 	for i, q := range questions {
@@ -112,17 +112,17 @@ func (l *lesson) sample(t *testing.T, questions []addition, seed uint64, members
 }
 
 // passAt1 is the mean reward on held-out questions.
-func (l *lesson) passAt1(t *testing.T) float64 {
+func (l *grpoRun) passAt1(t *testing.T) float64 {
 	t.Helper()
-	questions := new(lesson).questions(heldQuestions, true)
+	questions := new(grpoRun).questions(heldOutQuestions, true)
 	sum := 0.0
 	for i, s := range l.sample(t, questions, 1<<40, 1) {
 		sum += questions[i].reward(s)
 	}
-	return sum / heldQuestions
+	return sum / heldOutQuestions
 }
 
-func (l *lesson) step(t *testing.T, step int) {
+func (l *grpoRun) step(t *testing.T, step int) {
 	t.Helper()
 	questions := l.questions(l.groups, false)
 	samples := l.sample(t, questions, uint64(step)<<20, l.members)
@@ -137,7 +137,7 @@ func (l *lesson) step(t *testing.T, step int) {
 }
 
 // group makes datums of the members whose reward differs from the group's mean.
-func (l *lesson) group(q addition, group []Sample, key int) []Datum {
+func (l *grpoRun) group(q addition, group []Sample, key int) []Datum {
 	rewards, mean := make([]float64, len(group)), 0.0
 	for i, s := range group {
 		rewards[i] = q.reward(s)
@@ -189,7 +189,7 @@ func meanGap(batch []Datum, r Result) float64 {
 // BenchmarkStep is one step of training: 256 samples of up to 16 tokens and an update with them.
 func BenchmarkStep(b *testing.B) {
 	cfg := Config{Rank: 8, Seed: 1, TrainAttention: true, TrainMLP: true, TrainUnembed: true}
-	l := &lesson{groups: 32, members: 8, random: true, adapter: NewAdapter(testBase(), cfg)}
+	l := &grpoRun{groups: 32, members: 8, random: true, adapter: NewAdapter(testBase(), cfg)}
 	questions := l.questions(l.groups, false)
 	var reqs []SampleRequest
 	var batch []Datum

@@ -25,7 +25,7 @@ type SampleRequest struct {
 	TopP float64
 	// TopK keeps this many of the likeliest tokens; -1 or 0 keeps all.
 	TopK int
-	// Seed and Index, which tells the samples of one prompt apart, key the random numbers.
+	// Seed and Index determine the random numbers. Index distinguishes the samples of one prompt.
 	Seed  uint64
 	Index int
 	// StopTokens end the sample and are part of it. The token that stands for TokenEnd always ends it.

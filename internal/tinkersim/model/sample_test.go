@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// request is a plain request, from which the tests differ.
+// request returns a request that the tests change.
 func request(q addition) SampleRequest {
 	return SampleRequest{Prompt: q.prompt(), MaxTokens: 16, Temperature: 1, TopP: 1, Seed: 3}
 }
@@ -33,7 +33,7 @@ func mustSample(t *testing.T, w *Weights, reqs ...SampleRequest) []Sample {
 func TestSampleDoesNotDependOnBatch(t *testing.T) {
 	w := trained(testConfig).Snapshot()
 	var reqs []SampleRequest
-	for i := range companySize {
+	for i := range independenceBatch {
 		r := request(addition{i / 8 % 100, i / 8 * 17 % 100})
 		r.Index, r.Seed = i%8, uint64(i/8)
 		switch i % 5 {
@@ -120,7 +120,7 @@ func TestSampleFrequencies(t *testing.T) {
 func TestSampleLogprobs(t *testing.T) {
 	w := trained(testConfig).Snapshot()
 	r := request(addition{64, 18})
-	r.Temperature, r.TopK = 1.5, 8 // which the log-probabilities leave out
+	r.Temperature, r.TopK = 1.5, 8 // the log-probabilities ignore both
 	for _, s := range mustSample(t, w, r) {
 		all, err := w.PromptLogprobs(t.Context(), append(slices.Clone(r.Prompt), s.Tokens...))
 		if err != nil {

@@ -6,4 +6,4 @@
 package model
 
 // The race detector makes arithmetic many times slower: sizes_test.go says what these are.
-const companySize = 20
+const independenceBatch = 20

@@ -5,5 +5,5 @@
 
 package model
 
-// companySize is the number of requests of the test of batch independence.
-const companySize = 256
+// independenceBatch is the number of requests of the test of batch independence.
+const independenceBatch = 256

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestResumedAdapterIsBitEqual is the promise that resuming rests on.
+// TestResumedAdapterIsBitEqual checks that a resumed training continues exactly as the original.
 func TestResumedAdapterIsBitEqual(t *testing.T) {
 	adam := AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95, Eps: 1e-8, WeightDecay: .01, GradClipNorm: 1}
 	train := func(a *Adapter) {

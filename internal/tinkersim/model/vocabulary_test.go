@@ -34,12 +34,12 @@ func (foreign) Spell(id int32) []int32 {
 	}
 }
 
-func (foreign) Token(own int32) (int32, bool) {
+func (foreign) Token(native int32) (int32, bool) {
 	switch {
-	case own < 256:
-		return own + 1000, true
+	case native < 256:
+		return native + 1000, true
 	default:
-		return foreignEnd, own == TokenEnd
+		return foreignEnd, native == TokenEnd
 	}
 }
 
@@ -375,7 +375,7 @@ func TestUnknownIDs(t *testing.T) {
 	for name, run := range cases {
 		var user *UserError
 		if err := run(); !errors.As(err, &user) {
-			t.Errorf("an id that is not there, %s: %v", name, err)
+			t.Errorf("an unknown id, %s: %v", name, err)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type queueItem[T any] struct {
 // opQueue puts the operations of one model in the order of their sequence numbers. The zero value is
 // ready for number 1. It has no lock: its owner guards it.
 //
-// A client numbers its operations and sends each one after the answer to those before it, with two
+// A client numbers its operations and sends each one after the response to those before it, with two
 // exceptions. The chunks of one forward_backward may arrive in any order. And a chunk that was refused,
 // or that the client could not encode, leaves a number that never arrives. So a chunk waits for its
 // predecessors, while the arrival of any other operation shows that everything below it that will ever

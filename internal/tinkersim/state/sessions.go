@@ -39,7 +39,7 @@ type session struct {
 	onEnd    []func() // remove what belongs to the session
 }
 
-// accepted identifies a request that was accepted, so that a repetition gets the same answer.
+// accepted identifies a request that was accepted, so that a repetition gets the same response.
 type accepted struct {
 	digest    digest
 	requestID string
@@ -166,7 +166,7 @@ func (s *Sessions) List() []string {
 	return ids
 }
 
-// SessionInfo is the answer of GET sessions/{id}. Newer versions of the API have the metadata.
+// SessionInfo is the response of GET sessions/{id}. Newer versions of the API have the metadata.
 type SessionInfo struct {
 	tinker.SessionInfo
 	UserMetadata tinker.Metadata `json:"user_metadata,omitempty"`

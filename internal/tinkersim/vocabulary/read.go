@@ -108,7 +108,7 @@ func readRanks(data, config []byte) ([]token, error) {
 		text, err := base64.StdEncoding.DecodeString(encoded)
 		id, rankErr := strconv.ParseInt(rank, 10, 32)
 		if !ok || err != nil || rankErr != nil {
-			return nil, fmt.Errorf("line %d is no token in base64 and its rank", number)
+			return nil, fmt.Errorf("line %d is not a token in base64 and its rank", number)
 		}
 		tokens = append(tokens, token{id: int32(id), text: string(text)})
 	}
