@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Running one check so that whatever it does, the others are run as well."""
+"""Runs one check so that, whatever it does, the others can run as well."""
 
 import asyncio
 import faulthandler
@@ -8,7 +8,7 @@ import inspect
 import sys
 import threading
 
-# How long one check may take, in seconds. It bounds a hang and decides nothing about speed.
+# The time limit of one check in seconds. It detects hangs, and says nothing about speed.
 PATIENCE = 300.0
 
 
@@ -16,16 +16,16 @@ class Hangs(Exception):
     """A check did not end."""
 
 
-def attempt(check, lab, *, patience: float = PATIENCE, dump: bool = True) -> BaseException | None:
+def attempt(check, env, *, patience: float = PATIENCE, dump: bool = True) -> BaseException | None:
     """Run a check in a thread of its own and return what it raised.
 
-    One that hangs is left behind, and what all threads do is dumped if that is wanted.
+    The thread of a check that hangs keeps running; dump prints the stacks of all threads.
     """
     outcome: list[BaseException | None] = []
 
     def run():
         try:
-            done = check.run(lab)
+            done = check.run(env)
             if inspect.iscoroutine(done):
                 asyncio.run(done)
             outcome.append(None)

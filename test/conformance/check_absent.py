@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the hosted service has around training and tinkersim has not: it must say so, and at once."""
+"""Features of the hosted service that tinkersim lacks: it must respond with 404 at once."""
 
 import datetime
 
@@ -9,7 +9,7 @@ from tinker import types
 from tinker.lib.public_interfaces.rest_client import RestClient
 
 from harness import check, require, require_equal, require_raises
-from lab import awaited, session_of
+from environment import awaited, session_of
 
 DAY = datetime.datetime(2026, 8, 1, tzinfo=datetime.UTC)
 
@@ -24,10 +24,10 @@ async def _require_absent(call, error: type[Exception] = tinker.NotFoundError) -
 
 
 @check()
-async def accounts_are_absent(lab):
-    rest, session = lab.rest, session_of(lab.trainer())
+async def accounts_are_absent(env):
+    rest, session = env.rest, session_of(env.trainer())
     await _require_absent(lambda: rest.get_audit_log().result())
-    error = tinker.NotFoundError if lab.traits["audit_async"] else AssertionError
+    error = tinker.NotFoundError if env.traits["audit_async"] else AssertionError
     await _require_absent(lambda: rest.get_audit_log_async(), error)
     await _require_absent(lambda: rest.get_billing_usage(DAY, DAY + datetime.timedelta(hours=2)).result())
     await _require_absent(lambda: rest.get_billing_usage_async(DAY, DAY + datetime.timedelta(hours=2)))
@@ -36,48 +36,48 @@ async def accounts_are_absent(lab):
 
 
 @check(needs="storage_usage")
-async def storage_usage_is_absent(lab):
-    await _require_absent(lambda: lab.rest.get_current_checkpoint_storage_usage().result())
-    await _require_absent(lambda: lab.rest.get_current_checkpoint_storage_usage_async())
+async def storage_usage_is_absent(env):
+    await _require_absent(lambda: env.rest.get_current_checkpoint_storage_usage().result())
+    await _require_absent(lambda: env.rest.get_current_checkpoint_storage_usage_async())
 
 
 @check(needs="search")
-async def search_is_absent(lab):
-    await _require_absent(lambda: lab.rest.search_sessions(types.SessionSearchRequest()).result())
+async def search_is_absent(env):
+    await _require_absent(lambda: env.rest.search_sessions(types.SessionSearchRequest()).result())
 
 
 @check(needs="whoami")
-def identity(lab):
-    """Who somebody is, is in the token that a key was exchanged for; there is none where keys are used as they are."""
-    if not lab.service.holder.get_client_config().pjwt_auth_enabled:
-        require_raises((RuntimeError, tinker.TinkerError), lambda: lab.rest.whoami().result())
+def identity(env):
+    """The user is named in the token that a key is exchanged for; there is none if keys are not exchanged."""
+    if not env.service.holder.get_client_config().pjwt_auth_enabled:
+        require_raises((RuntimeError, tinker.TinkerError), lambda: env.rest.whoami().result())
         return
-    require_equal(lab.rest.whoami().result().user_urn, "urn:tinkersim:local", "the user")
+    require_equal(env.rest.whoami().result().user_urn, "urn:tinkersim:local", "the user")
 
 
 @check(needs="copy_weights")
-async def copies_are_absent(lab):
-    path = lab.trainer().save_state(lab.name("copy")).result().path
-    await _require_absent(lambda: lab.new_service(project_id="project-c").copy_weights(path).result())
-    await _require_absent(lambda: lab.rest.copy_weights(path, "project-c").result())
-    await _require_absent(lambda: lab.rest.copy_weights_async(path, "project-c"))
+async def copies_are_absent(env):
+    path = env.trainer().save_state(env.name("copy")).result().path
+    await _require_absent(lambda: env.new_service(project_id="project-c").copy_weights(path).result())
+    await _require_absent(lambda: env.rest.copy_weights(path, "project-c").result())
+    await _require_absent(lambda: env.rest.copy_weights_async(path, "project-c"))
 
 
 @check(needs="external_weights")
-async def external_weights_are_absent(lab):
-    path = f"tinker://{lab.trainer().model_id}/external_weights/none"
-    await _require_absent(lambda: lab.trainer().save_weights_external("x").result())
-    await _require_absent(lambda: lab.trainer().save_weights_external_async("x"))
-    await _require_absent(lambda: lab.rest.get_external_weights_urls(path).result())
-    await _require_absent(lambda: lab.rest.get_external_weights_urls_async(path))
+async def external_weights_are_absent(env):
+    path = f"tinker://{env.trainer().model_id}/external_weights/none"
+    await _require_absent(lambda: env.trainer().save_weights_external("x").result())
+    await _require_absent(lambda: env.trainer().save_weights_external_async("x"))
+    await _require_absent(lambda: env.rest.get_external_weights_urls(path).result())
+    await _require_absent(lambda: env.rest.get_external_weights_urls_async(path))
 
 
 @check()
-def a_client_of_listings_needs_no_session(lab):
-    """RestClient can be had without a ServiceClient in newer SDKs, and through one in all of them."""
-    before = lab.simulator.counts()["calls"]["create_session"]
-    service = lab.new_service()
+def a_client_of_listings_needs_no_session(env):
+    """A RestClient creates no session of its own."""
+    before = env.simulator.counts()["calls"]["create_session"]
+    service = env.new_service()
     rest = service.create_rest_client()
     require(isinstance(rest, RestClient), f"it is a {type(rest)}")
     rest.list_sessions(limit=1).result()
-    require(lab.simulator.counts()["calls"]["create_session"] == before, "a listing made a session")
+    require(env.simulator.counts()["calls"]["create_session"] == before, "a listing created a session")

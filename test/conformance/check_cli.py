@@ -12,13 +12,13 @@ import tempfile
 import tinker
 
 from harness import Refused, check, require, require_equal
-from lab import train
+from environment import train
 
 
-def command(lab, *words: str, code: int = 0) -> str:
+def command(env, *words: str, code: int = 0) -> str:
     """Run the command, which must end with the code, and return what it printed."""
     program = pathlib.Path(sys.executable).with_name("tinker")
-    environment = {**os.environ, "TINKER_BASE_URL": lab.url, "TINKER_API_KEY": lab.key}
+    environment = {**os.environ, "TINKER_BASE_URL": env.url, "TINKER_API_KEY": env.key}
     done = subprocess.run([program, *words], env=environment, capture_output=True, text=True, timeout=240, check=False)
     if code == 0 and done.returncode != 0:
         raise Refused(f"tinker {' '.join(words[:4])} failed: {done.stderr.strip()[-300:]}")
@@ -26,69 +26,69 @@ def command(lab, *words: str, code: int = 0) -> str:
     return done.stdout if code == 0 else done.stderr
 
 
-def answer(lab, *words: str) -> dict:
+def answer(env, *words: str) -> dict:
     """Run the command and return the JSON that it printed."""
-    return json.loads(command(lab, "--format", "json", *words))
+    return json.loads(command(env, "--format", "json", *words))
 
 
 @check()
-def command_version(lab):
-    require(tinker.__version__ in command(lab, "version"), "the version is not printed")
+def command_version(env):
+    require(tinker.__version__ in command(env, "version"), "the version is not printed")
 
 
 @check("tinker run list, info")
-def command_runs(lab):
-    trainer = lab.trainer()
+def command_runs(env):
+    trainer = env.trainer()
     train(trainer)
-    listed = answer(lab, "run", "list", "--limit", "3")["runs"]
+    listed = answer(env, "run", "list", "--limit", "3")["runs"]
     require_equal(listed[0]["training_run_id"], trainer.model_id, "the newest run")
-    shown = answer(lab, "run", "info", trainer.model_id)
+    shown = answer(env, "run", "info", trainer.model_id)
     require(trainer.model_id in json.dumps(shown), f"the run is not shown: {shown}")
-    require("ot found" in command(lab, "run", "info", "no-such-run", code=1), "an unknown run is not called so")
+    require("ot found" in command(env, "run", "info", "no-such-run", code=1), "an unknown run is not called so")
 
 
 @check("tinker checkpoint list, info")
-def command_checkpoints(lab):
-    trainer = lab.trainer()
-    path = trainer.save_state(lab.name("cli")).result().path
-    of_run = answer(lab, "checkpoint", "list", "--run-id", trainer.model_id)["checkpoints"]
+def command_checkpoints(env):
+    trainer = env.trainer()
+    path = trainer.save_state(env.name("cli")).result().path
+    of_run = answer(env, "checkpoint", "list", "--run-id", trainer.model_id)["checkpoints"]
     require_equal([one["tinker_path"] for one in of_run], [path], "the checkpoints of the run")
-    newest = answer(lab, "checkpoint", "list", "--limit", "1")["checkpoints"]
+    newest = answer(env, "checkpoint", "list", "--limit", "1")["checkpoints"]
     require_equal([one["tinker_path"] for one in newest], [path], "the newest checkpoint")
-    shown = answer(lab, "checkpoint", "info", path)
+    shown = answer(env, "checkpoint", "info", path)
     require_equal((shown["tinker_path"], shown["lora_rank"]), (path, 4), "the checkpoint")
 
 
 @check("tinker checkpoint publish, set-ttl, delete")
-def command_changes(lab):
-    trainer = lab.trainer()
-    path = trainer.save_state(lab.name("cli")).result().path
+def command_changes(env):
+    trainer = env.trainer()
+    path = trainer.save_state(env.name("cli")).result().path
 
     def shown() -> dict:
-        return lab.rest.list_checkpoints(trainer.model_id).result().checkpoints[0].model_dump()
+        return env.rest.list_checkpoints(trainer.model_id).result().checkpoints[0].model_dump()
 
-    command(lab, "checkpoint", "publish", path)
+    command(env, "checkpoint", "publish", path)
     require(shown()["public"], "publish did not")
-    command(lab, "checkpoint", "unpublish", path)
+    command(env, "checkpoint", "unpublish", path)
     require(not shown()["public"], "unpublish did not")
-    command(lab, "checkpoint", "set-ttl", path, "--ttl", "7200")
+    command(env, "checkpoint", "set-ttl", path, "--ttl", "7200")
     require(shown()["expires_at"] is not None, "set-ttl --ttl did not")
-    command(lab, "checkpoint", "set-ttl", path, "--remove")
+    command(env, "checkpoint", "set-ttl", path, "--remove")
     require(shown()["expires_at"] is None, "set-ttl --remove did not")
-    command(lab, "checkpoint", "delete", path, "--yes")
-    require_equal(lab.rest.list_checkpoints(trainer.model_id).result().checkpoints, [], "what is left")
+    command(env, "checkpoint", "delete", path, "--yes")
+    require_equal(env.rest.list_checkpoints(trainer.model_id).result().checkpoints, [], "what is left")
 
 
 @check("tinker checkpoint download", needs="archive")
-def command_download(lab):
-    path = lab.trainer().save_weights_for_sampler(lab.name("cli")).result().path
+def command_download(env):
+    path = env.trainer().save_weights_for_sampler(env.name("cli")).result().path
     with tempfile.TemporaryDirectory() as folder:
-        command(lab, "checkpoint", "download", path, "--output", folder)
+        command(env, "checkpoint", "download", path, "--output", folder)
         files = sorted(file.name for file in pathlib.Path(folder).rglob("*") if file.is_file())
     require_equal(files, ["adapter_config.json", "adapter_model.bin"], "the files")
 
 
 @check("tinker model list", needs="rest_capabilities")
-def command_models(lab):
-    listed = answer(lab, "model", "list")["models"]
-    require(lab.model in [one["model_name"] for one in listed], f"{lab.model} is not listed")
+def command_models(env):
+    listed = answer(env, "model", "list")["models"]
+    require(env.model in [one["model_name"] for one in listed], f"{env.model} is not listed")

@@ -9,7 +9,7 @@ from tinker import types
 import reference
 import torchlike
 from harness import check, require, require_close, require_different, require_equal, require_raises
-from lab import awaited, datum, logprobs, observe, plain_steps, text, tokens, train
+from environment import awaited, datum, logprobs, observe, plain_steps, text, tokens, train
 
 # What the datums of a batch say.
 LINES = ("User: What is 27 + 58?\n\nAssistant: 85", "What is 3?", "User: What is 99 + 1?\n\nAssistant: 90")
@@ -42,13 +42,13 @@ def batch_for(name: str, trainer, per_token: dict[str, tuple[float, float]] | No
     return [datum(ids, **arrays) for ids, arrays in zip(sequences, inputs, strict=True)], sequences, inputs
 
 
-def loss_holds(lab, name: str, config: dict[str, float] | None = None, per_token=None) -> None:
+def loss_holds(env, name: str, config: dict[str, float] | None = None, per_token=None) -> None:
     """Check value, outputs and gradient of a loss.
 
     The gradient is checked against cross entropy: with the loss's derivatives by the
     log-probabilities as weights, negated, it has the same gradient by the parameters.
     """
-    trainer, twin = lab.trainer(), lab.trainer()
+    trainer, twin = env.trainer(), env.trainer()
     for client in (trainer, twin):
         train(client, steps=2)
     data, sequences, inputs = batch_for(name, trainer, per_token)
@@ -66,10 +66,10 @@ def loss_holds(lab, name: str, config: dict[str, float] | None = None, per_token
     require_close(ahead.metrics["loss:sum"], value, f"the loss {name} of a forward pass", relative=2e-5)
     linear = [datum(ids, weights=array) for ids, array in zip(sequences, weights, strict=True)]
     twin.forward_backward(linear, "cross_entropy").result()
-    require_same_step(lab, trainer, twin, f"the gradient of {name}")
+    require_same_step(env, trainer, twin, f"the gradient of {name}")
 
 
-def require_same_step(lab, trainer, twin, what: str, relative: float = 1e-4) -> None:
+def require_same_step(env, trainer, twin, what: str, relative: float = 1e-4) -> None:
     """Let both models subtract their gradients, and compare how far that moved them."""
     start = observe(trainer)
     for client in (trainer, twin):
@@ -77,27 +77,27 @@ def require_same_step(lab, trainer, twin, what: str, relative: float = 1e-4) -> 
     moved, wanted = observe(trainer) - start, observe(twin) - start
     require(np.abs(wanted).max() > 1e-4, f"{what} moves nothing")
     require_close(moved, wanted, f"what {what} does to log-probabilities", relative=max(relative, 1e-2))
-    if lab.simulator is None:
+    if env.simulator is None:
         return
-    require_close(lab.parameters(trainer), lab.parameters(twin), f"the parameters after {what}", relative=relative / 10)
+    require_close(env.parameters(trainer), env.parameters(twin), f"the parameters after {what}", relative=relative / 10)
 
 
 @check("loss cross_entropy")
-def loss_cross_entropy(lab):
-    loss_holds(lab, "cross_entropy")
+def loss_cross_entropy(env):
+    loss_holds(env, "cross_entropy")
 
 
 @check("loss cross_entropy: no weights are ones")
-def loss_cross_entropy_without_weights(lab):
-    trainer = lab.trainer()
+def loss_cross_entropy_without_weights(env):
+    trainer = env.trainer()
     ids = tokens(20)
     done = trainer.forward([datum(ids)], "cross_entropy").result()
     require_close(done.metrics["loss:sum"], -logprobs(done)[0].sum(dtype=np.float64), "the loss", relative=1e-5)
 
 
 @check("loss cross_entropy: many targets")
-def loss_cross_entropy_many_targets(lab):
-    trainer = lab.trainer()
+def loss_cross_entropy_many_targets(env):
+    trainer = env.trainer()
     ids, rng = tokens(12), np.random.default_rng(8)
     targets = rng.integers(32, 127, size=(11, 5))
     weights = rng.uniform(size=(11, 5)).astype(np.float32)
@@ -111,66 +111,66 @@ def loss_cross_entropy_many_targets(lab):
 
 
 @check()
-def probabilities_add_up(lab):
+def probabilities_add_up(env):
     """Over the whole vocabulary the probabilities of a position are one."""
     ids = text("User: What is 27 + 58?")
     everything = np.tile(np.arange(260), (len(ids) - 1, 1))
-    done = lab.trainer().forward([datum(ids, target_tokens=everything)], "cross_entropy").result()
+    done = env.trainer().forward([datum(ids, target_tokens=everything)], "cross_entropy").result()
     total = np.exp(logprobs(done)[0].astype(np.float64)).sum(axis=1)
     require_close(total, np.ones(len(ids) - 1), "the sum of the probabilities", relative=1e-5)
 
 
 @check("loss importance_sampling")
-def loss_importance_sampling(lab):
-    loss_holds(lab, "importance_sampling")
+def loss_importance_sampling(env):
+    loss_holds(env, "importance_sampling")
 
 
 @check("loss ppo")
-def loss_ppo(lab):
-    loss_holds(lab, "ppo")
+def loss_ppo(env):
+    loss_holds(env, "ppo")
 
 
 @check("loss ppo: clip thresholds")
-def loss_ppo_thresholds(lab):
-    loss_holds(lab, "ppo", {"clip_low_threshold": 0.95, "clip_high_threshold": 1.4})
+def loss_ppo_thresholds(env):
+    loss_holds(env, "ppo", {"clip_low_threshold": 0.95, "clip_high_threshold": 1.4})
 
 
 @check("loss ppo: thresholds per token")
-def loss_ppo_thresholds_per_token(lab):
-    loss_holds(lab, "ppo", per_token={"clip_low_threshold": (0.5, 0.95), "clip_high_threshold": (1.05, 1.5)})
+def loss_ppo_thresholds_per_token(env):
+    loss_holds(env, "ppo", per_token={"clip_low_threshold": (0.5, 0.95), "clip_high_threshold": (1.05, 1.5)})
 
 
 @check("loss cispo")
-def loss_cispo(lab):
-    loss_holds(lab, "cispo")
+def loss_cispo(env):
+    loss_holds(env, "cispo")
 
 
 @check("loss cispo: clip thresholds")
-def loss_cispo_thresholds(lab):
-    loss_holds(lab, "cispo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2})
+def loss_cispo_thresholds(env):
+    loss_holds(env, "cispo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2})
 
 
 @check("loss dro")
-def loss_dro(lab):
-    loss_holds(lab, "dro")
+def loss_dro(env):
+    loss_holds(env, "dro")
 
 
 @check("loss dro: beta")
-def loss_dro_beta(lab):
-    loss_holds(lab, "dro", {"beta": 0.7})
+def loss_dro_beta(env):
+    loss_holds(env, "dro", {"beta": 0.7})
 
 
-def _plain_gradient(lab, trainer_of, data, name) -> np.ndarray:
+def _plain_gradient(env, trainer_of, data, name) -> np.ndarray:
     """Return the gradient of a loss by the parameters, read off a step."""
     trainer = trainer_of()
-    before = lab.parameters(trainer).astype(np.float64)
+    before = env.parameters(trainer).astype(np.float64)
     trainer.forward_backward(data, name).result()
     trainer.optim_step(plain_steps(1.0)).result()
-    return before - lab.parameters(trainer)
+    return before - env.parameters(trainer)
 
 
 @check()
-def gradients_are_finite_differences(lab):
+def gradients_are_finite_differences(env):
     """A loss changes along a direction as its gradient says.
 
     The direction is the gradient of another loss on other data, both ways, which is how a client can
@@ -179,13 +179,13 @@ def gradients_are_finite_differences(lab):
     """
 
     def trained():
-        trainer = lab.trainer()
+        trainer = env.trainer()
         train(trainer, steps=3)
         return trainer
 
     ids = text("User: What is 44 + 8?\n\nAssistant: 52")
     pull = np.linspace(-1, 1, len(ids) - 1)
-    aside = _plain_gradient(lab, trained, [datum(ids, weights=pull)], "cross_entropy")
+    aside = _plain_gradient(env, trained, [datum(ids, weights=pull)], "cross_entropy")
 
     def change(data, name: str, step: float) -> float:
         values = []
@@ -199,25 +199,25 @@ def gradients_are_finite_differences(lab):
     near = 7e-4 / float(np.linalg.norm(aside))
     for name in ("cross_entropy", "importance_sampling", "dro", "ppo"):
         data, _, _ = batch_for(name, trained())
-        gradient = _plain_gradient(lab, trained, data, name)
+        gradient = _plain_gradient(env, trained, data, name)
         slope = (4 * change(data, name, near) - change(data, name, 2 * near)) / 3
         require_close(slope, gradient @ aside, f"the change of {name} along another gradient", relative=1e-3)
 
 
 @check("gradient accumulation")
-def gradients_accumulate(lab):
-    trainer, twin = lab.trainer(), lab.trainer()
+def gradients_accumulate(env):
+    trainer, twin = env.trainer(), env.trainer()
     one, two = datum(tokens(15, seed=1)), datum(tokens(21, seed=2))
     trainer.forward_backward([one], "cross_entropy").result()
     trainer.forward([two, two], "cross_entropy").result()  # adds nothing
     trainer.forward_backward([two], "cross_entropy").result()
     twin.forward_backward([one, two], "cross_entropy").result()
-    require_same_step(lab, trainer, twin, "the accumulated gradient")
+    require_same_step(env, trainer, twin, "the accumulated gradient")
 
 
 @check("gradients are cleared by a step")
-def gradients_are_cleared(lab):
-    trainer, twin = lab.trainer(), lab.trainer()
+def gradients_are_cleared(env):
+    trainer, twin = env.trainer(), env.trainer()
     for client in (trainer, twin):
         client.forward_backward([datum(tokens(15))], "cross_entropy").result()
         client.optim_step(plain_steps(1e-3)).result()
@@ -227,9 +227,9 @@ def gradients_are_cleared(lab):
 
 
 @check("what is malformed is refused")
-def malformed_data_is_refused(lab):
+def malformed_data_is_refused(env):
     """Refused as the caller's fault, and nothing of it is in the gradient."""
-    trainer, twin = lab.trainer(), lab.trainer()
+    trainer, twin = env.trainer(), env.trainer()
     ids = tokens(10)
     short, nine = np.ones(8), np.ones(9)
     cases = {
@@ -248,16 +248,16 @@ def malformed_data_is_refused(lab):
             require(False, f"{what} is accepted")
     for client in (trainer, twin):
         client.forward_backward([datum(ids)], "cross_entropy").result()
-    require_same_step(lab, trainer, twin, "the gradient after refusals")
+    require_same_step(env, trainer, twin, "the gradient after refusals")
 
 
 @check(needs="newer_losses")
-def losses_without_a_formula_are_refused(lab):
+def losses_without_a_formula_are_refused(env):
     """gspo and stable_reinforce are names without a published formula: they must not be something else."""
     ids, nine = tokens(10), np.ones(9)
     for name in ("gspo", "stable_reinforce"):
         data = [datum(ids, logprobs=-nine, advantages=nine)]
-        error = require_raises(tinker.RequestFailedError, lambda: lab.trainer().forward(data, name).result())
+        error = require_raises(tinker.RequestFailedError, lambda: env.trainer().forward(data, name).result())
         require(name in str(error), f"the error does not name {name}: {error}")
 
 
@@ -268,11 +268,11 @@ def _squares(data, found):
 
 
 @check("forward_backward_custom")
-async def custom_loss(lab):
+async def custom_loss(env):
     data = [datum(ids) for ids in (tokens(11), tokens(19))]
     with torchlike.installed():
         for asynchronous in (False, True):
-            trainer, twin = lab.trainer(), lab.trainer()
+            trainer, twin = env.trainer(), env.trainer()
             if asynchronous:
                 done = await awaited(trainer.forward_backward_custom_async(data, _squares))
             else:
@@ -284,12 +284,12 @@ async def custom_loss(lab):
                 require_close(done.metrics["loss:sum"], value, "the loss", relative=1e-4)
             linear = [datum(ids, weights=-own) for ids, own in zip((tokens(11), tokens(19)), found, strict=True)]
             twin.forward_backward(linear, "cross_entropy").result()
-            require_same_step(lab, trainer, twin, "the gradient of a custom loss")
+            require_same_step(env, trainer, twin, "the gradient of a custom loss")
 
 
 @check("a batch decides nothing for a datum")
-def datums_are_independent(lab):
-    trainer = lab.trainer()
+def datums_are_independent(env):
+    trainer = env.trainer()
     train(trainer)
     ids = tokens(18, seed=4)
     alone = observe(trainer, ids)

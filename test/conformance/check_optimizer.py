@@ -8,7 +8,7 @@ from tinker import types
 
 import reference
 from harness import check, require, require_close, require_different, require_equal, require_raises
-from lab import datum, observe, plain_steps, tokens, train
+from environment import datum, observe, plain_steps, tokens, train
 
 FIELDS = ("learning_rate", "beta1", "beta2", "eps", "weight_decay", "grad_clip_norm")
 
@@ -26,32 +26,32 @@ def settings(step: tuple[float, ...]) -> dict[str, float]:
 
 
 @check()
-def adam_is_adam(lab):
+def adam_is_adam(env):
     """Four steps give the parameters that NumPy gives, which takes its gradients from plain steps of a twin."""
-    trainer = lab.trainer()
-    adam = reference.AdamW(lab.parameters(trainer).astype(np.float64))
+    trainer = env.trainer()
+    adam = reference.AdamW(env.parameters(trainer).astype(np.float64))
     for number, step in enumerate(STEPS):
         data = [datum(tokens(20, seed=number))]
-        path = trainer.save_state(lab.name("adam")).result().path
-        twin = lab.service.create_training_client_from_state(path)
+        path = trainer.save_state(env.name("adam")).result().path
+        twin = env.service.create_training_client_from_state(path)
         twin = twin.result() if hasattr(twin, "result") else twin
-        before = lab.parameters(twin).astype(np.float64)
+        before = env.parameters(twin).astype(np.float64)
         for client in (trainer, twin):
             client.forward_backward(data, "cross_entropy").result()
         twin.optim_step(plain_steps(1.0)).result()
-        gradient = before - lab.parameters(twin)
+        gradient = before - env.parameters(twin)
         done = trainer.optim_step(types.AdamParams(**settings(step))).result()
         norm = float(np.sqrt((gradient**2).sum()))
         require_close(done.metrics["unclipped_grad_l2:mean"], norm, f"the norm at step {number}", relative=1e-4)
         wanted = adam.step(gradient, **settings(step))
-        moved = lab.parameters(trainer) - before
+        moved = env.parameters(trainer) - before
         require_close(moved, wanted - before, f"step {number} of Adam", relative=5e-3, absolute=1e-7)
-        adam.parameters = lab.parameters(trainer).astype(np.float64)  # errors must not add up
+        adam.parameters = env.parameters(trainer).astype(np.float64)  # errors must not add up
 
 
-def _move(lab, step: dict[str, float]) -> float:
+def _move(env, step: dict[str, float]) -> float:
     """Return how far a step moves log-probabilities, of a model that has made two before."""
-    trainer = lab.trainer()
+    trainer = env.trainer()
     train(trainer, steps=2)
     before = observe(trainer)
     trainer.forward_backward([datum(tokens(20))], "cross_entropy").result()
@@ -60,19 +60,19 @@ def _move(lab, step: dict[str, float]) -> float:
 
 
 @check("Adam: learning_rate")
-def adam_learning_rate(lab):
-    require_equal(_move(lab, {"learning_rate": 0.0}) < 1e-6, True, "that a rate of zero moves nothing")
+def adam_learning_rate(env):
+    require_equal(_move(env, {"learning_rate": 0.0}) < 1e-6, True, "that a rate of zero moves nothing")
     require(
-        _move(lab, {"learning_rate": 1e-2}) > 2 * _move(lab, {"learning_rate": 1e-3}), "a larger rate moves no further"
+        _move(env, {"learning_rate": 1e-2}) > 2 * _move(env, {"learning_rate": 1e-3}), "a larger rate moves no further"
     )
 
 
 @check("Adam: beta1")
-def adam_beta1(lab):
+def adam_beta1(env):
     """Momentum goes on without a gradient, and there is none without beta1."""
     moves = {}
     for beta in (0.0, 0.9):
-        trainer = lab.trainer()
+        trainer = env.trainer()
         trainer.forward_backward([datum(tokens(20))], "cross_entropy").result()
         trainer.optim_step(types.AdamParams(learning_rate=1e-2, beta1=beta, eps=1e-6)).result()
         before = observe(trainer)
@@ -83,11 +83,11 @@ def adam_beta1(lab):
 
 
 @check("Adam: beta2")
-def adam_beta2(lab):
+def adam_beta2(env):
     """A small gradient after a large one moves further when the large one is forgotten soon."""
     moves = {}
     for beta in (0.0, 0.999):
-        trainer = lab.trainer()
+        trainer = env.trainer()
         for weight, rate in ((10.0, 0.0), (0.1, 1e-2)):
             before = observe(trainer)
             data = [datum(tokens(20), weights=np.full(19, weight))]
@@ -98,15 +98,15 @@ def adam_beta2(lab):
 
 
 @check("Adam: eps")
-def adam_eps(lab):
-    far, near = (_move(lab, {"learning_rate": 1e-3, "eps": eps}) for eps in (1e-8, 1e8))
+def adam_eps(env):
+    far, near = (_move(env, {"learning_rate": 1e-3, "eps": eps}) for eps in (1e-8, 1e8))
     require(near < far / 100, f"a huge eps lets the step move by {near:.3g}, a tiny one by {far:.3g}")
 
 
 @check("Adam: weight_decay")
-def adam_weight_decay(lab):
+def adam_weight_decay(env):
     """A tenth of the parameters leaves a hundredth of what two matrices do together, which is next to nothing."""
-    trainer = lab.trainer()
+    trainer = env.trainer()
     base = observe(trainer)
     train(trainer, steps=3)
     before = float(np.abs(observe(trainer) - base).max())
@@ -116,10 +116,10 @@ def adam_weight_decay(lab):
 
 
 @check("Adam: grad_clip_norm")
-def adam_grad_clip_norm(lab):
+def adam_grad_clip_norm(env):
     moves = []
     for norm in (0.0, 1e-3):
-        trainer = lab.trainer()
+        trainer = env.trainer()
         before = observe(trainer)
         trainer.forward_backward([datum(tokens(20))], "cross_entropy").result()
         step = plain_steps(1e-2).model_copy(update={"grad_clip_norm": norm})
@@ -130,7 +130,7 @@ def adam_grad_clip_norm(lab):
 
 
 @check()
-def adam_settings_are_refused(lab):
+def adam_settings_are_refused(env):
     for field, value in (
         ("learning_rate", -1.0),
         ("beta1", 1.0),
@@ -138,15 +138,15 @@ def adam_settings_are_refused(lab):
         ("eps", -1.0),
         ("grad_clip_norm", -2.0),
     ):
-        trainer = lab.trainer()
+        trainer = env.trainer()
         params = types.AdamParams(**{field: value})
         error = require_raises(tinker.RequestFailedError, lambda: trainer.optim_step(params).result())
         require_equal(error.category, types.RequestErrorCategory.User, f"the category for {field}")
 
 
 @check("a step without a gradient moves nothing")
-def a_step_without_a_gradient(lab):
-    trainer = lab.trainer()
+def a_step_without_a_gradient(env):
+    trainer = env.trainer()
     before = observe(trainer)
     trainer.optim_step(types.AdamParams(learning_rate=1e-2)).result()
     require_close(observe(trainer), before, "a step without a gradient", relative=1e-6)

@@ -10,7 +10,7 @@ from tinker import types
 
 from check_sampling import QUESTION
 from harness import check, require, require_equal, require_raises
-from lab import prompt, sample, session_of, settled, train
+from environment import prompt, sample, session_of, settled, train
 
 
 def _draw(client) -> list[int]:
@@ -18,66 +18,66 @@ def _draw(client) -> list[int]:
 
 
 @check("sampling clients: async")
-async def sampler_clients_async(lab):
-    trainer = lab.trainer()
+async def sampler_clients_async(env):
+    trainer = env.trainer()
     train(trainer)
-    path = trainer.save_weights_for_sampler(lab.name("async")).result().path
+    path = trainer.save_weights_for_sampler(env.name("async")).result().path
     made = [
-        await lab.service.create_sampling_client_async(model_path=path),
+        await env.service.create_sampling_client_async(model_path=path),
         await trainer.create_sampling_client_async(path),
         await trainer.save_weights_and_get_sampling_client_async(),
     ]
     drawn = [_draw(client) for client in made]
     require_equal(drawn[1:], [drawn[0]] * 2, "what clients of the same weights draw")
-    base = await lab.service.create_sampling_client_async(base_model=lab.model)
-    require_equal(await base.get_base_model_async(), lab.model, "the base model")
+    base = await env.service.create_sampling_client_async(base_model=env.model)
+    require_equal(await base.get_base_model_async(), env.model, "the base model")
 
 
 @check("sampling clients: base model's name")
-def base_models(lab):
-    trainer = lab.trainer()
-    for client in (lab.base_sampler(), lab.sampler_of(trainer)):
-        require_equal(client.get_base_model(), lab.model, "the base model")
+def base_models(env):
+    trainer = env.trainer()
+    for client in (env.base_sampler(), env.sampler_of(trainer)):
+        require_equal(client.get_base_model(), env.model, "the base model")
 
 
 @check()
-def sampling_from_a_state(lab):
+def sampling_from_a_state(env):
     """A training state can be sampled from as the sampler's weights of the same moment can."""
-    trainer = lab.trainer()
+    trainer = env.trainer()
     train(trainer, steps=2)
-    state = trainer.save_state(lab.name("both")).result().path
-    weights = trainer.save_weights_for_sampler(lab.name("both")).result().path
-    drawn = [_draw(settled(lab.service.create_sampling_client(model_path=path))) for path in (state, weights)]
+    state = trainer.save_state(env.name("both")).result().path
+    weights = trainer.save_weights_for_sampler(env.name("both")).result().path
+    drawn = [_draw(settled(env.service.create_sampling_client(model_path=path))) for path in (state, weights)]
     require_equal(drawn[0], drawn[1], "what both draw")
 
 
 @check("sampling clients: passed to other processes")
-def sampler_clients_travel(lab):
+def sampler_clients_travel(env):
     """A copy draws the same, under sequence numbers of its own, which are beyond 2^53 at times."""
-    client = lab.base_sampler()
+    client = env.base_sampler()
     copy = pickle.loads(pickle.dumps(client))
     require(copy._request_id_counter >= 10**9, "the copy counts as the original does")
     require_equal(_draw(copy), _draw(client), "what the copy draws")
 
 
 @check("sampling clients: handles", needs="sampler_handle")
-def sampler_handles(lab):
-    client = lab.base_sampler()
-    copy = tinker.SamplingClient.from_sampler_handle(client.get_sampler_handle(), api_key=lab.key)
+def sampler_handles(env):
+    client = env.base_sampler()
+    copy = tinker.SamplingClient.from_sampler_handle(client.get_sampler_handle(), api_key=env.key)
     require_equal(_draw(copy), _draw(client), "what the copy draws")
 
 
 @check("samples have ids", needs="sequence_ids")
-def sequence_ids(lab):
-    answer = sample(lab.base_sampler(), QUESTION, count=3, max_tokens=2, seed=1)
+def sequence_ids(env):
+    answer = sample(env.base_sampler(), QUESTION, count=3, max_tokens=2, seed=1)
     ids = [one.sequence_id for one in answer.sequences]
     require_equal(len(set(ids)), 3, "the number of different ids")
 
 
 @check(needs="prompt_options")
-def options_that_are_not_there_are_not_ignored(lab):
+def options_that_are_not_there_are_not_ignored(env):
     """What tinkersim does not have must not look as if it had been done: an error, or nothing returned."""
-    client, params = lab.base_sampler(), types.SamplingParams(max_tokens=1)
+    client, params = env.base_sampler(), types.SamplingParams(max_tokens=1)
     ask = lambda **options: client.sample(prompt(QUESTION), 1, params, **options).result()
     require_raises(RuntimeError, lambda: ask(prompt_alt_tokens_k=2))
     require_raises(RuntimeError, lambda: ask(include_prompt_logprobs=True, prompt_logprobs_last_n=3))
@@ -87,10 +87,10 @@ def options_that_are_not_there_are_not_ignored(lab):
 
 
 @check()
-def unknown_weights_are_refused(lab):
-    create = lab.service.create_sampling_client
-    run = lab.trainer().model_id
+def unknown_weights_are_refused(env):
+    create = env.service.create_sampling_client
+    run = env.trainer().model_id
     require_raises(tinker.NotFoundError, lambda: settled(create(model_path=f"tinker://{run}/sampler_weights/none")))
     require_raises(tinker.BadRequestError, lambda: settled(create(model_path="tinker://nonsense")))
     require_raises(tinker.BadRequestError, lambda: settled(create(base_model="no/such-model")))
-    require(session_of(lab.trainer()) in run, "a model's id does not name its session")
+    require(session_of(env.trainer()) in run, "a model's id does not name its session")

@@ -9,7 +9,7 @@ import tinker
 from tinker import types
 
 from harness import check, require, require_close, require_equal, require_raises
-from lab import observe, prompt, sample, text, tokens, train
+from environment import observe, prompt, sample, text, tokens, train
 
 QUESTION = text("User: What is 27 + 58?\n\nAssistant:")
 
@@ -25,8 +25,8 @@ def distribution(client, ids: list[int], width: int) -> tuple[np.ndarray, np.nda
 
 
 @check("sample: num_samples")
-def num_samples(lab):
-    answer = sample(lab.base_sampler(), QUESTION, count=8, max_tokens=6, seed=1)
+def num_samples(env):
+    answer = sample(env.base_sampler(), QUESTION, count=8, max_tokens=6, seed=1)
     require_equal(len(answer.sequences), 8, "the number of samples")
     require(len({tuple(one.tokens) for one in answer.sequences}) > 1, "all samples of a request are the same")
     for one in answer.sequences:
@@ -35,9 +35,9 @@ def num_samples(lab):
 
 
 @check("sample: seed")
-def seeds(lab):
+def seeds(env):
     drawn = [
-        [tuple(one.tokens) for one in sample(lab.base_sampler(), QUESTION, count=4, max_tokens=8, seed=seed).sequences]
+        [tuple(one.tokens) for one in sample(env.base_sampler(), QUESTION, count=4, max_tokens=8, seed=seed).sequences]
         for seed in (5, 5, 6)
     ]
     require_equal(drawn[1], drawn[0], "what the same seed draws")
@@ -45,33 +45,33 @@ def seeds(lab):
 
 
 @check("sample: max_tokens")
-def max_tokens(lab):
+def max_tokens(env):
     for count in (1, 5):
-        for one in sample(lab.base_sampler(), tokens(12), count=4, max_tokens=count, seed=2).sequences:
+        for one in sample(env.base_sampler(), tokens(12), count=4, max_tokens=count, seed=2).sequences:
             require(len(one.tokens) <= count, f"{len(one.tokens)} tokens, want at most {count}")
             if one.stop_reason == "length":
                 require_equal(len(one.tokens), count, "the tokens of a sample that was cut")
 
 
 @check("sample: stop strings")
-def stop_strings(lab):
-    client = lab.base_sampler()
+def stop_strings(env):
+    client = env.base_sampler()
     free = sample(client, QUESTION, count=6, max_tokens=12, seed=3).sequences
-    stop = lab.word(int(free[0].tokens[0]))
+    stop = env.word(int(free[0].tokens[0]))
     cut = sample(client, QUESTION, count=6, max_tokens=12, seed=3, stop=[stop]).sequences
     require_equal(len(cut[0].tokens), 1, "the tokens up to a stop string that comes first")
     require_equal(cut[0].stop_reason, "stop", "why it ended")
     for one, other in zip(free, cut, strict=True):
         count = len(other.tokens)
         require_equal(list(other.tokens), list(one.tokens)[:count], "a sample as far as it goes")
-        whole, begun = ("".join(map(lab.word, map(int, ids))) for ids in (one.tokens, other.tokens[:-1]))
+        whole, begun = ("".join(map(env.word, map(int, ids))) for ids in (one.tokens, other.tokens[:-1]))
         require(stop not in begun, "a sample goes on after its stop string")
         require(stop not in whole or other.stop_reason == "stop", "a sample was not ended by its stop string")
 
 
 @check("sample: stop tokens")
-def stop_tokens(lab):
-    client = lab.base_sampler()
+def stop_tokens(env):
+    client = env.base_sampler()
     free = sample(client, tokens(10), count=4, max_tokens=10, seed=3).sequences
     stop = int(free[0].tokens[1])
     cut = sample(client, tokens(10), count=4, max_tokens=10, seed=3, stop=[stop]).sequences
@@ -81,8 +81,8 @@ def stop_tokens(lab):
 
 
 @check("sample: temperature 0")
-def greedy(lab):
-    client = lab.base_sampler()
+def greedy(env):
+    client = env.base_sampler()
     answer = sample(client, QUESTION, count=3, max_tokens=4, temperature=0.0)
     require_equal(len({tuple(one.tokens) for one in answer.sequences}), 1, "the number of different samples")
     context = list(QUESTION)
@@ -111,8 +111,8 @@ def _first_tokens(client, count: int, **options) -> list[int]:
 
 
 @check()
-def draws_follow_the_distribution(lab):
-    client = lab.base_sampler()
+def draws_follow_the_distribution(env):
+    client = env.base_sampler()
     ids, values = distribution(client, QUESTION[:20], 260)
     require_close(np.exp(values).sum(), 1.0, "the sum of the probabilities", relative=1e-4)
     for temperature in (0.5, 1.0, 2.0):
@@ -122,15 +122,15 @@ def draws_follow_the_distribution(lab):
 
 
 @check("sample: temperature")
-def temperature(lab):
-    client = lab.base_sampler()
+def temperature(env):
+    client = env.base_sampler()
     kinds = {value: len(set(_first_tokens(client, 200, temperature=value))) for value in (0.2, 1.0, 3.0)}
     require(kinds[0.2] < kinds[1.0] < kinds[3.0], f"the number of different tokens by temperature is {kinds}")
 
 
 @check("sample: top_k")
-def top_k(lab):
-    client = lab.base_sampler()
+def top_k(env):
+    client = env.base_sampler()
     ids, values = distribution(client, QUESTION[:20], 3)
     drawn = _first_tokens(client, 400, top_k=3, temperature=2.0)
     require(set(drawn) <= set(ids.tolist()), f"drawn were {sorted(set(drawn))}, want only {ids.tolist()}")
@@ -139,8 +139,8 @@ def top_k(lab):
 
 
 @check("sample: top_p")
-def top_p(lab):
-    client = lab.base_sampler()
+def top_p(env):
+    client = env.base_sampler()
     ids, values = distribution(client, QUESTION[:20], 20)
     share = np.exp(values).cumsum()
     bound = float(share[2] - 1e-4)  # what three tokens, and not two, have together
@@ -151,22 +151,22 @@ def top_p(lab):
 
 
 @check("prompt log-probs")
-def prompt_logprobs(lab):
-    trainer = lab.trainer()
+def prompt_logprobs(env):
+    trainer = env.trainer()
     train(trainer, steps=2)
     ids = tokens(20)
-    answer = sample(lab.sampler_of(trainer), ids, max_tokens=1, include_prompt_logprobs=True)
+    answer = sample(env.sampler_of(trainer), ids, max_tokens=1, include_prompt_logprobs=True)
     require_equal(len(answer.prompt_logprobs), 20, "the number of log-probabilities")
     require_equal(answer.prompt_logprobs[0], None, "the first")
     require_close(answer.prompt_logprobs[1:], observe(trainer, ids), "the others", relative=0.02, absolute=0.02)
-    without = sample(lab.base_sampler(), ids, max_tokens=1)
+    without = sample(env.base_sampler(), ids, max_tokens=1)
     require_equal(without.prompt_logprobs, None, "what is returned when they are not asked for")
 
 
 @check("top-k prompt log-probs")
-def topk_prompt_logprobs(lab):
+def topk_prompt_logprobs(env):
     ids = tokens(16)
-    answer = sample(lab.base_sampler(), ids, max_tokens=1, include_prompt_logprobs=True, topk_prompt_logprobs=4)
+    answer = sample(env.base_sampler(), ids, max_tokens=1, include_prompt_logprobs=True, topk_prompt_logprobs=4)
     require_equal(
         (len(answer.topk_prompt_logprobs), answer.topk_prompt_logprobs[0]), (16, None), "the rows, and the first"
     )
@@ -181,10 +181,10 @@ def topk_prompt_logprobs(lab):
 
 
 @check("compute_logprobs equals the sampled log-probs")
-def sampled_logprobs(lab):
-    trainer = lab.trainer()
+def sampled_logprobs(env):
+    trainer = env.trainer()
     train(trainer, steps=3)
-    client = lab.sampler_of(trainer)
+    client = env.sampler_of(trainer)
     for options in ({}, {"temperature": 0.5}, {"top_k": 5}):
         one = sample(client, QUESTION, max_tokens=10, seed=4, **options).sequences[0]
         found = client.compute_logprobs(prompt([*QUESTION, *map(int, one.tokens)])).result()
@@ -192,17 +192,17 @@ def sampled_logprobs(lab):
 
 
 @check("sampled log-probs are close to a forward pass")
-def sampled_and_trained_logprobs(lab):
-    trainer = lab.trainer()
+def sampled_and_trained_logprobs(env):
+    trainer = env.trainer()
     train(trainer, steps=3)
-    one = sample(lab.sampler_of(trainer), QUESTION, max_tokens=10, seed=4).sequences[0]
+    one = sample(env.sampler_of(trainer), QUESTION, max_tokens=10, seed=4).sequences[0]
     found = observe(trainer, [*QUESTION, *map(int, one.tokens)])[len(QUESTION) - 1 :]
     require_close(found, one.logprobs, "log-probabilities of a forward pass", relative=0.02, absolute=0.05)
 
 
 @check("sample: async")
-async def sampling_async(lab):
-    client = lab.base_sampler()
+async def sampling_async(env):
+    client = env.base_sampler()
     params = types.SamplingParams(max_tokens=4, seed=8)
     drawn = await client.sample_async(prompt(QUESTION), 2, params)
     same = client.sample(prompt(QUESTION), 2, params).result()
@@ -215,8 +215,8 @@ async def sampling_async(lab):
 
 
 @check("sample: what is malformed is refused")
-def malformed_samples_are_refused(lab):
-    client = lab.base_sampler()
+def malformed_samples_are_refused(env):
+    client = env.base_sampler()
     wrong = ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}, {"max_tokens": 0}, {"top_k": -5})
     for options in wrong:
         refused = (tinker.BadRequestError, tinker.RequestFailedError, tinker.UnprocessableEntityError)
@@ -224,11 +224,11 @@ def malformed_samples_are_refused(lab):
 
 
 @check()
-def the_context_ends_a_sample(lab):
+def the_context_ends_a_sample(env):
     """A prompt that is four tokens shorter than the context leaves room for four."""
-    listed = lab.service.get_server_capabilities().supported_models
-    context = next(model.max_context_length for model in listed if model.model_name == lab.model)
-    client = lab.base_sampler()
+    listed = env.service.get_server_capabilities().supported_models
+    context = next(model.max_context_length for model in listed if model.model_name == env.model)
+    client = env.base_sampler()
     answer = sample(client, tokens(context - 4), max_tokens=50, seed=1)
     require(len(answer.sequences[0].tokens) <= 4, f"{len(answer.sequences[0].tokens)} tokens were drawn")
     error = require_raises(tinker.BadRequestError, lambda: sample(client, tokens(context), max_tokens=1))

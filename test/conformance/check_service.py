@@ -9,11 +9,11 @@ from tinker.lib.public_interfaces.rest_client import RestClient
 
 import versions
 from harness import check, require, require_close, require_different, require_equal, require_raises
-from lab import observe, session_of, settled, train
+from environment import observe, session_of, settled, train
 
 
 @check()
-def the_table_of_versions_holds(lab):
+def the_table_of_versions_holds(env):
     """Every trait of the version's row is what the SDK shows; audit_async shows where it is called."""
     sample = inspect.signature(tinker.SamplingClient.sample).parameters
     found = {
@@ -33,43 +33,43 @@ def the_table_of_versions_holds(lab):
         "whoami": hasattr(RestClient, "whoami"),
         "optimizers": hasattr(tinker, "DimuonParams"),
     }
-    shown = {trait: value for trait, value in lab.traits.items() if trait in found}
+    shown = {trait: value for trait, value in env.traits.items() if trait in found}
     require_equal(shown, found, f"the row of {tinker.__version__} in versions.py")
     require(tinker.__version__ in versions.TRAITS, f"versions.py has no row for {tinker.__version__}")
 
 
 @check("capabilities")
-async def capabilities(lab):
-    answers = [lab.service.get_server_capabilities(), await lab.service.get_server_capabilities_async()]
-    if lab.traits["rest_capabilities"]:
-        answers.append(await lab.rest.get_server_capabilities())
+async def capabilities(env):
+    answers = [env.service.get_server_capabilities(), await env.service.get_server_capabilities_async()]
+    if env.traits["rest_capabilities"]:
+        answers.append(await env.rest.get_server_capabilities())
     for answer in answers:
         found = {model.model_name: model for model in answer.supported_models}
-        require(lab.model in found, f"the server lists {sorted(found)}, not {lab.model}")
-        context = found[lab.model].max_context_length
-        require(context is None or context > 0, f"the context of {lab.model} is {context} tokens")
+        require(env.model in found, f"the server lists {sorted(found)}, not {env.model}")
+        context = found[env.model].max_context_length
+        require(context is None or context > 0, f"the context of {env.model} is {context} tokens")
 
 
 @check("a wrong key is refused")
-def wrong_key(lab):
-    service = lab.new_service(api_key="tml-not-the-key")
+def wrong_key(env):
+    service = env.new_service(api_key="tml-not-the-key")
     require_raises(tinker.AuthenticationError, service.get_server_capabilities)
 
 
 @check("create a LoRA model: rank")
-def lora_rank(lab):
+def lora_rank(env):
     for rank in (2, 16):
-        info = lab.trainer(rank=rank).get_info()
+        info = env.trainer(rank=rank).get_info()
         require_equal(info.lora_rank, rank, "the rank")
-        require_equal(info.model_data.model_name, lab.model, "the base model")
+        require_equal(info.model_data.model_name, env.model, "the base model")
         require(info.is_lora, "the model is not a LoRA model")
 
 
 @check("create a LoRA model: seed honoured")
-def lora_seed(lab):
+def lora_seed(env):
     looks = []
     for seed in (11, 11, 12):
-        trainer = lab.trainer(seed=seed)
+        trainer = env.trainer(seed=seed)
         train(trainer)
         looks.append(observe(trainer))
     require_close(looks[1], looks[0], "a model with the same seed", relative=1e-3)
@@ -77,11 +77,11 @@ def lora_seed(lab):
 
 
 @check("create a LoRA model: which matrices")
-def lora_matrices(lab):
+def lora_matrices(env):
     flags = ("train_mlp", "train_attn", "train_unembed")
     looks = []
     for only in flags:
-        trainer = lab.trainer(**{flag: flag == only for flag in flags})
+        trainer = env.trainer(**{flag: flag == only for flag in flags})
         base = observe(trainer)
         train(trainer)
         looks.append(observe(trainer))
@@ -91,7 +91,7 @@ def lora_matrices(lab):
 
 
 @check()
-def lora_matrices_have_their_sizes(lab):
+def lora_matrices_have_their_sizes(env):
     """Each matrix of n by m has rank * (n + m) parameters: two layers of width 64 and 272, vocabulary 260."""
     sizes = {
         "train_attn": 2 * 4 * (64 + 64),
@@ -99,59 +99,59 @@ def lora_matrices_have_their_sizes(lab):
         "train_unembed": 64 + 260,
     }
     for only, size in sizes.items():
-        trainer = lab.trainer(rank=3, **{flag: flag == only for flag in sizes})
-        require_equal(lab.parameters(trainer).size, 3 * size, f"the number of parameters with {only}")
-    require_equal(lab.parameters(lab.trainer(rank=3)).size, 3 * sum(sizes.values()), "the number of all")
+        trainer = env.trainer(rank=3, **{flag: flag == only for flag in sizes})
+        require_equal(env.parameters(trainer).size, 3 * size, f"the number of parameters with {only}")
+    require_equal(env.parameters(env.trainer(rank=3)).size, 3 * sum(sizes.values()), "the number of all")
 
 
 @check("create a LoRA model: user metadata")
-def lora_metadata(lab):
-    trainer = lab.trainer(user_metadata={"purpose": "conformance", "n": "1"})
-    run = lab.rest.get_training_run(trainer.model_id).result()
+def lora_metadata(env):
+    trainer = env.trainer(user_metadata={"purpose": "conformance", "n": "1"})
+    run = env.rest.get_training_run(trainer.model_id).result()
     require_equal(run.user_metadata, {"purpose": "conformance", "n": "1"}, "the metadata")
 
 
 @check()
-def lora_refused(lab):
+def lora_refused(env):
     """What cannot be made is the caller's fault, and said so."""
-    create = lab.service.create_lora_training_client
+    create = env.service.create_lora_training_client
     error = require_raises(tinker.RequestFailedError, lambda: settled(create(base_model="no/such-model")))
     require_equal(error.category, tinker.types.RequestErrorCategory.User, "the category")
-    error = require_raises(tinker.RequestFailedError, lambda: settled(create(base_model=lab.model, rank=4096)))
+    error = require_raises(tinker.RequestFailedError, lambda: settled(create(base_model=env.model, rank=4096)))
     require("4096" in str(error), f"the error does not name the rank: {error}")
 
 
 @check("create a LoRA model: optimizer named", needs="optimizers")
-def lora_optimizer(lab):
-    trainer = lab.trainer(optimizer=tinker.AdamOptimizerConfig())
+def lora_optimizer(env):
+    trainer = env.trainer(optimizer=tinker.AdamOptimizerConfig())
     before = observe(trainer)
     train(trainer)
     require_different(observe(trainer), before, "a step of Adam")
 
 
 @check(needs="optimizers")
-def another_optimizer_is_refused(lab):
+def another_optimizer_is_refused(env):
     """Its settings must not be taken for those of Adam."""
-    create = lab.service.create_lora_training_client
+    create = env.service.create_lora_training_client
     wanted = tinker.DimuonOptimizerConfig()
-    require_raises(tinker.BadRequestError, lambda: settled(create(base_model=lab.model, optimizer=wanted)))
+    require_raises(tinker.BadRequestError, lambda: settled(create(base_model=env.model, optimizer=wanted)))
     step = tinker.DimuonParams(learning_rate=1e-2)
-    require_raises(tinker.BadRequestError, lambda: lab.trainer().optim_step(step).result())
+    require_raises(tinker.BadRequestError, lambda: env.trainer().optim_step(step).result())
 
 
 @check("create a LoRA model: async")
-async def lora_async(lab):
-    trainer = await lab.service.create_lora_training_client_async(base_model=lab.model, rank=4, seed=3)
+async def lora_async(env):
+    trainer = await env.service.create_lora_training_client_async(base_model=env.model, rank=4, seed=3)
     info = await trainer.get_info_async()
     require_equal(info.model_id, trainer.model_id, "the model's id")
     require_equal(info.lora_rank, 4, "the rank")
 
 
 @check()
-def tokenizers(lab):
+def tokenizers(env):
     """The hub that HF_ENDPOINT names is tinkersim; bytes are tokens there, whatever the text."""
     line = "Grüße: 27 + 58 = 85\n\n"
-    for client in (lab.trainer(), lab.base_sampler()):
+    for client in (env.trainer(), env.base_sampler()):
         tokenizer = client.get_tokenizer()
         require_equal(tokenizer.encode(line), list(line.encode()), "the tokens")
         require_equal(tokenizer.decode(list(line.encode())), line, "the text")
@@ -160,11 +160,11 @@ def tokenizers(lab):
 
 
 @check("sessions: list and show")
-async def sessions(lab):
-    trainer, sampler = lab.trainer(), lab.base_sampler()
+async def sessions(env):
+    trainer, sampler = env.trainer(), env.base_sampler()
     own = session_of(trainer)
-    lists = [lab.rest.list_sessions(limit=100).result(), await lab.rest.list_sessions_async(limit=100)]
-    shown = [lab.rest.get_session(own).result(), await lab.rest.get_session_async(own)]
+    lists = [env.rest.list_sessions(limit=100).result(), await env.rest.list_sessions_async(limit=100)]
+    shown = [env.rest.get_session(own).result(), await env.rest.get_session_async(own)]
     for answer in lists:
         require(own in answer.sessions, f"{own} is not among the {len(answer.sessions)} sessions")
     for answer in shown:
@@ -173,30 +173,30 @@ async def sessions(lab):
 
 
 @check("sessions: project")
-async def projects(lab):
-    service = lab.new_service()
-    first = settled(service.create_lora_training_client(base_model=lab.model, rank=2))
-    lab.rest.assign_session_project(session_of(first), "project-a").result()
-    second = settled(service.create_lora_training_client(base_model=lab.model, rank=2))
-    await lab.rest.assign_session_project_async(session_of(first), "project-b")
-    third = settled(service.create_lora_training_client(base_model=lab.model, rank=2))
+async def projects(env):
+    service = env.new_service()
+    first = settled(service.create_lora_training_client(base_model=env.model, rank=2))
+    env.rest.assign_session_project(session_of(first), "project-a").result()
+    second = settled(service.create_lora_training_client(base_model=env.model, rank=2))
+    await env.rest.assign_session_project_async(session_of(first), "project-b")
+    third = settled(service.create_lora_training_client(base_model=env.model, rank=2))
     for project, member in (("project-a", second), ("project-b", third)):
-        runs = lab.rest.list_training_runs(project_id=project).result().training_runs
+        runs = env.rest.list_training_runs(project_id=project).result().training_runs
         require_equal([run.training_run_id for run in runs], [member.model_id], f"the runs of {project}")
 
 
 @check("sessions: finish", needs="session_close")
-def closing(lab):
-    service = lab.new_service()
-    settled(service.create_lora_training_client(base_model=lab.model, rank=2))
+def closing(env):
+    service = env.new_service()
+    settled(service.create_lora_training_client(base_model=env.model, rank=2))
     service.close("success", "the check is over").result()
-    require_raises(RuntimeError, lambda: service.create_lora_training_client(base_model=lab.model))
-    with lab.new_service() as other:
-        settled(other.create_sampling_client(base_model=lab.model))
+    require_raises(RuntimeError, lambda: service.create_lora_training_client(base_model=env.model))
+    with env.new_service() as other:
+        settled(other.create_sampling_client(base_model=env.model))
 
 
 @check(needs="console_url")
-def console_urls(lab):
-    trainer = lab.trainer()
-    require(session_of(trainer) in lab.service.get_console_url(), "the session's URL does not name it")
+def console_urls(env):
+    trainer = env.trainer()
+    require(session_of(trainer) in env.service.get_console_url(), "the session's URL does not name it")
     require(trainer.model_id in trainer.get_console_url(), "the model's URL does not name it")

@@ -7,13 +7,13 @@ from tinker import types
 
 from check_losses import require_same_step
 from harness import check, require, require_close, require_equal
-from lab import awaited, datum, logprobs, observe, tokens
+from environment import awaited, datum, logprobs, observe, tokens
 
 
 @check("training: async")
-async def training_async(lab):
+async def training_async(env):
     """The async methods do what the sync ones do."""
-    trainer, twin = lab.trainer(), lab.trainer()
+    trainer, twin = env.trainer(), env.trainer()
     data, adam = [datum(tokens(16))], types.AdamParams(learning_rate=1e-2)
     ahead = await awaited(trainer.forward_async(data, "cross_entropy"))
     done = await awaited(trainer.forward_backward_async(data, "cross_entropy"))
@@ -25,9 +25,9 @@ async def training_async(lab):
 
 
 @check("training: pipelined steps keep their order")
-def pipelines(lab):
+def pipelines(env):
     """Ten operations that are submitted at once do what they do one after the other."""
-    trainer, twin = lab.trainer(), lab.trainer()
+    trainer, twin = env.trainer(), env.trainer()
     batches = [[datum(tokens(16, seed=number))] for number in range(5)]
     adam = types.AdamParams(learning_rate=1e-2)
     futures = []
@@ -41,9 +41,9 @@ def pipelines(lab):
     require_close(observe(trainer), observe(twin), "the model", relative=1e-6)
 
 
-def _compare_chunks(lab, data: list[types.Datum], half: int) -> None:
+def _compare_chunks(env, data: list[types.Datum], half: int) -> None:
     """Check that a batch of several chunks is the sum of its halves."""
-    trainer, twin = lab.trainer(), lab.trainer()
+    trainer, twin = env.trainer(), env.trainer()
     done = trainer.forward_backward(data, "cross_entropy").result()
     parts = [twin.forward_backward(part, "cross_entropy").result() for part in (data[:half], data[half:])]
     require_equal(len(done.loss_fn_outputs), len(data), "the number of outputs")
@@ -54,18 +54,18 @@ def _compare_chunks(lab, data: list[types.Datum], half: int) -> None:
         require_close(
             logprobs(done)[index], logprobs(part)[at], f"the log-probabilities of datum {index}", relative=1e-6
         )
-    require_same_step(lab, trainer, twin, "the gradient of several chunks")
+    require_same_step(env, trainer, twin, "the gradient of several chunks")
 
 
 @check("batches of over 1,024 datums")
-def chunks_by_count(lab):
+def chunks_by_count(env):
     weights = np.full(3, 1e-2)
     data = [datum(tokens(4, seed=number), weights=weights) for number in range(1100)]
-    _compare_chunks(lab, data, 550)
+    _compare_chunks(env, data, 550)
 
 
 @check("batches of over 5 MB")
-def chunks_by_size(lab):
+def chunks_by_size(env):
     """27 datums of 200 kB: 64 positions with 260 targets, each an int64 and a float32."""
     rng = np.random.default_rng(2)
     data = []
@@ -75,18 +75,18 @@ def chunks_by_size(lab):
         data.append(datum(tokens(65, seed=number), target_tokens=targets, weights=weights))
     size = sum(tensor._numpy.nbytes for one in data for tensor in one.loss_fn_inputs.values())
     require(size > 5_000_000, f"the batch has {size} bytes only")
-    _compare_chunks(lab, data, 13)
+    _compare_chunks(env, data, 13)
 
 
 @check()
-def large_results_come_in_two_steps(lab):
+def large_results_come_in_two_steps(env):
     """The suite's tinkersim announces results of over 1 MB before it gives them; these are two of 2 MB."""
     targets = np.tile(np.arange(260), (256, 1))
     data = [datum(tokens(257, seed=number), target_tokens=targets) for number in range(14)]
-    trainer = lab.trainer()
-    before = lab.simulator.counts()["calls"]["retrieve_future"]
+    trainer = env.trainer()
+    before = env.simulator.counts()["calls"]["retrieve_future"]
     done = trainer.forward(data, "cross_entropy").result()
-    polls = lab.simulator.counts()["calls"]["retrieve_future"] - before
+    polls = env.simulator.counts()["calls"]["retrieve_future"] - before
     require(polls >= 4, f"two results came with {polls} polls")
     found = logprobs(done)
     require_equal({array.shape for array in found}, {(256, 260)}, "the shapes")
@@ -95,9 +95,9 @@ def large_results_come_in_two_steps(lab):
 
 
 @check()
-def info_says_what_the_model_is(lab):
-    trainer = lab.trainer(rank=8)
+def info_says_what_the_model_is(env):
+    trainer = env.trainer(rank=8)
     info = trainer.get_info()
     require_equal(
-        (info.model_id, info.lora_rank, info.model_data.tokenizer_id), (trainer.model_id, 8, lab.model), "the model"
+        (info.model_id, info.lora_rank, info.model_data.tokenizer_id), (trainer.model_id, 8, env.model), "the model"
     )

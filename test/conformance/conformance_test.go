@@ -18,19 +18,19 @@ import (
 	"testing"
 )
 
-// versions are the requirements that the suite runs with.
+// versions are the requirements files that the suite runs with.
 var versions = []string{"newest", "oldest"}
 
-// servers are the ways in which tinkersim is set up.
+// servers are the configurations of tinkersim.
 var servers = map[string]struct {
-	// config is what clients are told; empty for tinkersim's own.
+	// config is the configuration for clients; empty means the default of tinkersim.
 	config string
-	// only are the checks that are run, by a part of their names; empty for all, and their coverage.
+	// only selects checks by parts of their names; empty means all, and then their coverage is checked.
 	only string
 }{
 	"": {},
-	// As the hosted service has it: chunks all at once and compressed, keys exchanged for tokens, the SDK's
-	// own transport, results polled by the same connections.
+	// This is the configuration of the hosted service: concurrent compressed chunks, keys exchanged for tokens, and
+	// the SDK's own transport.
 	"-hosted": {
 		config: `{"parallel_fwdbwd_chunks":true,"proto_compress_fwdbwd":true,"pjwt_auth_enabled":true,` +
 			`"use_pyqwest_transport":true,"create_model_via_load_weights":true}`,
@@ -41,10 +41,10 @@ var servers = map[string]struct {
 // model is the name of tinkersim's model.
 const model = "tinkersim/byte-136k"
 
-// key is the key that the suite's server takes.
+// key is the key that the suite's server accepts.
 const key = "tml-conformance"
 
-// TestConformance runs the checks with each version at once, each against servers of its own.
+// TestConformance runs the checks with all versions concurrently, each against its own servers.
 func TestConformance(t *testing.T) {
 	program := build(t)
 	for _, name := range versions {
@@ -113,7 +113,7 @@ func start(t *testing.T, program, config string) string {
 	return url
 }
 
-// follow passes on the URL that a server logs, and at its end the end of its log.
+// follow sends the URL that a server logs, and after the server's end the last lines of its log.
 func follow(log *bufio.Scanner, urls, lines chan<- string) {
 	const kept = 20
 	var text []string
@@ -133,7 +133,7 @@ func follow(log *bufio.Scanner, urls, lines chan<- string) {
 // python is a virtual environment with the SDK.
 type python struct{ program, version string }
 
-// environment returns the environment of a requirements file, which the script beside makes if need be.
+// environment returns the environment of a requirements file. The script venv makes it if it does not exist.
 func environment(t *testing.T, name string) python {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "./venv", name)
@@ -154,8 +154,8 @@ func environment(t *testing.T, name string) python {
 	return python{program: filepath.Join(strings.TrimSpace(string(out)), "bin", "python"), version: string(version[1])}
 }
 
-// command is the runner of the checks. The hub that it knows is the server, and the rest of the network
-// is behind a proxy that is not there.
+// command returns the command that runs the checks. Its hub is the server, and its proxy does not exist, so that it
+// cannot reach any other network.
 func (p python) command(ctx context.Context, home, url string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.program, append([]string{"run.py"}, args...)...)
 	cmd.Env = append(os.Environ(),
@@ -189,7 +189,7 @@ func (p python) run(t *testing.T, url, only string) {
 	results := json.NewDecoder(out)
 	for name := range strings.Lines(string(listed)) {
 		name = strings.TrimSpace(name)
-		t.Run(name, func(t *testing.T) { judge(t, results, name, stderr) })
+		t.Run(name, func(t *testing.T) { checkResult(t, results, name, stderr) })
 	}
 	if only == "" {
 		t.Run("every_public_method_is_covered", func(t *testing.T) { cover(t, results, p.version) })
@@ -197,7 +197,7 @@ func (p python) run(t *testing.T, url, only string) {
 	_ = cmd.Wait() // a check that failed has been reported
 }
 
-// result is what the runner says of one check, or at the end of all calls.
+// result is the runner's report of one check, or at the end of all calls.
 type result struct {
 	Check   string      `json:"check"`
 	Seconds float64     `json:"seconds"`
@@ -205,8 +205,8 @@ type result struct {
 	Calls   [][2]string `json:"calls"`
 }
 
-// judge waits for the result of a check.
-func judge(t *testing.T, results *json.Decoder, name string, stderr *tail) {
+// checkResult waits for the result of a check, and fails the test if the check failed.
+func checkResult(t *testing.T, results *json.Decoder, name string, stderr *tail) {
 	var r result
 	if err := results.Decode(&r); err != nil {
 		t.Fatalf("the runner ended: %v\n%s", err, stderr)
@@ -219,8 +219,8 @@ func judge(t *testing.T, results *json.Decoder, name string, stderr *tail) {
 	}
 }
 
-// cover checks that every public method of the SDK's clients was called, or is excused, and writes the
-// table of them for whoever wants to read it.
+// cover checks that every public method of the SDK's clients was called or is an exception, and writes their table to
+// a file.
 func cover(t *testing.T, results *json.Decoder, version string) {
 	var r result
 	if err := results.Decode(&r); err != nil {

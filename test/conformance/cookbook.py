@@ -1,10 +1,10 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the cookbook's loops need around them: data, a state to start from, and a verdict on their metrics.
+"""The environment of the cookbook's loops: data, a state to start from, and a check of their metrics.
 
     cookbook.py data DIR          writes data sets where `datasets` looks for the hub's, below DIR
     cookbook.py resume FROM INTO  lets the loop of INTO start from the last state of FROM
-    cookbook.py judge SL RL       fails unless the loss of SL fell and the reward of RL rose
+    cookbook.py verify SL RL      fails unless the loss of SL fell and the reward of RL rose
 
 Supervised fine-tuning teaches the form of a reply, \\boxed{n}, with any digit for n; reinforcement learning
 finds out which digit is rewarded: seven, whatever of a few questions is asked. So the reward has to rise from
@@ -81,7 +81,7 @@ def series(folder: pathlib.Path, name: str) -> list[float]:
     return [row[name] for row in lines(folder / "metrics.jsonl") if name in row]
 
 
-def judge(supervised: pathlib.Path, reinforced: pathlib.Path) -> int:
+def verify(supervised: pathlib.Path, reinforced: pathlib.Path) -> int:
     losses, rewards = series(supervised, "train_mean_nll"), series(reinforced, "reward/total")
     print(f"sl_loop: mean nll {losses[0]:.3f} -> {losses[-1]:.3f} in {len(losses)} steps")
     print("rl_loop: reward " + " ".join(f"{reward:.2f}" for reward in rewards))
@@ -99,7 +99,7 @@ def judge(supervised: pathlib.Path, reinforced: pathlib.Path) -> int:
 
 def main() -> int:
     command, *folders = sys.argv[1:]
-    return {"data": data, "resume": resume, "judge": judge}[command](*map(pathlib.Path, folders)) or 0
+    return {"data": data, "resume": resume, "verify": verify}[command](*map(pathlib.Path, folders)) or 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which public methods of the SDK's clients the checks call. Calls are seen, not declared."""
+"""Records which public methods of the SDK's clients the checks call."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ from tinker.lib.public_interfaces.rest_client import RestClient
 
 CLIENTS = (tinker.ServiceClient, tinker.TrainingClient, tinker.SamplingClient, RestClient)
 
-# Public methods that no check calls, and why that is right.
+# Public methods that no check calls, and the reasons.
 EXCEPTIONS = {
     "ServiceClient.holder": "internals of the SDK, kept for old callers; the suite reads the session's id there",
     "SamplingClient.create": "what ServiceClient.create_sampling_client is made of; takes the SDK's internals",
@@ -25,7 +25,7 @@ _HERE = str(pathlib.Path(__file__).resolve().parent)
 
 
 class Coverage:
-    """Watches the public methods of the clients and notes which check calls each of them."""
+    """Records which check calls each public method of the clients."""
 
     def __init__(self):
         self.current = ""  # the check that runs
@@ -33,7 +33,7 @@ class Coverage:
         self._passed: set[str] = set()
 
     def watch(self) -> None:
-        """Put a watcher before every public method."""
+        """Wrap every public method."""
         for client in CLIENTS:
             for name in public_names(client):
                 member = inspect.getattr_static(client, name)
@@ -54,11 +54,11 @@ class Coverage:
         return watcher
 
     def passed(self, check: str) -> None:
-        """Note that a check passed: only such checks cover anything."""
+        """Record that a check passed: only such checks count as coverage."""
         self._passed.add(check)
 
     def table(self) -> list[tuple[str, str]]:
-        """Return a row for every public method: the call, and what covers or excuses it."""
+        """Return a row for every public method: the call, and its checks or the reason for its exception."""
         rows = []
         for client in CLIENTS:
             for name in public_names(client):

@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The support table of a server: what of the Tinker API it has, and has right."""
+"""The support table of a server: which features of the Tinker API it supports."""
 
 import urllib.error
 import urllib.request
@@ -12,31 +12,31 @@ from harness import Check, Differs, Refused, Untested
 
 WIDTH = 46
 
-# How long a feature may take, in seconds, before the server is said not to have it.
+# The time limit of a feature in seconds, after which it counts as not supported.
 PATIENCE = 120.0
 
 
-def table(lab, checks: list[Check]) -> int:
-    """Print a row for each feature that any server may have. The exit status says only if the server answered."""
+def table(env, checks: list[Check]) -> int:
+    """Print a row for each feature. The exit status says only whether the server responded."""
     features = [check for check in checks if check.feature is not None]
-    print(f"server {lab.url}, model {lab.model}, driven by tinker {tinker.__version__}")
+    print(f"server {env.url}, model {env.model}, driven by tinker {tinker.__version__}")
     counts = dict.fromkeys(("yes", "differs", "no", "untested"), 0)
-    if (problem := silence(lab.url)) is not None:
-        print(f"nothing answers there: {problem}")
+    if (problem := unreachable(env.url)) is not None:
+        print(f"the server is not reachable: {problem}")
         return 1
     for check in features:
-        verdict, why = judge(attempt(check, lab, patience=PATIENCE, dump=False))
-        counts[verdict] += 1
-        print(f"{check.feature:{WIDTH}} {verdict:9}{why}".rstrip(), flush=True)
-        if check.name == "capabilities" and verdict == "no":
-            print("the server does not answer; nothing else was tried")
+        support, why = classify(attempt(check, env, patience=PATIENCE, dump=False))
+        counts[support] += 1
+        print(f"{check.feature:{WIDTH}} {support:9}{why}".rstrip(), flush=True)
+        if check.name == "capabilities" and support == "no":
+            print("the server does not respond; no other check ran")
             return 1
-    print(", ".join(f"{verdict}: {count}" for verdict, count in counts.items()))
+    print(", ".join(f"{support}: {count}" for support, count in counts.items()))
     return 0
 
 
-def silence(url: str) -> str | None:
-    """Return why nothing at all answers, or None; an error of a server is an answer, too."""
+def unreachable(url: str) -> str | None:
+    """Return why the server cannot be reached, or None. An HTTP error is a response, too."""
     try:
         urllib.request.urlopen(url.rstrip("/") + "/api/v1/healthz", timeout=20).close()
     except urllib.error.HTTPError:
@@ -46,10 +46,10 @@ def silence(url: str) -> str | None:
     return None
 
 
-def judge(error: BaseException | None) -> tuple[str, str]:
-    """Say what the outcome of a check means: it holds, the server refuses, or it does something else.
+def classify(error: BaseException | None) -> tuple[str, str]:
+    """Classify the outcome of a check: the server supports the feature, rejects it, or does something else.
 
-    A feature that another one is made of may say no because of that one: the reason tells.
+    A feature may be rejected because it needs another one: the reason says so.
     """
     if error is None:
         return "yes", ""

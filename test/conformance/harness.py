@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a check is, and what it may say about numbers and errors."""
+"""Checks, and the assertions that they make about numbers and errors."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,24 +10,24 @@ import numpy as np
 
 
 class Differs(AssertionError):
-    """The server answered, and the answer is not what the API promises."""
+    """The response of the server violates the API."""
 
 
 class Refused(Exception):
-    """What was asked for was refused or failed, as reported by something that is not the SDK itself."""
+    """A request was rejected or failed, as reported by something other than the SDK."""
 
 
 class Untested(Exception):
-    """The check cannot be made here, for a reason that is not the server's."""
+    """The check cannot run here, for a reason that does not concern the server."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One check. It is given a Lab and raises when something is wrong."""
+    """One check. It receives an Environment and raises an error if it fails."""
 
     name: str
     run: Callable[[Any], Any]
-    # What the check is called in the support table; None when it needs tinkersim itself.
+    # The name of the check in the support table; None if the check needs tinkersim.
     feature: str | None
     # The trait of the SDK that the check needs; see versions.py.
     needs: str | None

@@ -27,29 +27,29 @@ def main() -> int:
     parser.add_argument("--endpoint", action="store_true", help="print what the server supports")
     parser.add_argument("--only", default="", help="run the checks whose names contain one of these, comma-separated")
     arguments = parser.parse_args()
-    # The SDK warns of calls that it will drop and logs what it repeats: just what the suite is about.
+    # The SDK warns of deprecated calls and logs its retries, which the suite tests on purpose.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     os.environ.update(TINKER_BASE_URL=arguments.url, TINKER_API_KEY=arguments.key)
 
-    import suite  # needs the environment, as the SDK reads it when it is imported
+    import suite  # the SDK reads the environment variables at import
 
     wanted = arguments.only.split(",")
     checks = [check for check in suite.checks() if any(word in check.name for word in wanted)]
     if arguments.list:
         print("\n".join(check.name for check in checks))
         return 0
-    from lab import Lab
+    from environment import Environment
 
-    lab = Lab(arguments.url, arguments.key, arguments.model, arguments.admin)
+    env = Environment(arguments.url, arguments.key, arguments.model, arguments.admin)
     if arguments.endpoint:
         import endpoint
 
-        return endpoint.table(lab, checks)
-    return report(lab, checks)
+        return endpoint.table(env, checks)
+    return report(env, checks)
 
 
-def report(lab, checks) -> int:
+def report(env, checks) -> int:
     """Run all checks and print a line of JSON for each, and one for the calls that they cover."""
     from attempt import attempt
     from coverage import Coverage
@@ -60,18 +60,18 @@ def report(lab, checks) -> int:
     for check in checks:
         coverage.current = check.name
         began = time.monotonic()
-        error = attempt(check, lab)
+        error = attempt(check, env)
         if error is None:
             coverage.passed(check.name)
         failed += error is not None
-        say(
+        emit(
             check=check.name, seconds=round(time.monotonic() - began, 2), error="" if error is None else describe(error)
         )
-    say(calls=coverage.table())
+    emit(calls=coverage.table())
     return 1 if failed else 0
 
 
-def say(**line) -> None:
+def emit(**line) -> None:
     print(json.dumps(line), flush=True)
 
 

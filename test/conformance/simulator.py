@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What only tinkersim has: its admin endpoints, and a look at a model's parameters."""
+"""What only tinkersim has: its admin endpoints, and the parameters of a model."""
 
 import contextlib
 import io
@@ -26,25 +26,25 @@ class Simulator:
         self._url, self._key = url, key
 
     def request(self, method: str, path: str, body: object = None) -> bytes:
-        """Send a request and return the answer's body, redirects followed."""
+        """Send a request, follow redirects and return the body of the response."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data=data, method=method)
         request.add_unredirected_header("X-API-Key", self._key)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read()
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.read()
 
     def counts(self) -> dict:
-        """Return how often each endpoint was called and each operation carried out."""
+        """Return how often each endpoint was called and each operation executed."""
         return json.loads(self.request("GET", "/admin/busy"))
 
     @contextlib.contextmanager
     def faults(self, *rules: dict):
-        """Put rules in force for the body of a with statement. Each of them must have struck by its end."""
+        """Install fault rules for the body of a with statement. Each of them must have been applied by its end."""
         self.request("POST", "/admin/faults", {"faults": list(rules)})
         try:
             yield self
             for rule in self._rules():
-                require(rule["hits"] > 0, f"the scripted fault {rule} struck nothing")
+                require(rule["hits"] > 0, f"the fault {rule} was never applied")
         finally:
             self.request("DELETE", "/admin/faults")
 
@@ -52,22 +52,22 @@ class Simulator:
         return json.loads(self.request("GET", "/admin/faults"))["faults"]
 
     def release(self, rule: str) -> None:
-        """Let go what a hold holds."""
+        """Release the requests that a rule holds."""
         self.request("POST", f"/admin/faults/{rule}/release")
 
     def await_holding(self, rule: str, patience: float = 120.0) -> None:
-        """Return once a hold holds something."""
+        """Wait until a rule holds a request."""
         deadline = time.monotonic() + patience
         while not any(state["id"] == rule and state["holding"] for state in self._rules()):
-            require(time.monotonic() < deadline, f"the hold {rule} held nothing within {patience} s")
+            require(time.monotonic() < deadline, f"the rule {rule} held no request within {patience} s")
             time.sleep(0.02)
 
     def expire(self, path: str) -> None:
-        """Make a checkpoint disappear as if its time were over."""
+        """Expire a checkpoint."""
         self.request("POST", "/admin/checkpoints", {"path": f"^{path}$", "do": "expire"})
 
     def parameters(self, path: str) -> np.ndarray:
-        """Return the LoRA parameters of a training state, float32, one flat vector."""
+        """Return the LoRA parameters of a training state as a flat vector of float32."""
         run, kind, name = path.removeprefix("tinker://").split("/")
         archive = self.request("GET", f"/api/v1/training_runs/{run}/checkpoints/{kind}/{name}/archive")
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:

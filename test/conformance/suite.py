@@ -9,7 +9,7 @@ import tinker
 import versions
 from harness import CHECKS, Check
 
-# The last module waits for what the SDK does in the background, which by then it has mostly done.
+# The last module waits for the background work of the SDK, most of which is done by then.
 MODULES = (
     "check_service",
     "check_losses",

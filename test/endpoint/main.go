@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command endpoint has the learner's probe look at a server of the Tinker API, and prints what it supports. It is
-// the half of `make conformance-endpoint` that speaks through our own client; see package capability for what
-// is tried, and what that costs.
+// Command endpoint checks the capabilities of a server of the Tinker API as the learner does, and prints them. It is
+// the half of `make conformance-endpoint` that uses this module's own client; package capability describes the checks
+// and their costs.
 package main
 
 import (
@@ -34,14 +34,14 @@ func main() {
 	}
 }
 
-// run probes the server that the arguments name and writes the table.
+// run checks the server that the arguments name, and writes the table.
 func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	flags := flag.NewFlagSet("endpoint", flag.ContinueOnError)
 	url := flags.String("url", "", "Base URL of the server, without /api/v1.")
 	model := flags.String("model", "", "Name of a base model that it trains.")
-	rank := flags.Int("rank", 8, "LoRA rank, for a server that refuses rank 1.")
-	patience := flags.Duration("patience", time.Minute, "How long to wait for what no training depends on.")
-	limit := flags.Duration("timeout", 30*time.Minute, "How long to try in all.")
+	rank := flags.Int("rank", 8, "LoRA rank, for a server that rejects rank 1.")
+	patience := flags.Duration("patience", time.Minute, "Time limit of checks that training does not depend on.")
+	limit := flags.Duration("timeout", 30*time.Minute, "Time limit of all checks.")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
-	if err := greet(ctx, api); err != nil {
-		return fmt.Errorf("nothing of the Tinker API answers at %s: %w", *url, err)
+	if err := connect(ctx, api); err != nil {
+		return fmt.Errorf("no server of the Tinker API responds at %s: %w", *url, err)
 	}
 	began := time.Now()
 	report, err := capability.Checker{
@@ -70,15 +70,15 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	return write(out, report)
 }
 
-// greet fails soon where nothing answers, for which the client would wait.
-func greet(ctx context.Context, api *client.Client) error {
+// connect fails after a short time if no server responds, for which the client would wait.
+func connect(ctx context.Context, api *client.Client) error {
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return api.Connect(ctx)
 }
 
-// write prints a row for each feature, and sums them up.
+// write prints a row for each feature, and the number of features of each kind of support.
 func write(out io.Writer, report capability.Report) error {
 	counts := map[capability.Support]int{}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

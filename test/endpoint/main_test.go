@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunSaysWhatIsMissing(t *testing.T) {
+func TestRunWithMissingFlags(t *testing.T) {
 	cases := map[string]struct {
 		args []string
 		key  string

@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The place where checks work: clients of one server, and models made to measure."""
+"""The environment of checks: clients of one server, models and data."""
 
 import functools
 import inspect
@@ -15,11 +15,11 @@ import versions
 from harness import Untested
 from simulator import Simulator
 
-# With so large an eps, Adam's step is the gradient times the learning rate over eps.
+# With such a large eps, Adam's step is the gradient times the learning rate over eps.
 _FLAT = 1e8
 
 
-class Lab:
+class Environment:
     """Clients, models and data for checks."""
 
     def __init__(self, url: str, key: str, model: str, admin: bool):
@@ -30,11 +30,11 @@ class Lab:
 
     @functools.cached_property
     def service(self) -> tinker.ServiceClient:
-        """The client that most checks share, with a session of its own."""
+        """The client that most checks share; it has its own session."""
         return self.new_service()
 
     def new_service(self, **options) -> tinker.ServiceClient:
-        """Make a client, which makes its session when it is first needed."""
+        """Return a new client, which creates its session when it first needs one."""
         return tinker.ServiceClient(base_url=self.url, api_key=options.pop("api_key", self.key), **options)
 
     @functools.cached_property
@@ -42,17 +42,17 @@ class Lab:
         """The client of listings."""
         return self.service.create_rest_client()
 
-    def forget(self) -> None:
-        """Give up the shared clients, whose session is gone; the next to ask gets new ones."""
+    def reset_clients(self) -> None:
+        """Drop the shared clients, whose session does not exist any more; the next access creates new ones."""
         for shared in ("service", "rest"):
             self.__dict__.pop(shared, None)
 
     def name(self, word: str) -> str:
-        """Return a name that no check has used."""
+        """Return a new name."""
         return f"conformance-{word}-{next(self._names)}"
 
     def word(self, token: int) -> str:
-        """Return the text of a token. Other servers' tokenizers are asked of their hub, as the SDK does it."""
+        """Return the text of a token. The tokenizers of other servers come from their hub, as in the SDK."""
         return chr(token) if self.simulator is not None else self.tokenizer.decode([token])
 
     @functools.cached_property
@@ -64,30 +64,30 @@ class Lab:
             raise Untested(f"no tokenizer: {error}") from error
 
     def trainer(self, *, seed: int = 7, rank: int = 4, **options) -> tinker.TrainingClient:
-        """Make a model."""
+        """Return a new model."""
         made = self.service.create_lora_training_client(base_model=self.model, rank=rank, seed=seed, **options)
         return settled(made)
 
     def base_sampler(self) -> tinker.SamplingClient:
-        """Make a client that samples from the base model."""
+        """Return a new client that samples from the base model."""
         return settled(self.service.create_sampling_client(base_model=self.model))
 
     def sampler_of(self, trainer: tinker.TrainingClient) -> tinker.SamplingClient:
-        """Make a client that samples from a model as it is now."""
+        """Return a new client that samples from the current weights of a model."""
         return settled(trainer.save_weights_and_get_sampling_client())
 
     def parameters(self, trainer: tinker.TrainingClient) -> np.ndarray:
-        """Return the parameters of a model, float32; of tinkersim only."""
+        """Return the parameters of a model as float32. Only tinkersim supports this."""
         return self.simulator.parameters(trainer.save_state(self.name("look")).result().path)
 
 
 def settled(client):
-    """Return a client that is made: newer SDKs return a future of it."""
+    """Return a client, or the result of a future, which newer SDKs return."""
     return client.result() if hasattr(client, "result") else client
 
 
 async def awaited(value):
-    """Await a value until it is none that can be awaited any more."""
+    """Await a value until it is not awaitable."""
     while inspect.isawaitable(value):
         value = await value
     return value
@@ -99,7 +99,7 @@ def session_of(client) -> str:
 
 
 def tokens(count: int, seed: int = 1) -> list[int]:
-    """Draw tokens that are printable bytes, and in the vocabulary of any model."""
+    """Return random tokens that are printable bytes, which the vocabulary of any model has."""
     return np.random.default_rng(seed).integers(32, 127, size=count).tolist()
 
 
@@ -109,14 +109,14 @@ def text(line: str) -> list[int]:
 
 
 def prompt(ids: list[int]) -> types.ModelInput:
-    """Make an input of tokens."""
+    """Return an input of tokens."""
     return types.ModelInput.from_ints(ids)
 
 
 def datum(ids: list[int], **inputs) -> types.Datum:
-    """Make a datum that predicts each token from those before it, with loss inputs as float32 arrays.
+    """Return a datum that predicts each token from those before it, with loss inputs as float32 arrays.
 
-    Its length is one below that of the tokens. target_tokens may be given.
+    It is one shorter than the tokens. The inputs may include target_tokens.
     """
     arrays = {"target_tokens": np.asarray(inputs.pop("target_tokens", ids[1:]), dtype=np.int64)}
     arrays |= {name: np.asarray(values, dtype=np.float32) for name, values in inputs.items()}
@@ -141,14 +141,14 @@ def observe(trainer: tinker.TrainingClient, ids: list[int] | None = None) -> np.
 
 
 def plain_steps(rate: float) -> types.AdamParams:
-    """Return settings with which a step subtracts rate times the gradient, to a part in 1e8."""
+    """Return settings with which a step subtracts rate times the gradient, up to an error of 1e-8."""
     return types.AdamParams(
         learning_rate=rate * _FLAT, beta1=0.0, beta2=0.0, eps=_FLAT, weight_decay=0.0, grad_clip_norm=0.0
     )
 
 
 def train(trainer: tinker.TrainingClient, steps: int = 1, seed: int = 3, rate: float = 3e-3) -> None:
-    """Make some steps of Adam on tokens that the seed decides."""
+    """Take some steps of Adam on tokens that the seed determines."""
     for step in range(steps):
         done = trainer.forward_backward([datum(tokens(16, seed=100 * seed + step))], "cross_entropy")
         moved = trainer.optim_step(types.AdamParams(learning_rate=rate))
