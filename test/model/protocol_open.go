@@ -171,3 +171,72 @@ func (p *Proto) guessParent(s *PS, n, step int) uint8 {
 	}
 	return p.cks.all[best].Lin
 }
+
+// claim writes the claim of an attempt, or creates its model where unloading models is the fence.
+func (p *Proto) claim(s *PS, n int, t *PS, out func(a Act, fault bool)) {
+	un := uint8(n)
+	switch p.c.Fence {
+	case fenceNone:
+		p.list(s, n, t, out)
+	default:
+		*t = *s
+		t.Claim |= 1 << un
+		if p.c.Fence == fenceUnload {
+			t.L[n].Model = 1
+		}
+		t.L[n].PC = pClaimed
+		out(Act{aClaim, un, 0, 0}, false)
+	}
+}
+
+// claimed unloads the models of lower attempts where that is the fence, and lists.
+func (p *Proto) claimed(s *PS, n int, t *PS, out func(a Act, fault bool)) bool {
+	un := uint8(n)
+	if higherClaim(s, n) {
+		*t = *s
+		p.die(&t.L[n], pFenced)
+		out(Act{aCheck, un, 1, 0}, false)
+		return false
+	}
+	if p.c.Fence == fenceUnload {
+		*t = *s
+		for m := 1; m < n; m++ {
+			q := &t.L[m]
+			q.Old = 0
+			if q.Model == 1 {
+				q.Model = 2
+				if q.Sv == 1 {
+					q.Sv = 3
+				}
+				if !running(q.PC) {
+					*q = Learner{PC: q.PC}
+				}
+			}
+		}
+		t.L[n].PC = pCleared
+		out(Act{aUnload, un, 0, 0}, false)
+		return false
+	}
+	p.list(s, n, t, out)
+	return true
+}
+
+// opened waits for the save of the opening state.
+func (p *Proto) opened(s *PS, n int, t *PS, out func(a Act, fault bool)) {
+	l := &s.L[n]
+	un := uint8(n)
+	if l.Sv == 2 {
+		*t = *s
+		q := &t.L[n]
+		q.Last = q.Pend
+		q.Pend, q.Sv, q.PC = 0, 0, pServe
+		if t.Opened < un {
+			t.Opened = un
+		}
+		out(Act{aOpened, un, 0, 0}, false)
+	} else if l.Sv == 3 {
+		*t = *s
+		p.reopen(t, n, true)
+		out(Act{aGone, un, 0, 0}, false)
+	}
+}

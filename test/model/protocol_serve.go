@@ -15,6 +15,33 @@ func (p *Proto) hasSampler(s *PS, lin uint8) bool {
 func (p *Proto) serve(s *PS, n int, t *PS, out func(a Act, fault bool)) {
 	l := &s.L[n]
 	un := uint8(n)
+	if !p.evaluate(s, n, t, out) {
+		return
+	}
+	if int(l.Step) == p.c.K {
+		if s.Cur == un {
+			*t = *s
+			p.finish(t, &t.L[n])
+			t.Phase = 1
+			t.L[n].PC = pDone
+			out(Act{aVerdict, un, 0, 0}, false)
+		}
+		return
+	}
+	if l.Model != 1 {
+		*t = *s
+		p.reopen(t, n, true)
+		out(Act{aGone, un, 0, 0}, false)
+		return
+	}
+	p.revive(s, n, t, out)
+	p.train(s, n, t, out)
+}
+
+// evaluate emits the evaluation that is due, and reports whether the loop may continue before it is done.
+func (p *Proto) evaluate(s *PS, n int, t *PS, out func(a Act, fault bool)) bool {
+	l := &s.L[n]
+	un := uint8(n)
 	if p.c.Eval > 0 && int(l.Step) >= p.c.Eval {
 		le := l.Lin[0]
 		for p.lins.all[le].Step > uint8(p.c.Eval) {
@@ -33,27 +60,17 @@ func (p *Proto) serve(s *PS, n int, t *PS, out func(a Act, fault bool)) {
 				out(Act{aEval, un, le, 0}, false)
 			}
 			if int(l.Step) == p.c.K || (p.c.EvalBlock && int(l.Step) == p.c.Eval) {
-				return
+				return false
 			}
 		}
 	}
-	if int(l.Step) == p.c.K {
-		if s.Cur == un {
-			*t = *s
-			p.finish(t, &t.L[n])
-			t.Phase = 1
-			t.L[n].PC = pDone
-			out(Act{aVerdict, un, 0, 0}, false)
-		}
-		return
-	}
-	if l.Model != 1 {
-		*t = *s
-		p.reopen(t, n, true)
-		out(Act{aGone, un, 0, 0}, false)
-		return
-	}
-	// Versions that must be sampled and cannot.
+	return true
+}
+
+// revive makes versions again that must be sampled and cannot.
+func (p *Proto) revive(s *PS, n int, t *PS, out func(a Act, fault bool)) {
+	l := &s.L[n]
+	un := uint8(n)
 	req := p.plan(l)
 	for j := 0; j <= p.c.L && j <= int(l.Step); j++ {
 		need := false
@@ -71,34 +88,47 @@ func (p *Proto) serve(s *PS, n int, t *PS, out func(a Act, fault bool)) {
 			out(Act{aRepub, un, l.Lin[0], 0}, false)
 			continue
 		}
-		found := false
-		for id := 1; id < len(p.cks.all); id++ {
-			if s.Ck.has(uint8(id)) && !p.cks.all[id].Foreign && p.cks.all[id].Lin == l.Lin[j] {
-				*t = *s
-				t.Smp.add(p.smps.id(sampler{l.Lin[j], p.cks.all[id].W}))
-				out(Act{aRepub, un, l.Lin[j], 0}, false)
-				found = true
-			}
-		}
-		if l.Lin[j] == 0 && s.InitGone == 0 { // version 0 can always be had from the initial weights
+		p.reviveEarlier(s, n, j, t, out)
+	}
+}
+
+// reviveEarlier makes an earlier version of the window again from a state, or replaces it.
+func (p *Proto) reviveEarlier(s *PS, n, j int, t *PS, out func(a Act, fault bool)) {
+	l := &s.L[n]
+	un := uint8(n)
+	found := false
+	for id := 1; id < len(p.cks.all); id++ {
+		if s.Ck.has(uint8(id)) && !p.cks.all[id].Foreign && p.cks.all[id].Lin == l.Lin[j] {
 			*t = *s
-			t.Smp.add(p.smps.id(sampler{0, 0}))
-			out(Act{aRepub, un, 0, 0}, false)
+			t.Smp.add(p.smps.id(sampler{l.Lin[j], p.cks.all[id].W}))
+			out(Act{aRepub, un, l.Lin[j], 0}, false)
 			found = true
 		}
-		if !found && p.c.Fallback {
+	}
+	if l.Lin[j] == 0 && s.InitGone == 0 { // version 0 can always be had from the initial weights
+		*t = *s
+		t.Smp.add(p.smps.id(sampler{0, 0}))
+		out(Act{aRepub, un, 0, 0}, false)
+		found = true
+	}
+	if !found && p.c.Fallback {
+		*t = *s
+		t.L[n].Lin[j] = l.Lin[j-1]
+		out(Act{aGone, un, 2, 0}, false)
+	}
+	if !found && p.c.Reopen {
+		if b, _ := p.choose(s, n); b != l.Last && b != 0 {
 			*t = *s
-			t.L[n].Lin[j] = l.Lin[j-1]
-			out(Act{aGone, un, 2, 0}, false)
-		}
-		if !found && p.c.Reopen {
-			if b, _ := p.choose(s, n); b != l.Last && b != 0 {
-				*t = *s
-				p.reopen(t, n, false)
-				out(Act{aGone, un, 1, 0}, false)
-			}
+			p.reopen(t, n, false)
+			out(Act{aGone, un, 1, 0}, false)
 		}
 	}
+}
+
+// train submits the next step, whose chunks or replies may fail.
+func (p *Proto) train(s *PS, n int, t *PS, out func(a Act, fault bool)) {
+	l := &s.L[n]
+	un := uint8(n)
 	mem, cur, ok := p.batch(l)
 	if !ok {
 		return
