@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The tinker command, as a process of its own."""
+"""The tinker command, in its own process."""
 
 import json
 import os

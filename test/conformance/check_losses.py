@@ -14,13 +14,13 @@ from environment import awaited, datum, logprobs, observe, plain_steps, text, to
 # What the datums of a batch say.
 LINES = ("User: What is 27 + 58?\n\nAssistant: 85", "What is 3?", "User: What is 99 + 1?\n\nAssistant: 90")
 
-# By how much log-probabilities exceed those at sampling: ratios below, within and above every clip,
-# and none near one.
+# The differences between log-probabilities and those at sampling: ratios are below, within and above every clip,
+# and none is near one.
 LEADS = (-0.5, 0.02, 0.5, 1.6)
 
 
 def batch_for(name: str, trainer, per_token: dict[str, tuple[float, float]] | None = None):
-    """Make a batch whose ratios reach beyond every clip: datums, their tokens, and their inputs as arrays.
+    """Return a batch with ratios on both sides of every clip: datums, their tokens, and their inputs as arrays.
 
     per_token gives the ranges of further inputs.
     """
@@ -70,7 +70,7 @@ def loss_holds(env, name: str, config: dict[str, float] | None = None, per_token
 
 
 def require_same_step(env, trainer, twin, what: str, relative: float = 1e-4) -> None:
-    """Let both models subtract their gradients, and compare how far that moved them."""
+    """Subtract the gradients of both models, and compare the changes of the models."""
     start = observe(trainer)
     for client in (trainer, twin):
         client.optim_step(plain_steps(1e-3)).result()
@@ -112,7 +112,7 @@ def loss_cross_entropy_many_targets(env):
 
 @check()
 def probabilities_add_up(env):
-    """Over the whole vocabulary the probabilities of a position are one."""
+    """The probabilities of a position sum to one over the vocabulary."""
     ids = text("User: What is 27 + 58?")
     everything = np.tile(np.arange(260), (len(ids) - 1, 1))
     done = env.trainer().forward([datum(ids, target_tokens=everything)], "cross_entropy").result()
@@ -161,7 +161,7 @@ def loss_dro_beta(env):
 
 
 def _plain_gradient(env, trainer_of, data, name) -> np.ndarray:
-    """Return the gradient of a loss by the parameters, read off a step."""
+    """Return the gradient of a loss by the parameters, measured from a step."""
     trainer = trainer_of()
     before = env.parameters(trainer).astype(np.float64)
     trainer.forward_backward(data, name).result()
@@ -227,8 +227,8 @@ def gradients_are_cleared(env):
 
 
 @check("what is malformed is refused")
-def malformed_data_is_refused(env):
-    """Refused as the caller's fault, and nothing of it is in the gradient."""
+def malformed_data_is_rejected(env):
+    """Malformed data is rejected as the caller's error, and adds nothing to the gradient."""
     trainer, twin = env.trainer(), env.trainer()
     ids = tokens(10)
     short, nine = np.ones(8), np.ones(9)
@@ -252,8 +252,8 @@ def malformed_data_is_refused(env):
 
 
 @check(needs="newer_losses")
-def losses_without_a_formula_are_refused(env):
-    """gspo and stable_reinforce are names without a published formula: they must not be something else."""
+def losses_without_a_formula_are_rejected(env):
+    """gspo and stable_reinforce have no published formula, so the server must reject them."""
     ids, nine = tokens(10), np.ones(9)
     for name in ("gspo", "stable_reinforce"):
         data = [datum(ids, logprobs=-nine, advantages=nine)]
@@ -262,7 +262,7 @@ def losses_without_a_formula_are_refused(env):
 
 
 def _squares(data, found):
-    """Half the square of each log-probability and its weight: the derivative is one by the other."""
+    """The loss is half the square of each log-probability; its derivative is the log-probability."""
     total = sum((own * own * 0.5).sum() for own in found)
     return total, {"datums": float(len(data))}
 

@@ -27,7 +27,7 @@ def settings(step: tuple[float, ...]) -> dict[str, float]:
 
 @check()
 def adam_is_adam(env):
-    """Four steps give the parameters that NumPy gives, which takes its gradients from plain steps of a twin."""
+    """Four steps result in the parameters that NumPy computes from the gradients of a second model."""
     trainer = env.trainer()
     adam = reference.AdamW(env.parameters(trainer).astype(np.float64))
     for number, step in enumerate(STEPS):
@@ -50,7 +50,7 @@ def adam_is_adam(env):
 
 
 def _move(env, step: dict[str, float]) -> float:
-    """Return how far a step moves log-probabilities, of a model that has made two before."""
+    """Return how far the third step of a model moves log-probabilities."""
     trainer = env.trainer()
     train(trainer, steps=2)
     before = observe(trainer)
@@ -69,7 +69,7 @@ def adam_learning_rate(env):
 
 @check("Adam: beta1")
 def adam_beta1(env):
-    """Momentum goes on without a gradient, and there is none without beta1."""
+    """Momentum continues without a gradient, and there is none without beta1."""
     moves = {}
     for beta in (0.0, 0.9):
         trainer = env.trainer()
@@ -84,7 +84,7 @@ def adam_beta1(env):
 
 @check("Adam: beta2")
 def adam_beta2(env):
-    """A small gradient after a large one moves further when the large one is forgotten soon."""
+    """After a large gradient, a small one moves the model further if beta2 is small."""
     moves = {}
     for beta in (0.0, 0.999):
         trainer = env.trainer()
@@ -105,7 +105,7 @@ def adam_eps(env):
 
 @check("Adam: weight_decay")
 def adam_weight_decay(env):
-    """A tenth of the parameters leaves a hundredth of what two matrices do together, which is next to nothing."""
+    """Scaling the parameters to a tenth scales the product of two matrices to a hundredth."""
     trainer = env.trainer()
     base = observe(trainer)
     train(trainer, steps=3)
@@ -130,7 +130,7 @@ def adam_grad_clip_norm(env):
 
 
 @check()
-def adam_settings_are_refused(env):
+def adam_settings_are_rejected(env):
     for field, value in (
         ("learning_rate", -1.0),
         ("beta1", 1.0),

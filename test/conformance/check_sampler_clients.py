@@ -1,6 +1,6 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sampling clients: how they are made, named, passed on, and what newer SDKs ask of them."""
+"""Sampling clients: their creation, names and copies, and the requirements of newer SDKs."""
 
 import pickle
 
@@ -42,7 +42,7 @@ def base_models(env):
 
 @check()
 def sampling_from_a_state(env):
-    """A training state can be sampled from as the sampler's weights of the same moment can."""
+    """A training state returns the same samples as sampler weights saved at the same time."""
     trainer = env.trainer()
     train(trainer, steps=2)
     state = trainer.save_state(env.name("both")).result().path
@@ -53,7 +53,7 @@ def sampling_from_a_state(env):
 
 @check("sampling clients: passed to other processes")
 def sampler_clients_travel(env):
-    """A copy draws the same, under sequence numbers of its own, which are beyond 2^53 at times."""
+    """A copy draws the same samples under its own sequence numbers, which may exceed 2^53."""
     client = env.base_sampler()
     copy = pickle.loads(pickle.dumps(client))
     require(copy._request_id_counter >= 10**9, "the copy counts as the original does")
@@ -76,7 +76,7 @@ def sequence_ids(env):
 
 @check(needs="prompt_options")
 def options_that_are_not_there_are_not_ignored(env):
-    """What tinkersim does not have must not look as if it had been done: an error, or nothing returned."""
+    """Features that tinkersim lacks must return an error or nothing."""
     client, params = env.base_sampler(), types.SamplingParams(max_tokens=1)
     ask = lambda **options: client.sample(prompt(QUESTION), 1, params, **options).result()
     require_raises(RuntimeError, lambda: ask(prompt_alt_tokens_k=2))
@@ -87,7 +87,7 @@ def options_that_are_not_there_are_not_ignored(env):
 
 
 @check()
-def unknown_weights_are_refused(env):
+def unknown_weights_are_rejected(env):
     create = env.service.create_sampling_client
     run = env.trainer().model_id
     require_raises(tinker.NotFoundError, lambda: settled(create(model_path=f"tinker://{run}/sampler_weights/none")))

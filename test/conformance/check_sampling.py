@@ -92,7 +92,7 @@ def greedy(env):
 
 
 def _require_frequencies(drawn: list[int], ids: np.ndarray, wanted: np.ndarray, what: str) -> None:
-    """Check frequencies of draws: each within 5 standard deviations. Draws are seeded, so it is no gamble."""
+    """Check that frequencies are within 5 standard deviations. Samples are seeded, so the check is deterministic."""
     counts = np.array([drawn.count(token) for token in ids])
     require_equal(int(counts.sum()), len(drawn), f"how many draws {what} allows")
     spread = np.sqrt(len(drawn) * wanted * (1 - wanted)) + 1
@@ -215,7 +215,7 @@ async def sampling_async(env):
 
 
 @check("sample: what is malformed is refused")
-def malformed_samples_are_refused(env):
+def malformed_samples_are_rejected(env):
     client = env.base_sampler()
     wrong = ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}, {"max_tokens": 0}, {"top_k": -5})
     for options in wrong:

@@ -14,7 +14,7 @@ from environment import observe, session_of, settled, train
 
 @check()
 def the_table_of_versions_holds(env):
-    """Every trait of the version's row is what the SDK shows; audit_async shows where it is called."""
+    """Every trait in the version's row matches the SDK; audit_async is checked where it is called."""
     sample = inspect.signature(tinker.SamplingClient.sample).parameters
     found = {
         "archive": hasattr(RestClient, "get_checkpoint_archive_url"),
@@ -112,8 +112,8 @@ def lora_metadata(env):
 
 
 @check()
-def lora_refused(env):
-    """What cannot be made is the caller's fault, and said so."""
+def lora_rejected(env):
+    """Invalid adapters are rejected as the caller's error."""
     create = env.service.create_lora_training_client
     error = require_raises(tinker.RequestFailedError, lambda: settled(create(base_model="no/such-model")))
     require_equal(error.category, tinker.types.RequestErrorCategory.User, "the category")
@@ -130,8 +130,8 @@ def lora_optimizer(env):
 
 
 @check(needs="optimizers")
-def another_optimizer_is_refused(env):
-    """Its settings must not be taken for those of Adam."""
+def another_optimizer_is_rejected(env):
+    """The server must not use the settings of another optimizer as those of Adam."""
     create = env.service.create_lora_training_client
     wanted = tinker.DimuonOptimizerConfig()
     require_raises(tinker.BadRequestError, lambda: settled(create(base_model=env.model, optimizer=wanted)))

@@ -26,7 +26,7 @@ async def training_async(env):
 
 @check("training: pipelined steps keep their order")
 def pipelines(env):
-    """Ten operations that are submitted at once do what they do one after the other."""
+    """Ten operations submitted at once have the same effect as one after the other."""
     trainer, twin = env.trainer(), env.trainer()
     batches = [[datum(tokens(16, seed=number))] for number in range(5)]
     adam = types.AdamParams(learning_rate=1e-2)
@@ -80,7 +80,7 @@ def chunks_by_size(env):
 
 @check()
 def large_results_come_in_two_steps(env):
-    """The suite's tinkersim announces results of over 1 MB before it gives them; these are two of 2 MB."""
+    """The suite's tinkersim announces results of over 1 MB before it returns them; these are two of 2 MB."""
     targets = np.tile(np.arange(260), (256, 1))
     data = [datum(tokens(257, seed=number), target_tokens=targets) for number in range(14)]
     trainer = env.trainer()
