@@ -50,14 +50,15 @@ var permitted = map[string][]string{
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
+	"internal/controller/record": {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/rewardenvironment": {
-		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired",
+		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/controller/record", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/trainingrun": {
 		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/controller/poller",
-		"internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
+		"internal/controller/record", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
 		"k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {

@@ -55,7 +55,7 @@ func (c HeartbeatClient) Post(ctx context.Context, address string, request Heart
 		return HeartbeatReply{}, fmt.Errorf("reading heartbeat's reply: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return HeartbeatReply{}, &StatusError{Status: response.StatusCode, Message: strings.TrimSpace(cut(string(data), 256))}
+		return HeartbeatReply{}, &StatusError{Status: response.StatusCode, Message: strings.TrimSpace(Truncate(string(data), 256))}
 	}
 	var reply HeartbeatReply
 	if err := json.Unmarshal(data, &reply); err != nil {

@@ -42,9 +42,7 @@ func EncodeProbeResult(r ProbeResult) ([]byte, error) {
 	if r.CanaryReward != nil && (math.IsNaN(*r.CanaryReward) || math.IsInf(*r.CanaryReward, 0)) {
 		return nil, errors.New("encoding probe result: the canary's reward is no number")
 	}
-	if len(r.Message) > 1024 {
-		r.Message = r.Message[:1024]
-	}
+	r.Message = Truncate(r.Message, 1024)
 	data, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding probe result: %w", err)

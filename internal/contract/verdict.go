@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"unicode/utf8"
 )
 
 // MaxVerdictBytes is what the kubelet keeps of a termination message.
@@ -16,7 +15,7 @@ const MaxVerdictBytes = 4096
 // EncodeVerdict gives at most MaxVerdictBytes of JSON. Where all does not fit, the metrics that no status
 // shows go first, then older checkpoints, environments and the rest: the newest checkpoint always stays.
 func EncodeVerdict(v Verdict) ([]byte, error) {
-	v.Reason, v.Message = cut(v.Reason, 64), cut(v.Message, 1024)
+	v.Reason, v.Message = Truncate(v.Reason, 64), Truncate(v.Message, 1024)
 	v.Progress = v.Progress.Finite()
 	for {
 		data, err := json.Marshal(v)
@@ -48,7 +47,7 @@ func (v *Verdict) shrink() bool {
 	case len(p.Metrics) > 0:
 		p.Metrics = nil
 	case len(v.Message) > 256:
-		v.Message = cut(v.Message, 256)
+		v.Message = Truncate(v.Message, 256)
 	default:
 		return false
 	}
@@ -105,15 +104,4 @@ func finiteOrNil(v *float64) *float64 {
 		return nil
 	}
 	return v
-}
-
-// cut gives at most n bytes of s, whole characters.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

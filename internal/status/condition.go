@@ -8,10 +8,11 @@ package status
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // maxConditionMessage keeps a status small; the API server would take 32 KiB. A list of what there is to
@@ -67,14 +68,7 @@ func Since(conditions []metav1.Condition, kind string, status metav1.ConditionSt
 	return c.LastTransitionTime.Time, true
 }
 
-// Trim makes one line of at most n bytes, whole characters.
+// Trim makes one line of at most n bytes.
 func Trim(text string, n int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+	return contract.Truncate(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "), n)
 }

@@ -172,14 +172,14 @@ func TestTooManySplits(t *testing.T) {
 
 func TestNewEvent(t *testing.T) {
 	before, after := environment().Status, environment(ready("True", "Probed", 2)).Status
-	if h := happened(&before, &after); h == nil || h.kind != corev1.EventTypeNormal || h.reason != "Probed" {
-		t.Errorf("happened = %+v", h)
+	if all := newEvents(&before, &after); len(all) != 1 || all[0].Type != corev1.EventTypeNormal || all[0].Reason != "Probed" {
+		t.Errorf("newEvents = %+v, want Probed", all)
 	}
-	if h := happened(&after, &after); h != nil {
-		t.Errorf("nothing happened, and yet %+v", h)
+	if all := newEvents(&after, &after); len(all) != 0 {
+		t.Errorf("newEvents without a change = %+v", all)
 	}
 	bad := environment(ready("False", "Unavailable", 2)).Status
-	if h := happened(&after, &bad); h == nil || h.kind != corev1.EventTypeWarning {
-		t.Errorf("happened = %+v", h)
+	if all := newEvents(&after, &bad); len(all) != 1 || all[0].Type != corev1.EventTypeWarning {
+		t.Errorf("newEvents = %+v, want a warning", all)
 	}
 }

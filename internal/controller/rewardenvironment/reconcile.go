@@ -22,6 +22,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -107,19 +108,16 @@ func (r *Reconciler) deleteProbe(ctx context.Context, job *batchv1.Job) error {
 	return nil
 }
 
-// writeStatus writes the status if it has changed, and tells of a changed condition.
+// writeStatus writes the status if it has changed, and records an event if the condition has.
 func (r *Reconciler) writeStatus(ctx context.Context, env *v1alpha1.RewardEnvironment, next v1alpha1.RewardEnvironmentStatus) error {
 	if equality.Semantic.DeepEqual(env.Status, next) {
 		return nil
 	}
 	before := env.DeepCopy()
 	env.Status = next
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, env, patch); err != nil {
-		return fmt.Errorf("writing status: %w", err)
+	if err := record.Status(ctx, r.Client, before, env); err != nil {
+		return err
 	}
-	if h := happened(&before.Status, &env.Status); h != nil {
-		r.Recorder.Eventf(env, nil, h.kind, h.reason, "Probe", "%s", h.note)
-	}
+	record.Events(r.Recorder, env, newEvents(&before.Status, &env.Status)...)
 	return nil
 }

@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -78,23 +78,15 @@ func environmentDigest(definition contract.Definition, result contract.ProbeResu
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// happening is an event to be told of.
-type happening struct {
-	kind   string
-	reason string
-	note   string
-}
-
-// happened says what is new in a status; nil when that is nothing.
-func happened(before, after *v1alpha1.RewardEnvironmentStatus) *happening {
-	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
-	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	if is == nil || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+// newEvents returns the event that follows from a change of the condition Ready, if there is one.
+func newEvents(before, after *v1alpha1.RewardEnvironmentStatus) []record.Event {
+	_, is, changed := record.Transition(before.Conditions, after.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case is == nil || !changed:
 		return nil
+	case is.Status == metav1.ConditionFalse:
+		return []record.Event{record.Warning(is.Reason, "Probe", is.Message)}
+	default:
+		return []record.Event{record.Normal(is.Reason, "Probe", is.Message)}
 	}
-	kind := corev1.EventTypeNormal
-	if is.Status == metav1.ConditionFalse {
-		kind = corev1.EventTypeWarning
-	}
-	return &happening{kind, is.Reason, is.Message}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -111,7 +112,7 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 func (r *Reconciler) jobRefused(run *v1alpha1.TrainingRun, attempt int32, err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		r.memory.refuse(run, attempt, err.Error())
-		r.tell(run, warning(eventCreateRefused, "Create", err.Error()))
+		record.Events(r.Recorder, run, record.Warning(eventCreateRefused, "Create", err.Error()))
 	}
 	return fmt.Errorf("creating learner job: %w", err)
 }

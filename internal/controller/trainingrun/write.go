@@ -5,16 +5,14 @@ package trainingrun
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 )
 
 // The least times between two writes of one status, where the newer could wait. A step or a metric more is
@@ -35,19 +33,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun,
 	}
 	before := run.DeepCopy()
 	run.Status = next
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, run, patch); err != nil {
-		return 0, fmt.Errorf("writing status: %w", err)
+	if err := record.Status(ctx, r.Client, before, run); err != nil {
+		return 0, err
 	}
 	r.memory.written(before, run, now)
-	r.tell(run, happenings(*run.Spec.Checkpoints.EverySteps, &before.Status, &run.Status)...)
+	record.Events(r.Recorder, run, newEvents(*run.Spec.Checkpoints.EverySteps, &before.Status, &run.Status)...)
 	return 0, nil
-}
-
-func (r *Reconciler) tell(run *v1alpha1.TrainingRun, all ...happening) {
-	for _, h := range all {
-		r.Recorder.Eventf(run, nil, h.kind, h.reason, h.action, "%s", h.note)
-	}
 }
 
 // writeDue says whether a status is to be written now, and if not, whether it is to be written later.
@@ -92,9 +83,6 @@ func urgent(before, after *v1alpha1.TrainingRunStatus) bool {
 }
 
 func differs(before, after []metav1.Condition, kind string) bool {
-	was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
-	if was == nil || is == nil {
-		return was != is
-	}
-	return was.Status != is.Status || was.Reason != is.Reason
+	_, _, changed := record.Transition(before, after, kind)
+	return changed
 }

@@ -111,19 +111,19 @@ func TestNewEvents(t *testing.T) {
 		"a resumption":              {with(started, status.True("Suspended", "Suspended", "m")), with(started, status.False("Suspended", "NotSuspended", "m")), []string{"Normal Resumed"}},
 		"a run's first status":      {v1alpha1.TrainingRunStatus{}, with(v1alpha1.TrainingRunStatus{}, status.False("Suspended", "NotSuspended", "m")), nil},
 		"completion":                {started, with(started, status.True("Complete", "Completed", "m")), []string{"Normal Completed"}},
-		"failure, told of once":     {started, with(started, status.True("Failed", "KeyRefused", "m"), status.True("Stalled", "KeyRefused", "m")), []string{"Warning KeyRefused"}},
-		"a need of a person":        {started, with(started, status.True("Stalled", "SecretNotFound", "m")), []string{"Warning SecretNotFound"}},
-		"trouble upstream":          {started, with(started, status.False("Progressing", "Throttled", "m")), []string{"Warning Throttled"}},
+		"a failure has one event":   {started, with(started, status.True("Failed", "KeyRefused", "m"), status.True("Stalled", "KeyRefused", "m")), []string{"Warning KeyRefused"}},
+		"intervention is required":  {started, with(started, status.True("Stalled", "SecretNotFound", "m")), []string{"Warning SecretNotFound"}},
+		"an error upstream":         {started, with(started, status.False("Progressing", "Throttled", "m")), []string{"Warning Throttled"}},
 		"an optimizer that is lost": {with(started, status.True("Resumable", "CheckpointSaved", "m")), with(started, status.True("Resumable", "OptimizerNotRestored", "m")), []string{"Warning OptimizerNotRestored"}},
 		"waiting for a learner":     {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, h := range happenings(20, &tc.before, &tc.after) {
-				got = append(got, h.kind+" "+h.reason)
-				if h.note == "" || h.action == "" {
-					t.Errorf("%s says nothing", h.reason)
+			for _, event := range newEvents(20, &tc.before, &tc.after) {
+				got = append(got, event.Type+" "+event.Reason)
+				if event.Note == "" || event.Action == "" {
+					t.Errorf("the event %s lacks a note or an action", event.Reason)
 				}
 			}
 			less := func(a, b string) bool { return a < b }
