@@ -25,7 +25,7 @@ type InitFrom struct {
 	// Run is a TrainingRun of this namespace.
 	// +optional
 	Run *RunCheckpoint `json:"run,omitempty"`
-	// Optimizer: Restore goes on with the saved state of Adam, Reset begins with a fresh one.
+	// Optimizer: Restore continues with the saved state of Adam, Reset starts with a new one.
 	// Needed to train.
 	// +optional
 	Optimizer OptimizerInit `json:"optimizer,omitempty"`
@@ -45,7 +45,7 @@ type RunCheckpoint struct {
 }
 
 // Checkpoints is when states are saved and how long they are kept. The last state, and the one
-// saved on suspend, are kept without end.
+// saved on suspend, are kept forever.
 // +kubebuilder:validation:XValidation:rule="!has(self.everySteps) || self.everySteps > 0 || !has(self.rolling) || !has(self.rolling.everySteps) || self.rolling.everySteps > 0",message="everySteps and rolling.everySteps are both 0, so that a lost pod would lose the run: set one above 0"
 type Checkpoints struct {
 	// EverySteps saves a lasting checkpoint; 0 saves the last alone.
@@ -53,7 +53,7 @@ type Checkpoints struct {
 	// +kubebuilder:default=20
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// TTLSeconds of those checkpoints; 0 is for ever.
+	// TTLSeconds of those checkpoints; 0 keeps them forever.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=604800
 	// +optional

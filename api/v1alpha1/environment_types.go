@@ -19,7 +19,7 @@ type Split struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Shuffle draws tasks in an order that algorithm.seed decides, anew each epoch, unless it is
+	// Shuffle draws tasks in an order that algorithm.seed decides, a new one for each epoch, unless it is
 	// false: then in the split's own order.
 	// +optional
 	Shuffle *bool `json:"shuffle,omitempty"`

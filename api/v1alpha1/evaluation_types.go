@@ -30,7 +30,7 @@ type Evaluation struct {
 // EvaluationEnvironment is an environment to evaluate on. What is not given is as in the training
 // environment of the same name.
 // +kubebuilder:validation:XValidation:rule="!has(self.passAt) || self.passAt.all(k, k <= (has(self.samplesPerTask) ? self.samplesPerTask : 1))",message="passAt above samplesPerTask cannot be estimated: raise samplesPerTask or remove the value"
-// +kubebuilder:validation:XValidation:rule="!has(self.sampling) || !has(self.sampling.allowBiased)",message="sampling.allowBiased concerns training; evaluation may sample as it likes: remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.sampling) || !has(self.sampling.allowBiased)",message="sampling.allowBiased concerns training; evaluation may sample with any settings: remove it"
 type EvaluationEnvironment struct {
 	EnvironmentUse `json:",inline"`
 	// Splits to evaluate on; without them, test.

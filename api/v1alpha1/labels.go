@@ -9,7 +9,7 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// LabelRun is the TrainingRun's name.
 	LabelRun = "rl.tinker-operator.dev/run"
-	// LabelRunUID is the TrainingRun's uid, which tells it from an earlier one of the same name.
+	// LabelRunUID is the TrainingRun's uid, which distinguishes it from an earlier one of the same name.
 	LabelRunUID = "rl.tinker-operator.dev/run-uid"
 	// LabelEnvironment is the RewardEnvironment's name.
 	LabelEnvironment = "rl.tinker-operator.dev/environment"

@@ -57,7 +57,7 @@ type Dataset struct {
 	Arithmetic *ArithmeticData `json:"arithmetic,omitempty"`
 }
 
-// ArithmeticData generates sums; train and test are told apart by a hash of the operands.
+// ArithmeticData generates sums; a hash of the operands decides whether a sum is in train or in test.
 type ArithmeticData struct {
 	// MaxOperand is the greatest operand of a sum; the least is 0.
 	// +kubebuilder:validation:Minimum=1

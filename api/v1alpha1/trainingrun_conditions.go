@@ -3,19 +3,19 @@
 
 package v1alpha1
 
-// Conditions of a TrainingRun. All of them are always there.
+// Conditions of a TrainingRun. Every TrainingRun has all of them.
 const (
 	// ConditionAccepted says that the spec makes sense together with what it refers to.
 	ConditionAccepted = "Accepted"
-	// ConditionEnvironmentsReady says that every RewardEnvironment is there, probed and pinned.
+	// ConditionEnvironmentsReady says that every RewardEnvironment exists, is probed and is pinned.
 	ConditionEnvironmentsReady = "EnvironmentsReady"
 	// ConditionLearnerRunning says that the learner runs and answers; Unknown while it does not answer.
 	ConditionLearnerRunning = "LearnerRunning"
-	// ConditionProgressing says that the run is getting on.
+	// ConditionProgressing says that the run makes progress.
 	ConditionProgressing = "Progressing"
 	// ConditionRolloutsReady says that all wanted worker pods are ready.
 	ConditionRolloutsReady = "RolloutsReady"
-	// ConditionResumable says that there is a checkpoint to go on from.
+	// ConditionResumable says that the run can resume from a checkpoint.
 	ConditionResumable = "Resumable"
 	// ConditionSuspended says that the run has been suspended; Unknown while it drains.
 	ConditionSuspended = "Suspended"
@@ -25,7 +25,7 @@ const (
 	ConditionFailed = "Failed"
 	// ConditionReady sums up for Flux and kstatus: the run does what the spec asks for.
 	ConditionReady = "Ready"
-	// ConditionStalled says that the run will not get on unless a person does something.
+	// ConditionStalled says that the run requires intervention: it makes no progress until somebody acts.
 	ConditionStalled = "Stalled"
 )
 

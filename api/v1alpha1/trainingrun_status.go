@@ -32,11 +32,11 @@ type TrainingRunStatus struct {
 	// Steps in all.
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
-	// Progress is step and steps, for the eye.
+	// Progress is step and steps, for display.
 	// +kubebuilder:validation:MaxLength=48
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// Cursor is how many slots were consumed.
+	// Cursor is how many places in the sequence of tasks (slots) training has used; a dropped group uses one, too.
 	// +optional
 	Cursor *int64 `json:"cursor,omitempty"`
 	// Restarts is how many attempts followed the first.
@@ -46,7 +46,7 @@ type TrainingRunStatus struct {
 	// counts since a step's checkpoint was last saved.
 	// +optional
 	FailuresSinceCheckpoint *int32 `json:"failuresSinceCheckpoint,omitempty"`
-	// Policy is the newest weights.
+	// Policy identifies the newest weights.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
 	// Metrics of the newest step, and of the newest evaluation.
@@ -97,10 +97,10 @@ type TrainingRunStatus struct {
 
 // Policy is a version of the weights.
 type Policy struct {
-	// Step after which these weights came to be.
+	// Step is the number of steps that these weights are the result of.
 	// +required
 	Step int64 `json:"step"`
-	// Lineage digests all that was trained on.
+	// Lineage identifies the weights: it is a digest of the settings and the data of every step that led to them.
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	Lineage string `json:"lineage"`
@@ -144,7 +144,7 @@ type Checkpoint struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Sampler string `json:"sampler,omitempty"`
-	// Lineage of its weights.
+	// Lineage identifies its weights, as in status.policy.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Lineage string `json:"lineage,omitempty"`
@@ -166,7 +166,7 @@ type Checkpoint struct {
 	Value *float64 `json:"value,omitempty"`
 }
 
-// Attempt is one life of the learner.
+// Attempt is one learner of the run, from its start to its end.
 type Attempt struct {
 	// Number counts from 1.
 	// +required
@@ -191,11 +191,11 @@ type Attempt struct {
 	// ToStep is the last step it committed.
 	// +optional
 	ToStep *int64 `json:"toStep,omitempty"`
-	// ColdOptimizer says that the attempt went on from a state without its optimizer: Adam began anew.
+	// ColdOptimizer says that the attempt resumed from a state without its optimizer: Adam started from zero.
 	// +optional
 	ColdOptimizer *bool `json:"coldOptimizer,omitempty"`
 	// LostVersions is how many versions of the policy, within algorithm.lag, the attempt could not sample
-	// any more: a newer one stood in, so that another run of the spec has other weights.
+	// any more: it sampled a newer one instead, so that another run of the spec has other weights.
 	// +optional
 	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
@@ -244,7 +244,7 @@ type Usage struct {
 	// TrainedTokens that went through forward_backward.
 	// +optional
 	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
-	// BoughtTwiceTokens were lost and bought again.
+	// BoughtTwiceTokens were sampled or trained again because the first result was lost.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
 }

@@ -25,10 +25,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:selectablefield:JSONPath=`.spec.model.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.state`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 40 characters, of a-z, 0-9 and '-', begin with a letter and end with a letter or digit: pods, Jobs and the Service are named after the run; shorten or rename it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to go on from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.tinker.baseURL) == has(oldSelf.spec.tinker.baseURL) && (!has(self.spec.tinker.baseURL) || self.spec.tinker.baseURL == oldSelf.spec.tinker.baseURL))",fieldPath=".spec.tinker.baseURL",reason=FieldValueForbidden,message="tinker.baseURL is fixed once the run has started, since its checkpoints are there: create another run"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once the run has started: create another run, with initFrom.run naming this one to go on from its weights"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to go on from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once the run has started: create another run, with initFrom.run naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once the run has started: create another run"
 type TrainingRun struct {
 	metav1.TypeMeta `json:",inline"`
@@ -55,7 +55,7 @@ type TrainingRunList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.algorithm) || (has(self.evaluation) && has(self.evaluation.environments))",message="without algorithm the run only evaluates and needs evaluation.environments: list them there, or give algorithm to train"
 // +kubebuilder:validation:XValidation:rule="!has(self.algorithm) || !has(self.algorithm.epochs) || !has(self.environments) || self.environments.all(e, !has(e.weight))",message="algorithm.epochs counts passes over all tasks, which environments[].weight does not visit equally: give algorithm.steps, or remove the weights"
 // +kubebuilder:validation:XValidation:rule="!has(self.evaluation) || !has(self.evaluation.environments) || self.evaluation.environments.all(v, (has(v.sampling) && has(v.sampling.maxTokens)) || (has(self.environments) && self.environments.exists(e, e.name == v.name)))",message="evaluation.environments[].sampling.maxTokens is needed where no training environment has the same name: add it"
-// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.algorithm) || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore goes on with the saved optimizer, Reset begins with a fresh one"
+// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.algorithm) || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore continues with the saved optimizer, Reset starts with a new one"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || !has(self.algorithm) || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
 type TrainingRunSpec struct {
 	// Model is the base model and the LoRA adapter that is trained.
@@ -106,7 +106,7 @@ type TrainingRunSpec struct {
 	// with it.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`
-	// Suspend drains the run at a saved state and deletes its pods; false goes on from there.
+	// Suspend drains the run at a saved state and deletes its pods; false resumes it.
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`

@@ -12,7 +12,7 @@ type Rollouts struct {
 	// +kubebuilder:default=2
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
-	// Concurrency is how many episodes the whole run has under way. A change takes effect with the
+	// Concurrency is how many episodes the whole run has in progress. A change takes effect with the
 	// learner's next attempt.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=256
@@ -48,7 +48,7 @@ type FailurePolicy struct {
 	// +optional
 	StartDeadlineSeconds *int32 `json:"startDeadlineSeconds,omitempty"`
 	// ProgressDeadlineSeconds without any progress before the learner is restarted. Time that the
-	// endpoint is the cause of does not count, nor does time in which the learner cannot be asked.
+	// endpoint is the cause of does not count, nor does time in which the learner does not answer.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=3600
 	// +optional

@@ -79,7 +79,7 @@ func run(ctx context.Context, o options) error {
 	return mgr.Start(ctx)
 }
 
-// manager gives the options of the manager that the command line asks for.
+// manager returns the options of the manager that the command line sets.
 func (o options) manager() (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -95,7 +95,7 @@ func (o options) manager() (ctrl.Options, error) {
 		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 		metrics.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
 			c.MinVersion = tls.VersionTLS13
-			// Scraping needs no HTTP/2, which has had more than its share of trouble.
+			// Scraping needs no HTTP/2, which has had many vulnerabilities.
 			c.NextProtos = []string{"http/1.1"}
 		}}
 	}

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Keys of the link Secret, and file names in a pod.
+// These are the keys of the credentials Secret and the names of its files in a pod.
 const (
 	TokenKey       = "token"
 	CertificateKey = "tls.crt"
@@ -39,10 +39,10 @@ type Credentials struct {
 	Certificate, PrivateKey []byte
 }
 
-// DeriveCredentials gives the link of a run. managerKey has at least 32 bytes.
+// DeriveCredentials returns the credentials of a run. managerKey has at least 32 bytes.
 func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 	if len(managerKey) < 32 {
-		return Credentials{}, fmt.Errorf("deriving link: the manager key has %d bytes, 32 are needed", len(managerKey))
+		return Credentials{}, fmt.Errorf("deriving credentials: the manager key has %d bytes, 32 are needed", len(managerKey))
 	}
 	token, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator token "+runUID, 32)
 	if err != nil {
@@ -59,7 +59,7 @@ func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 	return Credentials{Token: hex.EncodeToString(token), Certificate: certificate, PrivateKey: key}, nil
 }
 
-// SecretSuffix tells the links of a run under different manager keys apart, 8 hex digits: a Secret is named
+// SecretSuffix returns 8 hex digits that differ between the manager keys that a run has had: a Secret is named
 // with it, since it can only be created, never read or changed.
 func SecretSuffix(managerKey []byte, runUID string) string {
 	mac := hmac.New(sha256.New, managerKey)
@@ -98,7 +98,7 @@ func certify(key ed25519.PrivateKey) (certificate, private []byte, err error) {
 func (l Credentials) ServerTLS() (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(l.Certificate, l.PrivateKey)
 	if err != nil {
-		return nil, fmt.Errorf("reading the link's key pair: %w", err)
+		return nil, fmt.Errorf("reading the learner's key pair: %w", err)
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, nil
 }
@@ -107,12 +107,12 @@ func (l Credentials) ServerTLS() (*tls.Config, error) {
 func (l Credentials) ClientTLS() (*tls.Config, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(bytes.TrimSpace(l.Certificate)) {
-		return nil, errors.New("reading the link's certificate: no PEM block in " + CertificateKey)
+		return nil, errors.New("reading the learner's certificate: no PEM block in " + CertificateKey)
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: LearnerServerName}, nil
 }
 
-// Authorizes says whether a token that was shown is this link's, in constant time.
+// Authorizes says whether a token is the run's, in constant time.
 func (l Credentials) Authorizes(token string) bool {
 	return l.Token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(token)) == 1
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contract is what the manager and the pods of a run say to each other. It imports the standard
+// Package contract has the messages that the manager and the pods of a run exchange. It imports the standard
 // library alone, so that programs which link no Kubernetes client can read it.
 //
 //   - A [RunFile] is the configuration of one attempt: the manager encodes it into a ConfigMap, the learner

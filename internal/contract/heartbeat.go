@@ -3,10 +3,10 @@
 
 package contract
 
-// HeartbeatPath of the one endpoint.
+// HeartbeatPath is the path of the one endpoint.
 const HeartbeatPath = "/heartbeat"
 
-// Desired is what the manager wants of the learner.
+// Desired is what the manager asks the learner to do.
 type Desired string
 
 // Run trains on; Drain stops at a saved state.
@@ -23,7 +23,7 @@ type HeartbeatRequest struct {
 	Desired Desired `json:"desired"`
 }
 
-// Phase is what the learner is about.
+// Phase is what the learner is doing.
 type Phase string
 
 // The phases of a learner.
@@ -43,7 +43,7 @@ type HeartbeatReply struct {
 	Sequence int64 `json:"sequence"`
 	// SecondsSinceProgress since a group was accepted, a step committed or a reply came.
 	SecondsSinceProgress float64 `json:"secondsSinceProgress"`
-	// BlockedOn names what the learner waits for, for people: "sampling: 3 of 32 groups", "endpoint: 429";
+	// BlockedOn describes what the learner waits for, for people: "sampling: 3 of 32 groups", "endpoint: 429";
 	// empty when it does not wait.
 	BlockedOn string `json:"blockedOn,omitempty"`
 	// Upstream is not empty while the endpoint is the cause: throttled, payment, paused_capacity,
@@ -71,18 +71,18 @@ type Progress struct {
 	Usage       Usage        `json:"usage"`
 	// Environments by name.
 	Environments []EnvironmentMetrics `json:"environments,omitempty"`
-	// WorkersSeen is how many workers have said Hello to this attempt and are alive.
+	// WorkersSeen is how many workers have sent Hello to this attempt and are alive.
 	WorkersSeen int `json:"workersSeen"`
 	// Capabilities of the endpoint, once they are known.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	// ColdOptimizer says that this attempt went on from a state without its optimizer: Adam began anew.
+	// ColdOptimizer says that this attempt resumed from a state without its optimizer: Adam started from zero.
 	ColdOptimizer bool `json:"coldOptimizer,omitempty"`
 	// LostVersions of the lag's window had neither sampler weights nor state left: a newer one stood in.
 	LostVersions int32 `json:"lostVersions,omitempty"`
 	// TokenizerSHA256 is the digest of the vocabulary's file, 64 hex digits; empty while it is not known, and
 	// for one that is built in.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
-	// TrainingSeconds spent on steps that count, over all attempts as far as rows tell.
+	// TrainingSeconds spent on steps that count, over all attempts, as far as the stored rows show.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
 
@@ -105,7 +105,7 @@ type Checkpoint struct {
 	Value          *float64 `json:"value,omitempty"`
 }
 
-// Usage in tokens, as far as anyone who lived knows.
+// Usage in tokens, as far as surviving attempts and workers reported them.
 type Usage struct {
 	PromptTokens      int64 `json:"promptTokens"`
 	SampledTokens     int64 `json:"sampledTokens"`
@@ -113,7 +113,7 @@ type Usage struct {
 	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
 }
 
-// EnvironmentMetrics is what the newest step and evaluation say of one environment.
+// EnvironmentMetrics is what the newest step and evaluation measured in one environment.
 type EnvironmentMetrics struct {
 	Name       string   `json:"name"`
 	Reward     *float64 `json:"reward,omitempty"`
@@ -121,7 +121,7 @@ type EnvironmentMetrics struct {
 	FaultRatio *float64 `json:"faultRatio,omitempty"`
 }
 
-// Cause is why an attempt ended. The first eight are a learner's own words, the rest the manager's.
+// Cause is why an attempt ended. A learner reports the first eight itself; the manager infers the rest.
 type Cause string
 
 // The causes.
@@ -141,13 +141,13 @@ const (
 	CauseUnknown        Cause = "Unknown"
 )
 
-// Verdict is a learner's last word, at most 4,096 bytes of JSON in the termination message.
+// Verdict is what a learner reports when it ends, at most 4,096 bytes of JSON in the termination message.
 type Verdict struct {
 	Cause Cause `json:"cause"`
 	// Reason is CamelCase and stable where a condition quotes it: NoUsableCheckpoint, KeyRefused,
 	// ModelUnknown, EndpointUnreachable, UnsupportedByEndpoint, ...
 	Reason string `json:"reason,omitempty"`
-	// Message is for people and names the mend.
+	// Message is for people and says what to do.
 	Message  string   `json:"message,omitempty"`
 	Attempt  int32    `json:"attempt"`
 	Progress Progress `json:"progress"`

@@ -16,11 +16,11 @@ const (
 	maxReplyBytes   = 256 << 10
 )
 
-// HeartbeatHandler is the learner's side of one run. authorized says whether a bearer token is the run's; beat is
+// HeartbeatHandler is the learner's side of one run. authorized says whether a bearer token is the run's; observe is
 // called for each request of this run and must not block: it notes what is desired and answers where the
-// learner is. beat also sees attempts above and below the learner's own; what to do about them is its
+// learner is. observe also receives attempts above and below the learner's own; what to do about them is its
 // business. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
-func HeartbeatHandler(runUID string, authorized func(token string) bool, beat func(HeartbeatRequest) HeartbeatReply) http.Handler {
+func HeartbeatHandler(runUID string, authorized func(token string) bool, observe func(HeartbeatRequest) HeartbeatReply) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+HeartbeatPath, func(w http.ResponseWriter, r *http.Request) {
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -30,14 +30,14 @@ func HeartbeatHandler(runUID string, authorized func(token string) bool, beat fu
 		}
 		var request HeartbeatRequest
 		if err := json.NewDecoder(io.LimitReader(r.Body, maxRequestBytes)).Decode(&request); err != nil {
-			http.Error(w, "the body is no heartbeat", http.StatusBadRequest)
+			http.Error(w, "the body is not a heartbeat", http.StatusBadRequest)
 			return
 		}
 		if request.RunUID != runUID {
 			http.Error(w, "this learner belongs to another run", http.StatusMisdirectedRequest)
 			return
 		}
-		reply := beat(request)
+		reply := observe(request)
 		reply.Progress = reply.Progress.Finite()
 		data, err := json.Marshal(reply)
 		if err != nil {

@@ -17,9 +17,9 @@ import (
 )
 
 // serve starts a learner's side over TLS and gives a client that trusts it, and its address.
-func serve(t *testing.T, beat func(HeartbeatRequest) HeartbeatReply) (HeartbeatClient, string) {
+func serve(t *testing.T, observe func(HeartbeatRequest) HeartbeatReply) (HeartbeatClient, string) {
 	t.Helper()
-	server := httptest.NewTLSServer(HeartbeatHandler("uid", func(token string) bool { return token == "token" }, beat))
+	server := httptest.NewTLSServer(HeartbeatHandler("uid", func(token string) bool { return token == "token" }, observe))
 	t.Cleanup(server.Close)
 	return HeartbeatClient{HTTP: server.Client(), Token: "token"}, strings.TrimPrefix(server.URL, "https://")
 }

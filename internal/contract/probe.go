@@ -23,7 +23,7 @@ type ProbeResult struct {
 	OK bool `json:"ok"`
 	// Reason is CamelCase when it cannot: EnvironmentFault, JudgeFault, NoTasks, CanaryFailed, Invalid.
 	Reason string `json:"reason,omitempty"`
-	// Message is for people and names the mend.
+	// Message is for people and says what to do.
 	Message string `json:"message,omitempty"`
 	// Splits that were found, sorted by name.
 	Splits []ProbeSplit `json:"splits,omitempty"`
@@ -40,7 +40,7 @@ type ProbeSplit struct {
 // EncodeProbeResult gives at most MaxProbeBytes of JSON; a message that is too long is cut.
 func EncodeProbeResult(r ProbeResult) ([]byte, error) {
 	if r.CanaryReward != nil && (math.IsNaN(*r.CanaryReward) || math.IsInf(*r.CanaryReward, 0)) {
-		return nil, errors.New("encoding probe result: the canary's reward is no number")
+		return nil, errors.New("encoding probe result: the canary's reward is not a number")
 	}
 	r.Message = Truncate(r.Message, 1024)
 	data, err := json.Marshal(r)
@@ -53,7 +53,7 @@ func EncodeProbeResult(r ProbeResult) ([]byte, error) {
 	return data, nil
 }
 
-// DecodeProbeResult reads a termination message. What is no probe result is an error.
+// DecodeProbeResult reads a termination message. Anything else is an error.
 func DecodeProbeResult(message string) (ProbeResult, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(message)))
 	decoder.DisallowUnknownFields()

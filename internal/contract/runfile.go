@@ -22,7 +22,7 @@ type RunFile struct {
 	Checkpoints Checkpoints `json:"checkpoints"`
 	// Evaluation is nil when nothing is evaluated.
 	Evaluation *Evaluation `json:"evaluation,omitempty"`
-	// Concurrency is how many episodes the whole run has under way.
+	// Concurrency is how many episodes the whole run has in progress.
 	Concurrency int `json:"concurrency"`
 	// RequireOptimizer refuses to resume without the optimizer's state.
 	RequireOptimizer bool `json:"requireOptimizer"`
@@ -105,7 +105,7 @@ type Tokenizer struct {
 type InitFrom struct {
 	// Checkpoint is tinker://RUN/weights/NAME (or sampler_weights, for evaluation alone).
 	Checkpoint string `json:"checkpoint"`
-	// RestoreOptimizer goes on with the saved state of Adam.
+	// RestoreOptimizer continues with the saved state of Adam.
 	RestoreOptimizer bool `json:"restoreOptimizer"`
 }
 
@@ -136,7 +136,7 @@ type Environment struct {
 // Split is a split of an environment, as the run uses it.
 type Split struct {
 	Name string `json:"name"`
-	// Shuffle draws tasks in an order that the seed decides, anew each epoch.
+	// Shuffle draws tasks in an order that the seed decides, a new one for each epoch.
 	Shuffle bool `json:"shuffle"`
 	// Tasks is how many are used: all that were found, or the first so many (take).
 	Tasks int64 `json:"tasks"`
@@ -179,7 +179,7 @@ type Sampling struct {
 	Stop []string `json:"stop,omitempty"`
 }
 
-// Limits end an episode; 0 is none.
+// Limits end an episode; 0 means no limit.
 type Limits struct {
 	Turns            int     `json:"turns,omitempty"`
 	ToolCalls        int     `json:"toolCalls,omitempty"`

@@ -35,7 +35,7 @@ func DecodeRunFile(data []byte) (RunFile, error) {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return RunFile{}, errors.New("decoding run file: something follows the JSON object")
+		return RunFile{}, errors.New("decoding run file: there is data after the JSON object")
 	}
 	if err := f.Validate(); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
@@ -43,7 +43,7 @@ func DecodeRunFile(data []byte) (RunFile, error) {
 	return f, nil
 }
 
-// EncodeDefinition gives the JSON of what a RewardEnvironment says, as the probe is handed it.
+// EncodeDefinition returns the JSON of a definition, which the probe reads.
 func EncodeDefinition(d Definition) ([]byte, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("encoding definition: %w", err)
@@ -71,7 +71,7 @@ func SpecDigest(fixed Fixed) (string, error) {
 	return digest(fixed)
 }
 
-// DefinitionDigest digests what a RewardEnvironment says, 64 hex digits.
+// DefinitionDigest returns the digest of a definition, 64 hex digits.
 func DefinitionDigest(d Definition) (string, error) {
 	return digest(d)
 }

@@ -3,7 +3,7 @@
 
 package contract
 
-// Interaction is how an episode goes on; exactly one member. Without it, one reply is the answer.
+// Interaction is how an episode proceeds; it has exactly one member. Without it, one reply is the answer.
 type Interaction struct {
 	ToolUse *ToolUse `json:"toolUse,omitempty"`
 }

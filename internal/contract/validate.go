@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Validate says what is wrong with the file, every fault with its field's path.
+// Validate returns every problem of the file, each with its field's path.
 func (f RunFile) Validate() error {
 	var p problems
 	p.require(f.Version == RunFileVersion, "version", "is %d, this build reads %d", f.Version, RunFileVersion)
@@ -28,7 +28,7 @@ func (f RunFile) Validate() error {
 	return p.join()
 }
 
-// Validate says what is wrong with a definition.
+// Validate returns every problem of a definition.
 func (d Definition) Validate() error {
 	var p problems
 	d.validate(&p, "definition")
@@ -97,7 +97,7 @@ func (l Loss) validate(p *problems) {
 	given := make([]string, 0, len(l.Config))
 	for name, value := range l.Config {
 		given = append(given, name)
-		p.require(finite(value), "fixed.algorithm.loss.config", "%s is no number", name)
+		p.require(finite(value), "fixed.algorithm.loss.config", "%s is not a number", name)
 	}
 	slices.Sort(given)
 	p.require(slices.Equal(given, wanted), "fixed.algorithm.loss.config", "of %s has exactly %v, not %v", l.Name, wanted, given)

@@ -9,7 +9,7 @@ func validateEnvironments(p *problems, list string, environments []Environment) 
 	seen := map[string]bool{}
 	for i, e := range environments {
 		path := fmt.Sprintf("%s[%d]", list, i)
-		p.require(!seen[e.Name], path+".name", "%q is there twice", e.Name)
+		p.require(!seen[e.Name], path+".name", "%q is listed twice", e.Name)
 		seen[e.Name] = true
 		e.validate(p, path)
 	}
@@ -48,7 +48,7 @@ func (l Limits) validate(p *problems, path string) {
 func (r Reward) validate(p *problems, path string) {
 	oneOf(p, path+".reduction", r.Reduction, ReductionSum, ReductionMean, ReductionMax, ReductionMin, ReductionLast)
 	for _, v := range []*float64{r.Nonterminal, r.Min, r.Max} {
-		p.require(v == nil || finite(*v), path, "has a bound that is no number")
+		p.require(v == nil || finite(*v), path, "has a bound that is not a number")
 	}
 	p.require(r.Min == nil || r.Max == nil || *r.Min < *r.Max, path, "needs min below max")
 }

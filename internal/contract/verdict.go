@@ -54,14 +54,14 @@ func (v *Verdict) shrink() bool {
 	return true
 }
 
-// DecodeVerdict reads a termination message; what is no verdict is an error.
+// DecodeVerdict reads a termination message; anything else is an error.
 func DecodeVerdict(message string) (Verdict, error) {
 	var v Verdict
 	if err := json.Unmarshal([]byte(message), &v); err != nil {
 		return Verdict{}, fmt.Errorf("decoding verdict: %w", err)
 	}
 	if v.Cause == "" || v.Attempt < 1 {
-		return Verdict{}, fmt.Errorf("decoding verdict: cause %q of attempt %d is none", v.Cause, v.Attempt)
+		return Verdict{}, fmt.Errorf("decoding verdict: cause %q of attempt %d is invalid", v.Cause, v.Attempt)
 	}
 	return v, nil
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller puts the two controllers into a manager, and says what that is to cache.
+// Package controller adds the two controllers to a manager and configures its cache.
 package controller
 
 import (
@@ -26,7 +26,7 @@ import (
 
 // Options of the controllers.
 type Options struct {
-	// ManagerKey is what the links of runs derive from; at least 32 bytes.
+	// ManagerKey is what the credentials of runs derive from; at least 32 bytes.
 	ManagerKey []byte
 	Settings   desired.Settings
 	// Post sends heartbeats; nil for HTTPS.

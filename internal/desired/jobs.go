@@ -86,7 +86,7 @@ func ScaleOf(job *batchv1.Job) Scale {
 	return Scale{Workers: ptr.Deref(job.Spec.Parallelism, 1), Suspended: ptr.Deref(job.Spec.Suspend, false)}
 }
 
-// RolloutTemplateDigest digests what a person can change about worker pods. The manager's own settings are
+// RolloutTemplateDigest digests what a user can change about worker pods. The manager's own settings are
 // not part of it: an upgrade of the operator leaves running workers alone.
 func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 	data, err := json.Marshal(struct {
@@ -118,7 +118,7 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 	}
 }
 
-// ProbeConfig is the ConfigMap that a probe reads; definition is runspec.EncodeDefinition's.
+// ProbeConfig is the ConfigMap that a probe reads; definition is contract.EncodeDefinition's.
 func ProbeConfig(env *v1alpha1.RewardEnvironment, definition []byte, definitionDigest string, try int32) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: owned(env, "RewardEnvironment", ProbeName(env, definitionDigest, try), probeLabels(env, definitionDigest, try)),

@@ -21,7 +21,7 @@ type ModelError struct{ problem string }
 // Error implements error.
 func (e *ModelError) Error() string { return e.problem }
 
-// datedFormat begins the names of the renderers whose prompts tell the date.
+// datedFormat is the prefix of the names of renderers whose prompts contain the date.
 const datedFormat = "gpt_oss"
 
 // modelOf fills in what the table of models knows of the name: ids that are nearly right train a model on

@@ -27,7 +27,7 @@ type Settings struct {
 	DefaultBaseURL string
 }
 
-// prefix begins the names of all objects of an owner: a later owner of the same name has another.
+// prefix returns the prefix of the names of an owner's objects: a later owner of the same name has another one.
 func prefix(name string, uid types.UID) string {
 	return name + "-" + string(uid[:min(5, len(uid))])
 }
@@ -52,7 +52,7 @@ func RunFileName(run *v1alpha1.TrainingRun, attempt int32) string {
 	return fmt.Sprintf("%s-run-%d", prefix(run.Name, run.UID), attempt)
 }
 
-// CredentialsName is the name of the run's link Secret; suffix is link.Suffix.
+// CredentialsName is the name of the run's credentials Secret; suffix is contract.SecretSuffix's.
 func CredentialsName(run *v1alpha1.TrainingRun, suffix string) string {
 	return prefix(run.Name, run.UID) + "-link-" + suffix
 }

@@ -36,7 +36,7 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*core
 	}, nil
 }
 
-// CredentialsSecret is the run's token and TLS key pair, as link derives them.
+// CredentialsSecret is the run's token and TLS key pair, as contract.DeriveCredentials derives them.
 func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, suffix string) *corev1.Secret {
 	immutable := true
 	return &corev1.Secret{
@@ -54,7 +54,7 @@ func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, 
 // Service leads workers to the learner of one attempt. It has a cluster IP: kube-proxy moves that within
 // a second and refuses connections while there is no learner, where the DNS records of a headless Service
 // stay in caches for 5 to 30 seconds. Learners are reachable before they are ready, since a worker that
-// is refused tries again sooner than a readiness probe would be asked.
+// is refused tries again sooner than a readiness probe would run.
 func Service(run *v1alpha1.TrainingRun, attempt int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: ownedByRun(run, ServiceName(run), RunLabels(run)),

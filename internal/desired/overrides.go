@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// override merges a person's changes into a pod. Labels, variables and volumes of the operator's own win
-// over those of the same name; everything else a person gives wins.
+// override merges a user's changes into a pod. Labels, variables and volumes of the operator's own win
+// over those of the same name; everything else that a user gives wins.
 func override(made *corev1.PodTemplateSpec, container *corev1.Container, by v1alpha1.PodOverrides) {
 	made.Labels = merged(by.Labels, made.Labels)
 	if len(by.Annotations) > 0 {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status writes the statuses of our kinds: conditions, progress as a learner tells it, and the
-// bound on the whole. All of it is pure; it decides nothing about what happens to pods.
+// Package status writes the statuses of our kinds: conditions, progress as a learner reports it, and the
+// bound on its size. All of it is pure, and it decides nothing about pods.
 package status
 
 import (
@@ -37,7 +37,7 @@ func False(kind, reason, message string) Condition {
 	return Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
-// Unknown makes a condition that is on its way, or cannot be told.
+// Unknown makes a condition that is not decided yet, or cannot be known.
 func Unknown(kind, reason, message string) Condition {
 	return Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
 }
@@ -59,7 +59,7 @@ func IsTrue(conditions []metav1.Condition, kind string) bool {
 	return meta.IsStatusConditionTrue(conditions, kind)
 }
 
-// Since is when a condition took the status that it has, if it has the one that is asked for.
+// Since is when a condition took the status that it has, if it has the one given.
 func Since(conditions []metav1.Condition, kind string, status metav1.ConditionStatus) (time.Time, bool) {
 	c := meta.FindStatusCondition(conditions, kind)
 	if c == nil || c.Status != status {

@@ -92,7 +92,7 @@ var _ = Describe("What the endpoint does", func() {
 			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
 		})
-		Expect(message(run, v1alpha1.ConditionResumable)).To(ContainSubstring("Adam begins anew"))
+		Expect(message(run, v1alpha1.ConditionResumable)).To(ContainSubstring("Adam starts from zero"))
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("OptimizerNotRestored"))
 
 		w.endLearner(w.learner(run.Name, 1), 2, "panic: oh")

@@ -17,13 +17,13 @@ import (
 type Obstacle struct {
 	// Reason is a reason of the condition LearnerRunning.
 	Reason string
-	// Message names the mend. It does not change while the obstacle stays.
+	// Message says what to do. It does not change while the obstacle stays.
 	Message string
-	// NeedsAction says that somebody has to do something; otherwise it will pass.
+	// NeedsAction says that somebody has to act; otherwise the problem passes by itself.
 	NeedsAction bool
 }
 
-// Fields are what a person can mend a pod by.
+// Fields names the fields by which a user can fix a pod.
 type Fields struct {
 	// Image names the field of the image.
 	Image string
@@ -61,7 +61,7 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle
 	}
 }
 
-// imageOf is the image as it was asked for; the status has it as the runtime resolved it.
+// imageOf returns the image as the spec has it; the status has it as the runtime resolved it.
 func imageOf(pod *corev1.Pod, container string) string {
 	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
 	if i < 0 {
@@ -70,7 +70,7 @@ func imageOf(pod *corev1.Pod, container string) string {
 	return pod.Spec.Containers[i].Image
 }
 
-// What the kubelet says of variables that it cannot fill in.
+// These match the kubelet's messages about variables that it cannot set.
 var (
 	noSecret    = regexp.MustCompile(`secrets? "([^"]+)" not found`)
 	noSecretKey = regexp.MustCompile(`couldn't find key (\S+) in Secret \S+/(\S+)`)

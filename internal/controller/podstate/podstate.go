@@ -55,7 +55,7 @@ const (
 	NotDisrupted Disruption = iota
 	// Disrupted says that the pod was deleted, evicted or preempted.
 	Disrupted
-	// NodeLost says that the pod's node does not answer, or is gone.
+	// NodeLost says that the pod's node does not answer, or is deleted.
 	NodeLost
 )
 
@@ -76,7 +76,7 @@ func DisruptionOf(pod *corev1.Pod) Disruption {
 	return NotDisrupted
 }
 
-// NodeSilent says that a pod is being deleted because its node does not answer, so that nobody will say
+// NodeSilent says that a pod is being deleted because its node does not answer, so that nobody will report
 // when it has stopped. The node's controller marks such a pod not ready; a kubelet that answers keeps a
 // pod ready until it has stopped.
 func NodeSilent(pod *corev1.Pod) bool {

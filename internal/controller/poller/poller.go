@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package poller asks learners how they are, in the background, so that no reconcile ever waits for a pod.
-// It posts a heartbeat to each learner that it was told of, keeps the newest answer, and says which run has
-// news. What an answer means is not its business.
+// Package poller polls learners in the background, so that no reconcile ever waits for a pod.
+// It posts a heartbeat to each learner that it tracks, keeps the newest reply, and sends an event for a run whose
+// replies changed. The controller decides what a reply means.
 package poller
 
 import (
@@ -27,7 +27,7 @@ type Target struct {
 	Request contract.HeartbeatRequest
 }
 
-// Result is what is known of a learner from its own words.
+// Result is what heartbeats have shown of a learner.
 type Result struct {
 	// Reply is the newest; nil before the first.
 	Reply *contract.HeartbeatReply
@@ -37,18 +37,18 @@ type Result struct {
 	Err error
 }
 
-// Fresh says that the reply is new enough to judge the learner by.
+// Fresh reports whether the reply is new enough to act on.
 func (r Result) Fresh(now time.Time) bool {
 	return r.Reply != nil && now.Sub(r.At) <= FreshFor
 }
 
-// FreshFor is how long a reply says something about the learner.
+// FreshFor is how long a reply is valid.
 const FreshFor = 15 * time.Second
 
-// Poster sends one heartbeat.
+// Poster posts one heartbeat.
 type Poster func(ctx context.Context, target Target) (contract.HeartbeatReply, error)
 
-// Config of a Pulse.
+// Config configures a Poller.
 type Config struct {
 	// Every is the time between two heartbeats to the same learner.
 	Every time.Duration
@@ -68,11 +68,11 @@ type Poller struct {
 	runs     map[types.NamespacedName]map[types.UID]Target
 	results  map[types.UID]Result
 	inFlight map[types.UID]bool
-	// sent is what each learner was told last.
+	// sent is the newest request that each learner was sent.
 	sent map[types.UID]Target
 }
 
-// New gives a Pulse that asks nobody yet.
+// New returns a Poller that tracks no learner yet.
 func New(config Config) *Poller {
 	return &Poller{
 		config:   config,
@@ -85,10 +85,10 @@ func New(config Config) *Poller {
 	}
 }
 
-// Events tells of runs with news; the objects have a name alone.
+// Events returns the runs whose replies changed; the objects have only a name.
 func (p *Poller) Events() <-chan event.GenericEvent { return p.events }
 
-// Track replaces the learners of a run. One that is new, or is to be told something else, is asked at once.
+// Track replaces the learners of a run. One that is new, or has a new request, is polled at once.
 func (p *Poller) Track(run types.NamespacedName, targets []Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *Poller) Latest(pod types.UID) Result {
 	return p.results[pod]
 }
 
-// Start asks until the context ends; the manager calls it on the leader alone.
+// Start polls until the context ends; the manager calls it on the leader alone.
 func (p *Poller) Start(ctx context.Context) error {
 	var posts sync.WaitGroup
 	defer posts.Wait()
@@ -148,8 +148,8 @@ func (p *Poller) Start(ctx context.Context) error {
 	}
 }
 
-// due gives the learners that are to be told something new, or everyone, but for those that are being asked
-// right now, and marks them.
+// due returns the learners that have a new request, or all of them, except those whose heartbeat is in flight
+// now, and marks them.
 func (p *Poller) due(everyone bool) map[types.NamespacedName][]Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +174,8 @@ func (p *Poller) poll(ctx context.Context, run types.NamespacedName, target Targ
 	}
 }
 
-// record keeps a result and says whether it is news. A reply of another run or attempt than the pod's is the
-// business of whoever reads it.
+// record stores a result and reports whether it changed. A reply of another run or attempt than the pod's is the
+// concern of whoever reads it.
 func (p *Poller) record(run types.NamespacedName, target Target, reply contract.HeartbeatReply, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
-// between heartbeats and closed when it has not been asked for a while.
+// between heartbeats and closed when it has not been polled for a while.
 func NewPoster(managerKey []byte) Poster {
 	clients := &clients{managerKey: managerKey, byRun: map[string]contract.HeartbeatClient{}}
 	return func(ctx context.Context, target Target) (contract.HeartbeatReply, error) {
@@ -59,7 +59,7 @@ func (c *clients) of(runUID string) (contract.HeartbeatClient, error) {
 		TLSHandshakeTimeout: 2 * time.Second,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     30 * time.Second,
-		// A learner is reached by its pod's address; no proxy knows the way.
+		// A learner is reached by its pod's address, which no proxy can resolve.
 		Proxy: nil,
 	}}}
 	c.byRun[runUID] = client

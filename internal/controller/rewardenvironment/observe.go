@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// observed is the world as it was read once.
+// observed is what the cluster had when it was read, once.
 type observed struct {
 	definition contract.Definition
 	// digest of the definition.

@@ -25,7 +25,7 @@ const (
 	maxRetry   = 30 * time.Minute
 )
 
-// plan is what is to be done about an environment, and what to say of it.
+// plan is what is to be done about an environment, and its condition.
 type plan struct {
 	// ready is the condition; its zero value leaves it as it is.
 	ready status.Condition
@@ -69,7 +69,7 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		return p.withResult(seen, t, now)
 	}
 	if ended, at := jobEnded(seen.job); ended {
-		return p.withRetry(seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod is gone, or took too long."), now)
+		return p.withRetry(seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long."), now)
 	}
 	p.ready = waitingProbe(seen.pod)
 	return p

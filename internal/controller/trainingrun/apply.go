@@ -28,7 +28,7 @@ import (
 // rolloutRestartDelay is how long a workers' Job that ended by itself is left before another is made.
 const rolloutRestartDelay = time.Minute
 
-// apply carries a plan out, after the status says so.
+// apply executes a plan after its status is written.
 func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) error {
 	for _, object := range p.deletes {
 		if err := r.delete(ctx, object); err != nil {
@@ -77,7 +77,7 @@ func (r *Reconciler) reconcileService(ctx context.Context, run *v1alpha1.Trainin
 	return nil
 }
 
-// reconcileRolloutJob makes the workers' Job, scales it, or replaces it when what a person can change of its pods
+// reconcileRolloutJob makes the workers' Job, scales it, or replaces it when what a user can change of its pods
 // has changed.
 func (r *Reconciler) reconcileRolloutJob(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
 	job := seen.rollout
@@ -113,7 +113,7 @@ func rolloutJobEnded(job *batchv1.Job) bool {
 	})
 }
 
-// delete deletes the very object that was seen, and its pods with it; that it is gone already is fine.
+// delete deletes the very object that was seen, and its pods with it; that it no longer exists is fine.
 func (r *Reconciler) delete(ctx context.Context, object client.Object) error {
 	err := r.Client.Delete(ctx, object,
 		client.Preconditions{UID: ptr.To(object.GetUID())},
@@ -124,7 +124,7 @@ func (r *Reconciler) delete(ctx context.Context, object client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
-// expire deletes a run whose time after its end is over, unless the API server knows better by now.
+// expire deletes a run whose time after its end is over, unless a fresh read shows that it changed.
 func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) error {
 	now, err := find(ctx, r.Live, run.Namespace, run.Name, &v1alpha1.TrainingRun{})
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	return nil
 }
 
-// targets are the learners to ask, those of earlier attempts too: they learn of the newest from it.
+// targets are the learners to ask, those of earlier attempts too: the request shows them that there is a newer one.
 func targets(run *v1alpha1.TrainingRun, seen observed, want contract.Desired) []poller.Target {
 	newest := newestAttempt(run)
 	var all []poller.Target

@@ -19,14 +19,14 @@ import (
 // sameStepFailures end a run: that many counted failures in a row, all at one step.
 const sameStepFailures = 3
 
-// Back-off between attempts that get nowhere.
+// These bound the back-off between attempts that make no progress.
 const (
 	firstBackoff = 10 * time.Second
 	maxBackoff   = 5 * time.Minute
 )
 
 // countsAsFailure says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
-// endpoint or a person did to the learner does not.
+// endpoint or a user did to the learner does not.
 func countsAsFailure(cause string) bool {
 	switch contract.Cause(cause) {
 	case contract.CauseCrashed, contract.CauseOOMKilled, contract.CauseUnknown:
@@ -82,7 +82,7 @@ func rejection(reason, otherwise string) string {
 	return otherwise
 }
 
-// stuckAt says at which step the newest failures that count all happened, if there are enough of them.
+// stuckAt returns the step at which the newest counted failures all occurred, if there are enough of them.
 func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
 	var steps []int64
 	for _, a := range attempts {
@@ -96,8 +96,8 @@ func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
 	return steps[0], true
 }
 
-// backoff is how long to wait after the newest attempt before the next: not at all after one that got
-// somewhere, nor after the first that did not; then 10 s, doubling to 5 minutes. An attempt that gave up
+// backoff is how long to wait after the newest attempt before the next: not at all after one that made
+// progress, nor after the first that did not; then 10 s, doubling to 5 minutes. An attempt that gave up
 // on the endpoint waits at least 10 s.
 func backoff(attempts []v1alpha1.Attempt) time.Duration {
 	barren := 0

@@ -18,7 +18,7 @@ import (
 // firstReplyLimit is how long a learner that runs may take to answer for the first time.
 const firstReplyLimit = 30 * time.Second
 
-// view is what conditions are told from.
+// view is what conditions are computed from.
 type view struct {
 	run  *v1alpha1.TrainingRun
 	next *v1alpha1.TrainingRunStatus
@@ -60,7 +60,7 @@ func (v view) attempt() *v1alpha1.Attempt {
 	return &v.next.Attempts[0]
 }
 
-// reply is what the newest attempt's learner says, if that is fresh.
+// reply returns the newest attempt's heartbeat, if it is fresh.
 func (v view) reply() *contract.HeartbeatReply {
 	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.heartbeat.Fresh(v.now) {
 		return nil
@@ -99,7 +99,7 @@ func suspendedCondition(v view) status.Condition {
 	case v.seen.rollout != nil || v.seen.learners[newestAttempt(v.run)].job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted.")
 	default:
-		return status.True(kind, v1alpha1.ReasonSuspended, "The run rests at its newest checkpoint until suspend is false.")
+		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended at its newest checkpoint until suspend is false.")
 	}
 }
 
@@ -159,7 +159,7 @@ func rolloutsCondition(v view) status.Condition {
 	case v.seen.rollout.DeletionTimestamp != nil:
 		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
 	case wanted == 0:
-		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to go on.")
+		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to continue.")
 	case workersReady(v.seen) < wanted:
 		return status.False(kind, v1alpha1.ReasonWorkersMissing, "Not all workers are ready: see the pods of status.workerSelector.")
 	default:
@@ -188,7 +188,7 @@ func progressingCondition(v view) status.Condition {
 	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, "The learner waits for workers.")
 	}
-	return status.True(kind, phaseReason(reply.Progress.Phase), "The run is getting on.")
+	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress.")
 }
 
 func progressWithoutLearner(kind, reason, message string) status.Condition {
@@ -216,7 +216,7 @@ func stalledCondition(v view) status.Condition {
 	case v.is(v1alpha1.ConditionFailed):
 		return v.as(kind, v1alpha1.ConditionFailed, status.True)
 	case v.is(v1alpha1.ConditionComplete):
-		return status.False(kind, v1alpha1.ReasonNotStalled, "Nothing waits for a person.")
+		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	case v.plan.blocked != nil && v.plan.blocked.needsAction:
 		return status.True(kind, v.plan.blocked.reason, v.plan.blocked.message)
 	case learnerNeedsAction(v):
@@ -225,13 +225,13 @@ func stalledCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 	case reply != nil && reply.Progress.Diverged:
 		return status.True(kind, v1alpha1.ReasonDiverged,
-			"A metric was NaN or infinite: the run is not worth going on; start another from a checkpoint, with a lower learning rate.")
+			"A metric was NaN or infinite: continuing the run is pointless; start another from a checkpoint, with a lower learning rate.")
 	default:
-		return status.False(kind, v1alpha1.ReasonNotStalled, "Nothing waits for a person.")
+		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	}
 }
 
-// learnerNeedsAction says that the learner's pod waits for a person.
+// learnerNeedsAction says that the learner's pod requires intervention.
 func learnerNeedsAction(v view) bool {
 	attempt := v.attempt()
 	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {
@@ -242,7 +242,7 @@ func learnerNeedsAction(v view) bool {
 	return !running && waiting(v.run, pod).NeedsAction
 }
 
-// readyCondition holds while the run does what the spec asks: it gets on, is complete, or rests.
+// readyCondition holds while the run does what the spec asks: it makes progress, is complete, or is suspended.
 func readyCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionReady
 	switch {
@@ -280,11 +280,11 @@ func stateOf(v view) string {
 	}
 }
 
-// learnerState is what the learner of an attempt that is under way is about.
+// learnerState is what the learner of an attempt in progress is doing.
 func learnerState(v view) string {
 	reply := v.reply()
 	if reply == nil && v.seen.heartbeat.Reply != nil {
-		// It does not answer at the moment; the last that it said stands.
+		// It does not answer at the moment, so that its last reply stands.
 		return cmp.Or(v.run.Status.State, v1alpha1.StatePreparing)
 	}
 	if reply == nil {
@@ -302,7 +302,7 @@ func learnerState(v view) string {
 	}
 }
 
-// startingState tells a first start, or one after a suspension, from one after something went wrong.
+// startingState distinguishes a first start, or one after a suspension, from one after a failure.
 func startingState(v view) string {
 	for _, a := range v.next.Attempts {
 		if a.CompletionTime == nil {

@@ -22,24 +22,24 @@ type ending struct {
 	// reason is the verdict's own, and may be empty.
 	reason  string
 	message string
-	// progress is the learner's last words; nil when it left none.
+	// progress is what the learner's verdict reports; nil when it left none.
 	progress *contract.Progress
 }
 
 // overdueAfter is how long past its grace period a pod may linger before its node counts as lost.
 const overdueAfter = 30 * time.Second
 
-// endingOfLearner says how an attempt ended, from its Job and pod; nil while it goes on. The pod decides wherever
+// endingOfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides wherever
 // there is one: a Job is slow to fail, and on a silent node it never does.
 func endingOfLearner(attempt int32, l learner, now time.Time) *ending {
 	if l.pod != nil {
 		return endingOfPod(attempt, l.pod, now)
 	}
 	if l.job == nil {
-		return &ending{cause: contract.CauseDisrupted, message: "The attempt's Job is gone, or was never made."}
+		return &ending{cause: contract.CauseDisrupted, message: "The attempt's Job was deleted or never created."}
 	}
 	if learnerJobEnded(l.job) {
-		return &ending{cause: contract.CauseDisrupted, message: "The learner's pod is gone and left no verdict."}
+		return &ending{cause: contract.CauseDisrupted, message: "The learner's pod was deleted and left no verdict."}
 	}
 	return nil
 }

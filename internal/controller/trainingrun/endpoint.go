@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// acceptedCondition also says what the endpoint does not do of what the spec asks for.
+// acceptedCondition also reports settings of the spec that the endpoint does not support.
 func acceptedCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionAccepted
 	if b := v.plan.blocked; b != nil && b.condition == kind {
@@ -52,25 +52,25 @@ func resumableCondition(v view) status.Condition {
 	case v.next.LatestCheckpoint == nil:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
 	case status.Lacks(v.next.Capabilities, contract.CapabilityOptimizerRestore):
-		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, "The run can go on from status.latestCheckpoint, but the endpoint does not "+
-			"restore the optimizer: Adam begins anew with each resume, as failurePolicy.requireOptimizer allows.")
+		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, "The run can resume from status.latestCheckpoint, but the endpoint does not "+
+			"restore the optimizer: Adam starts from zero after each resume, as failurePolicy.requireOptimizer allows.")
 	case attempt != nil && ptr.Deref(attempt.ColdOptimizer, false):
-		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, fmt.Sprintf("The run can go on from status.latestCheckpoint, but attempt %d "+
-			"went on from a state without its optimizer: Adam began anew, as failurePolicy.requireOptimizer allows.", attempt.Number))
+		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, fmt.Sprintf("The run can resume from status.latestCheckpoint, but attempt %d "+
+			"resumed from a state without its optimizer: Adam started from zero, as failurePolicy.requireOptimizer allows.", attempt.Number))
 	case attempt != nil && ptr.Deref(attempt.LostVersions, 0) > 0:
-		return status.True(kind, v1alpha1.ReasonVersionsLost, fmt.Sprintf("The run can go on from status.latestCheckpoint, but %d versions within "+
-			"algorithm.lag were gone when attempt %d began, and newer ones stood in: another run of the spec has other weights.",
+		return status.True(kind, v1alpha1.ReasonVersionsLost, fmt.Sprintf("The run can resume from status.latestCheckpoint, but %d versions within "+
+			"algorithm.lag had expired when attempt %d began, and newer ones were sampled instead: another run of the spec has other weights.",
 			*attempt.LostVersions, attempt.Number))
 	default:
-		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can go on from status.latestCheckpoint.")
+		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint.")
 	}
 }
 
-// upstreams are the reasons for what a learner says of its endpoint.
+// upstreams are the reasons by what a learner reports of its endpoint.
 var upstreams = map[string]struct{ reason, message string }{
-	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run goes on as fast as that allows."},
-	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: see to the account's billing; the run goes on by itself then."},
-	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model for want of capacity."},
+	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows."},
+	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: check the account's billing; the run then continues by itself."},
+	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model because it lacks capacity."},
 	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit."},
 	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network."},
 	"server_error":      {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own."},

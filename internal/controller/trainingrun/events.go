@@ -117,7 +117,7 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 
 func suspendEvent(was, is *metav1.Condition) (record.Event, bool) {
 	if is.Reason == v1alpha1.ReasonNotSuspended {
-		return record.Normal(eventResumed, "Resume", "The run goes on."), was != nil && was.Reason == v1alpha1.ReasonSuspended
+		return record.Normal(eventResumed, "Resume", "The run continues."), was != nil && was.Reason == v1alpha1.ReasonSuspended
 	}
 	return record.Normal(is.Reason, "Suspend", is.Message), is.Status != metav1.ConditionFalse
 }

@@ -26,7 +26,7 @@ type remembered struct {
 	from, to string
 	// wrote is when that was.
 	wrote time.Time
-	// refusedAttempt's Job was refused by the API server, in these words.
+	// refusedAttempt's Job was refused by the API server with the message refusal.
 	refusedAttempt int32
 	refusal        string
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// observed is the world as it was read once; nothing later reads again. What is absent is nil.
+// observed is what the cluster had when it was read, once; nothing later reads again. What is absent is nil.
 type observed struct {
 	// learners by attempt; an attempt that left nothing is not there.
 	learners map[int32]learner
@@ -29,13 +29,13 @@ type observed struct {
 	environments map[string]*v1alpha1.RewardEnvironment
 	// source is the run that initFrom names.
 	source *v1alpha1.TrainingRun
-	// heartbeat is the newest attempt's learner's own words.
+	// heartbeat is what the newest attempt's learner replied.
 	heartbeat poller.Result
 	// refused is why the API server refused the newest attempt's Job; empty when it did not.
 	refused string
 }
 
-// learner is what there is of one attempt. A pod without its Job is one that is about to be collected.
+// learner is the Job and the pod of one attempt. A pod without its Job will soon be collected.
 type learner struct {
 	job *batchv1.Job
 	pod *corev1.Pod
@@ -101,7 +101,7 @@ func (r *Reconciler) observePods(ctx context.Context, run *v1alpha1.TrainingRun,
 			continue
 		}
 		l := seen.learners[attempt]
-		// A Job has one pod; where there are two for a moment, the younger says what is.
+		// A Job has one pod; where there are two for a moment, the younger counts.
 		if l.pod == nil || l.pod.CreationTimestamp.Before(&pod.CreationTimestamp) {
 			l.pod = pod
 		}

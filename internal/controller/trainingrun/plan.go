@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// plan is what is to be done about a run, and why. It is a value: nothing happens by making one.
+// plan is what is to be done about a run, and why. Making one has no effect.
 type plan struct {
 	// ending of the newest attempt, when it has just ended.
 	ending *ending
@@ -37,15 +37,15 @@ type plan struct {
 	blocked *problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
-	// desired is what learners are told.
+	// desired is what heartbeats ask of learners.
 	desired contract.Desired
-	// deletes are Jobs and the Service that are to go.
+	// deletes are the Jobs and the Service to delete.
 	deletes []client.Object
 	// workers says that the workers' Job and the Service are kept as the spec has them.
 	workers bool
 	// expire deletes the run itself.
 	expire bool
-	// requeue is when to look again if nothing happens; 0 for never.
+	// requeue is when to reconcile again without an event; 0 means never.
 	requeue time.Duration
 }
 
@@ -55,11 +55,11 @@ const (
 	drainUnreachable = 30 * time.Second
 )
 
-// maxRequeue bounds how long a run that waits for others goes unlooked at.
+// maxRequeue bounds how long a run that waits is not reconciled.
 const maxRequeue = 5 * time.Minute
 
-// makePlan decides, in this order: a run that is over is tidied up; the newest attempt goes on, or has
-// ended; its ending ends the run; a suspended run rests; otherwise the next attempt starts, after its
+// makePlan decides, in this order: a run that is over is cleaned up; the newest attempt continues, or has
+// ended; its ending ends the run; a suspended run gets no attempt; otherwise the next attempt starts, after its
 // back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen)}
@@ -96,7 +96,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	return p
 }
 
-// endingOf is the end of the newest attempt, as its pod, its Job or a deadline says.
+// endingOf returns the end of the newest attempt, by its pod, its Job or a deadline.
 func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending {
 	newest := run.Status.Attempts[0]
 	l := seen.learners[newest.Number]
@@ -123,8 +123,8 @@ func neverStarted(l learner) *ending {
 	return &ending{cause: contract.CauseDrained, message: "Suspended before the learner ran."}
 }
 
-// overdue ends an attempt whose learner did not start, or does not get on, in time. Only fresh words of the
-// learner count for the latter, and only while the endpoint is not the cause.
+// overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
+// learner counts for the latter, and only while the endpoint is not the cause.
 func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending {
 	policy := run.Spec.FailurePolicy
 	if _, running := learnerRunning(l.pod); !running {
@@ -146,7 +146,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 	return nil
 }
 
-// hasWorkers says that somebody could make progress: without workers, a learner that waits is in order.
+// hasWorkers says that somebody could make progress: without workers, a learner that waits is fine.
 func hasWorkers(seen observed) bool {
 	return seen.rollout != nil && ptr.Deref(seen.rollout.Status.Ready, 0) > 0
 }
@@ -201,7 +201,7 @@ func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observed) plan {
 	return p
 }
 
-// withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time is over goes too.
+// withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is deleted, too.
 func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p.deletes = append(p.deletes, unlessDeleted(seen.rollout)...)
 	if seen.service != nil {
@@ -229,7 +229,7 @@ func lingering(seen observed, attempt int32) []client.Object {
 	return nil
 }
 
-// earlierJobs are learner Jobs below the newest attempt: a create of a manager that has died may land late.
+// earlierJobs are learner Jobs below the newest attempt: a request of a manager that has crashed may arrive late.
 // Those above it are left alone: they mean that this view of the run is old.
 func earlierJobs(run *v1alpha1.TrainingRun, seen observed) []client.Object {
 	var jobs []client.Object
@@ -245,7 +245,7 @@ func learnerJob(seen observed, attempt int32) []client.Object {
 	return unlessDeleted(seen.learners[attempt].job)
 }
 
-// unlessDeleted gives a Job that is there and not being deleted.
+// unlessDeleted returns a Job that exists and is not being deleted.
 func unlessDeleted(job *batchv1.Job) []client.Object {
 	if job == nil || job.DeletionTimestamp != nil {
 		return nil

@@ -1,12 +1,12 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trainingrun keeps a TrainingRun going: it makes attempts one after the other until a learner says
+// Package trainingrun runs a TrainingRun: it makes attempts one after the other until a learner reports
 // that the last step is committed. It never calls the Tinker API and never reads a Secret; of the training
 // itself it knows what learners answer to heartbeats and leave as their verdict.
 //
-// A reconcile reads the world once (observe), decides without touching anything (makePlan), writes the
-// status, and only then carries the plan out: an attempt is in the status before its Job exists, so that
+// A reconcile reads the cluster once (observe), decides without a side effect (makePlan), writes the
+// status, and only then executes the plan: an attempt is in the status before its Job exists, so that
 // no manager, however late, makes a second Job of one attempt.
 package trainingrun
 
@@ -31,15 +31,15 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Poller asks the learners.
+	// Poller polls the learners.
 	Poller   *poller.Poller
 	Recorder events.EventRecorder
-	// ManagerKey is what the links of runs derive from.
+	// ManagerKey is what the credentials of runs derive from.
 	ManagerKey []byte
 	Settings   desired.Settings
 	Now        func() time.Time
 	// Fault is a test hook, nil in production: an error from it ends the reconcile at the named point, as a
-	// manager's death there would.
+	// crash of the manager there would.
 	Fault func(point string) error
 
 	memory *memory
@@ -62,7 +62,7 @@ func New(r Reconciler) *Reconciler {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile brings one run a step nearer to what its spec asks for.
+// Reconcile brings one run one step closer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	run, err := find(ctx, r.Client, request.Namespace, request.Name, &v1alpha1.TrainingRun{})
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: wait}, err
 }
 
-// execute writes the status first and acts on it then, and says when to look again.
+// execute writes the status first, then acts, and returns when to reconcile again.
 func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
 	next := computeStatus(run, seen, p, r.Now())
 	wait, err := r.writeStatus(ctx, run, next)
@@ -109,7 +109,7 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 	return sooner(p.requeue, wait), nil
 }
 
-// sooner gives the shorter of two waits; 0 is none.
+// sooner returns the shorter of two waits; 0 means no wait.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

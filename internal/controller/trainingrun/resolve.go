@@ -22,7 +22,7 @@ type problem struct {
 	condition string
 	reason    string
 	message   string
-	// needsAction says that somebody has to do something; otherwise it will pass.
+	// needsAction says that somebody has to act; otherwise the problem passes by itself.
 	needsAction bool
 }
 
@@ -74,7 +74,7 @@ func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
 }
 
 // environmentsChanged compares with the digests that the status of a started run has: without its run file nothing
-// else tells whether the environments are those that it began with.
+// else shows whether the environments are those that it started with.
 func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem {
 	if run.Status.StartTime == nil {
 		return nil
@@ -118,7 +118,7 @@ func resolveInitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (s
 		}
 	}
 	if finished(source) {
-		return notFound("TrainingRun %q is over and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
+		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
 	return "", &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotReady,
 		fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name), false}
@@ -154,7 +154,7 @@ func stepsOf(run *v1alpha1.TrainingRun) string {
 	return strings.Join(steps, ", ")
 }
 
-// fileProblem says what a run file that cannot be made is to be mended by.
+// fileProblem describes why a run file cannot be made, and what to do.
 func fileProblem(err error) *problem {
 	var split *desired.SplitError
 	if errors.As(err, &split) {

@@ -26,7 +26,7 @@ const (
 	FaultJobCreated     = "job.created"
 )
 
-// prepare makes the run file of the attempt that is to start, or says what is in the way.
+// prepare makes the run file of the attempt that is to start, or sets what blocks it.
 func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (plan, error) {
 	fixed, pinned, err := r.earlierFile(ctx, run)
 	if err != nil {
@@ -95,9 +95,9 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	if err != nil {
 		return err
 	}
-	// The Secret is named by what is in it, and is there from the second attempt on.
+	// The Secret is named after its contents and exists from the second attempt on.
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.CredentialsSecret(run, secrets, suffix))); err != nil {
-		return fmt.Errorf("creating link secret: %w", err)
+		return fmt.Errorf("creating credentials secret: %w", err)
 	}
 	if err := r.Client.Create(ctx, file); err != nil {
 		return fmt.Errorf("creating run file: %w", err)
@@ -108,7 +108,7 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	return r.fault(FaultJobCreated)
 }
 
-// jobRefused remembers an answer of the API server that is certain, so that the attempt's end can tell it.
+// jobRefused remembers an answer of the API server that is certain, so that the attempt's end can report it.
 func (r *Reconciler) jobRefused(run *v1alpha1.TrainingRun, attempt int32, err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		r.memory.refuse(run, attempt, err.Error())

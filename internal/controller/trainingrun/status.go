@@ -98,7 +98,7 @@ func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) [
 	return listed
 }
 
-// withHeartbeat is the status with the newest attempt's own words in it.
+// withHeartbeat returns the status with the newest attempt's heartbeat in it.
 func withHeartbeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *run.Status.DeepCopy()
 	if reply := ownReply(run, seen); reply != nil {
@@ -125,7 +125,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.T
 	return next
 }
 
-// ownReply is the newest learner's reply, if it is about this run and an attempt that is under way.
+// ownReply is the newest learner's reply, if it belongs to this run and to an attempt in progress.
 func ownReply(run *v1alpha1.TrainingRun, seen observed) *contract.HeartbeatReply {
 	reply := seen.heartbeat.Reply
 	if reply == nil || ended(run) || reply.RunUID != string(run.UID) || reply.Attempt != newestAttempt(run) {
@@ -153,7 +153,7 @@ func report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 	if p.LostVersions > 0 {
 		newest.LostVersions = ptr.To(p.LostVersions)
 	}
-	// A learner that was killed could not say how far it had come; where its successor begins does.
+	// A learner that was killed could not report how far it had come; the step at which its successor starts shows it.
 	if len(next.Attempts) > 1 {
 		previous := &next.Attempts[1]
 		previous.ToStep = ptr.To(max(ptr.Deref(previous.ToStep, 0), p.FromStep))

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// waiting says what a learner's pod waits for, and by which field of the run that is mended.
+// waiting says what a learner's pod waits for, and which field of the run fixes that.
 func waiting(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
 	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
 		Image: "learner.pod.image or learner.pod.imagePullSecrets",
