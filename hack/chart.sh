@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 files=charts/tinker-operator/files
 rm -rf "$files/crds"
 mkdir -p "$files/crds"
-for crd in config/crd/*.yaml; do
+for crd in config/crd/bases/*.yaml; do
   # The first "annotations:" is that of the CRD's own metadata.
   awk '{print} /^  annotations:$/ && !done {print "    helm.sh/resource-policy: keep"; done=1}' "$crd" \
     >"$files/crds/$(basename "$crd")"

@@ -23,6 +23,12 @@ if ((status)); then
   exit 1
 fi
 
+# Each CRD fits into the annotation of client-side apply.
+go test ./api/v1alpha1 -run '^TestCRDsFitClientSideApply$' >/dev/null || {
+  echo "verify: a CRD has more than 200,000 bytes as compact JSON: lower maxDescLen in the Makefile" >&2
+  exit 1
+}
+
 # The Unicode tables are those of the package that made models' ids, which is asked about every code point.
 hack/need-python.sh
 "$(hack/models/python.sh)" hack/models/unicode_tables.py --check || {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -22,7 +23,7 @@ type object = map[string]any
 // specSchema reads the schema of the spec out of a generated CRD.
 func specSchema(t *testing.T, plural string) object {
 	t.Helper()
-	data, err := os.ReadFile("../../config/crd/rl.tinker-operator.dev_" + plural + ".yaml")
+	data, err := os.ReadFile("../../config/crd/bases/rl.tinker-operator.dev_" + plural + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +109,28 @@ func decoded(t *testing.T, value any) object {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// Client-side apply stores the whole object in an annotation of at most 256 KiB, beside what others annotate.
+func TestCRDsFitClientSideApply(t *testing.T) {
+	const limit = 200_000
+	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %v, %v", files, err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compact, err := yaml.YAMLToJSON(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(compact) > limit {
+			t.Errorf("%s has %d bytes as compact JSON, %d are the limit", name, len(compact), limit)
+		}
+	}
 }
 
 func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {

@@ -55,7 +55,7 @@ var _ = BeforeSuite(func() {
 	binaries = binariesFolder()
 	environment = &envtest.Environment{
 		Scheme:                   scheme,
-		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "config", "crd")},
+		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "config", "crd", "bases")},
 		ErrorIfCRDPathMissing:    true,
 		BinaryAssetsDirectory:    binaries,
 		ControlPlaneStartTimeout: time.Minute,
