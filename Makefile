@@ -53,8 +53,8 @@ generate: ## Generate Go: protobuf, deep copies.
 
 .PHONY: manifests
 manifests: ## Generate manifests: CRDs and RBAC, and the chart's copies of them.
-	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=1024 paths=./api/v1alpha1 output:crd:artifacts:config=config/crd
-	@$(TOOLS) controller-gen rbac:roleName=tinker-operator paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=1024 paths=./api/v1alpha1 output:crd:artifacts:config=config/crd/bases
+	@$(TOOLS) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	@hack/chart.sh
 
 .PHONY: fmt
@@ -143,6 +143,31 @@ test-e2e: ## Run whole trainings, and kill their pods, on the local cluster.
 .PHONY: model-check
 model-check: ## Explore the model of the protocol in full (under 4 GB, some minutes).
 	@CGO_ENABLED=0 go run ./test/model -big
+
+##@ Deploy
+
+KUBECTL ?= kubectl
+DEPLOY_NAMESPACE := tinker-operator-system
+MANAGER_KEY := tinker-operator-manager-key
+
+.PHONY: install
+install: ## Install the CRDs into the cluster of the current kubeconfig.
+	@$(KUBECTL) apply --server-side -k config/crd
+
+.PHONY: uninstall
+uninstall: ## Delete the CRDs, and with them every TrainingRun and RewardEnvironment.
+	@$(KUBECTL) delete --ignore-not-found -k config/crd
+
+.PHONY: deploy
+deploy: ## Install CRDs and manager with kustomize (IMAGE=...), and create the manager key where there is none.
+	@$(KUBECTL) kustomize config/default | sed 's|tinker-operator:dev|$(IMAGE)|' | $(KUBECTL) apply --server-side -f -
+	@$(KUBECTL) -n $(DEPLOY_NAMESPACE) get secret $(MANAGER_KEY) >/dev/null 2>&1 || \
+		head -c 32 /dev/urandom | $(KUBECTL) -n $(DEPLOY_NAMESPACE) create secret generic $(MANAGER_KEY) --from-file=manager-key=/dev/stdin
+
+.PHONY: undeploy
+undeploy: ## Delete the manager and its key; CRDs and runs stay (make uninstall deletes them).
+	@$(KUBECTL) delete --ignore-not-found clusterrole,clusterrolebinding -l app.kubernetes.io/part-of=tinker-operator
+	@$(KUBECTL) delete --ignore-not-found namespace $(DEPLOY_NAMESPACE)
 
 ##@ Cluster
 

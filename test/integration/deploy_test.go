@@ -1,0 +1,109 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// command runs a program at the root of the repository and returns what it prints.
+func command(name string, arguments ...string) []byte {
+	GinkgoHelper()
+	run := exec.CommandContext(context.Background(), name, arguments...)
+	run.Dir = filepath.Join("..", "..")
+	// Without CGO_ENABLED the tools are those that the other targets of the Makefile have built.
+	run.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CGO_ENABLED=") })
+	run.Env = append(run.Env, "KUBECONFIG="+kubeconfig)
+	var problem bytes.Buffer
+	run.Stderr = &problem
+	output, err := run.Output()
+	Expect(err).NotTo(HaveOccurred(), problem.String())
+	return output
+}
+
+// installation is what the chart and the kustomization have in common.
+type installation struct {
+	pod   corev1.PodSpec
+	rules map[string][]rbacv1.PolicyRule
+}
+
+// readInstallation finds the manager's pod and all rules in rendered manifests; names has the name of each role.
+func readInstallation(manifests []byte, names map[string]string) installation {
+	GinkgoHelper()
+	found := installation{rules: map[string][]rbacv1.PolicyRule{}}
+	for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
+		var object struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Rules    []rbacv1.PolicyRule
+		}
+		Expect(yaml.Unmarshal(document, &object)).To(Succeed())
+		switch object.Kind {
+		case "Deployment":
+			var deployment appsv1.Deployment
+			Expect(yaml.UnmarshalStrict(document, &deployment)).To(Succeed())
+			found.pod = deployment.Spec.Template.Spec
+			found.pod.ServiceAccountName = ""
+		case "Role", "ClusterRole":
+			Expect(names).To(HaveKey(object.Metadata.Name))
+			found.rules[names[object.Metadata.Name]] = object.Rules
+		}
+	}
+	return found
+}
+
+var _ = Describe("config/default", func() {
+	It("has the chart's manager and rules", func() {
+		chart := readInstallation(command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
+			"charts/tinker-operator", "--set", "image.repository=tinker-operator,image.tag=dev"), map[string]string{
+			"tinker-operator-manager": "manager", "tinker-operator-leader": "leader",
+			"tinker-operator-metrics-auth": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
+		})
+		kustomization := readInstallation(command(filepath.Join(binaries, "kubectl"), "kustomize", "config/default"), map[string]string{
+			"tinker-operator-manager-role": "manager", "tinker-operator-leader-election-role": "leader",
+			"tinker-operator-metrics-auth-role": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
+		})
+		Expect(kustomization.pod).To(Equal(chart.pod))
+		Expect(kustomization.rules).To(HaveLen(4))
+		Expect(kustomization.rules).To(Equal(chart.rules))
+	})
+
+	It("is installed by make deploy, which makes the manager key once", func() {
+		ctx := context.Background()
+		deploy := func() {
+			command("make", "deploy", "IMAGE=registry/operator:1", "KUBECTL="+filepath.Join(binaries, "kubectl"))
+		}
+		deploy()
+		var deployment appsv1.Deployment
+		name := client.ObjectKey{Namespace: "tinker-operator-system", Name: "tinker-operator-manager"}
+		Expect(kube.Get(ctx, name, &deployment)).To(Succeed())
+		container := deployment.Spec.Template.Spec.Containers[0]
+		Expect(container.Image).To(Equal("registry/operator:1"))
+		Expect(container.Args).To(ContainElement("--image=registry/operator:1"))
+
+		var key, later corev1.Secret
+		name.Name = deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName
+		Expect(kube.Get(ctx, name, &key)).To(Succeed())
+		Expect(key.Data["manager-key"]).To(HaveLen(32))
+		deploy()
+		Expect(kube.Get(ctx, name, &later)).To(Succeed())
+		Expect(later.Data).To(Equal(key.Data))
+	})
+})
