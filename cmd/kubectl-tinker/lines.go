@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// eachLine answers each line of the input, which may be as long as it likes, with one of the output. Empty
-// lines are passed over. An error names the line and ends the output.
+// eachLine writes a line of output for each line of the input, of any length. It skips empty lines. An error names the
+// line and ends the output.
 func eachLine(env environ, answer func(line []byte) ([]byte, error)) error {
 	in, out := bufio.NewReader(env.stdin), bufio.NewWriter(env.stdout)
 	for number := 1; ; number++ {
@@ -28,7 +28,7 @@ func eachLine(env environ, answer func(line []byte) ([]byte, error)) error {
 			if err != nil {
 				return errors.Join(fmt.Errorf("line %d: %w", number, err), out.Flush())
 			}
-			// Each answer goes out at once: whoever pipes lines in one by one waits for it.
+			// Flush each answer: the program that writes the input may wait for it.
 			_, err = out.Write(append(result, '\n'))
 			if err := errors.Join(err, out.Flush()); err != nil {
 				return fmt.Errorf("writing the answer to line %d: %w", number, err)
@@ -69,7 +69,7 @@ func readIDs(line []byte) ([]int32, error) {
 	return *in.IDs, nil
 }
 
-// marshal writes JSON as it is meant to be read: <think> stays <think>.
+// marshal writes JSON without escaping HTML, so that <think> stays readable.
 func marshal(v any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

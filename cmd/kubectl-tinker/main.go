@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-tinker is a plugin of kubectl: `kubectl tinker COMMAND`. Its commands tokens and render show
-// what a model really sees. They need no cluster.
+// Command kubectl-tinker is a plugin of kubectl: `kubectl tinker COMMAND`. Its commands tokens and render show what a
+// model sees. They need no cluster.
 package main
 
 import (
@@ -16,32 +16,32 @@ import (
 	"strings"
 	"syscall"
 
-	// A download needs the roots of trust wherever the program is put.
+	// A download needs root certificates, also on a machine without any.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// Exit codes.
+// The program has these exit codes.
 const (
 	exitFailure = 1
 	exitUsage   = 64
 )
 
-const usage = `kubectl tinker shows what a model that is trained through the Tinker API really sees.
+const usage = `kubectl tinker shows what a model that is trained through the Tinker API sees.
 
 Usage:
   kubectl tinker COMMAND [flags]
 
 Commands:
-  tokens    text to token ids, and back
-  render    conversations to prompts, and replies to messages
+  tokens    convert text to token ids, and back
+  render    convert conversations to prompts, and replies to messages
   version   print the version
 
-"kubectl tinker COMMAND --help" says more of a command. None of them needs a cluster.
+Run "kubectl tinker COMMAND --help" for the flags of a command. No command needs a cluster.
 `
 
-// environ is what the program takes from its surroundings.
+// environ has the arguments, environment variables and streams of the program.
 type environ struct {
 	args           []string
 	getenv         func(string) string
@@ -49,7 +49,7 @@ type environ struct {
 	stdout, stderr io.Writer
 }
 
-// usageError reports that the program is called in a way that it does not know.
+// usageError reports that the command line is invalid.
 type usageError struct{ err error }
 
 // Error implements error.
@@ -60,7 +60,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func misused(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
-// commands by name. Each is given the arguments after its name.
+// commands has the commands by name. Each gets the arguments after its name.
 var commands = map[string]func(context.Context, environ) error{
 	"tokens": runTokens,
 	"render": runRender,
@@ -77,7 +77,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs the command that is asked for and gives the exit code.
+// run runs a command and returns the exit code.
 func run(ctx context.Context, env environ) int {
 	if len(env.args) == 0 || strings.HasPrefix(env.args[0], "-") || env.args[0] == "help" {
 		fmt.Fprint(env.stderr, usage)
@@ -99,7 +99,7 @@ func run(ctx context.Context, env environ) int {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &misuse):
-		fmt.Fprintf(env.stderr, "kubectl tinker %s: %v\nkubectl tinker %s --help says how to use it\n", name, err, name)
+		fmt.Fprintf(env.stderr, "kubectl tinker %s: %v\nkubectl tinker %s --help shows its usage\n", name, err, name)
 		return exitUsage
 	default:
 		fmt.Fprintf(env.stderr, "kubectl tinker %s: %v\n", name, err)
@@ -107,7 +107,7 @@ func run(ctx context.Context, env environ) int {
 	}
 }
 
-// newFlags returns the flags of a command, which prints its usage when it is asked for help.
+// newFlags returns the flag set of a command, which prints the command's usage on --help.
 func newFlags(env environ, name, usage string) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -119,7 +119,7 @@ func newFlags(env environ, name, usage string) *flag.FlagSet {
 	return flags
 }
 
-// parse reads the arguments of a command, which takes flags only.
+// parse reads the arguments of a command, which accepts only flags.
 func parse(flags *flag.FlagSet, env environ) error {
 	err := flags.Parse(env.args)
 	switch {

@@ -14,17 +14,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-const renderUsage = `kubectl tinker render turns conversations into the prompts that a model is given, and replies into messages.
+const renderUsage = `kubectl tinker render converts conversations to the prompts that a model gets, and replies to messages.
 
-It reads JSON from the standard input, one object a line, and answers each line with one: the ids of the
-prompt, what stops the reply, the text that the ids stand for, and that text token by token. A token that is
-only a part of a character shows as U+FFFD.
+It reads JSON from the standard input, one object per line, and writes one object for each: the ids of the
+prompt, what stops the reply, the text of the ids, and the text of each token. A token that is only a part of
+a character is shown as U+FFFD.
 
   echo '{"messages": [{"role": "user", "content": "2+2?"}]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B
   {"ids":[151644,872,...],"stop":{"tokens":[151645]},"text":"<|im_start|>user\n...","tokens":["<|im_start|>","user","\n",...]}
 
-A message may hold parts ({"type": "thinking"} and {"type": "text"}), tool_calls, and for a tool's result
-tool_call_id and name; beside messages, a line may hold tools and prefill. With --parse, a line is the reply:
+A message may have parts ({"type": "thinking"} and {"type": "text"}), tool_calls, and for a tool's result
+tool_call_id and name. Beside messages, a line may have tools and prefill. With --parse, a line is a reply:
 
   echo '{"ids": [19, 151645]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B --parse
   {"message":{"role":"assistant","content":"4"},"ending":"stopped"}
@@ -32,7 +32,7 @@ tool_call_id and name; beside messages, a line may hold tools and prefill. With 
 Flags:
 `
 
-// rendered is the answer to a conversation.
+// rendered is the output for a conversation.
 type rendered struct {
 	IDs    []int32  `json:"ids"`
 	Stop   stop     `json:"stop"`
@@ -45,7 +45,7 @@ type stop struct {
 	Tokens  []int32  `json:"tokens,omitempty"`
 }
 
-// renderFlags are those of the command.
+// renderFlags are the flags of the command.
 type renderFlags struct {
 	renderer, tokenizer string
 	options             families.Options
@@ -55,10 +55,10 @@ type renderFlags struct {
 func runRender(ctx context.Context, env environ) error {
 	var f renderFlags
 	flags := newFlags(env, "render", renderUsage)
-	flags.StringVar(&f.renderer, "renderer", "", "`NAME` of the renderer; where --tokenizer names a model, that model's is the default. There are "+
+	flags.StringVar(&f.renderer, "renderer", "", "`NAME` of the renderer; if --tokenizer names a model, that model's is the default. The renderers are "+
 		strings.Join(families.Names(), ", "))
 	flags.StringVar(&f.tokenizer, "tokenizer", "", tokenizerUsage)
-	flags.BoolVar(&f.parse, "parse", false, "read ids of replies and write the messages that they are")
+	flags.BoolVar(&f.parse, "parse", false, "read the ids of replies and write messages")
 	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss writes into prompts")
 	flags.StringVar(&f.options.Begin, "begin", "", "`TOKEN` that begins texts, for role_colon with a file; a model has its own")
 	flags.StringVar(&f.options.End, "end", "", "`TOKEN` that ends texts, for role_colon with a file; a model has its own")
@@ -92,7 +92,7 @@ func (f *renderFlags) build(from source) (renderer.Renderer, error) {
 		}
 	}
 	if f.renderer == "" {
-		return nil, misused("--renderer is required with a tokenizer from a file; there are %s", strings.Join(families.Names(), ", "))
+		return nil, misused("--renderer is required with a tokenizer from a file; the renderers are %s", strings.Join(families.Names(), ", "))
 	}
 	r, err := families.New(f.renderer, from.tokens, f.options)
 	if err != nil {

@@ -17,19 +17,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// tokenizerUsage says what --tokenizer takes.
+// tokenizerUsage describes the flag --tokenizer.
 const tokenizerUsage = "`FILE|MODEL` to take the tokenizer from: a tokenizer.json, a file of ranks (tiktoken.model, o200k_base.tiktoken), " +
 	"or the name of a model, like Qwen/Qwen3-8B (required)"
 
-// source is where a tokenizer comes from.
+// source is a tokenizer and the model that it belongs to.
 type source struct {
 	tokens tokenizer.Tokenizer
-	// model that it was taken from; its zero value for a file.
+	// model is the model of the tokenizer. It is the zero value for a file.
 	model models.Model
 }
 
-// load returns the tokenizer of a file, or of a model that is known. A model's is downloaded from HF_ENDPOINT,
-// with HF_TOKEN, and kept for the next time.
+// load returns the tokenizer of a file, or of a known model. It downloads the tokenizer of a model from HF_ENDPOINT, with
+// HF_TOKEN, and caches it.
 func load(ctx context.Context, env environ, name string) (source, error) {
 	if name == "" {
 		return source{}, misused("--tokenizer is required: a tokenizer.json, or the name of a model")
@@ -54,7 +54,7 @@ func load(ctx context.Context, env environ, name string) (source, error) {
 	}
 	tokens, err := fetched(ctx, env, fetch.Source{Repository: t.Repository, File: t.File, SHA256: t.SHA256, Ranks: t.Ranks})
 	if err != nil {
-		err = fmt.Errorf("%w; with the file at hand, give its path as --tokenizer", err)
+		err = fmt.Errorf("%w; if you have the file, set --tokenizer to its path", err)
 	}
 	return source{tokens: tokens, model: model}, err
 }
@@ -67,7 +67,7 @@ func known(err error) []string {
 	return unknown.Known
 }
 
-// ranksOf names the family of a file of ranks, which its name tells.
+// ranksOf returns the family of a rank file by its name.
 func ranksOf(name string) string {
 	base := filepath.Base(name)
 	if base == "tiktoken.model" {
@@ -89,7 +89,7 @@ func fetched(ctx context.Context, env environ, from fetch.Source) (tokenizer.Tok
 	return tokens, nil
 }
 
-// cacheDir is where downloads are kept, as other programs of the user do; "" for nowhere.
+// cacheDir returns the folder for downloads, or "" if there is none.
 func cacheDir(env environ) string {
 	if dir := env.getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "tinker-operator", "tokenizers")

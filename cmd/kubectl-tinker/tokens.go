@@ -11,17 +11,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-const tokensUsage = `kubectl tinker tokens turns text into the ids of its tokens, and ids into text.
+const tokensUsage = `kubectl tinker tokens converts text to token ids, and token ids to text.
 
-It reads JSON from the standard input, one object a line, and answers each line with one:
+It reads JSON from the standard input, one object per line, and writes one object for each:
 
   echo '{"text": "Hello"}' | kubectl tinker tokens --tokenizer Qwen/Qwen3-8B
   {"ids":[9707]}
   echo '{"ids": [9707]}' | kubectl tinker tokens --tokenizer ./tokenizer.json --decode
   {"text":"Hello"}
 
-Names of special tokens in text are text, as in a run; with --special they are the tokens. In decoded text,
-special tokens stand by their names.
+Names of special tokens in text are text, as in a run. With --special, they are tokens. Decoded text contains
+special tokens as their names.
 
 Flags:
 `
@@ -34,13 +34,13 @@ type textLine struct {
 func runTokens(ctx context.Context, env environ) error {
 	flags := newFlags(env, "tokens", tokensUsage)
 	name := flags.String("tokenizer", "", tokenizerUsage)
-	decode := flags.Bool("decode", false, "turn ids into text")
-	special := flags.Bool("special", false, "take names of special tokens in text for the tokens")
+	decode := flags.Bool("decode", false, "convert ids to text")
+	special := flags.Bool("special", false, "read names of special tokens in text as tokens")
 	if err := parse(flags, env); err != nil {
 		return err
 	}
 	if *decode && *special {
-		return misused("--special is about text that is encoded: leave it out with --decode")
+		return misused("--special only applies to encoding: omit it with --decode")
 	}
 	from, err := load(ctx, env, *name)
 	if err != nil {

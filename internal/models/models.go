@@ -1,9 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package models is the table of the models that are known by name: which renderers speak their format and
-// where their tokenizer is. The table is data, models.json; a run can name renderer and tokenizer itself, and
-// then needs no row in it.
+// Package models is the table of the known models: which renderers have their format and where their tokenizer is. The
+// table is models.json. A run that specifies renderer and tokenizer itself needs no row in it.
 package models
 
 import (
@@ -14,37 +13,36 @@ import (
 	"sync"
 )
 
-// Model is one row.
+// Model is a row of the table.
 type Model struct {
-	// Name of the model at the endpoint.
+	// Name is the name of the model at the endpoint.
 	Name string
-	// Renderers that speak its format. The first is the one to take where nothing is said.
+	// Renderers have the format of the model. The first is the default.
 	Renderers []string
 	Tokenizer Tokenizer
 }
 
-// Renderer is the one to take where nothing is said.
+// Renderer returns the default renderer.
 func (m Model) Renderer() string { return m.Renderers[0] }
 
-// Tokenizer is where a model's tokenizer is, and what its configuration says of it.
+// Tokenizer tells where the tokenizer of a model is, and has its configuration.
 type Tokenizer struct {
-	// Repository at the hub; empty for a tokenizer that is built in.
+	// Repository is the repository at the hub. It is empty for a built-in tokenizer.
 	Repository string
-	// File in it: a tokenizer.json, or ranks.
+	// File is the path in the repository, of a tokenizer.json or a rank file.
 	File string
-	// Ranks is the family of a file of ranks, which says nothing of its pattern and its special tokens.
+	// Ranks is the family of a rank file. It determines the pattern and the special tokens.
 	Ranks string
-	// SHA256 of the file as its publisher ships it, in hexadecimal digits; empty where that is not known for
-	// certain.
+	// SHA256 is the digest of the published file, in hexadecimal digits. It is empty if it is not known for certain.
 	SHA256 string
-	// Begin and End are the tokens that begin and end a text; "" for none.
+	// Begin and End are the tokens that begin and end a text. They are "" if there are none.
 	Begin, End string
 }
 
 //go:embed models.json
 var table []byte
 
-// document is models.json.
+// document is the content of models.json.
 type document struct {
 	Tokenizers map[string]tokenizerRow `json:"tokenizers"`
 	Models     []modelRow              `json:"models"`
@@ -64,7 +62,7 @@ type modelRow struct {
 	Renderers []string `json:"renderers"`
 }
 
-// all reads the table, which a test shows to be whole.
+// all reads the table. A test checks that it is valid.
 var all = sync.OnceValue(func() []Model {
 	var d document
 	if err := json.Unmarshal(table, &d); err != nil {
@@ -82,24 +80,24 @@ var all = sync.OnceValue(func() []Model {
 	return out
 })
 
-// All returns the table, in its order.
+// All returns the models in the order of the table.
 func All() []Model { return all() }
 
 // UnknownError reports that a model is not in the table.
 type UnknownError struct {
 	Model string
-	// Known are the models that are, in the order of the table.
+	// Known are the models of the table, in its order.
 	Known []string
 }
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("nothing is known of model %q: set model.renderer and model.tokenizer, or take one of the models that are known: %s",
+	return fmt.Sprintf("model %q is unknown: set model.renderer and model.tokenizer, or use one of the known models: %s",
 		e.Model, strings.Join(e.Known, ", "))
 }
 
-// Lookup returns the row of a model. What follows a colon in its name is a variant of the same model. An error
-// is an *UnknownError.
+// Lookup returns the row of a model. A colon in the name begins a variant of the same model, which Lookup ignores. An
+// error is an *UnknownError.
 func Lookup(name string) (Model, error) {
 	base, _, _ := strings.Cut(name, ":")
 	unknown := &UnknownError{Model: name}

@@ -47,7 +47,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestLookupNamesWhatIsKnownAndTheMend(t *testing.T) {
+func TestLookupUnknownModel(t *testing.T) {
 	_, err := Lookup("nobody/nothing")
 	var unknown *UnknownError
 	if !errors.As(err, &unknown) || unknown.Model != "nobody/nothing" || len(unknown.Known) != len(All()) {
@@ -60,8 +60,8 @@ func TestLookupNamesWhatIsKnownAndTheMend(t *testing.T) {
 	}
 }
 
-// Each row is whole, stands once and is of the tokenizers of the table, which are all in use.
-func TestTableIsWhole(t *testing.T) {
+// Each row is complete and unique and has a tokenizer of the table. Every tokenizer is used.
+func TestTableIsValid(t *testing.T) {
 	var d document
 	strict := json.NewDecoder(bytes.NewReader(table))
 	strict.DisallowUnknownFields()

@@ -5,7 +5,7 @@ package models
 
 import "slices"
 
-// Renderers returns the names of all renderers that speak the format of a model in the table, sorted.
+// Renderers returns the sorted names of all renderers in the table.
 func Renderers() []string {
 	var names []string
 	for _, m := range all() {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chatjson reads conversations from JSON and writes parsed replies as JSON, in the form that chat APIs
-// have made common:
+// Package chatjson reads conversations from JSON and writes parsed replies as JSON, in the common form of
+// chat APIs:
 //
 //	{"messages": [
 //	  {"role": "user", "content": "2+2?"},
@@ -12,8 +12,8 @@
 //	 "tools": [{"name": "add", "description": "Adds", "parameters": {"type": "object"}}],
 //	 "prefill": "So"}
 //
-// A tool may also stand as {"type": "function", "function": {...}}. A field that is not known is an error: it
-// would be something that the model does not see.
+// A tool may also have the form {"type": "function", "function": {...}}. An unknown field is an error, since the model
+// would not see it.
 package chatjson
 
 import (
@@ -175,7 +175,7 @@ func readTool(data []byte) (chat.Tool, error) {
 	return chat.Tool(t), nil
 }
 
-// strict reads one JSON value that has no fields but those of the target.
+// strict reads one JSON value, which may only have the fields of the target.
 func strict(data []byte, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -198,7 +198,7 @@ func strict(data []byte, target any) error {
 	return nil
 }
 
-// fieldsOf names the JSON fields of the struct that a target points to.
+// fieldsOf returns the names of the JSON fields of the struct that a target points to.
 func fieldsOf(target any) []string {
 	kind := reflect.TypeOf(target).Elem()
 	names := make([]string, kind.NumField())

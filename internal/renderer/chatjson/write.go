@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// endings are the names of how a reply ended.
+// endings are the names of the endings.
 var endings = map[renderer.Ending]string{
 	renderer.Stopped: "stopped", renderer.Truncated: "truncated", renderer.Malformed: "malformed", renderer.Ended: "ended",
 }
@@ -41,7 +41,7 @@ func Write(p renderer.Parsed) ([]byte, error) {
 	return marshal(out)
 }
 
-// WriteMessage writes a message, but for its sampled ids.
+// WriteMessage writes a message without its sampled ids.
 func WriteMessage(m chat.Message) ([]byte, error) {
 	content, err := marshal(contentOf(m))
 	if err != nil {
@@ -58,7 +58,7 @@ func WriteMessage(m chat.Message) ([]byte, error) {
 	return marshal(out)
 }
 
-// contentOf is a text, or a list of parts.
+// contentOf returns the content as a text, or as a list of parts.
 func contentOf(m chat.Message) any {
 	parts := m.Parts
 	if parts == nil {
@@ -77,7 +77,7 @@ func contentOf(m chat.Message) any {
 	return out
 }
 
-// marshal writes JSON as it is meant to be read: <think> stays <think>.
+// marshal writes JSON without escaping HTML, so that <think> stays readable.
 func marshal(v any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load makes the renderer that a run file asks for: it finds the tokenizer's file, by its digest
-// where there is one, and puts the two together. It decides nothing that the run file says.
+// Package load builds the renderer of a run file: it fetches the tokenizer's file, by its digest if there is one, and
+// builds the renderer with it.
 package load
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// Error says that a model's format cannot be had: it would fail again.
+// Error reports that the renderer of a model cannot be built. A retry would fail, too.
 type Error struct{ Err error }
 
 // Error implements error.
@@ -26,19 +26,19 @@ func (e *Error) Error() string { return "preparing the model's format: " + e.Err
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Renderer is the format of one model's conversations.
+// Renderer is the renderer of a model, with its tokenizer.
 type Renderer struct {
 	renderer.Renderer
 	model contract.Model
-	// digest of the tokenizer's file; empty for one that is built in.
+	// digest is the digest of the tokenizer's file. It is empty for a built-in tokenizer.
 	digest string
 }
 
-// ForModel returns the format of a model. An error is an *Error, unless the file could not be reached, which may be
-// otherwise later, or ctx ended.
+// ForModel returns the renderer of a model. An error is an *Error, unless the server could not be reached, which may be
+// temporary, or ctx ended.
 func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Renderer, error) {
-	// A model that the table does not have names its renderer and tokenizer, and has no tokens to begin and
-	// end texts with; the renderer says so if it needs them.
+	// A model that is not in the table specifies its renderer and tokenizer, and has no tokens that begin and end
+	// texts. A renderer that needs them fails.
 	known, unknown := models.Lookup(model.Name)
 	name := model.Renderer
 	if name == "" {
@@ -60,8 +60,8 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 	return &Renderer{Renderer: r, model: model, digest: digest}, nil
 }
 
-// Check reports whether this is the format of a model. A digest that the model did not have when the format was
-// made must be that of the file that was read.
+// Check reports whether this is the renderer of a model. A digest that the model did not have when the renderer was built
+// must be the digest of the file that was read.
 func (f *Renderer) Check(model contract.Model) error {
 	own, other := f.model.Tokenizer, model.Tokenizer
 	switch {
@@ -79,7 +79,7 @@ func (f *Renderer) Check(model contract.Model) error {
 	return nil
 }
 
-// tokens finds the tokenizer and the digest of its file.
+// tokens loads the tokenizer and returns the digest of its file.
 func tokens(ctx context.Context, files *fetch.Fetcher, model contract.Model) (found tokenizer.Tokenizer, digest string, err error) {
 	if model.Tokenizer == nil {
 		if found, err = tokenizer.ForModel(model.Name); err != nil {

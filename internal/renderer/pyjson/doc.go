@@ -1,29 +1,28 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pyjson is what chat formats have inherited from the language of their reference: how it reads and
-// writes JSON, turns values into text and trims white space. A model has seen tool calls that were written
-// that way, so another spelling of the same value would be other tokens.
+// Package pyjson reads and writes JSON, converts values to text and trims white space as Python does, the language of the
+// reference. Models were trained on tool calls in that spelling, and another spelling of a value would be other tokens.
 //
-// Values are nil, bool, Integer, float64, string, []any and *Object. A string may hold lone surrogates, as
-// JSON can spell them: each stands as the three bytes that UTF-8 would give it.
+// Values are nil, bool, Integer, float64, string, []any and *Object. A string may have lone surrogates, as JSON can spell
+// them: each is represented by the three bytes that UTF-8 would give it.
 package pyjson
 
-// Integer is a whole number in decimal digits, as long as it was written.
+// Integer is a whole number in decimal digits, of any length.
 type Integer string
 
-// Object is a JSON object that keeps its order.
+// Object is a JSON object that keeps the order of its fields.
 type Object struct {
 	Fields []Field
 }
 
-// Field of an object.
+// Field is a field of an object.
 type Field struct {
 	Name  string
 	Value any
 }
 
-// Get returns the value of a name, and whether there is one.
+// Get returns the value of a name, and whether it exists.
 func (o *Object) Get(name string) (value any, ok bool) {
 	for _, f := range o.Fields {
 		if f.Name == name {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// deepest nesting that is read, about where the reference gives up.
+	// deepest is the deepest nesting that is read, which is about the limit of the reference.
 	deepest = 990
-	// longest whole number, in digits, that the reference reads.
+	// longest is the number of digits of the longest whole number that the reference reads.
 	longest = 4300
 )
 
 // Parse reads JSON as Python's json.loads does: NaN, Infinity and -Infinity are numbers, a number that is
-// too big is infinite, of a name that stands twice the last value counts, and white space is only the four
-// characters of the standard.
+// too large is infinite, the last value of a repeated name counts, and white space is only the four characters of the
+// standard. It is written by hand because no library has these rules and keeps the order of names.
 func Parse(text string) (any, error) {
 	p := &parser{text: text}
 	p.space()
@@ -47,7 +47,7 @@ func (p *parser) space() {
 	}
 }
 
-// next returns the byte at hand, 0 at the end.
+// next returns the next byte, or 0 at the end.
 func (p *parser) next() byte {
 	if p.at == len(p.text) {
 		return 0
@@ -55,7 +55,7 @@ func (p *parser) next() byte {
 	return p.text[p.at]
 }
 
-// take goes over a word if it is at hand.
+// take skips a word if it is next.
 func (p *parser) take(word string) bool {
 	if !strings.HasPrefix(p.text[p.at:], word) {
 		return false
@@ -66,7 +66,7 @@ func (p *parser) take(word string) bool {
 
 var errNoValue = errors.New("a value is expected")
 
-// words are the values that have a name.
+// words are the values that are written as words.
 var words = []struct {
 	name  string
 	value any
@@ -102,7 +102,7 @@ func (p *parser) object(depth int) (any, error) {
 	if p.take("}") {
 		return out, nil
 	}
-	at := map[string]int{} // models may write thousands of names
+	at := map[string]int{} // Models may write thousands of names.
 	for {
 		p.space()
 		name, value, err := p.field(depth)
@@ -196,7 +196,7 @@ func (p *parser) number() (any, error) {
 	return Integer(text), nil
 }
 
-// digits goes over digits and says how many there were.
+// digits skips digits and returns their number.
 func (p *parser) digits() int {
 	begin := p.at
 	for p.next() >= '0' && p.next() <= '9' {
@@ -205,7 +205,7 @@ func (p *parser) digits() int {
 	return p.at - begin
 }
 
-// fraction goes over what makes a number one that is not whole, if it is complete.
+// fraction skips a fraction and an exponent if they are complete.
 func (p *parser) fraction() {
 	begin := p.at
 	if p.take(".") && p.digits() == 0 {
@@ -223,7 +223,7 @@ func (p *parser) fraction() {
 	}
 }
 
-// escapes are those of one letter.
+// escapes are the escapes of one letter.
 var escapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func (p *parser) str() (string, error) {
@@ -270,7 +270,7 @@ func (p *parser) escape(out *strings.Builder) error {
 	return nil
 }
 
-// character writes what an escaped unit of UTF-16 and maybe the next one stand for.
+// character writes the character of an escaped unit of UTF-16, or of two that are a pair.
 func (p *parser) character(out *strings.Builder, unit rune) {
 	if isHigh(unit) && strings.HasPrefix(p.text[p.at:], `\u`) {
 		if low, ok := p.unit(p.at + 2); ok && isLow(low) {
@@ -305,8 +305,7 @@ func (p *parser) unit(at int) (rune, bool) {
 func isHigh(unit rune) bool { return unit >= 0xD800 && unit < 0xDC00 }
 func isLow(unit rune) bool  { return unit >= 0xDC00 && unit < 0xE000 }
 
-// decode returns the first character of text, a lone surrogate as its number and a byte that is no UTF-8 as
-// U+FFFD.
+// decode returns the first character of text: a lone surrogate as its number, and a byte that is not UTF-8 as U+FFFD.
 func decode(text string) (r rune, size int) {
 	if len(text) >= 3 && text[0] == 0xED && text[1] >= 0xA0 && text[1] < 0xC0 && text[2]&0xC0 == 0x80 {
 		return 0xD000 | rune(text[1]&0x3F)<<6 | rune(text[2]&0x3F), 3

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsSpace reports whether str.strip() and \s take a character for white space: that of Unicode, and U+001C to
-// U+001F.
+// IsSpace reports whether a character is white space for str.strip() and \s: that of Unicode, and U+001C to U+001F.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F }
 
 // Strip is str.strip().

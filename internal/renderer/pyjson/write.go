@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// Style is how JSON is written. The zero value is that of json.dumps: ", " and ": " between values, all
-// that is not ASCII escaped.
+// Style is a style of writing JSON. The zero value is the style of json.dumps: ", " and ": " between values, and escapes
+// for characters beyond ASCII.
 type Style struct {
 	// Compact leaves out the spaces.
 	Compact bool
-	// Sorted writes the names of an object in their order.
+	// Sorted sorts the names of an object.
 	Sorted bool
-	// Unicode leaves characters as they are.
+	// Unicode writes characters beyond ASCII without escapes.
 	Unicode bool
 }
 
@@ -81,7 +81,7 @@ func (s Style) separate(out *strings.Builder, i int) {
 	}
 }
 
-// short escapes of strings.
+// short has the escapes of one letter.
 var short = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\f': `\f`, '\b': `\b`}
 
 func (s Style) quote(out *strings.Builder, text string) {
@@ -113,8 +113,8 @@ func unit(out *strings.Builder, r rune) {
 	}
 }
 
-// Str is the text of a value as str() has it: True, None, 1e-05, and containers as their source. A lone
-// surrogate, which no text can hold, becomes U+FFFD.
+// Str returns the text of a value as str() does: True, None, 1e-05, and containers as by repr(). A lone surrogate, which
+// UTF-8 cannot represent, becomes U+FFFD.
 func Str(value any) string {
 	if text, ok := value.(string); ok {
 		return Text(text)
@@ -124,7 +124,7 @@ func Str(value any) string {
 	return out.String()
 }
 
-// Text is a string without its lone surrogates, which become U+FFFD.
+// Text returns a string with U+FFFD in place of lone surrogates.
 func Text(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -138,7 +138,7 @@ func Text(text string) string {
 	return out.String()
 }
 
-// source writes a value as repr() has it.
+// source writes a value as repr() does.
 func source(out *strings.Builder, value any) {
 	switch v := value.(type) {
 	case string:
@@ -166,7 +166,7 @@ func source(out *strings.Builder, value any) {
 	}
 }
 
-// quoted writes a string in the quotes that need no escape.
+// quoted writes a string in the quotes that need no escapes.
 func quoted(out *strings.Builder, text string) {
 	mark := '\''
 	if strings.Contains(text, "'") && !strings.Contains(text, `"`) {
@@ -188,7 +188,7 @@ func quoted(out *strings.Builder, text string) {
 	out.WriteRune(mark)
 }
 
-// word writes what has a name, or digits of its own.
+// word writes a value that is a word or a number.
 func word(value any, none, yes, no string) string {
 	switch v := value.(type) {
 	case bool:

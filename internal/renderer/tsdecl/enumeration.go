@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// enumeration writes the values of an enum, which have to be of the type that stands with it.
+// enumeration writes the values of an enum, which must be of the type of its schema.
 func enumeration(schema *pyjson.Object) (shape, error) {
 	values := list(schema, "enum")
 	if kind, ok := schema.Get("type"); ok {
@@ -33,7 +33,7 @@ func enumeration(schema *pyjson.Object) (shape, error) {
 	return described(schema, "", constant(text)), nil
 }
 
-// enumType returns the one type of an enum's values, beside null.
+// enumType returns the only type of an enum's values, except null.
 func enumType(kind any) (string, error) {
 	kinds, ok := kind.([]any)
 	if !ok {
@@ -49,7 +49,7 @@ func enumType(kind any) (string, error) {
 	return name, nil
 }
 
-// isOf reports whether a value is of a type. Null is of each.
+// isOf reports whether a value has a type. Null has every type.
 func isOf(v any, kind string) bool {
 	_, isText := v.(string)
 	_, isWhole := v.(pyjson.Integer)

@@ -14,8 +14,8 @@ import (
 
 const step = "  "
 
-// Interface declares a tool for Kimi K2.5. parameters is a JSON schema; what the dialect has no words for is
-// an error.
+// Interface declares a tool for Kimi K2.5. parameters is a JSON schema; it is an error if the
+// dialect cannot express it.
 func Interface(name, description string, parameters *pyjson.Object) (string, error) {
 	s := &scope{definitions: &pyjson.Object{}}
 	root, err := s.object(parameters)
@@ -44,7 +44,7 @@ func Interface(name, description string, parameters *pyjson.Object) (string, err
 	return strings.Join(append(lines, "type "+name+" = (_: "+argument+") => any;"), "\n"), nil
 }
 
-// scope is what a tool's schemas refer to.
+// scope has the definitions that a tool's schemas refer to.
 type scope struct {
 	definitions   *pyjson.Object
 	selfReferring bool
@@ -53,14 +53,14 @@ type scope struct {
 // shape is a schema that can be written.
 type shape struct {
 	description string
-	// limits on the value, in their order.
+	// limits are the limits on the value, in their order.
 	limits []pyjson.Field
 	write  func(indent string) string
-	// members of an object.
+	// members are the members of an object.
 	members []func(indent string) string
 }
 
-// body writes an object's members as they stand, for an interface.
+// body writes an object's members for an interface, in their order.
 func (s shape) body() string {
 	if len(s.members) == 0 {
 		return "{}"
@@ -76,7 +76,7 @@ func (s shape) list(indent string) string {
 	return strings.Join(texts, ",\n")
 }
 
-// doc writes the comments that stand above a value.
+// doc writes the comments above a value.
 func (s shape) doc(indent string) string {
 	text := ""
 	if s.description != "" {
@@ -92,7 +92,7 @@ func (s shape) doc(indent string) string {
 	return text + indent + "// " + strings.Join(limits, ", ") + "\n"
 }
 
-// comment writes text as comments, one a line. Empty lines stay empty.
+// comment writes each line of text as a comment. Empty lines stay empty.
 func comment(text, indent string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -183,7 +183,7 @@ func (s *scope) anyOf(schema *pyjson.Object) (shape, error) {
 	return described(schema, "", shape{write: write}), nil
 }
 
-// several are the types as they stand in a list of types.
+// several writes the types of a list of types.
 var several = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null",
 	"object": "{}", "array": "Array<any>"}
 
@@ -227,7 +227,7 @@ func (s *scope) array(schema *pyjson.Object) (shape, error) {
 	}}), nil
 }
 
-// property of an object.
+// property is a property of an object.
 type property struct {
 	name     string
 	optional bool
@@ -281,7 +281,7 @@ func (s *scope) object(schema *pyjson.Object) (shape, error) {
 	return out, nil
 }
 
-// others writes what may stand in an object beside its properties; nil for nothing said.
+// others writes the type of additional properties of an object. It returns nil if the schema does not mention them.
 func (s *scope) others(schema *pyjson.Object) (*shape, error) {
 	v, ok := schema.Get("additionalProperties")
 	if !ok || v == nil {
@@ -295,7 +295,7 @@ func (s *scope) others(schema *pyjson.Object) (*shape, error) {
 	return &other, err
 }
 
-// block writes an object: what is required first, then by name.
+// block writes an object: required properties first, then by name.
 func block(properties []property, others *shape, indent string) string {
 	inner := indent + step
 	sorted := slices.SortedStableFunc(slices.Values(properties), func(a, b property) int {

@@ -5,13 +5,13 @@ package tsdecl
 
 import "github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 
-// value returns a field of a schema; nil when there is none.
+// value returns a field of a schema, or nil if there is none.
 func value(schema *pyjson.Object, name string) any {
 	v, _ := schema.Get(name)
 	return v
 }
 
-// object takes a value for an object; one that is none has no fields.
+// object returns a value that is an object, and an empty object for any other value.
 func object(v any) *pyjson.Object {
 	if o, ok := v.(*pyjson.Object); ok && o != nil {
 		return o
@@ -19,7 +19,7 @@ func object(v any) *pyjson.Object {
 	return &pyjson.Object{}
 }
 
-// fields returns those of an object within a schema.
+// fields returns the fields of an object within a schema.
 func fields(schema *pyjson.Object, name string) []pyjson.Field {
 	return object(value(schema, name)).Fields
 }
@@ -30,13 +30,13 @@ func list(schema *pyjson.Object, name string) []any {
 	return l
 }
 
-// word returns a text within a schema; "" when there is none.
+// word returns a text within a schema, or "" if there is none.
 func word(schema *pyjson.Object, name string) string {
 	s, _ := value(schema, name).(string)
 	return pyjson.Text(s)
 }
 
-// required returns the names of the properties that have to be there.
+// required returns the names of the required properties.
 func required(schema *pyjson.Object) map[string]bool {
 	out := map[string]bool{}
 	for _, item := range list(schema, "required") {

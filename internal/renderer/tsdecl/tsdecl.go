@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tsdecl declares tools in the two dialects of TypeScript that chat formats have for it: that of
-// gpt-oss (Type) and that of Kimi K2.5 (Interface). They have little in common but the language.
+// Package tsdecl declares tools in the two dialects of TypeScript of chat formats: that of gpt-oss
+// (Type) and that of Kimi K2.5 (Interface). They have little in common but the language.
 package tsdecl
 
 import (
@@ -20,7 +20,7 @@ func Type(name, description string, parameters *pyjson.Object) string {
 	return "// " + description + "\n" + text
 }
 
-// parameterBlock writes parameters one a line; those of no object, or of an empty one, are ().
+// parameterBlock writes each parameter on a line. If there are none, it writes ().
 func parameterBlock(schema *pyjson.Object) string {
 	properties := fields(schema, "properties")
 	if word(schema, "type") != "object" || len(properties) == 0 {
@@ -55,7 +55,7 @@ func member(p pyjson.Field, required map[string]bool) string {
 	return pyjson.Text(p.Name) + mark + ": " + typeOf(object(p.Value))
 }
 
-// comments are a property's title, description and examples.
+// comments returns a property's title, description and examples.
 func comments(schema *pyjson.Object) []string {
 	var lines []string
 	if title := word(schema, "title"); title != "" {
@@ -73,7 +73,7 @@ func comments(schema *pyjson.Object) []string {
 	return lines
 }
 
-// scalars are the types that have a name of their own; all others are any.
+// scalars are the types with a name of their own. All others are any.
 var scalars = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
 
 func typeOf(schema *pyjson.Object) string {
@@ -96,7 +96,7 @@ func typeOf(schema *pyjson.Object) string {
 	return base
 }
 
-// single writes a schema of one type. An enumeration is plain: it says itself whether it takes null.
+// single writes a schema of one type. plain means that it is an enumeration, which lists null itself.
 func single(schema *pyjson.Object) (base string, plain bool) {
 	kind := word(schema, "type")
 	switch kind {
@@ -115,7 +115,7 @@ func single(schema *pyjson.Object) (base string, plain bool) {
 	return "any", false
 }
 
-// inline writes an object in one line.
+// inline writes an object on one line.
 func inline(schema *pyjson.Object) string {
 	properties := fields(schema, "properties")
 	required := required(schema)
