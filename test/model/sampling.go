@@ -46,8 +46,7 @@ var sCodes = map[Code]string{
 
 // Sampling is the model.
 type Sampling struct {
-	c    SCfg
-	cost bool
+	c SCfg
 }
 
 // Init implements Model.

@@ -31,7 +31,7 @@ func (w *world) handOn(found *contract.Capabilities) {
 	if found == nil {
 		w.t.Fatal("the learner says nothing of the endpoint")
 	}
-	known := contract.Capabilities(*found)
+	known := *found
 	w.file.Capabilities = &known
 }
 

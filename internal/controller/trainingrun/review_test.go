@@ -10,10 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
-	corev1 "k8s.io/api/core/v1"
 )
 
 func show(t *testing.T, s v1alpha1.TrainingRunStatus, kinds ...string) {

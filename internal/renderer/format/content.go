@@ -6,10 +6,11 @@ package format
 import (
 	"errors"
 	"fmt"
-	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"slices"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
 // ThinkOpen and ThinkClose enclose reasoning in most families.

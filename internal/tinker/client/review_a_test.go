@@ -30,7 +30,7 @@ func TestReviewTransportReplays(t *testing.T) {
 			conn.Close()
 			return
 		}
-		w.WriteHeader(404)
+		w.WriteHeader(http.StatusNotFound)
 		io.WriteString(w, `{"detail":"Checkpoint not found"}`)
 	}))
 	defer server.Close()
