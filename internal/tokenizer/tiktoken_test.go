@@ -80,18 +80,18 @@ func TestParseTiktokenErrors(t *testing.T) {
 		ranks, config string
 		says          string
 	}{
-		"an unknown family":        {"gpt9", "", "", "only for kimi_k2, o200k_base"},
-		"a file that ends early":   {"kimi_k2", string(file[:len(file)/2]), "", "want 163584"},
-		"too few ranks":            {"kimi_k2", string(ranks(1000)), "", "1000 ranks up to 999, want 163584"},
-		"another family's ranks":   {"o200k_base", string(file), "", "want 199998"},
-		"a line that is no pair":   {"kimi_k2", "hello\n", "", "line 1"},
-		"a rank twice":             {"kimi_k2", "IQ== 0\nIg== 0\n", "", "line 2"},
-		"a token twice":            {"kimi_k2", strings.Replace(string(file), "AQ== 1\n", "AA== 1\n", 1), "", "same bytes"},
-		"a token that is no code":  {"kimi_k2", "!! 0\n", "", "not base64"},
-		"a configuration of none":  {"kimi_k2", string(file), "{}", "added_tokens_decoder: the field is missing"},
-		"a name of another's id":   {"kimi_k2", string(file), `{"added_tokens_decoder":{"5":{"content":"x"}}}`, `"5" is not an id from 163584`},
-		"a name that is not text":  {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":5}}}`, "tokenizer_config.json"},
-		"two tokens with one name": {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":"<x>"},"163585":{"content":"<x>"}}}`, "twice"},
+		"an unknown family":          {"gpt9", "", "", "only for kimi_k2, o200k_base"},
+		"a file that ends early":     {"kimi_k2", string(file[:len(file)/2]), "", "want 163584"},
+		"too few ranks":              {"kimi_k2", string(ranks(1000)), "", "1000 ranks up to 999, want 163584"},
+		"another family's ranks":     {"o200k_base", string(file), "", "want 199998"},
+		"a line without a rank":      {"kimi_k2", "hello\n", "", "line 1"},
+		"a rank twice":               {"kimi_k2", "IQ== 0\nIg== 0\n", "", "line 2"},
+		"a token twice":              {"kimi_k2", strings.Replace(string(file), "AQ== 1\n", "AA== 1\n", 1), "", "same bytes"},
+		"a token that is not base64": {"kimi_k2", "!! 0\n", "", "not base64"},
+		"a configuration of none":    {"kimi_k2", string(file), "{}", "added_tokens_decoder: the field is missing"},
+		"a name of another's id":     {"kimi_k2", string(file), `{"added_tokens_decoder":{"5":{"content":"x"}}}`, `"5" is not an id from 163584`},
+		"a name that is not text":    {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":5}}}`, "tokenizer_config.json"},
+		"two tokens with one name":   {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":"<x>"},"163585":{"content":"<x>"}}}`, "twice"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,10 +117,10 @@ func TestKimiPortions(t *testing.T) {
 		"a run is cut at the limit":        {run("é", 25_001), []int{25_000, 1}},
 		"white space is a run too":         {run(" \n", 20_000), []int{25_000, 15_000}},
 		"U+001C is white space to Python":  {run("a", 20_000) + "\x1c" + run("a", 20_000), []int{40_001}},
-		"U+200B is none":                   {run("a", 20_000) + "\u200b" + run("a", 20_000), []int{25_000, 15_001}},
+		"U+200B is not white space":        {run("a", 20_000) + "\u200b" + run("a", 20_000), []int{25_000, 15_001}},
 		"text is cut at 400,000":           {run("a ", 200_001), []int{400_000, 2}},
 		"a run does not cross that cut":    {run("a ", 190_000) + run("b", 40_000), []int{400_000, 20_000}},
-		"the count goes on behind a run":   {run("b", 30_000) + run("a ", 190_000), []int{25_000, 375_000, 10_000}},
+		"the count continues after a run":  {run("b", 30_000) + run("a ", 190_000), []int{25_000, 375_000, 10_000}},
 		"a run begins anew after its cut":  {run("a", 75_000), []int{25_000, 25_000, 25_000}},
 		"another character ends a run too": {run("a", 25_000) + " " + run("a", 25_000), []int{50_001}},
 	}

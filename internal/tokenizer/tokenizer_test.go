@@ -61,7 +61,7 @@ func TestByteLevelDecode(t *testing.T) {
 		ok   bool
 	}{
 		"special tokens stand by their names": {ids: []int32{'4', 256, 257, 258, 259}, want: "4<|end|><|bos|><|pad|><|reserved|>", ok: true},
-		"an id beyond the vocabulary is none": {ids: []int32{260}},
+		"an id beyond the vocabulary":         {ids: []int32{260}},
 		"neither is a negative one":           {ids: []int32{-1}},
 		"a cut character is one U+FFFD":       {ids: []int32{'a', 0xe2, 0x82, 'b'}, want: "a\uFFFDb", ok: true},
 	}

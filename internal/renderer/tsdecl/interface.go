@@ -193,7 +193,7 @@ func (s *scope) typed(schema *pyjson.Object) (shape, error) {
 		for i, kind := range kinds {
 			name, _ := kind.(string)
 			if texts[i], ok = several[name]; !ok {
-				return shape{}, fmt.Errorf("type %s is none", pyjson.JSON(kind))
+				return shape{}, fmt.Errorf("%s is not a known type", pyjson.JSON(kind))
 			}
 		}
 		return described(schema, "", constant(strings.Join(texts, " | "))), nil

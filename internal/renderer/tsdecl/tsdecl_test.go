@@ -83,7 +83,7 @@ func TestInterfaceErrors(t *testing.T) {
 		"a reference elsewhere":     {property: `{"$ref": "other.json"}`, want: "other.json"},
 		"a reference to nothing":    {property: `{"$ref": "#/$defs/X"}`, want: "leads nowhere"},
 		"a schema that says little": {property: `{"title": "x"}`, want: "neither type"},
-		"a type that is none":       {property: `{"type": ["thing"]}`, want: "thing"},
+		"an unknown type":           {property: `{"type": ["thing"]}`, want: "thing"},
 		"no schema":                 {property: `3`, want: "3 is no schema"},
 		"a value of another type":   {property: `{"type": "string", "enum": ["a", 1]}`, want: "not of type string"},
 		"too many types":            {property: `{"type": ["string", "number", "null"], "enum": []}`, want: "of an enum"},
