@@ -11,19 +11,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// undisturbed is the digest of the small run's final adapter, when nothing happens.
+// undisturbed is the digest of the small run's final adapter, when no fault is injected.
 var undisturbed struct {
 	once   sync.Once
 	digest string
 }
 
-// baseline plays the small run undisturbed, once for all tests.
+// baseline runs the small run undisturbed, once for all tests.
 func baseline(t testing.TB) string {
 	t.Helper()
 	undisturbed.once.Do(func() {
-		w := newWorld(t, nil)
-		w.play("w0", ways{})
-		undisturbed.digest = w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
+		w := newFixture(t, nil)
+		w.startWorker("w0", behavior{})
+		undisturbed.digest = w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 		w.checkMetrics()
 	})
 	if undisturbed.digest == "" {
@@ -33,7 +33,7 @@ func baseline(t testing.TB) string {
 }
 
 // checkSame demands the undisturbed run's weights, and each step once.
-func (w *world) checkSame(verdict contract.Verdict) {
+func (w *fixture) checkSame(verdict contract.Verdict) {
 	w.t.Helper()
 	if got, want := w.weights(verdict), baseline(w.t); got != want {
 		w.t.Errorf("final adapter is %s, undisturbed %s", got, want)
@@ -41,15 +41,15 @@ func (w *world) checkSame(verdict contract.Verdict) {
 	w.checkMetrics()
 }
 
-func TestTheNumberOfWorkersDoesNotMatter(t *testing.T) {
+func TestSameWeightsForAnyNumberOfWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			for i := range workers {
-				w.play(fmt.Sprintf("w%d", i), ways{})
+				w.startWorker(fmt.Sprintf("w%d", i), behavior{})
 			}
-			w.checkSame(w.end(w.learn(1, nil), contract.CauseCompleted))
+			w.checkSame(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 		})
 	}
 }

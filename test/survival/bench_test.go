@@ -24,17 +24,17 @@ type mark struct {
 func BenchmarkStep(b *testing.B) {
 	const steps, first, last = 40, 5, 35
 	for b.Loop() {
-		w := newWorld(b, func(f *contract.RunFile) {
+		w := newFixture(b, func(f *contract.RunFile) {
 			f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
 			f.Fixed.Model.LoraRank = 8
 			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, steps
 			f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
 			f.Concurrency, f.Evaluation = 256, nil
 		})
-		w.roll("w0")
-		w.roll("w1")
+		w.startRolloutWorker("w0")
+		w.startRolloutWorker("w1")
 		marks := map[int64]mark{}
-		w.end(w.learn(1, func(_ context.Context, _ func() error, point string, step int64) error {
+		w.waitFor(w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
 			if point == "covered.sent" && (step == first || step == last) {
 				marks[step] = mark{at: time.Now(), busy: w.sim.Stats()}
 			}

@@ -19,80 +19,80 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// curious has the first attempt find out about the endpoint by itself.
-func curious(w *world) *world {
+// withoutCapabilities makes the first attempt check the endpoint's capabilities itself.
+func withoutCapabilities(w *fixture) *fixture {
 	w.file.Capabilities = nil
 	return w
 }
 
-// handOn gives the next attempt what a learner found, as the manager does.
-func (w *world) handOn(found *contract.Capabilities) {
+// passCapabilities gives the next attempt the capabilities that a learner found, as the manager does.
+func (w *fixture) passCapabilities(found *contract.Capabilities) {
 	w.t.Helper()
 	if found == nil {
-		w.t.Fatal("the learner says nothing of the endpoint")
+		w.t.Fatal("the learner reports no capabilities")
 	}
 	known := *found
 	w.file.Capabilities = &known
 }
 
 // models counts those that were made so far.
-func (w *world) models() int64 { return w.sim.Stats().Operations["create_model"] }
+func (w *fixture) models() int64 { return w.sim.Stats().Operations["create_model"] }
 
 // until waits for something that is bound to happen.
-func (w *world) until(what string, happened func() bool) {
+func (w *fixture) until(what string, happened func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("it did not happen that %s", what)
+			w.t.Fatalf("timed out before %s", what)
 		}
 	}
 }
 
-// TestTheProbeLeavesTheRunAsItIs, and is made once.
-func TestTheProbeLeavesTheRunAsItIs(t *testing.T) {
-	w := curious(newWorld(t, nil))
-	w.play("w0", ways{})
-	first := w.learn(1, w.dieAt("covered.sent", 2))
+// TestCapabilityCheckDoesNotChangeWeights, and is made once.
+func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
+	w := withoutCapabilities(newFixture(t, nil))
+	w.startWorker("w0", behavior{})
+	first := w.startLearner(1, w.dieAt("covered.sent", 2))
 	<-first.done
 	probed := w.models()
 	if probed < 4 {
-		t.Fatalf("%d models were made: nothing was probed", probed)
+		t.Fatalf("%d models were made: no capability was checked", probed)
 	}
-	w.handOn(first.verdict.Progress.Capabilities)
-	verdict := w.end(w.learn(2, nil), contract.CauseCompleted)
+	w.passCapabilities(first.verdict.Progress.Capabilities)
+	verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 	w.checkSame(verdict)
 	// The run's own, and two shadows that look for the optimizer.
 	if further := w.models() - probed; further != 3 {
-		t.Errorf("the second attempt made %d models, want 3: it probed what was known", further)
+		t.Errorf("the second attempt made %d models, want 3: it checked what was known", further)
 	}
 	if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 || !slices.Contains(c.Supported, "adam.beta1") {
-		t.Errorf("the simulator is said to be %+v", c)
+		t.Errorf("the simulator's capabilities are %+v", c)
 	}
 }
 
-// TestDeathWhileProbing leaves nothing that disturbs the next attempt.
-func TestDeathWhileProbing(t *testing.T) {
-	w := curious(newWorld(t, nil))
-	w.play("w0", ways{})
-	w.script(fault.Rule{ID: "held", Op: "load_weights", Do: fault.Hold, Count: -1})
-	first := w.learn(1, nil)
-	w.until("the probe loads its state", func() bool { return w.sim.Faults().List()[0].Holding > 0 })
+// TestDeathDuringCapabilityCheck makes sure that nothing is left which disturbs the next attempt.
+func TestDeathDuringCapabilityCheck(t *testing.T) {
+	w := withoutCapabilities(newFixture(t, nil))
+	w.startWorker("w0", behavior{})
+	w.addFaults(fault.Rule{ID: "held", Op: "load_weights", Do: fault.Hold, Count: -1})
+	first := w.startLearner(1, nil)
+	w.until("the capability check loads its state", func() bool { return w.sim.Faults().List()[0].Holding > 0 })
 	first.cancel()
 	<-first.done
 	w.sim.Faults().Clear()
-	<-w.learn(2, w.dieAt("open.probed", -1)).done
-	w.checkSame(w.end(w.learn(3, nil), contract.CauseCompleted))
+	<-w.startLearner(2, w.dieAt("open.probed", -1)).done
+	w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))
 }
 
-// TestAnEndpointThatForgetsTheOptimizer is found out before anything is bought, and used if that is allowed.
-func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
+// TestEndpointWithoutOptimizerRestore is found out before anything is bought, and used if that is allowed.
+func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 	forgetful := fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}
 	t.Run("which is required", func(t *testing.T) {
 		t.Parallel()
-		w := curious(newWorld(t, nil))
-		w.script(forgetful)
-		w.play("w0", ways{})
-		verdict := w.end(w.learn(1, nil), contract.CauseConfigRejected)
+		w := withoutCapabilities(newFixture(t, nil))
+		w.addFaults(forgetful)
+		w.startWorker("w0", behavior{})
+		verdict := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected)
 		if verdict.Reason != "OptimizerNotRestored" || !strings.Contains(verdict.Message, "failurePolicy.requireOptimizer") {
 			t.Errorf("verdict is %s: %s", verdict.Reason, verdict.Message)
 		}
@@ -100,23 +100,23 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 			t.Errorf("capabilities are %+v", verdict.Progress.Capabilities)
 		}
 		if saved := w.sim.Stats().Operations["save_weights_for_sampler"]; saved != 1 {
-			t.Errorf("%d samplers were saved, want the probe's alone: something was bought", saved)
+			t.Errorf("%d samplers were saved, want the capability check's alone: something was bought", saved)
 		}
 	})
 	t.Run("which is not required", func(t *testing.T) {
 		t.Parallel()
-		w := curious(newWorld(t, func(f *contract.RunFile) { f.RequireOptimizer = false }))
-		w.script(forgetful)
-		w.play("w0", ways{})
-		first := w.learn(1, w.dieAt("covered.sent", 2))
+		w := withoutCapabilities(newFixture(t, func(f *contract.RunFile) { f.RequireOptimizer = false }))
+		w.addFaults(forgetful)
+		w.startWorker("w0", behavior{})
+		first := w.startLearner(1, w.dieAt("covered.sent", 2))
 		<-first.done
 		if first.verdict.Progress.ColdOptimizer {
-			t.Error("the first attempt is said to have lost its optimizer")
+			t.Error("the first attempt is reported to have lost its optimizer")
 		}
-		w.handOn(first.verdict.Progress.Capabilities)
-		verdict := w.end(w.learn(2, nil), contract.CauseCompleted)
+		w.passCapabilities(first.verdict.Progress.Capabilities)
+		verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 		if !verdict.Progress.ColdOptimizer {
-			t.Error("the resumed attempt does not say that Adam began anew")
+			t.Error("the resumed attempt does not report that Adam began anew")
 		}
 		if w.weights(verdict) == baseline(t) {
 			t.Error("the weights are those of a run with its optimizer: nothing was forgotten")
@@ -125,8 +125,8 @@ func TestAnEndpointThatForgetsTheOptimizer(t *testing.T) {
 	})
 }
 
-// TestAStateThatLoadsCold although the endpoint restores optimizers: the resume finds it out.
-func TestAStateThatLoadsCold(t *testing.T) {
+// TestStateLoadsWithoutOptimizer although the endpoint restores optimizers: the resume finds it out.
+func TestStateLoadsWithoutOptimizer(t *testing.T) {
 	want := baseline(t)
 	cases := map[string]struct {
 		rule     fault.Rule
@@ -138,19 +138,19 @@ func TestAStateThatLoadsCold(t *testing.T) {
 		"once, where that is not required":           {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false, contract.CauseCompleted, false},
 		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam, Count: 2}, true, contract.CauseCompleted, false},
 		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam, Count: -1}, true, contract.CauseCompleted, false},
-		"all of them, and the run is given up":       {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, contract.CauseDataRejected, false},
-		"all of them, and the run goes on and says":  {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, contract.CauseCompleted, true},
+		"all of them, and the run is rejected":       {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, contract.CauseDataRejected, false},
+		"all of them, and the run continues cold":    {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, contract.CauseCompleted, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(f *contract.RunFile) { f.RequireOptimizer = tc.required })
-			w.play("w0", ways{})
-			<-w.learn(1, w.dieAt("retire.before", 2)).done
-			w.script(tc.rule)
-			verdict := w.end(w.learn(2, nil), tc.cause)
+			w := newFixture(t, func(f *contract.RunFile) { f.RequireOptimizer = tc.required })
+			w.startWorker("w0", behavior{})
+			<-w.startLearner(1, w.dieAt("retire.before", 2)).done
+			w.addFaults(tc.rule)
+			verdict := w.waitFor(w.startLearner(2, nil), tc.cause)
 			if verdict.Progress.ColdOptimizer != tc.cold {
-				t.Errorf("the optimizer is said to be cold: %v, want %v", verdict.Progress.ColdOptimizer, tc.cold)
+				t.Errorf("the optimizer is reported to be cold: %v, want %v", verdict.Progress.ColdOptimizer, tc.cold)
 			}
 			if tc.cause != contract.CauseCompleted {
 				if verdict.Reason != "OptimizerNotRestored" {
@@ -166,7 +166,7 @@ func TestAStateThatLoadsCold(t *testing.T) {
 	}
 }
 
-// rewrite changes the optimizer's settings on their way, as a server that ignores them would.
+// rewrite changes the optimizer's settings in requests, which has the effect of a server that ignores them.
 type rewrite func(adam map[string]any)
 
 func (f rewrite) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -189,8 +189,8 @@ func (f rewrite) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestASettingThatIsIgnored ends the run before anything is bought; at a value that changes nothing it may be.
-func TestASettingThatIsIgnored(t *testing.T) {
+// TestIgnoredSetting ends the run before anything is bought; at a value that changes nothing it may be.
+func TestIgnoredSetting(t *testing.T) {
 	cases := map[string]struct {
 		clip float64
 		want contract.Cause
@@ -201,10 +201,10 @@ func TestASettingThatIsIgnored(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := curious(newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip }))
+			w := withoutCapabilities(newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip }))
 			w.http = &http.Client{Transport: rewrite(func(adam map[string]any) { adam["grad_clip_norm"] = 0 })}
-			w.play("w0", ways{})
-			verdict := w.end(w.learn(1, nil), tc.want)
+			w.startWorker("w0", behavior{})
+			verdict := w.waitFor(w.startLearner(1, nil), tc.want)
 			if tc.want == contract.CauseCompleted {
 				w.checkSame(verdict)
 				return
@@ -219,12 +219,12 @@ func TestASettingThatIsIgnored(t *testing.T) {
 	}
 }
 
-// TestSeedsThatAreIgnored make a run that cannot be repeated, and says so.
-func TestSeedsThatAreIgnored(t *testing.T) {
-	w := curious(newWorld(t, nil))
-	w.script(fault.Rule{Op: "asample", Do: fault.IgnoreSeed, Count: -1})
-	w.play("w0", ways{})
-	verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
+// TestIgnoredSeeds completes a run that cannot be repeated, and reports that.
+func TestIgnoredSeeds(t *testing.T) {
+	w := withoutCapabilities(newFixture(t, nil))
+	w.addFaults(fault.Rule{Op: "asample", Do: fault.IgnoreSeed, Count: -1})
+	w.startWorker("w0", behavior{})
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	if diff := cmp.Diff([]string{"seed"}, verdict.Progress.Capabilities.Ignored); diff != "" {
 		t.Errorf("ignored (-want +got):\n%s", diff)
 	}

@@ -11,39 +11,39 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 )
 
-// whoDies along with the learner.
-var whoDies = map[string]bool{"learner alone": false, "learner and worker": true}
+// victims along with the learner.
+var victims = map[string]bool{"learner alone": false, "learner and worker": true}
 
-func TestDeathAtEachPoint(t *testing.T) {
+func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
 	want := baseline(t)
 	for _, point := range learner.FaultPoints() {
-		for name, workerDies := range whoDies {
+		for name, workerDies := range victims {
 			t.Run(fmt.Sprintf("%s, %s", point, name), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, nil)
-				worker := w.play("w0", ways{})
+				w := newFixture(t, nil)
+				worker := w.startWorker("w0", behavior{})
 				step := int64(2)
 				if point[:5] == "open." {
 					step = -1
 				}
-				<-w.learn(1, w.dieAt(point, step)).done
+				<-w.startLearner(1, w.dieAt(point, step)).done
 				if workerDies {
 					worker.kill()
-					w.play("w1", ways{})
+					w.startWorker("w1", behavior{})
 				}
 				// The second dies in the same place, should it come there; the third must not.
-				second := w.learn(2, dieIfAt(point, step))
+				second := w.startLearner(2, dieIfAt(point, step))
 				<-second.done
 				verdict := second.verdict
 				if verdict.Cause != contract.CauseCompleted {
-					verdict = w.end(w.learn(3, nil), contract.CauseCompleted)
+					verdict = w.waitFor(w.startLearner(3, nil), contract.CauseCompleted)
 				}
 				if got := w.weights(verdict); got != want {
 					t.Errorf("final adapter is %s, undisturbed %s", got, want)
 				}
 				w.checkMetrics()
-				if !workerDies && worker.twice() > 0 {
-					t.Errorf("the worker lived and %d groups were bought twice", worker.twice())
+				if !workerDies && worker.sampledTwice() > 0 {
+					t.Errorf("the worker was not killed, and %d groups were bought twice", worker.sampledTwice())
 				}
 			})
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestEvaluationAlone scores a base model, a state and sampler weights, without training.
-func TestEvaluationAlone(t *testing.T) {
-	source := newWorld(t, nil)
-	source.roll("s0")
-	newest := source.end(source.learn(1, nil), contract.CauseCompleted).Progress.Checkpoints[0]
+// TestEvaluationWithoutTraining scores a base model, a state and sampler weights, without training.
+func TestEvaluationWithoutTraining(t *testing.T) {
+	source := newFixture(t, nil)
+	source.startRolloutWorker("s0")
+	newest := source.waitFor(source.startLearner(1, nil), contract.CauseCompleted).Progress.Checkpoints[0]
 	found := map[string]float64{}
 	for i, tc := range []struct{ name, path string }{
 		{"the base model", ""}, {"a state", newest.State}, {"sampler weights", newest.Sampler},
@@ -21,7 +21,7 @@ func TestEvaluationAlone(t *testing.T) {
 		digit := string(rune('0' + i))
 		t.Run(tc.name, func(t *testing.T) {
 			w := *source
-			w.street, w.players, w.t = &street{}, nil, t
+			w.shared, w.workers, w.t = &shared{}, nil, t
 			w.artifacts = t.TempDir()
 			w.file.ArtifactsDir = w.artifacts
 			w.file.Run.UID = "e" + digit + "3a9c2b-0000-4000-8000-000000000002"
@@ -33,13 +33,13 @@ func TestEvaluationAlone(t *testing.T) {
 			if w.file.SpecDigest, err = contract.SpecDigest(w.file.Fixed); err != nil {
 				t.Fatal(err)
 			}
-			kill := w.roll("e0")
-			<-w.learn(1, w.dieAt("open.loaded", -1)).done
-			verdict := w.end(w.learn(2, nil), contract.CauseCompleted)
+			kill := w.startRolloutWorker("e0")
+			<-w.startLearner(1, w.dieAt("open.loaded", -1)).done
+			verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 			kill()
 			got, ok := verdict.Progress.Metrics["test/pass@1"]
 			if line := w.result(0); !ok || line != got {
-				t.Errorf("metrics.jsonl says %v, the verdict %v (%v)", line, got, ok)
+				t.Errorf("metrics.jsonl has %v, the verdict %v (%v)", line, got, ok)
 			}
 			found[tc.name] = got
 		})

@@ -49,57 +49,57 @@ func build(t *testing.T) string {
 	return programs.dir
 }
 
-// town is a run whose parts are processes, behind a door that leads to the newest learner.
-type town struct {
-	*world
+// processFixture is a run whose parts are processes, behind a proxy that forwards to the newest learner.
+type processFixture struct {
+	*fixture
 	bin, dir, sim string
-	door          net.Listener
+	proxy         net.Listener
 }
 
-func newTown(t *testing.T) *town {
+func newProcessFixture(t *testing.T) *processFixture {
 	t.Helper()
-	v := &town{world: newWorld(t, nil), bin: build(t), dir: t.TempDir()}
-	listener := v.listen()
-	v.sim = listener.Addr().String()
+	f := &processFixture{fixture: newFixture(t, nil), bin: build(t), dir: t.TempDir()}
+	listener := f.listen()
+	f.sim = listener.Addr().String()
 	_ = listener.Close()
-	v.url = "http://" + v.sim
-	v.door = v.listen()
-	t.Cleanup(func() { _ = v.door.Close() })
-	go v.forward()
-	v.file.Fixed.BaseURL, v.file.LearnerAddress = v.url, v.door.Addr().String()
+	f.url = "http://" + f.sim
+	f.proxy = f.listen()
+	t.Cleanup(func() { _ = f.proxy.Close() })
+	go f.forward()
+	f.file.Fixed.BaseURL, f.file.LearnerAddress = f.url, f.proxy.Addr().String()
 	var err error
-	if v.file.SpecDigest, err = contract.SpecDigest(v.file.Fixed); err != nil {
+	if f.file.SpecDigest, err = contract.SpecDigest(f.file.Fixed); err != nil {
 		t.Fatal(err)
 	}
-	if v.client, err = client.New(client.Config{BaseURL: v.url, APIKey: apiKey}); err != nil {
+	if f.client, err = client.New(client.Config{BaseURL: f.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{
-		contract.TokenKey: []byte(v.link.Token), contract.CertificateKey: v.link.Certificate, contract.PrivateKeyKey: v.link.PrivateKey,
+		contract.TokenKey: []byte(f.link.Token), contract.CertificateKey: f.link.Certificate, contract.PrivateKeyKey: f.link.PrivateKey,
 	} {
-		v.write(filepath.Join(v.dir, name), content)
+		f.write(filepath.Join(f.dir, name), content)
 	}
-	v.startSim()
-	return v
+	f.startSim()
+	return f
 }
 
-func (v *town) write(path string, content []byte) {
-	v.t.Helper()
+func (f *processFixture) write(path string, content []byte) {
+	f.t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
-		v.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
-// forward is the Service: each new connection goes to the newest learner.
-func (v *town) forward() {
+// forward does what the Service does: each new connection goes to the newest learner.
+func (f *processFixture) forward() {
 	for {
-		from, err := v.door.Accept()
+		from, err := f.proxy.Accept()
 		if err != nil {
 			return
 		}
 		go func() {
 			defer from.Close()
-			to, err := v.dial(context.Background(), "")
+			to, err := f.dial(context.Background(), "")
 			if err != nil {
 				return
 			}
@@ -120,15 +120,15 @@ type process struct {
 	code int
 }
 
-func (v *town) start(name string, env []string, args ...string) *process {
-	v.t.Helper()
-	p := &process{Cmd: exec.Command(filepath.Join(v.bin, name), args...), done: make(chan struct{})}
+func (f *processFixture) start(name string, env []string, args ...string) *process {
+	f.t.Helper()
+	p := &process{Cmd: exec.Command(filepath.Join(f.bin, name), args...), done: make(chan struct{})}
 	p.Env = append(os.Environ(), append(env, "TINKER_API_KEY="+apiKey, "POD_IP=127.0.0.1")...)
 	if os.Getenv("SURVIVAL_LOG") != "" {
 		p.Stderr = os.Stderr
 	}
 	if err := p.Start(); err != nil {
-		v.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	go func() {
 		defer close(p.done)
@@ -138,18 +138,18 @@ func (v *town) start(name string, env []string, args ...string) *process {
 			p.code = exit.ExitCode()
 		}
 	}()
-	v.t.Cleanup(func() { p.strike(syscall.SIGKILL); <-p.done })
+	f.t.Cleanup(func() { p.signal(syscall.SIGKILL); <-p.done })
 	return p
 }
 
-// strike sends a signal to this very process.
-func (p *process) strike(signal syscall.Signal) { _ = p.Process.Signal(signal) }
+// signal sends a signal to this very process.
+func (p *process) signal(signal syscall.Signal) { _ = p.Process.Signal(signal) }
 
-func (v *town) startSim() *process {
-	v.t.Helper()
-	p := v.start("tinkersim", nil, "--listen", v.sim, "--data-dir", filepath.Join(v.dir, "sim"), "--api-key", apiKey)
-	v.until("the simulator answers", func() bool {
-		response, err := http.Get(v.url + "/api/v1/healthz")
+func (f *processFixture) startSim() *process {
+	f.t.Helper()
+	p := f.start("tinkersim", nil, "--listen", f.sim, "--data-dir", filepath.Join(f.dir, "sim"), "--api-key", apiKey)
+	f.until("the simulator answers", func() bool {
+		response, err := http.Get(f.url + "/api/v1/healthz")
 		if err != nil {
 			return false
 		}
@@ -160,154 +160,154 @@ func (v *town) startSim() *process {
 }
 
 // until polls for a condition.
-func (v *town) until(what string, holds func() bool) {
-	v.t.Helper()
+func (f *processFixture) until(what string, holds func() bool) {
+	f.t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("waited in vain until %s", what)
+			f.t.Fatalf("timed out before %s", what)
 		}
 	}
 }
 
-func (v *town) runFile(attempt int32) string {
-	v.t.Helper()
-	file := v.file
+func (f *processFixture) runFile(attempt int32) string {
+	f.t.Helper()
+	file := f.file
 	file.Attempt = attempt
 	encoded, err := contract.EncodeRunFile(file)
 	if err != nil {
-		v.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	path := filepath.Join(v.dir, fmt.Sprintf("run-%d.json", attempt))
-	v.write(path, encoded)
+	path := filepath.Join(f.dir, fmt.Sprintf("run-%d.json", attempt))
+	f.write(path, encoded)
 	return path
 }
 
-// learner starts a learner, with a fault if one is given, and leads the door to it.
-func (v *town) learner(attempt int32, fault string) *process {
-	v.t.Helper()
-	exchange, beats := v.listen(), v.listen()
+// startLearnerProcess starts a learner, with a fault if one is given, and makes the proxy forward to it.
+func (f *processFixture) startLearnerProcess(attempt int32, fault string) *process {
+	f.t.Helper()
+	exchange, beats := f.listen(), f.listen()
 	_, _ = exchange.Close(), beats.Close()
-	v.mu.Lock()
-	v.address = exchange.Addr().String()
-	v.mu.Unlock()
-	return v.start("learner", []string{"TINKER_OPERATOR_FAULT=" + fault, fmt.Sprintf("POD_NAME=learner-%d", attempt)},
-		"--run-file", v.runFile(attempt), "--link-dir", v.dir, "--exchange-listen", v.address,
-		"--heartbeat-listen", beats.Addr().String(), "--termination-log", v.log(attempt))
+	f.mu.Lock()
+	f.address = exchange.Addr().String()
+	f.mu.Unlock()
+	return f.start("learner", []string{"TINKER_OPERATOR_FAULT=" + fault, fmt.Sprintf("POD_NAME=learner-%d", attempt)},
+		"--run-file", f.runFile(attempt), "--link-dir", f.dir, "--exchange-listen", f.address,
+		"--heartbeat-listen", beats.Addr().String(), "--termination-log", f.log(attempt))
 }
 
-func (v *town) log(attempt int32) string {
-	return filepath.Join(v.dir, fmt.Sprintf("termination-%d", attempt))
+func (f *processFixture) log(attempt int32) string {
+	return filepath.Join(f.dir, fmt.Sprintf("termination-%d", attempt))
 }
 
-func (v *town) worker(name string) *process {
-	v.t.Helper()
-	return v.start("rollout", []string{"POD_NAME=" + name}, "--run-file", v.runFile(1), "--link-dir", v.dir,
-		"--spill-dir", v.t.TempDir(), "--health-listen", "")
+func (f *processFixture) startWorkerProcess(name string) *process {
+	f.t.Helper()
+	return f.start("rollout", []string{"POD_NAME=" + name}, "--run-file", f.runFile(1), "--link-dir", f.dir,
+		"--spill-dir", f.t.TempDir(), "--health-listen", "")
 }
 
-// ends waits for a learner and checks exit code and verdict.
-func (v *town) ends(p *process, attempt int32, want contract.Cause) contract.Verdict {
-	v.t.Helper()
+// waitForExit waits for a learner and checks exit code and verdict.
+func (f *processFixture) waitForExit(p *process, attempt int32, want contract.Cause) contract.Verdict {
+	f.t.Helper()
 	select {
 	case <-p.done:
 	case <-time.After(3 * time.Minute):
-		v.t.Fatalf("learner %d did not end; it should with %s", attempt, want)
+		f.t.Fatalf("learner %d did not end; it should with %s", attempt, want)
 	}
-	data, err := os.ReadFile(v.log(attempt))
+	data, err := os.ReadFile(f.log(attempt))
 	if err != nil {
-		v.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	verdict, err := contract.DecodeVerdict(string(data))
 	if err != nil {
-		v.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	if verdict.Cause != want || p.code != want.ExitCode() {
-		v.t.Fatalf("learner %d ended with %s (%s) and code %d, want %s and %d",
+		f.t.Fatalf("learner %d ended with %s (%s) and code %d, want %s and %d",
 			attempt, verdict.Cause, verdict.Message, p.code, want, want.ExitCode())
 	}
 	return verdict
 }
 
 // digest is that of the adapter in the newest state.
-func (v *town) digest() string {
-	v.t.Helper()
-	for c, err := range v.client.Checkpoints(v.t.Context()) {
+func (f *processFixture) digest() string {
+	f.t.Helper()
+	for c, err := range f.client.Checkpoints(f.t.Context()) {
 		if err != nil {
-			v.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		path, err := tinker.ParsePath(c.TinkerPath)
-		if err == nil && path.Kind == tinker.KindState && path.Name[9:17] == fmt.Sprintf("-s%06d", v.file.Fixed.Algorithm.Steps)[:8] {
-			return v.archive(c.TinkerPath)
+		if err == nil && path.Kind == tinker.KindState && path.Name[9:17] == fmt.Sprintf("-s%06d", f.file.Fixed.Algorithm.Steps)[:8] {
+			return f.archive(c.TinkerPath)
 		}
 	}
-	v.t.Fatal("there is no final state")
+	f.t.Fatal("there is no final state")
 	return ""
 }
 
 // TestProcesses does as processes, with signals, what the other tests do within one.
 func TestProcesses(t *testing.T) {
-	w := newWorld(t, nil)
-	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
-	cases := map[string]func(t *testing.T, v *town){
-		"nothing happens": func(_ *testing.T, v *town) {
-			v.worker("w0")
-			p := v.learner(1, "retire.before@3=stop")
-			v.until("the learner is all but done", func() bool { return isStopped(p.Process.Pid) })
-			if most := peak(v.t, p.Process.Pid); most > 64<<10 {
-				v.t.Errorf("the learner took %d KiB of memory, more than 64 MiB", most)
+	w := newFixture(t, nil)
+	w.startRolloutWorker("w0")
+	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	cases := map[string]func(t *testing.T, f *processFixture){
+		"without faults": func(_ *testing.T, f *processFixture) {
+			f.startWorkerProcess("w0")
+			p := f.startLearnerProcess(1, "retire.before@3=stop")
+			f.until("the learner is all but done", func() bool { return isStopped(p.Process.Pid) })
+			if most := peak(f.t, p.Process.Pid); most > 64<<10 {
+				f.t.Errorf("the learner took %d KiB of memory, more than 64 MiB", most)
 			}
-			p.strike(syscall.SIGCONT)
-			v.ends(p, 1, contract.CauseCompleted)
+			p.signal(syscall.SIGCONT)
+			f.waitForExit(p, 1, contract.CauseCompleted)
 		},
-		"learners are killed": func(_ *testing.T, v *town) {
-			v.worker("w0")
+		"learners are killed": func(_ *testing.T, f *processFixture) {
+			f.startWorkerProcess("w0")
 			for i, fault := range []string{"open.saved=kill", "row.written@1=kill", "save.submitted@2=kill", "covered.sent@3=kill"} {
-				<-v.learner(int32(i+1), fault).done
+				<-f.startLearnerProcess(int32(i+1), fault).done
 			}
-			v.ends(v.learner(5, ""), 5, contract.CauseCompleted)
+			f.waitForExit(f.startLearnerProcess(5, ""), 5, contract.CauseCompleted)
 		},
-		"a worker and the learner are killed": func(_ *testing.T, v *town) {
-			worker := v.worker("w0")
-			<-v.learner(1, "sampler.announced@2=kill").done
-			worker.strike(syscall.SIGKILL)
-			v.worker("w1")
-			v.ends(v.learner(2, ""), 2, contract.CauseCompleted)
+		"a worker and the learner are killed": func(_ *testing.T, f *processFixture) {
+			worker := f.startWorkerProcess("w0")
+			<-f.startLearnerProcess(1, "sampler.announced@2=kill").done
+			worker.signal(syscall.SIGKILL)
+			f.startWorkerProcess("w1")
+			f.waitForExit(f.startLearnerProcess(2, ""), 2, contract.CauseCompleted)
 		},
-		"a learner is stopped and goes on": func(t *testing.T, v *town) {
-			v.worker("w0")
-			zombie := v.learner(1, "save.answered@2=stop")
-			v.until("the first learner is stopped", func() bool { return isStopped(zombie.Process.Pid) })
-			v.ends(v.learner(2, ""), 2, contract.CauseCompleted)
-			zombie.strike(syscall.SIGCONT)
-			v.ends(zombie, 1, contract.CauseFenced)
+		"a learner is stopped and resumes": func(t *testing.T, f *processFixture) {
+			f.startWorkerProcess("w0")
+			first := f.startLearnerProcess(1, "save.answered@2=stop")
+			f.until("the first learner is stopped", func() bool { return isStopped(first.Process.Pid) })
+			f.waitForExit(f.startLearnerProcess(2, ""), 2, contract.CauseCompleted)
+			first.signal(syscall.SIGCONT)
+			f.waitForExit(first, 1, contract.CauseFenced)
 		},
-		"a learner is told to end": func(_ *testing.T, v *town) {
-			worker := v.worker("w0")
-			first := v.learner(1, "covered.sent@2=stop")
-			v.until("the learner is stopped", func() bool { return isStopped(first.Process.Pid) })
-			first.strike(syscall.SIGTERM)
-			first.strike(syscall.SIGCONT)
-			v.ends(first, 1, contract.CauseDrained)
-			worker.strike(syscall.SIGKILL)
-			v.worker("w1")
-			v.ends(v.learner(2, ""), 2, contract.CauseCompleted)
+		"a learner is terminated": func(_ *testing.T, f *processFixture) {
+			worker := f.startWorkerProcess("w0")
+			first := f.startLearnerProcess(1, "covered.sent@2=stop")
+			f.until("the learner is stopped", func() bool { return isStopped(first.Process.Pid) })
+			first.signal(syscall.SIGTERM)
+			first.signal(syscall.SIGCONT)
+			f.waitForExit(first, 1, contract.CauseDrained)
+			worker.signal(syscall.SIGKILL)
+			f.startWorkerProcess("w1")
+			f.waitForExit(f.startLearnerProcess(2, ""), 2, contract.CauseCompleted)
 		},
 	}
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newTown(t)
-			run(t, v)
-			if got := v.digest(); got != want {
+			f := newProcessFixture(t)
+			run(t, f)
+			if got := f.digest(); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
-			v.checkMetrics()
+			f.checkMetrics()
 		})
 	}
 }
 
-// isStopped says whether a process is stopped by a signal.
+// isStopped reports whether a process is stopped by a signal.
 func isStopped(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

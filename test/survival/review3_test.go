@@ -14,14 +14,14 @@ func TestReviewStatesFarApart(t *testing.T) {
 	t.Skip("finding not repaired yet: learner section 1, tests, item 4")
 	for _, lag := range []int{0, 1, 2} {
 		change := func(f *contract.RunFile) {
-			lagging(lag)(f)
+			withLag(lag)(f)
 			f.Fixed.Algorithm.Steps = 7
 			f.Checkpoints.RollingEverySteps, f.Checkpoints.EverySteps = 3, 0
 		}
-		run := func() *world { return newWorld(t, change) }
+		run := func() *fixture { return newFixture(t, change) }
 		w := run()
-		w.play("w0", ways{})
-		want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
+		w.startWorker("w0", behavior{})
+		want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 		w.checkMetrics()
 		for _, workerDies := range []bool{false, true} {
 			for _, at := range []struct {
@@ -29,13 +29,13 @@ func TestReviewStatesFarApart(t *testing.T) {
 				step  int64
 			}{{"replies.clean", 5}, {"sampler.announced", 5}, {"save.answered", 6}, {"covered.sent", 3}, {"step.submitted", 4}} {
 				w := run()
-				p := w.play("w0", ways{})
-				<-w.learn(1, w.dieAt(at.point, at.step)).done
+				p := w.startWorker("w0", behavior{})
+				<-w.startLearner(1, w.dieAt(at.point, at.step)).done
 				if workerDies {
 					p.kill()
-					w.play("w1", ways{})
+					w.startWorker("w1", behavior{})
 				}
-				a := w.learn(2, nil)
+				a := w.startLearner(2, nil)
 				<-a.done
 				name := fmt.Sprintf("lag %d %s@%d workerDies %v", lag, at.point, at.step, workerDies)
 				if a.verdict.Cause != contract.CauseCompleted {
@@ -46,8 +46,8 @@ func TestReviewStatesFarApart(t *testing.T) {
 					t.Errorf("%s: weights differ; lost versions %d", name, a.verdict.Progress.LostVersions)
 				}
 				w.checkMetrics()
-				if !workerDies && p.twice() > 0 {
-					t.Errorf("%s: %d bought twice", name, p.twice())
+				if !workerDies && p.sampledTwice() > 0 {
+					t.Errorf("%s: %d bought twice", name, p.sampledTwice())
 				}
 			}
 		}

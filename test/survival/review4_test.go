@@ -25,15 +25,15 @@ func TestReviewTwoEnvironments(t *testing.T) {
 		ea.Name, eb.Name, ea.PassAt, eb.PassAt = "a", "b", []int{1, 4}, []int{1, 2}
 		f.Evaluation.Environments = []contract.Environment{ea, eb}
 	}
-	w := newWorld(t, change)
-	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
+	w := newFixture(t, change)
+	w.startRolloutWorker("w0")
+	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
-	w2 := newWorld(t, change)
-	w2.roll("w0")
-	w2.roll("w1")
-	<-w2.learn(1, w2.dieAt("save.answered", 2)).done
-	if got := w2.weights(w2.end(w2.learn(2, nil), contract.CauseCompleted)); got != want {
+	w2 := newFixture(t, change)
+	w2.startRolloutWorker("w0")
+	w2.startRolloutWorker("w1")
+	<-w2.startLearner(1, w2.dieAt("save.answered", 2)).done
+	if got := w2.weights(w2.waitFor(w2.startLearner(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("differs")
 	}
 	data, _ := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))

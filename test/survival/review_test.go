@@ -22,12 +22,12 @@ import (
 // T1: a short outage of load_weights (9 failed loads, then all is well).
 func TestReviewLoadOutage(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A1")
-	w := newWorld(t, nil)
-	w.play("w0", ways{})
-	<-w.learn(1, w.dieAt("retire.before", 2)).done
-	w.script(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 9})
+	w := newFixture(t, nil)
+	w.startWorker("w0", behavior{})
+	<-w.startLearner(1, w.dieAt("retire.before", 2)).done
+	w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 9})
 	began := time.Now()
-	a := w.learn(2, nil)
+	a := w.startLearner(2, nil)
 	<-a.done
 	t.Logf("verdict %s %s after %v: %s", a.verdict.Cause, a.verdict.Reason, time.Since(began), a.verdict.Message)
 }
@@ -35,13 +35,13 @@ func TestReviewLoadOutage(t *testing.T) {
 // T1b: 3 failed loads only: falls back and pays again.
 func TestReviewLoadBlip(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A1")
-	w := newWorld(t, nil)
-	p := w.play("w0", ways{})
-	<-w.learn(1, w.dieAt("retire.before", 2)).done
-	w.script(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 3})
-	a := w.learn(2, nil)
+	w := newFixture(t, nil)
+	p := w.startWorker("w0", behavior{})
+	<-w.startLearner(1, w.dieAt("retire.before", 2)).done
+	w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 3})
+	a := w.startLearner(2, nil)
 	<-a.done
-	t.Logf("verdict %s from step %d; bought twice by the one worker: %d", a.verdict.Cause, a.verdict.Progress.FromStep, p.twice())
+	t.Logf("verdict %s from step %d; bought twice by the one worker: %d", a.verdict.Cause, a.verdict.Progress.FromStep, p.sampledTwice())
 }
 
 // T2: spurious user errors.
@@ -58,10 +58,10 @@ func TestReviewSpuriousUserErrors(t *testing.T) {
 		"one optim_step, 400": {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 400, Message: "bad request"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 8 })
-			w.script(tc...)
-			w.play("w0", ways{})
-			a := w.learn(1, nil)
+			w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 8 })
+			w.addFaults(tc...)
+			w.startWorker("w0", behavior{})
+			a := w.startLearner(1, nil)
 			<-a.done
 			t.Logf("verdict %s %s at step %d of 8: %s", a.verdict.Cause, a.verdict.Reason, a.verdict.Progress.Step, a.verdict.Message)
 		})
@@ -71,10 +71,10 @@ func TestReviewSpuriousUserErrors(t *testing.T) {
 // T7: sampler saves are refused for good from the second on.
 func TestReviewEndlessRetraining(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A4")
-	w := newWorld(t, nil)
-	w.script(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: "quota of checkpoints reached"})
-	w.play("w0", ways{})
-	a := w.learn(1, nil)
+	w := newFixture(t, nil)
+	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: "quota of checkpoints reached"})
+	w.startWorker("w0", behavior{})
+	a := w.startLearner(1, nil)
 	most := 0.0
 	for range 60 {
 		time.Sleep(100 * time.Millisecond)
@@ -84,11 +84,11 @@ func TestReviewEndlessRetraining(t *testing.T) {
 			return
 		default:
 		}
-		if reply, err := w.beat(a, 1, contract.DesiredRun); err == nil {
+		if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err == nil {
 			most = max(most, reply.SecondsSinceProgress)
 		}
 	}
-	reply, _ := w.beat(a, 1, contract.DesiredRun)
+	reply, _ := w.heartbeat(a, 1, contract.DesiredRun)
 	t.Logf("after 6 s: no verdict; passes %d, optimizer steps %d, models %d; step %d; most seconds without progress %.2f, upstream %q, blocked on %q",
 		w.sim.Stats().Operations["forward_backward"], w.sim.Stats().Operations["optim_step"], w.models(), reply.Progress.Step, most, reply.Upstream, reply.BlockedOn)
 }
@@ -96,8 +96,8 @@ func TestReviewEndlessRetraining(t *testing.T) {
 // T10: a group without datums is condemned with the guilty one.
 func TestReviewBisectCondemnsTheInnocent(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B10")
-	w := newWorld(t, nil)
-	w.play("w0", ways{spoil: func(g rl.Group) rl.Group {
+	w := newFixture(t, nil)
+	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
 		if g.Key.Kind != rl.Train {
 			return g
 		}
@@ -111,7 +111,7 @@ func TestReviewBisectCondemnsTheInnocent(t *testing.T) {
 		}
 		return g
 	}})
-	w.end(w.learn(1, nil), contract.CauseCompleted)
+	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	for _, row := range w.rows() {
 		for _, s := range row.Manifest {
 			if s.Slot == 5 || s.Slot == 6 {
@@ -124,19 +124,19 @@ func TestReviewBisectCondemnsTheInnocent(t *testing.T) {
 // T10b: batches of one group: one bad group ends the run.
 func TestReviewOneBadGroupOfOne(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A2")
-	w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.TasksPerStep = 1 })
-	w.play("w0", ways{spoil: func(g rl.Group) rl.Group {
+	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.TasksPerStep = 1 })
+	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
 		if g.Key.Kind == rl.Train && g.Key.Slot == 1 {
 			g.Members[1].Segments[0].Tokens[0] = 1 << 20
 		}
 		return g
 	}})
-	a := w.learn(1, nil)
+	a := w.startLearner(1, nil)
 	<-a.done
 	t.Logf("verdict %s %s: %s", a.verdict.Cause, a.verdict.Reason, a.verdict.Message)
 }
 
-func (w *world) rows() []store.Row {
+func (w *fixture) rows() []store.Row {
 	files, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "rows", "*.json"))
 	var rows []store.Row
 	for _, f := range files {
@@ -152,21 +152,21 @@ func (w *world) rows() []store.Row {
 // T4: the sampler is lost once while groups are in play.
 func TestReviewPolicyGoneTwice(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B6")
-	w := newWorld(t, func(f *contract.RunFile) { f.Evaluation = nil })
-	w.play("w0", ways{slow: func(slot int64) time.Duration { return time.Duration(slot%4) * 40 * time.Millisecond }})
-	w.script(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})
-	w.end(w.learn(1, nil), contract.CauseCompleted)
+	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
+	w.startWorker("w0", behavior{delay: func(slot int64) time.Duration { return time.Duration(slot%4) * 40 * time.Millisecond }})
+	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})
+	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	t.Logf("models made: %d (2 would do, and 2 looks at the optimizer each)", w.models())
 }
 
 // T5: a state's save takes long; what do the metrics of time say?
 func TestReviewTimeTotal(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B1")
-	w := newWorld(t, func(f *contract.RunFile) { f.Evaluation = nil })
-	w.script(fault.Rule{Op: "save_weights", Do: fault.Pause, Seconds: 0.7, Count: -1})
-	w.play("w0", ways{})
+	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
+	w.addFaults(fault.Rule{Op: "save_weights", Do: fault.Pause, Seconds: 0.7, Count: -1})
+	w.startWorker("w0", behavior{})
 	began := time.Now()
-	v := w.end(w.learn(1, nil), contract.CauseCompleted)
+	v := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	total := 0.0
 	for _, r := range w.rows() {
 		total += r.Metrics["time/total"]
@@ -177,29 +177,29 @@ func TestReviewTimeTotal(t *testing.T) {
 // T9: usage over a restart with a lag.
 func TestReviewUsageOverRestart(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B2")
-	w := newWorld(t, func(f *contract.RunFile) { lagging(1)(f); f.Evaluation = nil })
-	w.play("w0", ways{})
-	quiet := w.end(w.learn(1, nil), contract.CauseCompleted).Progress.Usage
-	w = newWorld(t, func(f *contract.RunFile) { lagging(1)(f); f.Evaluation = nil })
-	p := w.play("w0", ways{})
+	w := newFixture(t, func(f *contract.RunFile) { withLag(1)(f); f.Evaluation = nil })
+	w.startWorker("w0", behavior{})
+	quiet := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted).Progress.Usage
+	w = newFixture(t, func(f *contract.RunFile) { withLag(1)(f); f.Evaluation = nil })
+	p := w.startWorker("w0", behavior{})
 	for i, step := range []int64{1, 2, 3, 4} {
-		<-w.learn(int32(i+1), w.dieAt("covered.sent", step)).done
+		<-w.startLearner(int32(i+1), w.dieAt("covered.sent", step)).done
 	}
-	struck := w.end(w.learn(5, nil), contract.CauseCompleted).Progress.Usage
+	struck := w.waitFor(w.startLearner(5, nil), contract.CauseCompleted).Progress.Usage
 	t.Logf("sampled tokens: %d undisturbed, %d after four deaths of the learner alone; groups bought twice: %d, said to be: %d",
-		quiet.SampledTokens, struck.SampledTokens, p.twice(), struck.BoughtTwiceTokens)
+		quiet.SampledTokens, struck.SampledTokens, p.sampledTwice(), struck.BoughtTwiceTokens)
 }
 
 // T8: the best by a training metric over a restart.
 func TestReviewBestByTrainingMetric(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B3")
-	w := newWorld(t, func(f *contract.RunFile) {
+	w := newFixture(t, func(f *contract.RunFile) {
 		f.Evaluation = nil
 		f.Checkpoints.KeepBestMetric = "env/all/reward/total"
 		f.Fixed.Algorithm.Steps = 6
 	})
-	w.play("w0", ways{})
-	first := w.learn(1, w.dieAt("covered.sent", 5))
+	w.startWorker("w0", behavior{})
+	first := w.startLearner(1, w.dieAt("covered.sent", 5))
 	<-first.done
 	say := func(v contract.Verdict) string {
 		if v.Progress.Best == nil {
@@ -207,7 +207,7 @@ func TestReviewBestByTrainingMetric(t *testing.T) {
 		}
 		return fmt.Sprintf("step %d, %.4f", v.Progress.Best.Step, *v.Progress.Best.Value)
 	}
-	second := w.end(w.learn(2, nil), contract.CauseCompleted)
+	second := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 	t.Logf("best before the restart: %s; after: %s", say(first.verdict), say(second))
 	for _, r := range w.rows() {
 		t.Logf("step %d reward %.4f", r.Step, r.Metrics["env/all/reward/total"])
@@ -222,14 +222,14 @@ func TestReviewBestByTrainingMetric(t *testing.T) {
 // T3: an evaluation whose sampler is gone and whose remaking fails once.
 func TestReviewEvaluationParked(t *testing.T) {
 	t.Skip("finding not repaired yet: learner B4")
-	w := newWorld(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 6 })
-	worker := w.play("w0", ways{stuckEvaluation: true})
-	<-w.learn(1, w.dieAt("claim.looked", 2)).done
+	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 6 })
+	worker := w.startWorker("w0", behavior{blockEvaluation: true})
+	<-w.startLearner(1, w.dieAt("claim.looked", 2)).done
 	worker.kill()
-	w.script(fault.Rule{Op: "create_sampling_session", Name: "s000000.*a001", Do: fault.Missing, Count: -1})
-	w.script(fault.Rule{Op: "save_weights_for_sampler", Name: "s000000", Do: fault.Fail, Category: "server"})
-	w.play("w1", ways{})
-	a := w.learn(2, func(_ context.Context, _ func() error, point string, step int64) error {
+	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000000.*a001", Do: fault.Missing, Count: -1})
+	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000000", Do: fault.Fail, Category: "server"})
+	w.startWorker("w1", behavior{})
+	a := w.startLearner(2, func(_ context.Context, _ func() error, point string, step int64) error {
 		if point == "covered.sent" {
 			found, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
 			t.Logf("at step %d: %d results of evaluations; %d sampling sessions asked for", step, len(found), w.sim.Stats().Calls["create_sampling_session"])
@@ -237,7 +237,7 @@ func TestReviewEvaluationParked(t *testing.T) {
 		}
 		return nil
 	})
-	w.end(a, contract.CauseCompleted)
+	w.waitFor(a, contract.CauseCompleted)
 	found, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
 	t.Logf("at the end: %d", len(found))
 }
@@ -246,10 +246,10 @@ func TestReviewEvaluationParked(t *testing.T) {
 func TestReviewVacuous(t *testing.T) {
 	t.Skip("finding not repaired yet: learner section 1, tests, item 1")
 	want := baseline(t)
-	w := newWorld(t, nil)
-	w.play("w0", ways{})
-	<-w.learn(1, w.dieAt("no.such.point", 2)).done
-	second := w.learn(2, w.dieAt("no.such.point", 2))
+	w := newFixture(t, nil)
+	w.startWorker("w0", behavior{})
+	<-w.startLearner(1, w.dieAt("no.such.point", 2)).done
+	second := w.startLearner(2, w.dieAt("no.such.point", 2))
 	<-second.done
 	if got := w.weights(second.verdict); got != want {
 		t.Errorf("differs")

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// roll starts a real rollout worker and gives what ends it abruptly.
-func (w *world) roll(name string) (kill func()) {
+// startRolloutWorker starts a real rollout worker and gives what ends it abruptly.
+func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	w.t.Helper()
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
@@ -51,41 +51,41 @@ func (w *world) roll(name string) (kill func()) {
 	return kill
 }
 
-// TestRealWorkers play the real environment, in any number, through deaths of learners and workers.
-func TestRealWorkers(t *testing.T) {
-	w := newWorld(t, nil)
-	w.roll("w0")
-	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
+// TestRolloutWorkers runs the real environment with several workers, and kills learners and workers.
+func TestRolloutWorkers(t *testing.T) {
+	w := newFixture(t, nil)
+	w.startRolloutWorker("w0")
+	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
 	for _, workers := range []int{2, 4} {
-		t.Run(fmt.Sprintf("%d workers, nothing happens", workers), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d workers without faults", workers), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			for i := range workers {
-				w.roll(fmt.Sprintf("w%d", i))
+				w.startRolloutWorker(fmt.Sprintf("w%d", i))
 			}
-			if got := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted)); got != want {
+			if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 		})
 	}
 	for _, point := range []string{"open.saved", "step.submitted", "sampler.announced", "save.answered", "covered.sent"} {
-		for name, workerDies := range whoDies {
+		for name, workerDies := range victims {
 			t.Run(point+", "+name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, nil)
-				kill := w.roll("w0")
-				w.roll("w1")
+				w := newFixture(t, nil)
+				kill := w.startRolloutWorker("w0")
+				w.startRolloutWorker("w1")
 				step := int64(2)
 				if point == "open.saved" {
 					step = -1
 				}
-				<-w.learn(1, w.dieAt(point, step)).done
+				<-w.startLearner(1, w.dieAt(point, step)).done
 				if workerDies {
 					kill()
-					w.roll("w2")
+					w.startRolloutWorker("w2")
 				}
-				if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
+				if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
 					t.Errorf("final adapter is %s, undisturbed %s", got, want)
 				}
 				w.checkMetrics()
@@ -96,7 +96,7 @@ func TestRealWorkers(t *testing.T) {
 
 // TestTraining trains for real until the policy has visibly become better on tasks that it never saw.
 func TestTraining(t *testing.T) {
-	w := newWorld(t, func(f *contract.RunFile) {
+	w := newFixture(t, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16
 		f.Fixed.Algorithm.Optimizer.LearningRate = 1e-3
@@ -105,9 +105,9 @@ func TestTraining(t *testing.T) {
 		f.Evaluation.EverySteps = 8
 		f.Concurrency = 256
 	})
-	w.roll("w0")
-	w.roll("w1")
-	verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
+	w.startRolloutWorker("w0")
+	w.startRolloutWorker("w1")
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	w.checkMetrics()
 	before, after := w.result(0), w.result(w.file.Fixed.Algorithm.Steps)
 	t.Logf("pass@1 on held-out tasks: %.2f before, %.2f after", before, after)

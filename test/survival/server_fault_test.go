@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestTheServerMisbehaves strikes single operations; one learner and one worker see it through.
-func TestTheServerMisbehaves(t *testing.T) {
+// TestServerFaults injects faults into single operations; one learner and one worker complete the run.
+func TestServerFaults(t *testing.T) {
 	cases := map[string][]fault.Rule{
 		"forward_backward fails":                  {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "server"}},
 		"forward_backward fails, but was done":    {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}},
@@ -40,10 +40,10 @@ func TestTheServerMisbehaves(t *testing.T) {
 	for name, rules := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
-			w.script(rules...)
-			w.play("w0", ways{})
-			verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
+			w := newFixture(t, nil)
+			w.addFaults(rules...)
+			w.startWorker("w0", behavior{})
+			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 			if got := w.weights(verdict); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
@@ -52,17 +52,17 @@ func TestTheServerMisbehaves(t *testing.T) {
 	}
 }
 
-// TestAFailedChunkThatIsNeverSeen is trace (a): a pass fails and the learner dies before it knows.
-func TestAFailedChunkThatIsNeverSeen(t *testing.T) {
+// TestDeathBeforeFailedChunkIsSeen is trace (a): a pass fails and the learner dies before it knows.
+func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
 	want := baseline(t)
 	for name, op := range map[string]string{"the pass": "forward_backward", "the optimizer step": "optim_step"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
-			w.script(fault.Rule{Op: op, Occurrence: 2, Do: fault.Fail, Category: "server"})
-			w.play("w0", ways{})
-			<-w.learn(1, w.dieAt("step.submitted", 2)).done
-			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
+			w := newFixture(t, nil)
+			w.addFaults(fault.Rule{Op: op, Occurrence: 2, Do: fault.Fail, Category: "server"})
+			w.startWorker("w0", behavior{})
+			<-w.startLearner(1, w.dieAt("step.submitted", 2)).done
+			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -70,30 +70,30 @@ func TestAFailedChunkThatIsNeverSeen(t *testing.T) {
 	}
 }
 
-// TestALateSave is trace (b): a save waits at the server, its learner dies, the next attempts go on, and then
+// TestSaveLandsAfterLearnerDeath is trace (b): a save waits at the server, its learner dies, the next attempts continue, and then
 // it lands.
-func TestALateSave(t *testing.T) {
-	w := newWorld(t, nil)
-	w.script(fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold})
-	w.play("w0", ways{})
-	<-w.learn(1, w.dieAt("save.submitted", 2)).done
-	<-w.learn(2, w.dieAt("save.answered", 2)).done
+func TestSaveLandsAfterLearnerDeath(t *testing.T) {
+	w := newFixture(t, nil)
+	w.addFaults(fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold})
+	w.startWorker("w0", behavior{})
+	<-w.startLearner(1, w.dieAt("save.submitted", 2)).done
+	<-w.startLearner(2, w.dieAt("save.answered", 2)).done
 	if err := w.sim.Faults().Release("late"); err != nil {
 		t.Fatal(err)
 	}
-	w.checkSame(w.end(w.learn(3, nil), contract.CauseCompleted))
+	w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))
 }
 
-// TestASaveReplyIsLostAndTheStepIsRedone has the save of one model land after another model of the same
+// TestSaveLandsAfterItsStepIsRedone has the save of one model land after another model of the same
 // attempt took over.
-func TestASaveReplyIsLostAndTheStepIsRedone(t *testing.T) {
-	w := newWorld(t, nil)
-	w.script(
+func TestSaveLandsAfterItsStepIsRedone(t *testing.T) {
+	w := newFixture(t, nil)
+	w.addFaults(
 		fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold},
 		fault.Rule{Op: "save_weights", Occurrence: 3, Do: fault.LoseFuture},
 	)
-	w.play("w0", ways{})
-	first := w.learn(1, func(_ context.Context, kill func() error, point string, step int64) error {
+	w.startWorker("w0", behavior{})
+	first := w.startLearner(1, func(_ context.Context, kill func() error, point string, step int64) error {
 		if point == "claim.looked" && step == 3 {
 			return kill()
 		}
@@ -101,19 +101,19 @@ func TestASaveReplyIsLostAndTheStepIsRedone(t *testing.T) {
 	})
 	<-first.done
 	_ = w.sim.Faults().Release("late")
-	w.checkSame(w.end(w.learn(2, nil), contract.CauseCompleted))
+	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 }
 
-// TestTheServerRestarts forgets models, sessions and promises at several points.
-func TestTheServerRestarts(t *testing.T) {
+// TestServerRestart restarts the server at several points: it forgets models, sessions and futures.
+func TestServerRestart(t *testing.T) {
 	want := baseline(t)
 	for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.submitted", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
-			w.play("w0", ways{})
+			w := newFixture(t, nil)
+			w.startWorker("w0", behavior{})
 			restarted := false
-			verdict := w.end(w.learn(1, func(_ context.Context, _ func() error, at string, step int64) error {
+			verdict := w.waitFor(w.startLearner(1, func(_ context.Context, _ func() error, at string, step int64) error {
 				if restarted || at != point || (step != 2 && point != "open.saved") {
 					return nil
 				}

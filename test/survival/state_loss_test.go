@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestTheNewestStateIsLost falls back to the one before, and pays for its step again.
-func TestTheNewestStateIsLost(t *testing.T) {
+// TestNewestStateLost falls back to the one before, and pays for its step again.
+func TestNewestStateLost(t *testing.T) {
 	want := baseline(t)
 	for name, rule := range map[string]fault.Rule{
 		"expired":      {Op: "load_weights", Name: "s000002", Do: fault.Missing, Count: -1},
@@ -24,11 +24,11 @@ func TestTheNewestStateIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
-			w.play("w0", ways{})
-			<-w.learn(1, w.dieAt("retire.before", 2)).done
-			w.script(rule)
-			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
+			w := newFixture(t, nil)
+			w.startWorker("w0", behavior{})
+			<-w.startLearner(1, w.dieAt("retire.before", 2)).done
+			w.addFaults(rule)
+			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -36,26 +36,26 @@ func TestTheNewestStateIsLost(t *testing.T) {
 	}
 }
 
-// TestEveryStateIsLost ends the run: it never begins again in silence.
-func TestEveryStateIsLost(t *testing.T) {
-	w := newWorld(t, nil)
-	w.play("w0", ways{})
-	<-w.learn(1, w.dieAt("retire.before", 2)).done
-	w.script(fault.Rule{Op: "load_weights", Do: fault.Missing, Count: -1})
-	if v := w.end(w.learn(2, nil), contract.CauseDataRejected); v.Reason != "NoUsableCheckpoint" {
+// TestEveryStateLost ends the run: it never begins again in silence.
+func TestEveryStateLost(t *testing.T) {
+	w := newFixture(t, nil)
+	w.startWorker("w0", behavior{})
+	<-w.startLearner(1, w.dieAt("retire.before", 2)).done
+	w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Missing, Count: -1})
+	if v := w.waitFor(w.startLearner(2, nil), contract.CauseDataRejected); v.Reason != "NoUsableCheckpoint" {
 		t.Errorf("reason is %s, want NoUsableCheckpoint", v.Reason)
 	}
 }
 
-// TestInitFromVanishes after the opening state was saved.
-func TestInitFromVanishes(t *testing.T) {
-	source := newWorld(t, nil)
-	source.play("w0", ways{})
-	path := source.end(source.learn(1, nil), contract.CauseCompleted).Progress.Checkpoints[0].State
+// TestInitFromDeletedAfterOpening after the opening state was saved.
+func TestInitFromDeletedAfterOpening(t *testing.T) {
+	source := newFixture(t, nil)
+	source.startWorker("w0", behavior{})
+	path := source.waitFor(source.startLearner(1, nil), contract.CauseCompleted).Progress.Checkpoints[0].State
 
-	fork := func() *world {
+	fork := func() *fixture {
 		w := *source
-		w.street, w.players = &street{}, nil
+		w.shared, w.workers = &shared{}, nil
 		w.artifacts = t.TempDir()
 		w.file.ArtifactsDir = w.artifacts
 		w.file.Run.UID = "2b3a9c2b-0000-4000-8000-000000000002"
@@ -68,42 +68,42 @@ func TestInitFromVanishes(t *testing.T) {
 		return &w
 	}
 	first := fork()
-	first.play("f0", ways{})
-	want := first.weights(first.end(first.learn(1, nil), contract.CauseCompleted))
+	first.startWorker("f0", behavior{})
+	want := first.weights(first.waitFor(first.startLearner(1, nil), contract.CauseCompleted))
 	first.checkMetrics()
 
 	second := fork()
 	second.file.Run.UID = "3c3a9c2b-0000-4000-8000-000000000003"
-	second.play("f1", ways{})
-	<-second.learn(1, second.dieAt("open.saved", -1)).done
+	second.startWorker("f1", behavior{})
+	<-second.startLearner(1, second.dieAt("open.saved", -1)).done
 	if err := second.client.DeleteCheckpoint(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if got := second.weights(second.end(second.learn(2, nil), contract.CauseCompleted)); got != want {
+	if got := second.weights(second.waitFor(second.startLearner(2, nil), contract.CauseCompleted)); got != want {
 		t.Errorf("final adapter is %s, want %s as of the fork whose source stayed", got, want)
 	}
 	second.checkMetrics()
 }
 
-// TestTwoRunsOfOneSeed share an account and do not disturb one another.
-func TestTwoRunsOfOneSeed(t *testing.T) {
-	a := newWorld(t, nil)
+// TestTwoRunsWithTheSameSeed share an account and do not disturb one another.
+func TestTwoRunsWithTheSameSeed(t *testing.T) {
+	a := newFixture(t, nil)
 	b := *a
-	b.street, b.players = &street{}, nil
+	b.shared, b.workers = &shared{}, nil
 	b.artifacts = t.TempDir()
 	b.file.ArtifactsDir = b.artifacts
 	b.file.Run.UID = "1f3a9c2b-0000-4000-8000-0000000000ff" // begins with the same 8 digits
-	a.play("a0", ways{})
-	b.play("b0", ways{})
-	<-a.learn(1, a.dieAt("save.answered", 2)).done
-	<-b.learn(1, b.dieAt("save.answered", 1)).done
-	second := a.learn(2, nil)
-	a.checkSame(a.end(second, contract.CauseCompleted))
-	b.checkSame(b.end(b.learn(2, nil), contract.CauseCompleted))
+	a.startWorker("a0", behavior{})
+	b.startWorker("b0", behavior{})
+	<-a.startLearner(1, a.dieAt("save.answered", 2)).done
+	<-b.startLearner(1, b.dieAt("save.answered", 1)).done
+	second := a.startLearner(2, nil)
+	a.checkSame(a.waitFor(second, contract.CauseCompleted))
+	b.checkSame(b.waitFor(b.startLearner(2, nil), contract.CauseCompleted))
 }
 
-// TestAnEvaluationIsOutstanding at a death, and its sampler expires.
-func TestAnEvaluationIsOutstanding(t *testing.T) {
+// TestDeathWithOutstandingEvaluation at a death, and its sampler expires.
+func TestDeathWithOutstandingEvaluation(t *testing.T) {
 	want := baseline(t)
 	for name, rules := range map[string][]fault.Rule{
 		"its sampler is there":    nil,
@@ -111,13 +111,13 @@ func TestAnEvaluationIsOutstanding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
-			worker := w.play("w0", ways{stuckEvaluation: true})
-			<-w.learn(1, w.dieAt("claim.looked", 2)).done
+			w := newFixture(t, nil)
+			worker := w.startWorker("w0", behavior{blockEvaluation: true})
+			<-w.startLearner(1, w.dieAt("claim.looked", 2)).done
 			worker.kill()
-			w.script(rules...)
-			w.play("w1", ways{})
-			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
+			w.addFaults(rules...)
+			w.startWorker("w1", behavior{})
+			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -129,13 +129,13 @@ func TestAnEvaluationIsOutstanding(t *testing.T) {
 	}
 }
 
-// TestTheStoreIsDown trains on and commits later.
-func TestTheStoreIsDown(t *testing.T) {
-	w := newWorld(t, nil)
-	w.play("w0", ways{})
+// TestArtifactStoreDown trains on and commits later.
+func TestArtifactStoreDown(t *testing.T) {
+	w := newFixture(t, nil)
+	w.startWorker("w0", behavior{})
 	rows := filepath.Join(w.artifacts, w.file.Run.UID, "rows")
 	moved := rows + ".away"
-	a := w.learn(1, func(_ context.Context, _ func() error, point string, step int64) error {
+	a := w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
 		switch {
 		case point == "step.submitted" && step == 1:
 			return os.Rename(rows, moved)
@@ -144,7 +144,7 @@ func TestTheStoreIsDown(t *testing.T) {
 		}
 		return nil
 	})
-	w.checkSame(w.end(a, contract.CauseCompleted))
+	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }
 
 // TestWithoutArtifacts survives by the checkpoints alone.
@@ -153,27 +153,27 @@ func TestWithoutArtifacts(t *testing.T) {
 	for _, point := range []string{"open.saved", "replies.clean", "save.answered", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(f *contract.RunFile) { f.ArtifactsDir = "" })
-			w.play("w0", ways{})
+			w := newFixture(t, func(f *contract.RunFile) { f.ArtifactsDir = "" })
+			w.startWorker("w0", behavior{})
 			step := int64(2)
 			if point == "open.saved" {
 				step = -1
 			}
-			<-w.learn(1, w.dieAt(point, step)).done
-			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
+			<-w.startLearner(1, w.dieAt(point, step)).done
+			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 		})
 	}
 }
 
-// TestTheStoreIsDownAtTheLook covers nothing until it answers.
-func TestTheStoreIsDownAtTheLook(t *testing.T) {
-	w := newWorld(t, nil)
-	w.play("w0", ways{})
+// TestArtifactStoreDownWhileLookingForClaims covers nothing until it answers.
+func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
+	w := newFixture(t, nil)
+	w.startWorker("w0", behavior{})
 	claims := filepath.Join(w.artifacts, w.file.Run.UID, "attempts")
 	moved := claims + ".away"
-	a := w.learn(1, func(_ context.Context, _ func() error, point string, step int64) error {
+	a := w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
 		switch {
 		case point == "save.answered" && step == 1:
 			return os.Rename(claims, moved)
@@ -184,5 +184,5 @@ func TestTheStoreIsDownAtTheLook(t *testing.T) {
 		}
 		return nil
 	})
-	w.checkSame(w.end(a, contract.CauseCompleted))
+	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }

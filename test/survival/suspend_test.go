@@ -17,11 +17,11 @@ func TestSuspendAtEachPoint(t *testing.T) {
 	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil)
-			worker := w.play("w0", ways{})
+			w := newFixture(t, nil)
+			worker := w.startWorker("w0", behavior{})
 			var first *attempt
 			ready := make(chan struct{})
-			first = w.learn(1, func(_ context.Context, _ func() error, at string, step int64) error {
+			first = w.startLearner(1, func(_ context.Context, _ func() error, at string, step int64) error {
 				if at == point && (step == 2 || step < 1) {
 					<-ready
 					first.drain()
@@ -29,15 +29,15 @@ func TestSuspendAtEachPoint(t *testing.T) {
 				return nil
 			})
 			close(ready)
-			verdict := w.end(first, contract.CauseDrained)
+			verdict := w.waitFor(first, contract.CauseDrained)
 			worker.kill()
 			for _, c := range verdict.Progress.Checkpoints {
 				if c.Step == verdict.Progress.Step && c.ExpirationTime != "" {
 					t.Errorf("the suspended state of step %d expires at %s", c.Step, c.ExpirationTime)
 				}
 			}
-			w.play("w1", ways{})
-			if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
+			w.startWorker("w1", behavior{})
+			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -47,11 +47,11 @@ func TestSuspendAtEachPoint(t *testing.T) {
 
 // TestSuspendBetweenStates saves what was trained since the last state, and resumes from there.
 func TestSuspendBetweenStates(t *testing.T) {
-	w := newWorld(t, func(f *contract.RunFile) { f.Checkpoints.RollingEverySteps = 10 })
-	worker := w.play("w0", ways{})
+	w := newFixture(t, func(f *contract.RunFile) { f.Checkpoints.RollingEverySteps = 10 })
+	worker := w.startWorker("w0", behavior{})
 	var first *attempt
 	ready := make(chan struct{})
-	first = w.learn(1, func(_ context.Context, _ func() error, at string, step int64) error {
+	first = w.startLearner(1, func(_ context.Context, _ func() error, at string, step int64) error {
 		if at == "replies.clean" && step == 2 {
 			<-ready
 			first.drain()
@@ -59,29 +59,29 @@ func TestSuspendBetweenStates(t *testing.T) {
 		return nil
 	})
 	close(ready)
-	if verdict := w.end(first, contract.CauseDrained); verdict.Progress.Step != 2 {
+	if verdict := w.waitFor(first, contract.CauseDrained); verdict.Progress.Step != 2 {
 		t.Errorf("drained at step %d, want 2", verdict.Progress.Step)
 	}
 	worker.kill()
-	w.play("w1", ways{})
-	w.checkSame(w.end(w.learn(2, nil), contract.CauseCompleted))
+	w.startWorker("w1", behavior{})
+	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 }
 
-// TestTheManagerDrains does it by heartbeat, with no worker there.
-func TestTheManagerDrains(t *testing.T) {
-	w := newWorld(t, nil)
-	a := w.learn(1, nil)
-	reply, err := w.beat(a, 1, contract.DesiredRun)
+// TestDrainByHeartbeat drains a learner without workers by a heartbeat.
+func TestDrainByHeartbeat(t *testing.T) {
+	w := newFixture(t, nil)
+	a := w.startLearner(1, nil)
+	reply, err := w.heartbeat(a, 1, contract.DesiredRun)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if reply.Attempt != 1 || reply.RunUID != w.file.Run.UID {
 		t.Errorf("heartbeat is answered by %s, attempt %d", reply.RunUID, reply.Attempt)
 	}
-	if _, err := w.beat(a, 1, contract.DesiredDrain); err != nil {
+	if _, err := w.heartbeat(a, 1, contract.DesiredDrain); err != nil {
 		t.Fatal(err)
 	}
-	w.end(a, contract.CauseDrained)
-	w.play("w0", ways{})
-	w.checkSame(w.end(w.learn(2, nil), contract.CauseCompleted))
+	w.waitFor(a, contract.CauseDrained)
+	w.startWorker("w0", behavior{})
+	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 }

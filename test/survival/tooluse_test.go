@@ -58,9 +58,9 @@ func qwenTokenizer(t testing.TB) []byte {
 	return data
 }
 
-// rehearse has the policy call the calculator, in three of four replies well or badly, and answer then. The
+// scriptedReplies has the policy call the calculator, in three of four replies well or badly, and answer then. The
 // rest of its replies is its own, which is noise: it was never taught this format.
-func rehearse(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
+func scriptedReplies(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
 	t.Helper()
 	end := "<|im_end|>"
 	call := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [1, 1]}}\n</tool_call>" + end)
@@ -74,8 +74,8 @@ func rehearse(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
 	}
 }
 
-// newQwen prepares a run that trains Qwen3 by name, on sums with a calculator.
-func newQwen(t testing.TB) *world {
+// newQwenFixture prepares a run that trains Qwen3 by name, on sums with a calculator.
+func newQwenFixture(t testing.TB) *fixture {
 	t.Helper()
 	data := qwenTokenizer(t)
 	path := filepath.Join(t.TempDir(), "tokenizer.json")
@@ -92,7 +92,7 @@ func newQwen(t testing.TB) *world {
 	}
 	sum := sha256.Sum256(data)
 	options := tinkersim.Options{SessionTimeout: time.Minute, Vocabularies: map[string]*vocabulary.Vocabulary{qwen: loaded}}
-	w := newWorldOn(t, options, func(f *contract.RunFile) {
+	w := newFixtureOn(t, options, func(f *contract.RunFile) {
 		model := &f.Fixed.Model
 		model.Name, model.Renderer = qwen, "qwen3"
 		model.Tokenizer = &contract.Tokenizer{Repository: qwen, SHA256: hex.EncodeToString(sum[:])}
@@ -106,15 +106,15 @@ func newQwen(t testing.TB) *world {
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2, 2
 		f.Evaluation = nil
 	})
-	err = w.sim.ForcedSamples().Replace(rehearse(t, func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }))
+	err = w.sim.ForcedSamples().Replace(scriptedReplies(t, func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// speak starts a real rollout worker that has read the run's tokenizer from the simulator, as from a hub.
-func (w *world) speak(name string) {
+// startQwenWorker starts a real rollout worker that has read the run's tokenizer from the simulator, as from a hub.
+func (w *fixture) startQwenWorker(name string) {
 	w.t.Helper()
 	files := &fetch.Fetcher{Endpoint: w.url, Cache: w.t.TempDir()}
 	speech, err := load.ForModel(w.t.Context(), files, w.file.Fixed.Model)
@@ -152,8 +152,8 @@ func (w *world) speak(name string) {
 	})
 }
 
-// measured gives metrics of an environment, one value for each step.
-func (w *world) measured(name string) []float64 {
+// environmentMetric gives metrics of an environment, one value for each step.
+func (w *fixture) environmentMetric(name string) []float64 {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
 	if err != nil {
@@ -186,32 +186,32 @@ func total(values []float64) float64 {
 // TestToolUse trains a model that has another's name, format and vocabulary, in episodes of several turns in
 // which it calls a tool; then again, and the learner dies.
 func TestToolUse(t *testing.T) {
-	w := newQwen(t)
-	w.speak("w0")
-	want := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
+	w := newQwenFixture(t)
+	w.startQwenWorker("w0")
+	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
 	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "by_group/frac_mixed", "stop/stop"} {
-		if total(w.measured(name)) == 0 {
+		if total(w.environmentMetric(name)) == 0 {
 			t.Errorf("%s is 0 in every step", name)
 		}
 	}
-	if got := w.measured("turns_per_episode"); total(got) <= float64(len(got)) {
+	if got := w.environmentMetric("turns_per_episode"); total(got) <= float64(len(got)) {
 		t.Errorf("turns per episode %v, want several", got)
 	}
-	for step, segments := range w.measured("segments_per_episode") {
+	for step, segments := range w.environmentMetric("segments_per_episode") {
 		if segments != 1 {
 			t.Errorf("step %d has %v segments per episode, want 1: what was sampled stays as it was", step, segments)
 		}
 	}
 	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "turns_per_episode", "correct", "no_answer", "truncated"} {
-		t.Logf("%s %.2f", name, w.measured(name))
+		t.Logf("%s %.2f", name, w.environmentMetric(name))
 	}
 	t.Run("the learner dies", func(t *testing.T) {
-		w := newQwen(t)
-		w.speak("w0")
-		w.speak("w1")
-		<-w.learn(1, w.dieAt("save.answered", 1)).done
-		if got := w.weights(w.end(w.learn(2, nil), contract.CauseCompleted)); got != want {
+		w := newQwenFixture(t)
+		w.startQwenWorker("w0")
+		w.startQwenWorker("w1")
+		<-w.startLearner(1, w.dieAt("save.answered", 1)).done
+		if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
 			t.Errorf("final adapter is %s, undisturbed %s", got, want)
 		}
 		w.checkMetrics()

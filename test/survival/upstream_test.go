@@ -14,7 +14,7 @@ import (
 )
 
 // calls counts all that arrived at the simulator.
-func (w *world) calls() int64 {
+func (w *fixture) calls() int64 {
 	var all int64
 	for _, n := range w.sim.Stats().Calls {
 		all += n
@@ -22,12 +22,12 @@ func (w *world) calls() int64 {
 	return all
 }
 
-// withinReason bounds the calls of a run that waited trouble out, by those of one that met none. Each call that
-// is struck is repeated some times, so it has a hundred to spare; one that is repeated without a pause, or a model
+// callLimit bounds the calls of a run with faults by those of a run without. Each call that
+// fails is repeated some times, so it has a hundred to spare; one that is repeated without a pause, or a model
 // that is made anew for each failure, comes to thousands in a second.
-func withinReason(undisturbed int64) int64 { return 2*undisturbed + 100 }
+func callLimit(undisturbed int64) int64 { return 2*undisturbed + 100 }
 
-// every strikes each operation of a step, and the polls for their results.
+// every injects a fault into each operation of a step, and into the polls for their results.
 func every(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
 	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample", "retrieve_future", "list_checkpoints", "list_training_runs"} {
@@ -38,7 +38,7 @@ func every(rule fault.Rule) []fault.Rule {
 	return rules
 }
 
-// operations are those that can be struck apart from their exchange.
+// operations injects a fault into each operation itself, apart from its requests.
 func operations(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
 	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample"} {
@@ -49,15 +49,15 @@ func operations(rule fault.Rule) []fault.Rule {
 	return rules
 }
 
-// TestTroubleUpstream strikes every operation of the run at once. One attempt sees it through, with the
+// TestUpstreamFaults injects faults into all operations of the run at once. One attempt completes it, with the
 // weights of the undisturbed run: no gradient is added twice, no step is lost, nothing loops hot, and no
 // restart is spent.
-func TestTroubleUpstream(t *testing.T) {
+func TestUpstreamFaults(t *testing.T) {
 	want := baseline(t)
-	quiet := newWorld(t, nil)
-	quiet.play("w0", ways{})
-	quiet.checkSame(quiet.end(quiet.learn(1, nil), contract.CauseCompleted))
-	limit := withinReason(quiet.calls())
+	quiet := newFixture(t, nil)
+	quiet.startWorker("w0", behavior{})
+	quiet.checkSame(quiet.waitFor(quiet.startLearner(1, nil), contract.CauseCompleted))
+	limit := callLimit(quiet.calls())
 
 	cases := map[string][]fault.Rule{
 		"429 with a delay":               every(fault.Rule{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.1, Count: 2}),
@@ -81,37 +81,37 @@ func TestTroubleUpstream(t *testing.T) {
 	for name, rules := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: 50 * time.Millisecond}, nil)
-			w.script(rules...)
-			w.play("w0", ways{})
-			verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
+			w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: 50 * time.Millisecond}, nil)
+			w.addFaults(rules...)
+			w.startWorker("w0", behavior{})
+			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 			if got := w.weights(verdict); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
-			// Polls that are held shortly are more, each time that they are.
+			// Short polls are more in number, which differs from run to run.
 			held := w.sim.Stats().Calls["retrieve_future"]
 			if got := w.calls() - held; got > limit {
 				t.Errorf("%d calls besides polls, want at most %d", got, limit)
 			}
 			for _, f := range w.sim.Faults().List() {
 				if f.Hits == 0 {
-					t.Errorf("%s of %s was never struck", f.Do, f.Op)
+					t.Errorf("%s of %s was never injected", f.Do, f.Op)
 				}
 			}
 		})
 	}
 }
 
-// TestOneChunkOfSeveral fails: what the others have added is thrown away with the model.
-func TestOneChunkOfSeveral(t *testing.T) {
+// TestOneOfSeveralChunksFails fails: what the others have added is thrown away with the model.
+func TestOneOfSeveralChunksFails(t *testing.T) {
 	config := tinker.DefaultServerConfig()
 	config.MaxChunkLen, config.ParallelChunks = 3, false
-	chunked := func(t *testing.T, rules ...fault.Rule) (*world, string) {
-		w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, Config: &config}, nil)
-		w.script(rules...)
-		w.play("w0", ways{})
-		digest := w.weights(w.end(w.learn(1, nil), contract.CauseCompleted))
+	chunked := func(t *testing.T, rules ...fault.Rule) (*fixture, string) {
+		w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, Config: &config}, nil)
+		w.addFaults(rules...)
+		w.startWorker("w0", behavior{})
+		digest := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 		w.checkMetrics()
 		return w, digest
 	}
@@ -141,9 +141,9 @@ func TestOneChunkOfSeveral(t *testing.T) {
 	}
 }
 
-// TestAnOutage lasts: the learner asks now and then, says whose fault it is, and goes on when it is over. The
-// manager judges nothing while the endpoint is the cause.
-func TestAnOutage(t *testing.T) {
+// TestOutage lasts: the learner asks now and then, reports the cause, and continues when it is over. The
+// manager ends nothing while the endpoint is the cause.
+func TestOutage(t *testing.T) {
 	cases := map[string]struct {
 		rule     fault.Rule
 		upstream string
@@ -159,14 +159,14 @@ func TestAnOutage(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: 200 * time.Millisecond}, nil)
-			w.script(tc.rule)
-			w.play("w0", ways{})
-			a := w.learn(1, nil)
+			w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: 200 * time.Millisecond}, nil)
+			w.addFaults(tc.rule)
+			w.startWorker("w0", behavior{})
+			a := w.startLearner(1, nil)
 			var reply contract.HeartbeatReply
-			w.until("the learner says what it waits for", func() bool {
+			w.until("the learner reports what it waits for", func() bool {
 				var err error
-				reply, err = w.beat(a, 1, contract.DesiredRun)
+				reply, err = w.heartbeat(a, 1, contract.DesiredRun)
 				return err == nil && reply.Upstream == tc.upstream
 			})
 			if reply.BlockedOn == "" {
@@ -179,7 +179,7 @@ func TestAnOutage(t *testing.T) {
 				t.Errorf("%d calls within %s of the outage, want at most %d", made, watched, most)
 			}
 			w.sim.Faults().Clear()
-			if got := w.weights(w.end(a, contract.CauseCompleted)); got != want {
+			if got := w.weights(w.waitFor(a, contract.CauseCompleted)); got != want {
 				t.Errorf("final adapter is %s, undisturbed %s", got, want)
 			}
 			w.checkMetrics()
@@ -187,8 +187,8 @@ func TestAnOutage(t *testing.T) {
 	}
 }
 
-// TestAnOutageAtTheStart is one of the probe, which waits for it to be over.
-func TestAnOutageAtTheStart(t *testing.T) {
+// TestOutageDuringCapabilityCheck makes the capability check wait until an outage is over.
+func TestOutageDuringCapabilityCheck(t *testing.T) {
 	cases := map[string]fault.Rule{
 		"models are not made":      {Op: "create_model", Do: fault.Fail, Category: "server", Count: 7},
 		"states are not saved":     {Op: "save_weights", Do: fault.Fail, Category: "server", Count: 4},
@@ -198,13 +198,13 @@ func TestAnOutageAtTheStart(t *testing.T) {
 	for name, rule := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := curious(newWorld(t, nil))
-			w.script(rule)
-			w.play("w0", ways{})
-			verdict := w.end(w.learn(1, nil), contract.CauseCompleted)
+			w := withoutCapabilities(newFixture(t, nil))
+			w.addFaults(rule)
+			w.startWorker("w0", behavior{})
+			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 			w.checkSame(verdict)
 			if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 {
-				t.Errorf("trouble that passed is taken for the endpoint's nature: %+v", c)
+				t.Errorf("an outage is taken for the endpoint's capabilities: %+v", c)
 			}
 		})
 	}

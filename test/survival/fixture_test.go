@@ -38,8 +38,8 @@ import (
 
 const apiKey = "tml-survival"
 
-// world is a simulator, an artifact folder and a run, whose learners and workers come and go.
-type world struct {
+// fixture is a simulator, an artifact folder and a run, whose learners and workers are started and killed.
+type fixture struct {
 	t         testing.TB
 	sim       *tinkersim.Server
 	url       string
@@ -47,21 +47,21 @@ type world struct {
 	link      contract.Credentials
 	file      contract.RunFile
 	client    *client.Client
-	players   []*player
-	// http calls the simulator for learners; nil is their own.
+	workers   []*fakeWorker
+	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
-	*street
+	*shared
 }
 
-// street is what changes while others look.
-type street struct {
+// shared is what several goroutines read and write.
+type shared struct {
 	mu      sync.Mutex
 	address string
 	clock   time.Duration // ahead of the real time, at the simulator
 }
 
 // advance puts the simulator's clock forward.
-func (w *world) advance(by time.Duration) {
+func (w *fixture) advance(by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock += by
@@ -96,22 +96,22 @@ func arithmetic(split string, tasks int64, groupSize, maxTokens int) contract.En
 	}
 }
 
-func evaluation() *contract.Evaluation {
+func smallEvaluation() *contract.Evaluation {
 	env := arithmetic("test", 6, 1, 8)
 	env.PassAt = []int{1}
 	return &contract.Evaluation{Before: true, After: true, Environments: []contract.Environment{env}}
 }
 
-// newWorld prepares the small run; change may alter its file.
-func newWorld(t testing.TB, change func(*contract.RunFile)) *world {
+// newFixture prepares the small run; change may alter its file.
+func newFixture(t testing.TB, change func(*contract.RunFile)) *fixture {
 	t.Helper()
-	return newWorldOn(t, tinkersim.Options{SessionTimeout: time.Minute}, change)
+	return newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute}, change)
 }
 
-// newWorldOn prepares it on another simulator.
-func newWorldOn(t testing.TB, options tinkersim.Options, change func(*contract.RunFile)) *world {
+// newFixtureOn prepares it on another simulator.
+func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract.RunFile)) *fixture {
 	t.Helper()
-	w := &world{t: t, artifacts: t.TempDir(), street: &street{}}
+	w := &fixture{t: t, artifacts: t.TempDir(), shared: &shared{}}
 	options.Dir, options.APIKey, options.Clock = t.TempDir(), apiKey, w.now
 	var err error
 	w.sim, err = tinkersim.New(options)
@@ -131,7 +131,7 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*contract.R
 	}
 	w.file = contract.RunFile{
 		Version: contract.RunFileVersion, Run: contract.RunReference{Namespace: "default", Name: "survival", UID: uid},
-		Fixed: small(), Evaluation: evaluation(), Concurrency: 64, RequireOptimizer: true,
+		Fixed: small(), Evaluation: smallEvaluation(), Concurrency: 64, RequireOptimizer: true,
 		Checkpoints: contract.Checkpoints{
 			EverySteps: 20, TTLSeconds: 604800, RollingEverySteps: 1, RollingTTLSeconds: 86400,
 			KeepBestCount: 1, KeepBestMetric: "test/pass@1",
@@ -145,18 +145,18 @@ func newWorldOn(t testing.TB, options tinkersim.Options, change func(*contract.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The base URL is chosen by the machine, and so no part of what two worlds have in common.
+	// The base URL differs between two fixtures, and so is no part of the digest.
 	w.file.SpecDigest, w.file.Fixed.BaseURL = digest, w.url
-	w.file.Capabilities = everything(w.file.Fixed)
+	w.file.Capabilities = allCapabilities(w.file.Fixed)
 	if w.client, err = client.New(client.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// everything is what a first attempt finds at the simulator. Handed on, it keeps learners from probing, so
+// allCapabilities is what a first attempt finds at the simulator. A learner that is given it checks nothing, so
 // that scripted faults count the operations of the run alone.
-func everything(fixed contract.Fixed) *contract.Capabilities {
+func allCapabilities(fixed contract.Fixed) *contract.Capabilities {
 	known := &contract.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name}
 	for _, feature := range capability.All() {
 		known.Supported = append(known.Supported, string(feature))
@@ -164,14 +164,14 @@ func everything(fixed contract.Fixed) *contract.Capabilities {
 	return known
 }
 
-func (w *world) now() time.Time {
+func (w *fixture) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Now().Add(w.clock)
 }
 
-// script puts faults in force at the simulator.
-func (w *world) script(rules ...fault.Rule) {
+// addFaults puts faults in force at the simulator.
+func (w *fixture) addFaults(rules ...fault.Rule) {
 	w.t.Helper()
 	for _, rule := range rules {
 		if _, err := w.sim.Faults().Add([]fault.Rule{rule}); err != nil {
@@ -181,7 +181,7 @@ func (w *world) script(rules ...fault.Rule) {
 }
 
 // dial leads workers to the newest learner, as the Service does.
-func (w *world) dial(ctx context.Context, _ string) (net.Conn, error) {
+func (w *fixture) dial(ctx context.Context, _ string) (net.Conn, error) {
 	w.mu.Lock()
 	address := w.address
 	w.mu.Unlock()
@@ -191,7 +191,7 @@ func (w *world) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }
 
-// attempt is a learner under way.
+// attempt is a learner that was started.
 type attempt struct {
 	heartbeat string
 	cancel    context.CancelFunc
@@ -200,16 +200,16 @@ type attempt struct {
 	verdict   contract.Verdict
 }
 
-// hook is what happens at a fault point; it gets the learner's own context and a way to kill it.
+// hook is called at each fault point with the learner's own context and a function that kills it.
 type hook func(ctx context.Context, kill func() error, point string, step int64) error
 
-// learn starts a learner of that attempt.
-func (w *world) learn(number int32, hook hook) *attempt {
+// startLearner starts a learner of that attempt.
+func (w *fixture) startLearner(number int32, hook hook) *attempt {
 	w.t.Helper()
-	return w.learnWith(number, hook, func(l net.Listener) net.Listener { return l })
+	return w.startLearnerOn(number, hook, func(l net.Listener) net.Listener { return l })
 }
 
-func (w *world) learnWith(number int32, hook hook, wrap func(net.Listener) net.Listener) *attempt {
+func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener) net.Listener) *attempt {
 	w.t.Helper()
 	listener, beats := w.listen(), w.listen()
 	w.mu.Lock()
@@ -243,7 +243,7 @@ func (w *world) learnWith(number int32, hook hook, wrap func(net.Listener) net.L
 	return a
 }
 
-func (w *world) listen() net.Listener {
+func (w *fixture) listen() net.Listener {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -254,7 +254,7 @@ func (w *world) listen() net.Listener {
 
 // dieAt kills the learner when it first passes a fault point, at a step if that is not negative. The test fails
 // when no learner comes there.
-func (w *world) dieAt(point string, step int64) hook {
+func (w *fixture) dieAt(point string, step int64) hook {
 	w.t.Helper()
 	var reached atomic.Bool
 	w.t.Cleanup(func() {
@@ -282,15 +282,15 @@ func dieIfAt(point string, step int64) hook {
 	}
 }
 
-func (w *world) logger() *slog.Logger {
+func (w *fixture) logger() *slog.Logger {
 	if os.Getenv("SURVIVAL_LOG") == "" {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
-// end waits for a learner and checks the cause.
-func (w *world) end(a *attempt, want contract.Cause) contract.Verdict {
+// waitFor waits for a learner and checks the cause.
+func (w *fixture) waitFor(a *attempt, want contract.Cause) contract.Verdict {
 	w.t.Helper()
 	select {
 	case <-a.done:
@@ -303,8 +303,8 @@ func (w *world) end(a *attempt, want contract.Cause) contract.Verdict {
 	return a.verdict
 }
 
-// weights is the digest of the adapter in the newest state that the verdict names.
-func (w *world) weights(verdict contract.Verdict) string {
+// weights returns the digest of the adapter in the newest state that the verdict names.
+func (w *fixture) weights(verdict contract.Verdict) string {
 	w.t.Helper()
 	if len(verdict.Progress.Checkpoints) == 0 {
 		w.t.Fatal("the verdict names no state")
@@ -316,7 +316,7 @@ func (w *world) weights(verdict contract.Verdict) string {
 	return w.archive(newest.State)
 }
 
-func (w *world) archive(path string) string {
+func (w *fixture) archive(path string) string {
 	w.t.Helper()
 	body := archive.Open(w.t, w.url, apiKey, path)
 	defer body.Close()
@@ -338,7 +338,7 @@ func (w *world) archive(path string) string {
 }
 
 // checkMetrics demands each step exactly once in metrics.jsonl, in order, with what a step has.
-func (w *world) checkMetrics() {
+func (w *fixture) checkMetrics() {
 	w.t.Helper()
 	file, err := os.Open(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
 	if err != nil {
@@ -367,8 +367,8 @@ func (w *world) checkMetrics() {
 	}
 }
 
-// result is pass@1 of the evaluation of a version, as metrics.jsonl has it.
-func (w *world) result(step int64) float64 {
+// result returns pass@1 of the evaluation of a version, as metrics.jsonl has it.
+func (w *fixture) result(step int64) float64 {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
 	if err != nil {

@@ -16,49 +16,49 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// player is a rollout worker of the least kind: it plays "a+b=" for a reward that depends on the sampled
+// fakeWorker is a minimal rollout worker: it samples "a+b=" for a reward that depends on the sampled
 // tokens alone, holds what it finished, and can be made to misbehave. It speaks the real protocol to the real
 // learner and samples from the real simulator.
-type player struct {
-	world  *world
-	name   string
-	client *exchange.Client
-	cancel context.CancelFunc
-	done   chan struct{}
-	ways   ways
+type fakeWorker struct {
+	fixture  *fixture
+	name     string
+	client   *exchange.Client
+	cancel   context.CancelFunc
+	done     chan struct{}
+	behavior behavior
 
-	mu       sync.Mutex
-	held     map[rl.Key]rl.Group
-	wanted   map[rl.Key]bool
-	playing  map[rl.Key]context.CancelFunc
-	session  string
-	sampling map[string]string
-	played   map[rl.Key]int
+	mu               sync.Mutex
+	stored           map[rl.Key]rl.Group
+	wanted           map[rl.Key]bool
+	sampling         map[rl.Key]context.CancelFunc
+	session          string
+	samplingSessions map[string]string
+	finished         map[rl.Key]int
 }
 
-// ways are a player's peculiarities.
-type ways struct {
-	// flaw makes a tombstone of a slot: 0 plays it.
-	flaw func(slot int64) rl.Outcome
-	// spoil changes a group before it is held.
-	spoil func(g rl.Group) rl.Group
-	// slow delays the play of a slot.
-	slow func(slot int64) time.Duration
-	// stuckEvaluation never finishes a group of an evaluation.
-	stuckEvaluation bool
+// behavior is how a worker differs from a perfect one.
+type behavior struct {
+	// outcome makes a tombstone of a slot; Usable samples it.
+	outcome func(slot int64) rl.Outcome
+	// change changes a group before it is stored.
+	change func(g rl.Group) rl.Group
+	// delay delays the sampling of a slot.
+	delay func(slot int64) time.Duration
+	// blockEvaluation never finishes a group of an evaluation.
+	blockEvaluation bool
 	// room is how many episodes fit; 64 unless given.
 	room int
 }
 
-// play starts a player.
-func (w *world) play(name string, ways ways) *player {
+// startWorker starts a fake worker.
+func (w *fixture) startWorker(name string, ways behavior) *fakeWorker {
 	w.t.Helper()
 	if ways.room == 0 {
 		ways.room = 64
 	}
-	p := &player{
-		world: w, name: name, ways: ways, done: make(chan struct{}),
-		held: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, played: map[rl.Key]int{}, playing: map[rl.Key]context.CancelFunc{}, sampling: map[string]string{},
+	p := &fakeWorker{
+		fixture: w, name: name, behavior: ways, done: make(chan struct{}),
+		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, samplingSessions: map[string]string{},
 	}
 	var err error
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
@@ -80,41 +80,41 @@ func (w *world) play(name string, ways ways) *player {
 		close(p.done)
 	}()
 	w.t.Cleanup(p.kill)
-	w.players = append(w.players, p)
+	w.workers = append(w.workers, p)
 	return p
 }
 
-// named finds a player.
-func (w *world) named(name string) *player {
-	for _, p := range w.players {
+// worker returns the fake worker of a name.
+func (w *fixture) worker(name string) *fakeWorker {
+	for _, p := range w.workers {
 		if p.name == name {
 			return p
 		}
 	}
-	w.t.Fatalf("nobody is called %s", name)
+	w.t.Fatalf("no worker is called %s", name)
 	return nil
 }
 
-// kill ends the player and all that it holds.
-func (p *player) kill() {
+// kill ends the worker and drops all that it stored.
+func (p *fakeWorker) kill() {
 	p.cancel()
 	<-p.done
 }
 
-func (p *player) Hello() exchange.HelloRequest {
+func (p *fakeWorker) Hello() exchange.HelloRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	request := exchange.HelloRequest{}
-	for key, group := range p.held {
+	for key, group := range p.stored {
 		request.Stored = append(request.Stored, exchange.StoredGroup{Key: key, Outcome: group.Outcome})
 	}
-	for key := range p.playing {
+	for key := range p.sampling {
 		request.Playing = append(request.Playing, key)
 	}
 	return request
 }
 
-func (p *player) HandleHello(reply exchange.HelloReply) {
+func (p *fakeWorker) HandleHello(reply exchange.HelloReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.session = reply.Session
@@ -123,59 +123,59 @@ func (p *player) HandleHello(reply exchange.HelloReply) {
 	for _, lease := range reply.Keep {
 		kept[lease.Key] = true
 	}
-	for key, stop := range p.playing {
+	for key, stop := range p.sampling {
 		if !kept[key] {
 			stop()
 		}
 	}
 }
 
-func (p *player) Renewal() exchange.Renewal {
+func (p *fakeWorker) Renewal() exchange.Renewal {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var renewal exchange.Renewal
-	for key := range p.playing {
+	for key := range p.sampling {
 		renewal.Progress = append(renewal.Progress, exchange.Progress{Key: key})
 	}
 	return renewal
 }
 
-func (p *player) HandleDirective(d exchange.Directive) {
+func (p *fakeWorker) HandleDirective(d exchange.Directive) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.session = d.Session
 	for _, key := range d.Revoked {
-		if stop := p.playing[key]; stop != nil {
+		if stop := p.sampling[key]; stop != nil {
 			stop()
 		}
 	}
 	for _, c := range d.Rejected {
-		if group, ok := p.held[c.Key]; ok {
-			p.held[c.Key] = group.Tombstone(c.Outcome, c.Reason)
+		if group, ok := p.stored[c.Key]; ok {
+			p.stored[c.Key] = group.Tombstone(c.Outcome, c.Reason)
 		}
 	}
 	for _, e := range d.CoveredEvaluations {
-		maps.DeleteFunc(p.held, func(key rl.Key, _ rl.Group) bool { return key.Evaluation == e.Digest && key.Lineage == e.Lineage })
+		maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool { return key.Evaluation == e.Digest && key.Lineage == e.Lineage })
 	}
-	maps.DeleteFunc(p.held, func(key rl.Key, _ rl.Group) bool {
+	maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool {
 		return key.Kind == rl.Train && key.Slot < d.CoveredIndex
 	})
 	p.want(d.Wanted)
 }
 
-// want is what submit is to send; the lock is held.
-func (p *player) want(keys []rl.Key) {
+// want records what submit is to send. The lock is held.
+func (p *fakeWorker) want(keys []rl.Key) {
 	for _, key := range keys {
-		if _, ok := p.held[key]; ok {
+		if _, ok := p.stored[key]; ok {
 			p.wanted[key] = true
 		}
 	}
 }
 
-func (p *player) acquire(ctx context.Context, tasks *sync.WaitGroup) {
+func (p *fakeWorker) acquire(ctx context.Context, tasks *sync.WaitGroup) {
 	for ctx.Err() == nil {
 		p.mu.Lock()
-		free := p.ways.room - 4*len(p.playing)
+		free := p.behavior.room - 4*len(p.sampling)
 		p.mu.Unlock()
 		if free <= 0 {
 			pauseFor(ctx, 5*time.Millisecond)
@@ -189,9 +189,9 @@ func (p *player) acquire(ctx context.Context, tasks *sync.WaitGroup) {
 		for _, lease := range leases {
 			play, stop := context.WithCancel(ctx)
 			p.mu.Lock()
-			p.playing[lease.Key] = stop
+			p.sampling[lease.Key] = stop
 			p.mu.Unlock()
-			tasks.Go(func() { p.finish(play, lease) })
+			tasks.Go(func() { p.sampleAndStore(play, lease) })
 		}
 	}
 }
@@ -203,31 +203,31 @@ func pauseFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// finish plays a lease and holds the group.
-func (p *player) finish(ctx context.Context, lease exchange.Lease) {
+// sampleAndStore samples the group of a lease and stores it.
+func (p *fakeWorker) sampleAndStore(ctx context.Context, lease exchange.Lease) {
 	group, err := p.group(ctx, lease)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	stop := p.playing[lease.Key]
-	delete(p.playing, lease.Key)
+	stop := p.sampling[lease.Key]
+	delete(p.sampling, lease.Key)
 	if stop != nil {
 		stop()
 	}
 	if client.CategoryFrom(err) == tinker.CategoryNotFound {
-		go func() { _ = p.client.Release(p.world.t.Context(), []rl.Key{lease.Key}, "policy_gone") }()
+		go func() { _ = p.client.Release(p.fixture.t.Context(), []rl.Key{lease.Key}, "policy_gone") }()
 	}
 	if err != nil {
 		return
 	}
-	if p.ways.spoil != nil {
-		group = p.ways.spoil(group)
+	if p.behavior.change != nil {
+		group = p.behavior.change(group)
 	}
-	p.held[lease.Key] = group
+	p.stored[lease.Key] = group
 	p.wanted[lease.Key] = true
 }
 
 // submit sends what is wanted.
-func (p *player) submit(ctx context.Context) {
+func (p *fakeWorker) submit(ctx context.Context) {
 	for ctx.Err() == nil {
 		group, ok := p.next()
 		if !ok {
@@ -248,11 +248,11 @@ func (p *player) submit(ctx context.Context) {
 	}
 }
 
-func (p *player) next() (rl.Group, bool) {
+func (p *fakeWorker) next() (rl.Group, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key := range p.wanted {
-		if group, ok := p.held[key]; ok {
+		if group, ok := p.stored[key]; ok {
 			return group, true
 		}
 		delete(p.wanted, key)
@@ -260,17 +260,17 @@ func (p *player) next() (rl.Group, bool) {
 	return rl.Group{}, false
 }
 
-func (p *player) group(ctx context.Context, lease exchange.Lease) (rl.Group, error) {
+func (p *fakeWorker) group(ctx context.Context, lease exchange.Lease) (rl.Group, error) {
 	group := rl.Group{Key: lease.Key, Environment: lease.Environment}
-	if p.ways.slow != nil && lease.Key.Kind == rl.Train {
-		pauseFor(ctx, p.ways.slow(lease.Key.Slot))
+	if p.behavior.delay != nil && lease.Key.Kind == rl.Train {
+		pauseFor(ctx, p.behavior.delay(lease.Key.Slot))
 	}
-	if p.ways.stuckEvaluation && lease.Key.Kind == rl.Evaluate {
+	if p.behavior.blockEvaluation && lease.Key.Kind == rl.Evaluate {
 		<-ctx.Done()
 		return rl.Group{}, ctx.Err()
 	}
-	if p.ways.flaw != nil && lease.Key.Kind == rl.Train {
-		if outcome := p.ways.flaw(lease.Key.Slot); outcome != rl.Usable {
+	if p.behavior.outcome != nil && lease.Key.Kind == rl.Train {
+		if outcome := p.behavior.outcome(lease.Key.Slot); outcome != rl.Usable {
 			return group.Tombstone(outcome, "scripted"), ctx.Err()
 		}
 	}
@@ -293,12 +293,12 @@ func (p *player) group(ctx context.Context, lease exchange.Lease) (rl.Group, err
 		group.SampledTokens += r.member.SampledTokens
 	}
 	p.mu.Lock()
-	p.played[lease.Key]++
+	p.finished[lease.Key]++
 	p.mu.Unlock()
 	return group, nil
 }
 
-func (p *player) member(ctx context.Context, lease exchange.Lease, index int) (rl.Member, error) {
+func (p *fakeWorker) member(ctx context.Context, lease exchange.Lease, index int) (rl.Member, error) {
 	prompt := []int32{}
 	for _, c := range []byte(fmt.Sprintf("%d+%d=", lease.Task%100, (lease.Task/3)%100)) {
 		prompt = append(prompt, int32(c))
@@ -323,7 +323,7 @@ func (p *player) member(ctx context.Context, lease exchange.Lease, index int) (r
 		}
 		params := tinker.DefaultSampling()
 		params.MaxTokens, params.Seed = &tokens, &seed
-		result, err := p.world.client.Sample(ctx, tinker.SampleRequest{
+		result, err := p.fixture.client.Sample(ctx, tinker.SampleRequest{
 			NumSamples: 1, Prompt: tinker.Text(prompt), SamplingParams: params, SamplingSession: session, SeqID: &id,
 		})
 		if err == nil {
@@ -358,37 +358,37 @@ func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
 	}
 }
 
-func (p *player) samplingSession(ctx context.Context, lease exchange.Lease) (string, error) {
+func (p *fakeWorker) samplingSession(ctx context.Context, lease exchange.Lease) (string, error) {
 	p.mu.Lock()
 	session := p.session
 	key := fmt.Sprint(session, lease.SamplingSession)
-	found := p.sampling[key]
+	found := p.samplingSessions[key]
 	p.mu.Unlock()
 	if found != "" {
 		return found, nil
 	}
-	made, err := p.world.client.CreateSamplingSession(ctx, session, lease.SamplingSession, lease.Sampler, "")
+	made, err := p.fixture.client.CreateSamplingSession(ctx, session, lease.SamplingSession, lease.Sampler, "")
 	if err != nil {
 		return "", err
 	}
 	p.mu.Lock()
-	p.sampling[key] = made
+	p.samplingSessions[key] = made
 	p.mu.Unlock()
 	return made, nil
 }
 
-func (p *player) forget() {
+func (p *fakeWorker) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	clear(p.sampling)
+	clear(p.samplingSessions)
 }
 
-// twice counts the groups that this player finished more than once.
-func (p *player) twice() int {
+// sampledTwice counts the groups that this worker sampled more than once.
+func (p *fakeWorker) sampledTwice() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for _, times := range p.played {
+	for _, times := range p.finished {
 		if times > 1 {
 			n++
 		}

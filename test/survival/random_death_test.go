@@ -1,0 +1,134 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// deathRun is a run whose learners die again and again at points drawn from a seed.
+type deathRun struct {
+	*fixture
+	random   *rand.Rand
+	deaths   int
+	workers  []*fakeWorker
+	added    int
+	attempt  int32
+	stoppedAttempts  []*attempt
+	stoppers []*stopper
+}
+
+func (c *deathRun) addWorker() {
+	c.added++
+	c.workers = append(c.workers, c.startWorker(fmt.Sprintf("w%d", c.added), behavior{room: 8 << c.random.IntN(3)}))
+}
+
+// killAfterSomePoints kills at the n-th point that is passed.
+func (c *deathRun) killAfterSomePoints() hook {
+	left := int64(1 + c.random.IntN(30))
+	var passed atomic.Int64
+	return func(_ context.Context, kill func() error, _ string, _ int64) error {
+		if passed.Add(1) == left {
+			return kill()
+		}
+		return nil
+	}
+}
+
+// disturb is what else may happen at a death.
+func (c *deathRun) disturb() {
+	if c.random.IntN(3) == 0 {
+		i := c.random.IntN(len(c.workers))
+		c.workers[i].kill()
+		c.workers = append(c.workers[:i], c.workers[i+1:]...)
+		c.addWorker()
+	}
+	if c.random.IntN(6) == 0 {
+		if err := c.sim.Restart(); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	if len(c.stoppers) > 0 && c.random.IntN(2) == 0 {
+		close(c.stoppers[0].resume)
+		c.stoppers = c.stoppers[1:]
+	}
+}
+
+// runUntilCompleted runs attempts until one completes; most are killed, some are stopped and resume later.
+func (c *deathRun) runUntilCompleted() contract.Verdict {
+	for {
+		c.attempt++
+		if c.random.IntN(8) == 0 && c.attempt > 1 {
+			c.stopOne()
+			continue
+		}
+		a := c.startLearner(c.attempt, c.killAfterSomePoints())
+		<-a.done
+		if a.verdict.Cause == contract.CauseCompleted {
+			return a.verdict
+		}
+		if a.verdict.Cause != contract.CauseCrashed {
+			c.t.Fatalf("attempt %d ended with %s (%s: %s)", c.attempt, a.verdict.Cause, a.verdict.Reason, a.verdict.Message)
+		}
+		c.deaths++
+		c.disturb()
+	}
+}
+
+// stopOne freezes an attempt at one of the points that every attempt passes.
+func (c *deathRun) stopOne() {
+	f := stopAt([]string{"open.listed", "open.loaded", "open.saved"}[c.random.IntN(3)], -1)
+	a := c.startLearnerOn(c.attempt, f.hook, func(l net.Listener) net.Listener {
+		f.listener = &cuttableListener{Listener: l}
+		return f.listener
+	})
+	<-f.stopped
+	c.stoppedAttempts, c.stoppers = append(c.stoppedAttempts, a), append(c.stoppers, f)
+}
+
+// resumeAll resumes all stopped learners: they end fenced.
+func (c *deathRun) resumeAll() {
+	for _, f := range c.stoppers {
+		close(f.resume)
+	}
+	for _, first := range c.stoppedAttempts {
+		_, _ = c.heartbeat(first, c.attempt+1, contract.DesiredRun)
+		c.waitFor(first, contract.CauseFenced)
+	}
+}
+
+// TestRandomDeaths kills at least 200 learners.
+func TestRandomDeaths(t *testing.T) {
+	const streams, deathsEach = 8, 26
+	want := baseline(t)
+	for seed := range streams {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			deaths, runs := 0, 0
+			for random := rand.New(rand.NewPCG(uint64(seed), 1)); deaths < deathsEach; runs++ {
+				c := &deathRun{fixture: newFixture(t, nil), random: random}
+				for range 1 + random.IntN(3) {
+					c.addWorker()
+				}
+				if got := c.weights(c.runUntilCompleted()); got != want {
+					t.Errorf("after %d deaths the final adapter is %s, undisturbed %s", c.deaths, got, want)
+				}
+				c.resumeAll()
+				c.checkMetrics()
+				for _, worker := range c.workers {
+					worker.kill()
+				}
+				deaths += c.deaths
+			}
+			t.Logf("%d deaths in %d runs", deaths, runs)
+		})
+	}
+}
