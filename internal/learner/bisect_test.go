@@ -1,0 +1,122 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// pickyModel rejects data in which a token occurs.
+type pickyModel struct {
+	token int32
+	err   error
+	tries int
+}
+
+func (m *pickyModel) Accepts(_ context.Context, datums []rl.Datum, _ tinker.Loss) (bool, error) {
+	m.tries++
+	for _, d := range datums {
+		for _, token := range d.Targets {
+			if token == m.token {
+				return false, m.err
+			}
+		}
+	}
+	return true, m.err
+}
+
+// group returns a usable group of two members whose replies are a token.
+func group(slot int64, token int32) rl.Group {
+	g := rl.Group{Key: rl.Key{Kind: rl.Train, Slot: slot}}
+	for i := range 2 {
+		g.Members = append(g.Members, rl.Member{Index: i, Reward: float64(i), Segments: []rl.Segment{{
+			Tokens: []int32{1, token}, Actions: []bool{false, true}, Logprobs: []float32{0, -1},
+		}}})
+	}
+	return g
+}
+
+func slots(groups []rl.Group) []int64 {
+	var list []int64
+	for _, g := range groups {
+		list = append(list, g.Key.Slot)
+	}
+	return list
+}
+
+func TestBisect(t *testing.T) {
+	const bad = 99
+	failure := errors.New("the endpoint is unreachable")
+	cases := map[string]struct {
+		groups   []rl.Group
+		err      error
+		want     []int64
+		rejected bool // the batch as a whole
+		wantErr  error
+	}{
+		"all are accepted":            {groups: []rl.Group{group(0, 2), group(1, 3)}},
+		"the first is rejected":       {groups: []rl.Group{group(0, bad), group(1, 3), group(2, 4)}, want: []int64{0}},
+		"the last is rejected":        {groups: []rl.Group{group(0, 2), group(1, 3), group(2, bad)}, want: []int64{2}},
+		"several are rejected":        {groups: []rl.Group{group(0, bad), group(1, 3), group(2, bad), group(3, 4)}, want: []int64{0, 2}},
+		"every group is rejected":     {groups: []rl.Group{group(0, bad), group(1, bad)}, rejected: true},
+		"tombstones are left out":     {groups: []rl.Group{group(0, 2), group(1, bad).Tombstone(rl.BelowFloor, "x"), group(2, bad)}, want: []int64{2}},
+		"a failure is not rejection":  {groups: []rl.Group{group(0, 2), group(1, 3)}, err: failure, wantErr: failure},
+		"a batch without usable ones": {groups: []rl.Group{group(0, bad).Tombstone(rl.BelowFloor, "x")}, rejected: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2}
+			got, err := s.bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, tinker.Loss{})
+			var rejected *trainee.RejectedError
+			if errors.As(err, &rejected) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
+				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
+			}
+			if diff := cmp.Diff(tc.want, slots(got)); diff != "" {
+				t.Errorf("rejected slots (-want +got):\n%s", diff)
+			}
+			if s.batch != nil {
+				t.Error("the batch is still suspected")
+			}
+			if forgiven := s.rejections == 0; forgiven != (len(tc.want) > 0) {
+				t.Errorf("%d rejections are counted after %v were found", s.rejections, tc.want)
+			}
+		})
+	}
+}
+
+func TestBisectTriesLogarithmically(t *testing.T) {
+	var groups []rl.Group
+	for slot := range int64(64) {
+		groups = append(groups, group(slot, 2))
+	}
+	groups[37] = group(37, 99)
+	model := &pickyModel{token: 99}
+	if _, err := bisect(t.Context(), groups, model, tinker.Loss{}); err != nil {
+		t.Fatal(err)
+	}
+	if model.tries > 13 {
+		t.Errorf("%d tries for one group of 64, want at most 13", model.tries)
+	}
+}
+
+func TestSuspectGivesUp(t *testing.T) {
+	var s suspect
+	cause := &trainee.RejectedError{Err: errors.New("x")}
+	for try := 1; try <= 4; try++ {
+		var rejected *trainee.RejectedError
+		final := errors.As(s.record(leases.Batch{}, cause), &rejected)
+		if final != (try == 4) {
+			t.Errorf("rejection %d ends the run: %v", try, final)
+		}
+	}
+}

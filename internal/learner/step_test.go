@@ -1,0 +1,286 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+func TestSavesAt(t *testing.T) {
+	cases := map[string]struct {
+		checkpoints contract.Checkpoints
+		want        []int64
+	}{
+		"the last alone":             {contract.Checkpoints{}, []int64{7}},
+		"every rolling state":        {contract.Checkpoints{RollingEverySteps: 3}, []int64{3, 6, 7}},
+		"every lasting state":        {contract.Checkpoints{EverySteps: 5}, []int64{5, 7}},
+		"rolling and lasting states": {contract.Checkpoints{RollingEverySteps: 3, EverySteps: 2}, []int64{2, 3, 4, 6, 7}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 7}}, Checkpoints: tc.checkpoints}
+			var got []int64
+			for step := int64(1); step <= 7; step++ {
+				if savesAt(file, step) {
+					got = append(got, step)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("steps whose states are saved (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	clockAt := time.Unix(0, 0)
+	clock := newStopwatch(func() time.Time { return clockAt })
+	clockAt = clockAt.Add(2 * time.Second)
+	clock.lap("time/sampling")
+	clockAt = clockAt.Add(3 * time.Second)
+	clock.lap("time/train_step")
+	batch := leases.Batch{Slots: rl.Batch{Step: 4}, Version: leases.Version{Step: 3}, Groups: []rl.Group{group(0, 2)}}
+	batch.Groups[0].SampledTokens = 10
+	work := stepWork{adam: tinker.AdamParams{LearningRate: 0.5}, datums: []rl.Datum{{Tokens: []int32{1, 2}}, {Tokens: []int32{3}}}}
+	metrics, total := measure(batch, work, trainee.Replies{Metrics: map[string]float64{"loss:sum": 7}}, clock, 8)
+	want := map[string]float64{
+		"optim/lr": 0.5, "loss:sum": 7, "batch/lag": 1, "time/sampling": 2, "time/train_step": 3, "time/total": 5,
+	}
+	for name, value := range want {
+		if got, ok := metrics[name]; !ok || got != value {
+			t.Errorf("%s is %v (%v), want %v", name, got, ok, value)
+		}
+	}
+	if total != 5 || work.tokens() != 3 {
+		t.Errorf("the step took %v s and %d tokens, want 5 s and 3", total, work.tokens())
+	}
+	batch.Version.Step = 4
+	metrics, _ = measure(batch, work, trainee.Replies{}, newStopwatch(func() time.Time { return clockAt }), 8)
+	for _, absent := range []string{"batch/lag", "sampled_tokens_per_second"} {
+		if value, ok := metrics[absent]; ok {
+			t.Errorf("%s is %v in a step on policy that took no time", absent, value)
+		}
+	}
+}
+
+func TestPrepareStep(t *testing.T) {
+	alg := contract.Algorithm{
+		Steps: 10, Substeps: 2, Loss: contract.Loss{Name: "ppo"},
+		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
+		Optimizer: contract.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8, WeightDecay: 0.2, GradClipNorm: 3},
+	}
+	batch := leases.Batch{Slots: rl.Batch{Step: 5}, Groups: []rl.Group{group(0, 2), group(1, 3).Tombstone(rl.BelowFloor, "x")}}
+	work, err := prepareStep(alg, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(work.datums) != 2 {
+		t.Errorf("%d datums, want those of the one usable group", len(work.datums))
+	}
+	want := tinker.AdamParams{LearningRate: work.settings.LearningRate, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.2, GradClipNorm: 3}
+	if diff := cmp.Diff(want, work.adam); diff != "" {
+		t.Errorf("optimizer (-want +got):\n%s", diff)
+	}
+	if rate := work.adam.LearningRate; rate <= 0 || rate >= 0.1 {
+		t.Errorf("learning rate is %v in the middle of a linear schedule from 0.1", rate)
+	}
+	if loss := lossOf(alg); loss.Name != "ppo" {
+		t.Errorf("loss is %+v", loss)
+	}
+}
+
+func TestEndOf(t *testing.T) {
+	failure := errors.New("a call failed")
+	cases := map[string]struct {
+		ended bool
+		err   error
+		want  error
+	}{
+		"no error":                      {true, nil, nil},
+		"an error while the run lasts":  {false, failure, failure},
+		"an error after the context":    {true, failure, errDrained},
+		"a kill is never anything else": {true, ErrKilled, ErrKilled},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx, end := context.WithCancelCause(t.Context())
+			defer end(nil)
+			if tc.ended {
+				end(errDrained)
+			}
+			if got := endOf(ctx, tc.err); !errors.Is(got, tc.want) {
+				t.Errorf("endOf gives %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWait(t *testing.T) {
+	ended, end := context.WithCancelCause(t.Context())
+	end(errDrained)
+	cases := map[string]struct {
+		ctx      context.Context
+		failures int
+		want     error
+	}{
+		"the first try waits for nothing": {ended, 0, nil},
+		"a wait ends with its context":    {ended, 1, errDrained},
+		"a wait has a longest":            {ended, 1000, errDrained},
+		"a short wait ends by itself":     {t.Context(), 1, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			timing := Timing{Pause: time.Hour}
+			if tc.want == nil {
+				timing.Pause = time.Microsecond
+			}
+			if got := timing.wait(tc.ctx, tc.failures); !errors.Is(got, tc.want) {
+				t.Errorf("wait gives %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// fakeExpirer answers by path.
+type fakeExpirer struct {
+	errs map[string]error
+	set  map[string]int64
+}
+
+func (f *fakeExpirer) SetTTL(_ context.Context, path string, seconds *int64) error {
+	if err := f.errs[path]; err != nil {
+		return err
+	}
+	f.set[path] = *seconds
+	return nil
+}
+
+// retiring returns a retirer whose book has one version after the other, up to step 5.
+func retiring(t *testing.T, api *fakeExpirer) *retirer {
+	t.Helper()
+	book := checkpoints.NewBook(checkpoints.Config{Attempt: 1, Retention: checkpoints.Retention{RollingTTLSeconds: 60}})
+	at := checkpoints.Position{Lineage: rl.Genesis("x")}
+	for step := range int64(6) {
+		at.Step = step
+		name := at.Name("1f3a9c2b-0000", 1, 1)
+		book.AddSaved(pathOf(step), name, false, time.Unix(0, 0))
+	}
+	return &retirer{
+		api: api, book: book, outstanding: func() []checkpoints.Version { return nil },
+		logger: slog.New(slog.DiscardHandler), now: time.Now, busy: make(chan struct{}, 1),
+	}
+}
+
+func pathOf(step int64) string { return "state-" + string(rune('0'+step)) }
+
+func TestRetire(t *testing.T) {
+	gone := &client.Error{Category: tinker.CategoryNotFound}
+	cases := map[string]struct {
+		errs  map[string]error
+		first []string
+		again []string
+	}{
+		"all that is out of use":          {nil, []string{pathOf(0), pathOf(1), pathOf(2), pathOf(3)}, nil},
+		"one that fails is retried later": {map[string]error{pathOf(1): errors.New("x")}, []string{pathOf(0), pathOf(2), pathOf(3)}, []string{pathOf(1)}},
+		"one that is missing is left":     {map[string]error{pathOf(1): gone}, []string{pathOf(0), pathOf(2), pathOf(3)}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			api := &fakeExpirer{errs: tc.errs, set: map[string]int64{}}
+			r := retiring(t, api)
+			for round, want := range [][]string{tc.first, tc.again} {
+				clear(api.set)
+				r.finish(t.Context(), 5)
+				expected := map[string]int64{}
+				for _, path := range want {
+					expected[path] = 60
+				}
+				if diff := cmp.Diff(expected, api.set); diff != "" {
+					t.Errorf("round %d (-want +got):\n%s", round, diff)
+				}
+				api.errs = nil
+			}
+		})
+	}
+}
+
+func TestRetireOneRoundAtATime(t *testing.T) {
+	api := &fakeExpirer{set: map[string]int64{}}
+	r := retiring(t, api)
+	var begun []func(context.Context)
+	background := func(task func(context.Context)) { begun = append(begun, task) }
+	r.begin(5, background)
+	r.begin(5, background)
+	if len(begun) != 1 {
+		t.Fatalf("%d rounds are begun at once, want 1", len(begun))
+	}
+	begun[0](t.Context())
+	if r.begin(5, background); len(begun) != 2 {
+		t.Error("no round is begun after the first has ended")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	r.finish(ended, 5) // must not wait for the round that is in progress
+}
+
+func TestEncodePlay(t *testing.T) {
+	file := contract.RunFile{
+		Concurrency: 3, Fixed: contract.Fixed{
+			BaseURL: "http://u", Model: contract.Model{Name: "m", Tokenizer: &contract.Tokenizer{Repository: "r", SHA256: "old"}},
+			Algorithm: &contract.Algorithm{DropConstantGroups: true},
+		},
+	}
+	encoded, err := encodePlay(file, "new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got contract.Play
+	if err := json.Unmarshal(encoded, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Model.Tokenizer.SHA256 != "new" || !got.DropConstantGroups || got.Concurrency != 3 || got.BaseURL != "http://u" {
+		t.Errorf("play is %+v", got)
+	}
+	if file.Fixed.Model.Tokenizer.SHA256 != "old" {
+		t.Error("encoding changes the run file")
+	}
+}
+
+func TestBatchConfig(t *testing.T) {
+	file := contract.RunFile{Fixed: contract.Fixed{
+		Algorithm: &contract.Algorithm{TasksPerStep: 4, Refill: true, Lag: 1, Steps: 9, Seed: 5},
+		Environments: []contract.Environment{
+			{Name: "a", GroupSize: 4, MinMembers: 2, Splits: []contract.Split{{Name: "train", Tasks: 10}}},
+		},
+	}}
+	got, err := batchConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rl.Rules{TasksPerStep: 4, Refill: true, Lag: 1, Steps: 9}, got.Rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if shape := got.Groups["a"]; shape.Size != 4 || shape.MinMembers != 2 || got.Seed != 5 || got.Stream == nil {
+		t.Errorf("config is %+v", got)
+	}
+	file.Fixed.Environments[0].Splits = nil
+	if _, err := batchConfig(file); err == nil || verdictOf(err).Cause != contract.CauseConfigRejected {
+		t.Errorf("environments without tasks give %v", err)
+	}
+}
