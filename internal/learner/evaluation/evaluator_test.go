@@ -1,0 +1,250 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evaluation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// fake is all that an evaluator needs: groups are known once their sampler weights exist.
+type fake struct {
+	mu       sync.Mutex
+	chain    map[int64]string
+	noStore  bool
+	results  map[int64]store.Evaluation
+	written  []string
+	scores   map[int64]float64
+	demanded map[string]string
+	// missing are samplers that a worker does not find, lost are versions that cannot be sampled.
+	missing  map[string]bool
+	lost     map[int64]error
+	remade   int
+	blocked  bool
+	writeErr error
+}
+
+func (f *fake) Demand(name string, list []exchange.Lease) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.demanded[name] = list[0].Sampler
+}
+
+func (f *fake) Withdraw(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.demanded, name)
+}
+
+func (f *fake) Groups(list []exchange.Lease) ([]rl.Group, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.blocked || f.missing[list[0].Sampler] {
+		return nil, false
+	}
+	var groups []rl.Group
+	for _, lease := range list {
+		groups = append(groups, rl.Group{Key: lease.Key, Environment: lease.Environment, Members: []rl.Member{{
+			Reward: 1, Metrics: map[string]float64{rl.MetricCorrect: 1},
+		}}})
+	}
+	return groups, true
+}
+
+func (f *fake) Changed() <-chan struct{} {
+	changed := make(chan struct{})
+	if !f.blocked {
+		close(changed)
+	}
+	return changed
+}
+
+func (f *fake) TakeMissing(leases.Policy) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.missing) > 0
+}
+
+func (f *fake) CoverEvaluation(exchange.Evaluation) {}
+
+func (f *fake) Find(_ context.Context, v checkpoints.Version) (leases.Version, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lineage, err := rl.LineageFromShort(v.Lineage)
+	return leases.Version{Step: v.Step, Lineage: lineage, Sampler: fmt.Sprintf("sampler-%d", v.Step)}, errors.Join(err, f.lost[v.Step])
+}
+
+func (f *fake) Remake(context.Context, checkpoints.Version) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.remade++
+	clear(f.missing)
+	return "remade", nil
+}
+
+func (f *fake) HasStore() bool { return !f.noStore }
+
+func (f *fake) Evaluation(step int64, _, _ string) (store.Evaluation, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	result, ok := f.results[step]
+	return result, ok
+}
+
+func (f *fake) WriteEvaluation(_ context.Context, result store.Evaluation, line bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind := "result"
+	if result.Lost != "" {
+		kind = "lost"
+	}
+	f.written = append(f.written, fmt.Sprintf("%d %s, line %v", result.Step, kind, line))
+	return f.writeErr
+}
+
+func (f *fake) Version(step int64) (checkpoints.Version, bool) {
+	lineage, ok := f.chain[step]
+	return checkpoints.Version{Step: step, Lineage: lineage}, ok
+}
+
+func (f *fake) Score(v checkpoints.Version, value float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.scores[v.Step] = value
+}
+
+// start returns an evaluator of the chain 0 to 10 that has started.
+func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator, *fake) {
+	t.Helper()
+	f := &fake{
+		chain: map[int64]string{}, results: map[int64]store.Evaluation{}, scores: map[int64]float64{},
+		demanded: map[string]string{}, missing: map[string]bool{}, lost: map[int64]error{},
+	}
+	for step := range int64(11) {
+		f.chain[step] = fmt.Sprintf("aaaaaaaa%02d", step)
+	}
+	if change != nil {
+		change(f)
+	}
+	e := New(Config{
+		Schedule: NewSchedule(file), Attempt: 1, Metric: "test/pass@1", Table: f, Policies: f, Samplers: f, Results: f,
+		Versions: f, Evaluated: func(map[string]float64) {}, Logger: slog.New(slog.DiscardHandler),
+	})
+	e.Start(t.Context())
+	t.Cleanup(e.Stop)
+	return e, f
+}
+
+func TestEvaluator(t *testing.T) {
+	failure := errors.New("the endpoint is unreachable")
+	done := store.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.5}}
+	cases := map[string]struct {
+		file    func(*contract.RunFile)
+		change  func(*fake)
+		saved   int64
+		written []string
+		remade  int
+		err     error
+	}{
+		"versions that are due":         {nil, nil, 8, []string{"0 result, line true", "4 result, line true", "8 result, line true"}, 0, nil},
+		"up to the saved one":           {nil, nil, 3, []string{"0 result, line true"}, 0, nil},
+		"those without a result":        {nil, func(f *fake) { f.results[4] = done }, 8, []string{"0 result, line true", "8 result, line true"}, 0, nil},
+		"those whose lineage is known":  {nil, func(f *fake) { delete(f.chain, 0) }, 4, []string{"4 result, line true"}, 0, nil},
+		"the saved one without a store": {nil, func(f *fake) { f.noStore = true }, 8, []string{"8 result, line true"}, 0, nil},
+		"none without a schedule":       {func(f *contract.RunFile) { f.Evaluation = nil }, nil, 8, nil, 0, nil},
+		"a run that only evaluates":     {func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, nil, 0, []string{"0 result, line false"}, 0, nil},
+		"a version that is lost":        {nil, func(f *fake) { f.lost[0] = checkpoints.ErrVersionLost }, 0, []string{"0 lost, line false"}, 0, nil},
+		"a failure":                     {nil, func(f *fake) { f.lost[0] = failure }, 0, nil, 0, failure},
+		"a sampler that is missing":     {nil, func(f *fake) { f.missing["sampler-0"] = true }, 0, []string{"0 result, line true"}, 1, nil},
+		"a result that is not written":  {nil, func(f *fake) { f.writeErr = failure }, 0, []string{"0 result, line true"}, 0, failure},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e, f := start(t, evaluating(tc.file), tc.change)
+			e.Begin(tc.saved)
+			e.Begin(tc.saved)
+			if err := e.Wait(t.Context()); !errors.Is(err, tc.err) {
+				t.Errorf("Wait gives %v, want %v", err, tc.err)
+			}
+			slices.Sort(f.written)
+			if diff := cmp.Diff(tc.written, f.written); diff != "" {
+				t.Errorf("results (-want +got):\n%s", diff)
+			}
+			if f.remade != tc.remade {
+				t.Errorf("samplers are remade %d times, want %d", f.remade, tc.remade)
+			}
+			if tc.err == nil && len(f.demanded) > 0 {
+				t.Errorf("%v are still demanded", f.demanded)
+			}
+			if outstanding := len(e.Outstanding()) > 0; outstanding != (tc.err != nil) {
+				t.Errorf("outstanding are %v", e.Outstanding())
+			}
+		})
+	}
+}
+
+func TestStop(t *testing.T) {
+	e, f := start(t, evaluating(nil), func(f *fake) { f.blocked = true })
+	e.Begin(4)
+	if got := e.Outstanding(); len(got) != 2 || got[0].Step != 0 || got[1].Step != 4 {
+		t.Errorf("outstanding are %v, want the versions 0 and 4", got)
+	}
+	e.Stop()
+	f.blocked = false
+	e.Start(t.Context())
+	e.Begin(4)
+	if err := e.Wait(t.Context()); err != nil {
+		t.Errorf("evaluations that were stopped are not begun anew: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := e.Wait(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait gives %v after its context ended", err)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	e, f := start(t, evaluating(nil), func(f *fake) {
+		for step, value := range map[int64]float64{0: 0.1, 3: 0.3, 4: 0.4, 8: 0.8} {
+			f.results[step] = store.Evaluation{Metrics: map[string]float64{"test/pass@1": value}}
+		}
+	})
+	e.Restore(4)
+	if diff := cmp.Diff(map[int64]float64{0: 0.1, 4: 0.4}, f.scores); diff != "" {
+		t.Errorf("scores by step (-want +got):\n%s", diff)
+	}
+}
+
+func TestMeasures(t *testing.T) {
+	cases := map[string]struct {
+		change func(*contract.RunFile)
+		metric string
+		want   bool
+	}{
+		"a metric of evaluations":               {nil, "test/pass@1", true},
+		"a metric of training":                  {nil, "env/all/reward/total", false},
+		"a metric of evaluations without those": {func(f *contract.RunFile) { f.Evaluation = nil }, "test/pass@1", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := New(Config{Schedule: NewSchedule(evaluating(tc.change))}).Measures(tc.metric); got != tc.want {
+				t.Errorf("Measures is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

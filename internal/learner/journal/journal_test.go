@@ -1,0 +1,283 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// open returns a journal that has claimed an attempt, and the problems that it reports.
+func open(t *testing.T, dir string, attempt int32) (*Journal, *[]string) {
+	t.Helper()
+	var problems []string
+	j := New(Config{
+		Dir: dir, RunUID: "uid", Attempt: attempt, Identity: "me", Logger: slog.New(slog.DiscardHandler),
+		Blocked: func(problem string) { problems = append(problems, problem) }, Pause: time.Millisecond,
+	})
+	if err := j.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return j, &problems
+}
+
+// away makes a folder of the run unusable until it is called.
+func away(t *testing.T, dir, folder string) (back func()) {
+	t.Helper()
+	path := filepath.Join(dir, "uid", folder)
+	move := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(path, path+".away")
+	return func() { move(path+".away", path) }
+}
+
+func lines(t *testing.T, dir string) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "uid", "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(data), "\n")
+}
+
+func TestClaim(t *testing.T) {
+	cases := map[string]struct {
+		attempt  int32
+		identity string
+		want     error
+	}{
+		"the next attempt":                   {3, "me", nil},
+		"the same process again":             {2, "me", nil},
+		"another process of the attempt":     {2, "other", store.ErrClaimed},
+		"an attempt that is already too old": {1, "me", ErrFenced},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			open(t, dir, 2)
+			j := New(Config{
+				Dir: dir, RunUID: "uid", Attempt: tc.attempt, Identity: tc.identity,
+				Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {},
+			})
+			if err := j.Claim(t.Context()); !errors.Is(err, tc.want) {
+				t.Errorf("Claim gives %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestLookForClaim(t *testing.T) {
+	cases := map[string]struct {
+		higher bool
+		down   bool
+		want   error
+	}{
+		"no higher claim":         {false, false, nil},
+		"a higher claim":          {true, false, ErrFenced},
+		"a store that is offline": {false, true, ErrPostponed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j, problems := open(t, dir, 1)
+			if tc.higher {
+				open(t, dir, 2)
+			}
+			if tc.down {
+				away(t, dir, "attempts")
+			}
+			if err := j.LookForClaim(t.Context()); !errors.Is(err, tc.want) {
+				t.Errorf("LookForClaim gives %v, want %v", err, tc.want)
+			}
+			if reported := (*problems)[len(*problems)-1] != ""; reported != tc.down {
+				t.Errorf("problems are %q", *problems)
+			}
+		})
+	}
+}
+
+func TestAwaitClaims(t *testing.T) {
+	dir := t.TempDir()
+	j, problems := open(t, dir, 1)
+	back := away(t, dir, "attempts")
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer end()
+	if err := j.AwaitClaims(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("AwaitClaims gives %v while the store is offline", err)
+	}
+	time.AfterFunc(5*time.Millisecond, back)
+	if err := j.AwaitClaims(t.Context()); err != nil {
+		t.Errorf("AwaitClaims gives %v once the store answers", err)
+	}
+	if last := (*problems)[len(*problems)-1]; last != "" {
+		t.Errorf("the last problem is %q", last)
+	}
+}
+
+func TestWriteRows(t *testing.T) {
+	row := func(step int64) store.Row { return store.Row{Step: step, Lineage: "l"} }
+	cases := map[string]struct {
+		rows    []store.Row
+		flushed bool
+		down    bool
+		want    map[int64]string
+		err     error
+	}{
+		"the newest row names the state":        {rows: []store.Row{row(1), row(2)}, want: map[int64]string{1: "", 2: "path"}},
+		"a row that is written is written anew": {rows: []store.Row{row(1), row(2)}, flushed: true, want: map[int64]string{1: "", 2: "path"}},
+		"no rows":                               {want: map[int64]string{}},
+		"a store that is offline":               {rows: []store.Row{row(1)}, down: true, want: map[int64]string{}, err: ErrPostponed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j, _ := open(t, dir, 1)
+			for _, r := range tc.rows {
+				j.Add(r)
+			}
+			if tc.flushed && !j.Flush() {
+				t.Fatal("rows are not flushed")
+			}
+			back := func() {}
+			if tc.down {
+				back = away(t, dir, "rows")
+			}
+			if err := j.WriteRows(t.Context(), "path", false); !errors.Is(err, tc.err) {
+				t.Errorf("WriteRows gives %v, want %v", err, tc.err)
+			}
+			back()
+			got := map[int64]string{}
+			for step := range int64(4) {
+				if r, err := j.Row(step, "l"); err == nil {
+					got[step] = r.State
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("states by row (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWriteLastRowsWaitsForTheStore(t *testing.T) {
+	dir := t.TempDir()
+	j, _ := open(t, dir, 1)
+	j.Add(store.Row{Step: 1, Lineage: "l"})
+	back := away(t, dir, "rows")
+	time.AfterFunc(5*time.Millisecond, back)
+	if err := j.WriteRows(t.Context(), "path", true); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"path"}, j.RecentStates()); diff != "" {
+		t.Errorf("recent states (-want +got):\n%s", diff)
+	}
+}
+
+func TestLines(t *testing.T) {
+	dir := t.TempDir()
+	j, _ := open(t, dir, 1)
+	j.Rebuild(0, "l0")
+	j.Add(store.Row{Step: 1, Lineage: "l1", Parent: "l0"})
+	j.AppendLines()
+	if got := lines(t, dir); got != 0 {
+		t.Errorf("%d lines before the row is durable", got)
+	}
+	j.Flush()
+	j.AppendLines()
+	j.AppendLines()
+	if got := lines(t, dir); got != 1 {
+		t.Errorf("%d lines of one step", got)
+	}
+	j.Add(store.Row{Step: 2, Lineage: "l2", Parent: "l1"})
+	j.Discard()
+	j.Flush()
+	j.AppendLines()
+	if got := lines(t, dir); got != 1 {
+		t.Errorf("%d lines after a step was discarded", got)
+	}
+	if err := j.AwaitRebuild(t.Context(), 1, "l1"); err != nil || lines(t, dir) != 1 {
+		t.Errorf("%d lines after a rebuild (%v)", lines(t, dir), err)
+	}
+}
+
+func TestEvaluation(t *testing.T) {
+	for name, line := range map[string]bool{"with a line": true, "without a line": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j, _ := open(t, dir, 1)
+			j.Rebuild(0, "l")
+			if _, ok := j.Evaluation(0, "l", "digest"); ok {
+				t.Error("there is a result before it was written")
+			}
+			result := store.Evaluation{Step: 0, Lineage: "l", Plan: "digest", Metrics: map[string]float64{"test/x": 1}}
+			if err := j.WriteEvaluation(t.Context(), result, line); err != nil {
+				t.Fatal(err)
+			}
+			got, ok := j.Evaluation(0, "l", "digest")
+			if diff := cmp.Diff(result, got); diff != "" || !ok {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if got := lines(t, dir); (got == 1) != line {
+				t.Errorf("%d lines", got)
+			}
+		})
+	}
+}
+
+func TestHandover(t *testing.T) {
+	dir := t.TempDir()
+	first, _ := open(t, dir, 1)
+	first.SetSession("session")
+	if !first.SetWorkers([]string{"w0", "w1"}) {
+		t.Error("workers are not recorded")
+	}
+	second, _ := open(t, dir, 2)
+	if got := second.Session(); got != "session" {
+		t.Errorf("session is %q", got)
+	}
+	if diff := cmp.Diff([]string{"w0", "w1"}, second.Workers()); diff != "" {
+		t.Errorf("workers (-want +got):\n%s", diff)
+	}
+}
+
+// TestWithoutStore makes sure that every call of a journal without a store succeeds and knows nothing.
+func TestWithoutStore(t *testing.T) {
+	j, _ := open(t, "", 1)
+	j.Add(store.Row{Step: 1})
+	j.SetSession("session")
+	j.Rebuild(1, "l")
+	j.Chain(1, "l", func(store.Row) bool { t.Error("a row is visited"); return true })
+	if !j.Flush() {
+		t.Error("rows wait for a store that does not exist")
+	}
+	j.AppendLines()
+	for name, err := range map[string]error{
+		"LookForClaim": j.LookForClaim(t.Context()), "AwaitClaims": j.AwaitClaims(t.Context()),
+		"WriteRows": j.WriteRows(t.Context(), "path", true), "AwaitRebuild": j.AwaitRebuild(t.Context(), 1, "l"),
+		"WriteEvaluation": j.WriteEvaluation(t.Context(), store.Evaluation{}, true),
+	} {
+		if err != nil {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	if _, err := j.Row(1, "l"); err == nil {
+		t.Error("a row is read")
+	}
+	if _, ok := j.Evaluation(1, "l", "d"); ok || j.HasStore() || j.Session() != "" || len(j.Workers()) > 0 || len(j.RecentStates()) > 0 || j.SetWorkers(nil) {
+		t.Error("a journal without a store knows of something")
+	}
+}
