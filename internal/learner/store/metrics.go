@@ -21,8 +21,8 @@ import (
 // alone.
 //
 // The file that this process put together last is kept open and added to. When a later attempt puts it
-// together anew, by renaming, that is another file, which a learner that was stopped and goes on does not
-// touch.
+// together anew, by renaming, that is another file, which a learner that was stopped and resumes does not
+// change.
 type metricsFile struct {
 	mu   sync.Mutex
 	path string
@@ -95,7 +95,7 @@ func (m *metricsFile) append(step int64, values map[string]float64) error {
 	return nil
 }
 
-// isReplaced says whether the file at the path is no longer the one that is open.
+// isReplaced reports whether the file at the path is no longer the one that is open.
 func (m *metricsFile) isReplaced() bool {
 	ours, err := m.file.Stat()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Usage in tokens over the whole run, as far as anyone who lived knows.
+// Usage counts the tokens of the whole run, as far as they were recorded.
 type Usage struct {
 	PromptTokens      int64 `json:"promptTokens"`
 	SampledTokens     int64 `json:"sampledTokens"`
@@ -29,7 +29,7 @@ type Slot struct {
 	Digest string `json:"digest"`
 }
 
-// Row is what one step came to: the step that led from version Step-1 to version Step.
+// Row is the record of one step: the step that led from version Step-1 to version Step.
 type Row struct {
 	// Step that the version is of, from 1.
 	Step    int64  `json:"step"`
@@ -48,7 +48,7 @@ type Row struct {
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
 
-// Evaluation is what one evaluation of one version came to.
+// Evaluation is the result of one evaluation of one version.
 type Evaluation struct {
 	Step    int64  `json:"step"`
 	Lineage string `json:"lineage"`
@@ -56,7 +56,7 @@ type Evaluation struct {
 	Plan    string             `json:"plan"`
 	Attempt int32              `json:"attempt"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Lost says why there is no result and never will be.
+	// Lost says why there is no result and will never be one.
 	Lost string `json:"lost,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func (s *Store) Row(step int64, lineage string) (Row, error) {
 	return row, nil
 }
 
-// RecentStates are the paths that the rows of the highest steps name, at most so many.
+// RecentStates lists the paths that the rows of the highest steps name, at most limit.
 func (s *Store) RecentStates(limit int) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, rowsDir))
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *Store) RecentStates(limit int) ([]string, error) {
 	return paths, nil
 }
 
-// Chain gives the rows from a version back along the parents, the newest first, and ends before the
-// first that is missing. visit returns false to stop.
+// Chain visits the rows from a version back along the parents, the newest first, and ends before the first that is
+// missing. visit returns false to stop.
 func (s *Store) Chain(step int64, lineage string, visit func(Row) bool) {
 	for step > 0 {
 		row, err := s.Row(step, lineage)
@@ -131,7 +131,7 @@ func (s *Store) Evaluation(step int64, lineage, plan string) (Evaluation, error)
 	return e, nil
 }
 
-// evaluationsOf merges what all plans found of one version.
+// evaluationsOf merges the results of one version by all digests.
 func (s *Store) evaluationsOf(step int64, lineage string) map[string]float64 {
 	names, _ := filepath.Glob(filepath.Join(s.dir, evaluationsDir, fmt.Sprintf("%09d-%s-*.json", step, lineage)))
 	merged := map[string]float64{}

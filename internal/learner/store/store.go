@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps what a run writes down: the claims of its attempts, a row for each step and
-// evaluation, and metrics.jsonl. It knows files and JSON, and nothing of Tinker or of training.
+// Package store keeps the files of a run: the claims of its attempts, a row for each step and evaluation, and
+// metrics.jsonl. It does not depend on Tinker or on training.
 //
 // Layout below the folder of the run's uid:
 //
@@ -10,7 +10,7 @@
 //	rows/<step>-<lineage>.json                row of the step that led to that version
 //	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation
 //	session                                   rollout session that samples were asked for in
-//	workers.json                              workers that the newest learner has heard of
+//	workers.json                              workers that are connected to the newest learner
 //	metrics.jsonl                             each step once, from the final state back along the parents
 //
 // A row is written before its state is saved and may belong to a state that never came to be. Only the
@@ -58,7 +58,7 @@ func Open(dir, runUID string) (*Store, error) {
 	return s, nil
 }
 
-// Claim marks the attempt as begun by the process that by names. The same process may claim again, should
+// Claim marks the attempt as begun by the process that by identifies. The same process may claim again, should
 // the answer to its first call have been lost. It fails with ErrClaimed when another process was first.
 func (s *Store) Claim(attempt int32, by string) error {
 	name := s.claimPath(attempt)
@@ -107,12 +107,12 @@ func (s *Store) HighestClaim() (int32, error) {
 	return highest, nil
 }
 
-// SetWorkers notes which workers there are, for the attempt after this one.
+// SetWorkers records the workers for the attempt after this one.
 func (s *Store) SetWorkers(names []string) error {
 	return writeJSON(filepath.Join(s.dir, workersFile), names)
 }
 
-// Workers are those that were noted last; none when nobody knows.
+// Workers returns the workers that were recorded last; none when none were.
 func (s *Store) Workers() []string {
 	var names []string
 	if readJSON(filepath.Join(s.dir, workersFile), &names) != nil {
@@ -121,12 +121,12 @@ func (s *Store) Workers() []string {
 	return names
 }
 
-// SetSession notes the rollout session, for the attempt after this one.
+// SetSession records the rollout session for the attempt after this one.
 func (s *Store) SetSession(session string) error {
 	return replaceFile(filepath.Join(s.dir, sessionFile), []byte(session))
 }
 
-// Session is the rollout session that was noted last; empty for none.
+// Session returns the rollout session that was recorded last; empty for none.
 func (s *Store) Session() string {
 	data, err := os.ReadFile(filepath.Join(s.dir, sessionFile))
 	if err != nil {
@@ -144,7 +144,7 @@ func writeJSON(path string, value any) error {
 	return replaceFile(path, append(data, '\n'))
 }
 
-// replaceFile writes beside the file and renames, so that no reader and no crash sees half of it.
+// replaceFile writes beside the file and renames, so that neither a reader nor a crash finds half of it.
 func replaceFile(path string, data []byte) error {
 	file, err := swapFile(path, data)
 	if err != nil {
@@ -153,7 +153,7 @@ func replaceFile(path string, data []byte) error {
 	return file.Close()
 }
 
-// swapFile does what replaceFile does and gives the new file, at its end.
+// swapFile is replaceFile, and returns the new file, positioned at its end.
 func swapFile(path string, data []byte) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

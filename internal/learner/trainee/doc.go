@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trainee is the model that a run trains: made, loaded from a state, stepped and saved through the
-// Tinker API. It knows nothing of slots, workers or files.
+// Package trainee is the model that a run trains: it makes, loads, steps and saves the model through the Tinker
+// API. It does not depend on slots, workers or files.
 //
 // A step commits or its model is thrown away: the API accumulates gradients until optim_step and cannot
 // take them back. So every reply is checked, a reply counts only when it came, succeeded and belongs to the
@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// endpoint is what the package needs of the API.
+// endpoint is the part of the Tinker API that the package calls.
 type endpoint interface {
 	CreateModel(ctx context.Context, request tinker.CreateModelRequest) (*client.Model, error)
 	UnloadModel(ctx context.Context, modelID string) error
@@ -28,22 +28,22 @@ type endpoint interface {
 
 var _ endpoint = (*client.Client)(nil)
 
-// RejectedError is a refusal of the training data: the same data will be refused again.
+// RejectedError says that the endpoint refused the training data: it will refuse the same data again.
 type RejectedError struct{ Err error }
 
-// Error says what the endpoint refused.
+// Error describes what the endpoint refused.
 func (e *RejectedError) Error() string { return "training data were refused: " + e.Err.Error() }
 
-// Unwrap gives the endpoint's error.
+// Unwrap returns the endpoint's error.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// SettingsError is a refusal of the run's settings, such as the base model or the optimizer's.
+// SettingsError says that the endpoint refused the run's settings, such as the base model or the optimizer's.
 type SettingsError struct{ Err error }
 
-// Error says what the endpoint refused.
+// Error describes what the endpoint refused.
 func (e *SettingsError) Error() string { return "settings were refused: " + e.Err.Error() }
 
-// Unwrap gives the endpoint's error.
+// Unwrap returns the endpoint's error.
 func (e *SettingsError) Unwrap() error { return e.Err }
 
 // ErrNoUsableState says that there are states and none of them can be loaded.
@@ -59,10 +59,10 @@ func unclean(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnclean, fmt.Sprintf(format, args...))
 }
 
-// isUser says whether an error is the endpoint's refusal of what it was sent.
+// isUser reports whether an error is the endpoint's refusal of what it was sent.
 func isUser(err error) bool { return client.CategoryFrom(err) == tinker.CategoryUser }
 
-// listed says whether a checkpoint of that path is among those of a run.
+// listed reports whether a checkpoint of that path is among those of a run.
 func listed(checkpoints []tinker.Checkpoint, path string) bool {
 	for _, c := range checkpoints {
 		if c.TinkerPath == path {

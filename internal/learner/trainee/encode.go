@@ -8,10 +8,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// outputLogprobs is the output of a pass that every loss gives.
+// outputLogprobs is the output of a pass that every loss returns.
 const outputLogprobs = "logprobs"
 
-// encode puts training data into the API's form. The mask stays here: no loss takes it.
+// encode converts training data to the API's form. The mask is left out, since no loss uses it.
 func encode(datums []rl.Datum) []tinker.Datum {
 	encoded := make([]tinker.Datum, 0, len(datums))
 	for _, d := range datums {
@@ -31,8 +31,8 @@ func encode(datums []rl.Datum) []tinker.Datum {
 	return encoded
 }
 
-// logprobsOf reads the log-probs of the targets out of a pass over so many datums. An endpoint may give
-// none at all; some are too few.
+// logprobsOf reads the log-probs of the targets out of a pass over so many datums. An endpoint may return
+// none at all, but not fewer than there are datums.
 func logprobsOf(pass tinker.ForwardBackwardResult, datums int) ([][]float32, error) {
 	if len(pass.LossFnOutputs) == 0 {
 		return nil, nil

@@ -12,13 +12,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Model is a model of this attempt. It is used by one goroutine.
+// Model is a model of this attempt. Only one goroutine may use it.
 type Model struct {
 	api   endpoint
 	model *client.Model
 	// Number of the model within the attempt, from 1.
 	Number int
-	// Cold says that it was loaded from a state without the optimizer's.
+	// Cold is set when the optimizer was not restored with the state.
 	Cold bool
 }
 
@@ -30,9 +30,9 @@ type Step struct {
 	Adam     tinker.AdamParams
 }
 
-// Replies are what a step's operations answered.
+// Replies are the results of a step's operations.
 type Replies struct {
-	// Logprobs of the targets by datum; nil where the endpoint gives none.
+	// Logprobs of the targets by datum; nil where the endpoint returns none.
 	Logprobs [][]float32
 	// Metrics of the passes, summed or taken from the last, and of the last optimizer step.
 	Metrics map[string]float64
@@ -130,7 +130,7 @@ func optimError(err error) error {
 	return fmt.Errorf("stepping the optimizer: %w", err)
 }
 
-// Accepts says whether the endpoint takes the data, by a forward pass, which leaves no gradient.
+// Accepts reports whether the endpoint accepts the data, by a forward pass, which leaves no gradient.
 func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss) (bool, error) {
 	pass, err := m.model.Forward(ctx, encode(datums), loss)
 	if err == nil {
@@ -163,7 +163,7 @@ func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
 	return &Save{model: m, kind: tinker.KindState, name: name, future: future}, nil
 }
 
-// SaveSampler saves the weights for sampling and gives the path.
+// SaveSampler saves the weights for sampling and returns the path.
 func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
 	future, err := m.model.SaveSampler(ctx, client.SaveRequest{Name: name})
 	if err != nil {
@@ -172,14 +172,14 @@ func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
 	return (&Save{model: m, kind: tinker.KindSampler, name: name, future: future}).Wait(ctx)
 }
 
-// Wait waits for the answer and gives the path.
+// Wait waits for the answer and returns the path.
 func (s *Save) Wait(ctx context.Context) (string, error) {
 	result, err := s.future.Wait(ctx)
 	return s.model.saved(ctx, s.kind, s.name, result, err)
 }
 
-// saved checks that an answer names what was asked for. What "exists already" under our own model and name
-// is ours, once it was looked up.
+// saved checks that an answer names what was requested. A checkpoint that "exists already" under the model and name
+// is the one that was requested, once the endpoint lists it.
 func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result tinker.SaveResult, err error) (string, error) {
 	want := tinker.Path{Run: m.model.ID(), Kind: kind, Name: name}.String()
 	if client.CategoryFrom(err) == tinker.CategoryExists {
@@ -200,10 +200,10 @@ func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result
 	return want, nil
 }
 
-// Abandon unloads the model where the endpoint can. It must not be used afterwards.
+// Abandon unloads the model where the endpoint supports that. The model must not be used afterwards.
 func (m *Model) Abandon(ctx context.Context) { _ = m.api.UnloadModel(ctx, m.model.ID()) }
 
-// StatePath is where a state of that name will be.
+// StatePath returns the path that a state of a name will have.
 func (m *Model) StatePath(name string) string {
 	return tinker.Path{Run: m.model.ID(), Kind: tinker.KindState, Name: name}.String()
 }

@@ -1,0 +1,202 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+)
+
+// fake is an endpoint and a hub that answer after some failures.
+type fake struct {
+	server    tinker.ServerCapabilities
+	serverErr error
+	failures  int
+	failure   error
+	found     map[capability.Feature]capability.Support
+	asked     [][]capability.Feature
+	digest    string
+	paused    []int
+	blocked   []string
+}
+
+func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) {
+	return f.server, f.serverErr
+}
+
+func (f *fake) Probe(_ context.Context, features []capability.Feature) (capability.Report, error) {
+	f.asked = append(f.asked, features)
+	if f.failures > 0 {
+		f.failures--
+		return capability.Report{}, f.failure
+	}
+	report := capability.Report{Findings: map[capability.Feature]capability.Finding{}}
+	for _, feature := range features {
+		support := capability.Supported
+		if s, ok := f.found[feature]; ok {
+			support = s
+		}
+		report.Findings[feature] = capability.Finding{Support: support}
+	}
+	return report, nil
+}
+
+func (f *fake) Load(context.Context, fetch.Source) (*tokenizer.BPE, string, error) {
+	if f.failures > 0 {
+		f.failures--
+		return nil, "", f.failure
+	}
+	return nil, f.digest, nil
+}
+
+var errFinal = errors.New("the key was refused")
+
+func check(f *fake, change func(*contract.RunFile)) *Checker {
+	return New(Config{
+		File: plain(change), API: f, Prober: f, Hub: f, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Blocked: func(problem string) { f.blocked = append(f.blocked, problem) },
+		IsFinal: func(err error) bool { return errors.Is(err, errFinal) },
+		Pause: func(ctx context.Context, failures int) error {
+			f.paused = append(f.paused, failures)
+			return ctx.Err()
+		},
+	})
+}
+
+func reasonOf(err error) string {
+	var rejected *RejectedError
+	if errors.As(err, &rejected) {
+		return rejected.Reason
+	}
+	return ""
+}
+
+func TestCheckModel(t *testing.T) {
+	no, yes := false, true
+	serves := func(trainable *bool, names ...string) tinker.ServerCapabilities {
+		var server tinker.ServerCapabilities
+		for _, name := range names {
+			server.SupportedModels = append(server.SupportedModels, tinker.SupportedModel{ModelName: name, Trainable: trainable})
+		}
+		return server
+	}
+	failure := errors.New("the endpoint is unreachable")
+	cases := map[string]struct {
+		server tinker.ServerCapabilities
+		err    error
+		reason string
+		want   error
+	}{
+		"the model is served":              {server: serves(nil, "x", "m")},
+		"the model can be trained":         {server: serves(&yes, "m")},
+		"the model cannot be trained":      {server: serves(&no, "m"), reason: ReasonModelUnknown},
+		"the model is not served":          {server: serves(nil, "x"), reason: ReasonModelUnknown},
+		"an endpoint without a list":       {server: serves(nil)},
+		"an endpoint without the call":     {err: &client.Error{Category: tinker.CategoryNotFound}},
+		"an endpoint that does not answer": {err: failure, want: failure},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := check(&fake{server: tc.server, serverErr: tc.err}, nil).CheckModel(t.Context())
+			if reasonOf(err) != tc.reason || (tc.want != nil && !errors.Is(err, tc.want)) || (err == nil) != (tc.reason == "" && tc.want == nil) {
+				t.Errorf("CheckModel gives %v, want the reason %q or %v", err, tc.reason, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheckFeatures(t *testing.T) {
+	outage := errors.New("the endpoint is unreachable")
+	all := &contract.Capabilities{BaseURL: "http://u", Model: "m"}
+	for _, feature := range capability.All() {
+		all.Supported = append(all.Supported, string(feature))
+	}
+	cases := map[string]struct {
+		fake   fake
+		known  *contract.Capabilities
+		asked  int
+		paused []int
+		reason string
+		err    error
+	}{
+		"all is supported":             {asked: 1},
+		"what is known is not checked": {known: all},
+		"an outage is waited for":      {fake: fake{failures: 2, failure: outage}, asked: 3, paused: []int{1, 2}},
+		"a failure that lasts":         {fake: fake{failures: 1, failure: errFinal}, asked: 1, err: errFinal},
+		"a feature that is needed": {
+			fake: fake{found: map[capability.Feature]capability.Support{capability.Adam("beta1"): capability.Ignored}}, asked: 1,
+			reason: ReasonUnsupported,
+		},
+		"an optimizer that is lost": {
+			fake: fake{found: map[capability.Feature]capability.Support{capability.OptimizerRestore: capability.Ignored}}, asked: 1,
+			reason: ReasonOptimizerLost,
+		},
+		"a feature that is only reported": {fake: fake{found: map[capability.Feature]capability.Support{capability.Seed: capability.Ignored}}, asked: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := check(&tc.fake, func(f *contract.RunFile) { f.Capabilities = tc.known })
+			report, err := c.CheckFeatures(t.Context())
+			if reasonOf(err) != tc.reason || (tc.err != nil && !errors.Is(err, tc.err)) || (err == nil) != (tc.reason == "" && tc.err == nil) {
+				t.Errorf("CheckFeatures gives %v, want the reason %q or %v", err, tc.reason, tc.err)
+			}
+			if len(tc.fake.asked) != tc.asked {
+				t.Errorf("the endpoint is asked %d times, want %d", len(tc.fake.asked), tc.asked)
+			}
+			if diff := cmp.Diff(tc.paused, tc.fake.paused); diff != "" {
+				t.Errorf("pauses (-want +got):\n%s", diff)
+			}
+			if published := Capabilities(report) != nil; published != (tc.err == nil) {
+				t.Errorf("capabilities are reported: %v", published)
+			}
+		})
+	}
+}
+
+func TestPinTokenizer(t *testing.T) {
+	outage := errors.New("the hub is unreachable")
+	cases := map[string]struct {
+		fake    fake
+		given   *contract.Tokenizer
+		earlier string
+		want    string
+		blocked []string
+		reason  string
+	}{
+		"a model without its own":       {},
+		"the first attempt reads":       {fake: fake{digest: "d"}, given: &contract.Tokenizer{}, want: "d", blocked: []string{""}},
+		"a later one uses what it read": {given: &contract.Tokenizer{}, earlier: "d", want: "d"},
+		"the spec's digest comes first": {given: &contract.Tokenizer{SHA256: "s"}, earlier: "d", want: "s"},
+		"an outage is waited for": {
+			fake: fake{digest: "d", failures: 1, failure: outage}, given: &contract.Tokenizer{}, want: "d", blocked: []string{outage.Error(), ""},
+		},
+		"a file that has changed": {
+			fake: fake{failures: 1, failure: &fetch.DigestError{}}, given: &contract.Tokenizer{}, blocked: []string{""}, reason: ReasonTokenizer,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := check(&tc.fake, func(f *contract.RunFile) { f.Fixed.Model.Tokenizer, f.TokenizerSHA256 = tc.given, tc.earlier })
+			got, err := c.PinTokenizer(t.Context())
+			if got != tc.want || reasonOf(err) != tc.reason || (err == nil) != (tc.reason == "") {
+				t.Errorf("PinTokenizer gives %q (%v), want %q (%s)", got, err, tc.want, tc.reason)
+			}
+			if diff := cmp.Diff(tc.blocked, tc.fake.blocked); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+func TestMetrics(t *testing.T) {
+	type metrics = map[string]float64
+	cases := map[string]struct {
+		do   func(*Status)
+		want metrics
+	}{
+		"a step":        {func(s *Status) { s.SetStep(metrics{"env/all/reward/total": 1}, false) }, metrics{"env/all/reward/total": 1}},
+		"an evaluation": {func(s *Status) { s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1}) }, metrics{"test/x": 1}},
+		"a step keeps the evaluation": {func(s *Status) {
+			s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1})
+			s.SetStep(metrics{"a": 1}, false)
+			s.SetStep(metrics{"b": 2}, false)
+		}, metrics{"b": 2, "test/x": 1}},
+		"an evaluation keeps the step": {func(s *Status) {
+			s.SetStep(metrics{"a": 1}, false)
+			s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1})
+			s.SetEvaluation(contract.RunFile{}, metrics{"test/y": 2})
+		}, metrics{"a": 1, "test/y": 2}},
+		"an evaluation that was lost": {func(s *Status) {
+			s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1})
+			s.SetEvaluation(contract.RunFile{}, nil)
+		}, metrics{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := NewStatus("uid", 1, time.Now)
+			tc.do(s)
+			if diff := cmp.Diff(tc.want, s.Progress().Metrics); diff != "" {
+				t.Errorf("metrics (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDivergedStays(t *testing.T) {
+	s := NewStatus("uid", 1, time.Now)
+	s.SetStep(nil, true)
+	s.SetStep(nil, false)
+	if !s.Progress().Diverged {
+		t.Error("a run that diverged is reported as sound after the next step")
+	}
+}
+
+func TestEnvironments(t *testing.T) {
+	value := func(v float64) *float64 { return &v }
+	file := contract.RunFile{
+		Fixed:      contract.Fixed{Environments: []contract.Environment{{Name: "b"}, {Name: "a"}}},
+		Evaluation: &contract.Evaluation{Environments: []contract.Environment{{Name: "c"}, {Name: "a"}}},
+	}
+	cases := map[string]struct {
+		metrics map[string]float64
+		want    []contract.EnvironmentMetrics
+	}{
+		"without metrics": {nil, []contract.EnvironmentMetrics{{Name: "a"}, {Name: "b"}, {Name: "c"}}},
+		"each has its own": {
+			map[string]float64{"env/a/reward/total": 1, "test/a/pass@1": 2, "env/b/fault_ratio": 3, "env/all/reward/total": 4},
+			[]contract.EnvironmentMetrics{{Name: "a", Reward: value(1), PassAt1: value(2)}, {Name: "b", FaultRatio: value(3)}, {Name: "c"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Environments(file, tc.metrics)); diff != "" {
+				t.Errorf("environments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUpstreamKind(t *testing.T) {
+	cases := map[string]struct {
+		event client.Event
+		want  string
+	}{
+		"throttled":      {client.Event{Category: tinker.CategoryThrottled}, "throttled"},
+		"payment":        {client.Event{Category: tinker.CategoryPayment}, "payment"},
+		"paused":         {client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity}, "paused_capacity"},
+		"unreachable":    {client.Event{Category: tinker.CategoryUnreachable}, "unreachable"},
+		"a server error": {client.Event{Category: tinker.CategoryServer}, "server_error"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := NewStatus("uid", 1, time.Now)
+			s.Observe(tc.event)
+			if got := s.Reply("").Upstream; got != tc.want {
+				t.Errorf("upstream is %q, want %q", got, tc.want)
+			}
+			tc.event.Over = true
+			s.Observe(tc.event)
+			if got := s.Reply("").Upstream; got != "" {
+				t.Errorf("upstream is %q after the problem is over", got)
+			}
+		})
+	}
+}
+
+func TestBlockedOn(t *testing.T) {
+	cases := map[string]struct {
+		do   func(*Status)
+		want string
+	}{
+		"nothing":                 {func(*Status) {}, "waiting"},
+		"the store":               {func(s *Status) { s.BlockOnStore("offline") }, "artifacts: offline"},
+		"the tokenizer":           {func(s *Status) { s.BlockOnTokenizer("404") }, "tokenizer: 404"},
+		"the store before it":     {func(s *Status) { s.BlockOnTokenizer("404"); s.BlockOnStore("offline") }, "artifacts: offline"},
+		"the endpoint before all": {func(s *Status) { s.BlockOnStore("offline"); s.AddProblem("throttled") }, "endpoint: throttled"},
+		"a store that is back":    {func(s *Status) { s.BlockOnStore("offline"); s.BlockOnStore("") }, "waiting"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := NewStatus("uid", 1, time.Now)
+			tc.do(s)
+			if got := s.Reply("waiting").BlockedOn; got != tc.want {
+				t.Errorf("blocked on %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	s := Server{RunUID: "uid", Status: NewStatus("uid", 7, time.Now)}
+	cases := map[string]struct {
+		method, path string
+		code         int
+		body         string
+	}{
+		"liveness":              {http.MethodGet, "/healthz", http.StatusOK, "ok"},
+		"readiness":             {http.MethodGet, "/readyz", http.StatusOK, "ok"},
+		"metrics":               {http.MethodGet, "/metrics", http.StatusOK, "tinker_learner_attempt 7"},
+		"a heartbeat by nobody": {http.MethodPost, contract.HeartbeatPath, http.StatusUnauthorized, ""},
+		"another path":          {http.MethodGet, "/other", http.StatusNotFound, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			s.routes().ServeHTTP(recorder, httptest.NewRequest(tc.method, tc.path, nil))
+			if recorder.Code != tc.code || !strings.Contains(recorder.Body.String(), tc.body) {
+				t.Errorf("answer is %d %q, want %d with %q", recorder.Code, recorder.Body, tc.code, tc.body)
+			}
+		})
+	}
+}
