@@ -14,15 +14,15 @@ import (
 )
 
 // faultFromEnvironment reads TINKER_OPERATOR_FAULT, a hook for tests that costs nothing when it is not set:
-// "point=kill", "point@step=stop". At the first passing of that point of the loop the process sends itself
-// SIGKILL or SIGSTOP.
+// "point=kill", "point@step=stop". When the loop first passes that fault point, the process sends itself SIGKILL or
+// SIGSTOP.
 func faultFromEnvironment(text string) (func(context.Context, string, int64) error, error) {
 	if text == "" {
 		return nil, nil
 	}
 	where, how, _ := strings.Cut(text, "=")
-	deeds := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}
-	deed, ok := deeds[how]
+	signals := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}
+	sent, ok := signals[how]
 	if !ok {
 		return nil, fmt.Errorf("reading TINKER_OPERATOR_FAULT %q: it ends in neither =kill nor =stop", text)
 	}
@@ -34,22 +34,23 @@ func faultFromEnvironment(text string) (func(context.Context, string, int64) err
 			return nil, fmt.Errorf("reading TINKER_OPERATOR_FAULT %q: %w", text, err)
 		}
 	}
-	struck := false
+	done := false
 	return func(_ context.Context, passed string, now int64) error {
-		if struck || passed != point || (timed && now != step) {
+		if done || passed != point || (timed && now != step) {
 			return nil
 		}
-		struck = true
-		return strike(deed)
+		done = true
+		return send(sent)
 	}, nil
 }
 
-// strike sends the signal and does not return before it had its effect: other threads run on for a moment.
-func strike(deed syscall.Signal) error {
+// send sends the signal to this process and does not return before it had its effect: other threads continue for a
+// moment.
+func send(s syscall.Signal) error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
-	if err := syscall.Kill(os.Getpid(), deed); err != nil {
+	if err := syscall.Kill(os.Getpid(), s); err != nil {
 		return err
 	}
 	<-continued

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command learner runs one attempt of a training run: it leases groups to rollout workers, trains through the
-// Tinker API, saves states and writes metrics. Its last word is the verdict in the termination log and the
-// exit code that goes with it.
+// Tinker API, saves states and writes metrics. When it ends it writes the verdict to the termination
+// log and exits with the code of its cause.
 package main
 
 import (
@@ -36,20 +36,20 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "The run file of this attempt.")
-	flag.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "The folder of the link Secret.")
+	flag.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "The folder of the Secret with the run's credentials.")
 	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
 	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")
 	flag.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "Where the verdict is written.")
 	flag.Parse()
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	verdict := run(o, logger)
-	if err := leave(o.terminationLog, verdict); err != nil {
+	if err := writeVerdict(o.terminationLog, verdict); err != nil {
 		logger.Error("verdict is not written", "err", err)
 	}
 	os.Exit(verdict.Cause.ExitCode())
 }
 
-// run makes a learner of what the pod was given, and runs it to its end.
+// run runs a learner with what the pod was given, until it ends.
 func run(o options, logger *slog.Logger) contract.Verdict {
 	config, err := configure(o, logger)
 	if err != nil {
@@ -81,7 +81,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	if config.File, err = contract.DecodeRunFile(data); err != nil {
 		return config, fmt.Errorf("reading the run file: %w", err)
 	}
-	if config.Link, err = readLink(o.linkDir); err != nil {
+	if config.Credentials, err = readCredentials(o.linkDir); err != nil {
 		return config, err
 	}
 	if config.APIKey == "" {
@@ -94,23 +94,24 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	return config, nil
 }
 
-func readLink(dir string) (contract.Credentials, error) {
+// readCredentials reads the run's token and TLS pair.
+func readCredentials(dir string) (contract.Credentials, error) {
 	var l contract.Credentials
 	token, err := os.ReadFile(filepath.Join(dir, contract.TokenKey))
 	if err != nil {
-		return l, fmt.Errorf("reading the link's token: %w", err)
+		return l, fmt.Errorf("reading the run's token: %w", err)
 	}
 	l.Token = string(token)
 	if l.Certificate, err = os.ReadFile(filepath.Join(dir, contract.CertificateKey)); err != nil {
-		return l, fmt.Errorf("reading the link's certificate: %w", err)
+		return l, fmt.Errorf("reading the run's certificate: %w", err)
 	}
 	if l.PrivateKey, err = os.ReadFile(filepath.Join(dir, contract.PrivateKeyKey)); err != nil {
-		return l, fmt.Errorf("reading the link's key: %w", err)
+		return l, fmt.Errorf("reading the run's private key: %w", err)
 	}
 	return l, nil
 }
 
-// drainOnSignal gives a channel that is closed at the first SIGTERM or SIGINT.
+// drainOnSignal returns a channel that is closed at the first SIGTERM or SIGINT.
 func drainOnSignal() <-chan struct{} {
 	drain := make(chan struct{})
 	signals := make(chan os.Signal, 1)
@@ -124,8 +125,8 @@ func drainOnSignal() <-chan struct{} {
 	return drain
 }
 
-// leave writes the verdict to the termination log.
-func leave(path string, verdict contract.Verdict) error {
+// writeVerdict writes the verdict to the termination log.
+func writeVerdict(path string, verdict contract.Verdict) error {
 	encoded, err := contract.EncodeVerdict(verdict)
 	if err != nil {
 		return err

@@ -17,12 +17,12 @@ func TestFaultFromEnvironment(t *testing.T) {
 		text string
 		ok   bool
 	}{
-		"nothing is no fault":         {"", true},
-		"a point alone is a fault":    {"row.written=kill", true},
-		"a point may name a step":     {"row.written@3=stop", true},
-		"a deed is needed":            {"row.written", false},
-		"the deed has to be known":    {"row.written=wait", false},
-		"the step has to be a number": {"row.written@x=kill", false},
+		"nothing is no fault":       {"", true},
+		"a point alone is a fault":  {"row.written=kill", true},
+		"a point may name a step":   {"row.written@3=stop", true},
+		"an action is required":     {"row.written", false},
+		"the action must be known":  {"row.written=wait", false},
+		"the step must be a number": {"row.written@x=kill", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -34,13 +34,13 @@ func TestFaultFromEnvironment(t *testing.T) {
 				return
 			}
 			if err := fault(t.Context(), "another.point", 3); err != nil {
-				t.Errorf("another point is struck: %v", err)
+				t.Errorf("another point sends a signal: %v", err)
 			}
 		})
 	}
 }
 
-func TestWhatCannotStartSaysSo(t *testing.T) {
+func TestVerdictWithoutRunFile(t *testing.T) {
 	dir := t.TempDir()
 	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), linkDir: dir}, slog.New(slog.DiscardHandler))
 	if verdict.Cause != contract.CauseConfigRejected || verdict.Message == "" {
@@ -48,7 +48,7 @@ func TestWhatCannotStartSaysSo(t *testing.T) {
 	}
 	verdict.Attempt = 1
 	path := filepath.Join(dir, "termination-log")
-	if err := leave(path, verdict); err != nil {
+	if err := writeVerdict(path, verdict); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -60,21 +60,21 @@ func TestWhatCannotStartSaysSo(t *testing.T) {
 	}
 }
 
-func TestReadLink(t *testing.T) {
+func TestReadCredentials(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{contract.TokenKey: "token", contract.CertificateKey: "certificate"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := readLink(dir); err == nil {
-		t.Error("a link without its key was taken")
+	if _, err := readCredentials(dir); err == nil {
+		t.Error("credentials without their private key are accepted")
 	}
 	if err := os.WriteFile(filepath.Join(dir, contract.PrivateKeyKey), []byte("key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readLink(dir)
+	got, err := readCredentials(dir)
 	if err != nil || got.Token != "token" || string(got.Certificate) != "certificate" || string(got.PrivateKey) != "key" {
-		t.Errorf("link is %+v (%v)", got, err)
+		t.Errorf("credentials are %+v (%v)", got, err)
 	}
 }

@@ -17,14 +17,14 @@ import (
 
 // Config is what a learner is given.
 type Config struct {
-	File   contract.RunFile
-	Link   contract.Credentials
-	APIKey string
-	// UserAgent names the program to the endpoint.
+	File        contract.RunFile
+	Credentials contract.Credentials
+	APIKey      string
+	// UserAgent identifies the program to the endpoint.
 	UserAgent string
-	// Identity tells this process from any other that claims the same attempt.
+	// Identity distinguishes this process from any other that claims the same attempt.
 	Identity string
-	// Exchange and Heartbeat are where workers and the manager are served; the learner closes both. The
+	// Exchange and Heartbeat are the listeners for workers and for the manager; the learner closes both. The
 	// latter may be nil.
 	Exchange, Heartbeat net.Listener
 	Logger              *slog.Logger
@@ -32,26 +32,26 @@ type Config struct {
 	Drain <-chan struct{}
 	// HTTP calls the endpoint; nil for the client's own.
 	HTTP *http.Client
-	// Hub is where tokenizers come from; only runs whose model has one of its own need it.
+	// Hub fetches tokenizers; only runs whose model has a tokenizer of its own need it.
 	Hub *fetch.Fetcher
 	// Now is the clock; nil for the real one.
 	Now    func() time.Time
 	Timing Timing
-	// Fault is nil but in tests.
+	// Fault is nil except in tests.
 	Fault Fault
 }
 
 // Fault is called at each of FaultPoints with the step that is being made, -1 while no state is loaded. An
-// error ends the learner on the spot.
+// error ends the learner immediately.
 type Fault func(ctx context.Context, point string, step int64) error
 
 // Timing of a learner; zeros are the defaults given.
 type Timing struct {
-	// Barrier is how long nothing is leased after a restart, so that workers can say what they have: 10 s.
+	// Barrier is how long nothing is leased after a restart, so that workers can report what they have stored: 10 s.
 	Barrier time.Duration
-	// Silence is how long a worker may say nothing before others are given its leases: 30 s.
+	// Silence is how long a worker may send nothing before its leases are given to others: 30 s.
 	Silence time.Duration
-	// Tick is how often leases are looked after: 1 s.
+	// Tick is how often leases are checked: 1 s.
 	Tick time.Duration
 	// Pause is the first pause after a model was thrown away without progress; it doubles up to 30 s: 0.5 s.
 	Pause time.Duration

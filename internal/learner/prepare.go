@@ -46,7 +46,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	}
 	l.server, err = exchange.NewServer(exchange.ServerConfig{
 		Epoch:       exchange.Epoch{RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt},
-		Credentials: l.config.Link, Handler: l.table.Handler(), Logger: l.config.Logger,
+		Credentials: l.config.Credentials, Handler: l.table.Handler(), Logger: l.config.Logger,
 		Fenced: func(higher int32) { l.fence(higher) },
 	})
 	if err != nil {

@@ -70,7 +70,7 @@ func (l *learner) serve(ctx context.Context) {
 	})
 	if l.config.Heartbeat != nil {
 		heartbeats := report.Server{
-			RunUID: l.file.Run.UID, Credentials: l.config.Link, Status: l.status, Beat: l.answer, Logger: l.config.Logger,
+			RunUID: l.file.Run.UID, Credentials: l.config.Credentials, Status: l.status, Beat: l.answer, Logger: l.config.Logger,
 		}
 		l.tasks.Go(func() {
 			if err := heartbeats.Serve(ctx, l.config.Heartbeat); err != nil {

@@ -62,7 +62,7 @@ func (w *fixture) startWorker(name string, ways behavior) *fakeWorker {
 	}
 	var err error
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
-		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Renew: 50 * time.Millisecond, Dial: w.dial,
 	})
 	if err != nil {

@@ -40,14 +40,14 @@ const apiKey = "tml-survival"
 
 // fixture is a simulator, an artifact folder and a run, whose learners and workers are started and killed.
 type fixture struct {
-	t         testing.TB
-	sim       *tinkersim.Server
-	url       string
-	artifacts string
-	link      contract.Credentials
-	file      contract.RunFile
-	client    *client.Client
-	workers   []*fakeWorker
+	t           testing.TB
+	sim         *tinkersim.Server
+	url         string
+	artifacts   string
+	credentials contract.Credentials
+	file        contract.RunFile
+	client      *client.Client
+	workers     []*fakeWorker
 	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
 	*shared
@@ -126,7 +126,7 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 	})
 	w.url = server.URL
 	uid := "1f3a9c2b-0000-4000-8000-000000000001"
-	if w.link, err = contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
+	if w.credentials, err = contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
 		t.Fatal(err)
 	}
 	w.file = contract.RunFile{
@@ -221,7 +221,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 	file := w.file
 	file.Attempt = number
 	config := learner.Config{
-		File: file, Link: w.link, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
+		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
 		Exchange: wrap(listener), Heartbeat: beats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{Barrier: 80 * time.Millisecond, Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond},
 	}

@@ -75,7 +75,7 @@ func newProcessFixture(t *testing.T) *processFixture {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{
-		contract.TokenKey: []byte(f.link.Token), contract.CertificateKey: f.link.Certificate, contract.PrivateKeyKey: f.link.PrivateKey,
+		contract.TokenKey: []byte(f.credentials.Token), contract.CertificateKey: f.credentials.Certificate, contract.PrivateKeyKey: f.credentials.PrivateKey,
 	} {
 		f.write(filepath.Join(f.dir, name), content)
 	}

@@ -17,13 +17,13 @@ import (
 // deathRun is a run whose learners die again and again at points drawn from a seed.
 type deathRun struct {
 	*fixture
-	random   *rand.Rand
-	deaths   int
-	workers  []*fakeWorker
-	added    int
-	attempt  int32
-	stoppedAttempts  []*attempt
-	stoppers []*stopper
+	random          *rand.Rand
+	deaths          int
+	workers         []*fakeWorker
+	added           int
+	attempt         int32
+	stoppedAttempts []*attempt
+	stoppers        []*stopper
 }
 
 func (c *deathRun) addWorker() {

@@ -20,7 +20,7 @@ import (
 func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	w.t.Helper()
 	learner, err := exchange.NewClient(exchange.ClientConfig{
-		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Dial: w.dial,
 	})
 	if err != nil {

@@ -64,7 +64,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 		if w.file.SpecDigest, err = contract.SpecDigest(w.file.Fixed); err != nil {
 			t.Fatal(err)
 		}
-		w.link = source.link
+		w.credentials = source.credentials
 		return &w
 	}
 	first := fork()

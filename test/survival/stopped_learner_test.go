@@ -98,13 +98,13 @@ func (w *fixture) startAndStop(number int32, f *stopper) *attempt {
 // heartbeat posts a heartbeat of the newest attempt to a learner, as the manager does to every pod there is.
 func (w *fixture) heartbeat(a *attempt, newest int32, desired contract.Desired) (contract.HeartbeatReply, error) {
 	w.t.Helper()
-	config, err := w.link.ClientTLS()
+	config, err := w.credentials.ClientTLS()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
-	client := contract.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.link.Token}
+	client := contract.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.credentials.Token}
 	return client.Post(w.t.Context(), a.heartbeat, contract.HeartbeatRequest{RunUID: w.file.Run.UID, Attempt: newest, Desired: desired})
 }
 

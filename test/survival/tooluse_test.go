@@ -122,7 +122,7 @@ func (w *fixture) startQwenWorker(name string) {
 		w.t.Fatal(err)
 	}
 	learner, err := exchange.NewClient(exchange.ClientConfig{
-		Address: w.file.LearnerAddress, Credentials: w.link, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
+		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Worker: name, Logger: w.logger(), Dial: w.dial,
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 type Entry struct {
 	Path string
 	Name rl.CheckpointName
-	// Sampler tells sampler weights from states.
+	// Sampler distinguishes sampler weights from states.
 	Sampler bool
 	// Listed says that the server lists it; otherwise only a row or the run file names it.
 	Listed bool
