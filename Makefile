@@ -52,10 +52,11 @@ generate: ## Generate Go: protobuf, deep copies.
 	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
 
 .PHONY: manifests
-manifests: ## Generate manifests: CRDs and RBAC, and the chart's copies of them.
+manifests: ## Generate manifests: CRDs and RBAC, the chart's copies of them, and docs/api.md.
 	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=1024 paths=./api/v1alpha1 output:crd:artifacts:config=config/crd/bases
 	@$(TOOLS) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	@hack/chart.sh
+	@$(TOOLS) crd-ref-docs --log-level=ERROR --source-path=api/v1alpha1 --config=hack/api-docs.yaml --renderer=markdown --output-path=docs/api.md
 
 .PHONY: fmt
 fmt: ## Format the Go code.

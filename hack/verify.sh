@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 generated=(api/v1alpha1 internal/tinker/tinkerpb internal/exchange/exchangepb config/crd config/rbac
-  charts/tinker-operator/files)
+  charts/tinker-operator/files docs/api.md)
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
 tar -cf "$before/tree.tar" "${generated[@]}"
