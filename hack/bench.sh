@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures. What counts are ratios of one run: a step against what the server needs for it in any case
-# (step/bound, aim: at most 1.15), tokenizers against the packages that others use (aim: above 1). Times are
-# for orientation; these machines differ. BENCH_MB is how much text is encoded (4; 10 is the measurement).
+# Runs the benchmarks. The results are ratios measured in one run: a step against the time that the server needs for it anyway
+# (step/bound, aim: at most 1.15), tokenizers against the packages that others use (aim: above 1). Times
+# depend on the machine. BENCH_MB is how much text is encoded (4; 10 is the measurement).
 # SCALE_RUNS=200 also follows that many runs with one manager, and E2E=1 kills the learner ten times on the
 # local cluster (aim: a median of 15 s at most).
 set -euo pipefail

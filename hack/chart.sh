@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Copies what controller-gen made into the chart: the CRDs, marked to be kept on uninstall, and the
-# manager's rules.
+# Copies the output of controller-gen into the chart: the CRDs, which are kept on uninstall, and the manager's
+# rules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

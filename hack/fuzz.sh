@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# fuzz TIME PACKAGE TARGET runs one. Go's own clock sometimes strikes in the middle of an input, which go test
-# then calls a failure of the target: one that has found something names the input.
+# fuzz TIME PACKAGE TARGET runs one target. When the time is over in the middle of an input, go test reports a
+# failure of the target. A real failure names the input.
 fuzz() {
   local output
   output=$(mktemp)
@@ -13,7 +13,7 @@ fuzz() {
     return
   fi
   if grep -q '^ *context deadline exceeded$' "$output" && ! grep -q 'Failing input' "$output"; then
-    echo "time is up in the middle of an input; nothing was found"
+    echo "the time was over in the middle of an input; nothing was found"
     rm -f "$output"
     return
   fi

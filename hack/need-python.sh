@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sees to it that python3 can make virtual environments: the conformance tests compare with what others
-# wrote in Python. Installs Debian's packages where it may, and otherwise says what is missing.
+# Makes sure that python3 can create virtual environments, which the conformance tests need for the packages that
+# they compare with. Installs Debian's packages as root, and otherwise says what is missing.
 set -euo pipefail
 if python3 -c 'import ensurepip, venv' 2>/dev/null; then
   exit

@@ -19,7 +19,7 @@ for path in "${generated[@]}"; do
   diff -ruN "$before/tree/$path" "$path" || status=1
 done
 if ((status)); then
-  echo "verify: generated files were out of date (they are new now): review and commit them" >&2
+  echo "verify: generated files were out of date and have been written anew: review and commit them" >&2
   exit 1
 fi
 
@@ -29,10 +29,10 @@ go test ./api/v1alpha1 -run '^TestCRDsFitClientSideApply$' >/dev/null || {
   exit 1
 }
 
-# The Unicode tables are those of the package that made models' ids, which is asked about every code point.
+# The Unicode tables are compared with the package that made the models' ids, for every code point.
 hack/need-python.sh
 "$(hack/models/python.sh)" hack/models/unicode_tables.py --check || {
-  echo "verify: run hack/models/unicode_tables.py as it says, and look at what changes" >&2
+  echo "verify: run hack/models/unicode_tables.py as it says, and review the difference" >&2
   exit 1
 }
 

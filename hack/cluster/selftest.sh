@@ -2,8 +2,8 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks the local cluster from nothing to nothing: starts it, asks of it what the operator's tests
-# will, loses a node, stops it, and compares the machine with what it was before.
+# Checks the local cluster: starts it, does what the operator's tests need, loses a node, stops it, and
+# compares the machine with what it was before.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

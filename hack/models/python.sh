@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the path of a Python that has the packages of requirements.txt. It is made once for each list of
+# Prints the path of a Python that has the packages of requirements.txt. It is created once for each list of
 # packages, in .cache/models. MODELS_PYTHON names another one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -41,7 +41,7 @@ build_kubernetes() {
 	done
 }
 
-# build_test_binaries builds what tests against a bare API server need.
+# build_test_binaries builds what tests against an API server without nodes need.
 build_test_binaries() {
 	announce_build
 	build_program "$here/kubernetes" go.etcd.io/etcd/server/v3 etcd

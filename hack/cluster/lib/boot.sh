@@ -13,7 +13,7 @@ address=$2
 # shellcheck source=process.sh
 . "$(dirname "$0")/process.sh"
 
-# The folders that programs insist on, each a private one. The state folder gets a short name,
+# These are folders at fixed paths that the programs need, each a private one. The state folder gets a short name,
 # since the path of a socket must stay below 108 bytes. Mounts become shared only when the old
 # /proc has its second place, or the new one would cover that too.
 mount -t tmpfs -o mode=755 tmpfs /run
@@ -25,7 +25,7 @@ while read -r folder; do
 	mount -t tmpfs tmpfs "$folder"
 done </run/cluster/mountpoints
 
-# The kubelet wants values of its own for these, which are the whole machine's: let it write copies.
+# The kubelet sets these, which belong to the whole machine: it is given copies to write.
 for name in kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes \
 	vm/overcommit_memory vm/panic_on_oom; do
 	copy=/run/sysctl/${name//\//.}
@@ -34,7 +34,7 @@ for name in kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/ke
 done
 mount --make-rshared /
 
-# The API server writes its host's name into a label, which not every machine's name fits.
+# The API server writes its host's name into a label, for which not every machine's name is valid.
 echo cluster >/proc/sys/kernel/hostname
 
 # The bridge keeps one hardware address: by default it changes as pods come and go.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The cluster's certificate authority, the certificates that it signs, and the kubeconfigs that
-# hold them. Everything lives in $state/pki and dies with the cluster.
+# hold them. Everything is in $state/pki and is deleted with the cluster.
 
 create_authority() {
 	local pki=$state/pki

@@ -40,7 +40,7 @@ delegate_controllers() {
 	done
 }
 
-# withdraw_controllers ends every delegation that was not there before; runc adds some of its own.
+# withdraw_controllers ends every delegation that did not exist before; runc adds some of its own.
 withdraw_controllers() {
 	local control=/sys/fs/cgroup/cgroup.subtree_control name
 	for name in $(cat "$control"); do

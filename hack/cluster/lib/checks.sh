@@ -2,7 +2,7 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the self-test asks of a running cluster. Each check ends the test when it fails.
+# The checks that the self-test makes on a running cluster. Each check ends the test when it fails.
 
 # timed WHAT COMMAND... runs a command and reports how long it took. The command must stand alone:
 # as part of a condition, a fault in the middle of a check would not end the test.

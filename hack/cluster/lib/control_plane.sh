@@ -2,7 +2,7 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# The servers that a cluster has once: etcd, API server, controller manager, scheduler, proxy.
+# Starts the servers that a cluster has once: etcd, API server, controller manager, scheduler, proxy.
 
 start_storage_and_api() {
 	# Nothing here outlives the machine, so etcd need not wait for the disk.

@@ -2,8 +2,8 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# CLUSTER=current: the cluster of the current kubectl context. It is somebody else's: nothing here
-# starts, stops or changes it.
+# CLUSTER=current: the cluster of the current kubectl context. It belongs to somebody else:
+# nothing here starts, stops or changes it.
 
 cluster_require() {
 	type -P kubectl >/dev/null || die "CLUSTER=current needs kubectl and a context"
@@ -25,7 +25,7 @@ cluster_status() {
 }
 
 refuse() {
-	die "CLUSTER=current leaves the nodes alone: $1"
+	die "CLUSTER=current does not touch the nodes: $1"
 }
 
 cluster_load() {

@@ -72,7 +72,7 @@ booted() {
 	process_alive "$state/boot"
 }
 
-# boot makes the namespaces and the cable between them and this machine.
+# boot makes the namespaces and the veth pair between them and this machine.
 boot() {
 	local used
 	used=$(ip -4 route show root "$pod_network" && ip -4 route show root "$service_network")
@@ -90,7 +90,7 @@ boot() {
 	ip route add "$service_network" via "$bridge_address" dev "$link"
 }
 
-# booting_ended PID waits for boot.sh under the process PID, and dies with its last words.
+# booting_ended PID waits for boot.sh under the process PID, and dies with the end of its output.
 booting_ended() {
 	booted && return
 	kill -0 "$1" 2>/dev/null && return 1
@@ -98,7 +98,7 @@ booting_ended() {
 	die "the namespaces could not be made"
 }
 
-# create_mountpoints makes the folders that boot.sh covers and writes down which were not there.
+# create_mountpoints makes the folders that boot.sh covers and writes down which did not exist.
 create_mountpoints() {
 	local folder
 	for folder in /var/lib/cni /var/lib/kubelet /var/log/containers; do
@@ -132,7 +132,7 @@ server_alive() {
 	process_alive "$state/pid/$1"
 }
 
-# server_must_live dies with the end of a server's log if the server is gone.
+# server_must_live dies with the end of a server's log if the server has ended.
 server_must_live() {
 	server_alive "$1" && return
 	tail -n 15 "$state/log/$1.log" >&2 || true

@@ -2,7 +2,7 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# One node: a containerd and a kubelet. Several nodes share this machine's kernel, one bridge and
+# Starts and stops nodes. A node is a containerd and a kubelet. Several nodes share this machine's kernel, one bridge and
 # the folder of the volumes; each has its own containers, images, cgroups and address.
 
 node_address() {
@@ -48,7 +48,7 @@ load_image() {
 	wait_until 30 "node$1 to take up $2" images_known "$1"
 }
 
-# images_known says whether containerd's Kubernetes side knows every image: it labels those.
+# images_known reports whether containerd's Kubernetes side knows every image: it labels those.
 images_known() {
 	[[ -z $(node_ctr "$1" images ls | awk 'NR > 1 && !/io.cri-containerd.image=managed/') ]]
 }

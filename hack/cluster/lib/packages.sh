@@ -2,7 +2,7 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the cluster needs of the machine, and the Debian packages that bring it.
+# Finds what the cluster needs of the machine, and installs the Debian packages that contain it.
 
 # cni_directory prints where the CNI plugins are.
 cni_directory() {

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Records of running processes. A record holds the machine's pid and the start time, so that a pid
-# that was given away again is not taken for the old process.
+# that was reused is not taken for the old process.
 
 # record_self FILE PROC writes a record of the calling process; PROC is a mount of the machine's
 # /proc. It must not run in a subshell: the record would be the subshell's.
@@ -35,7 +35,7 @@ recorded_pid() {
 	cut -d ' ' -f 1 "$1"
 }
 
-# end_process FILE kills the recorded process and waits until it is gone.
+# end_process FILE kills the recorded process and waits until it has ended.
 end_process() {
 	process_alive "$1" || return 0
 	kill -KILL "$(recorded_pid "$1")" 2>/dev/null || true

@@ -2,7 +2,7 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Messages, waiting and locking. Messages go to stderr: stdout is for results.
+# Functions for messages, waiting and locking. Messages go to stderr: stdout is for results.
 
 say() {
 	printf 'cluster: %s\n' "$*" >&2

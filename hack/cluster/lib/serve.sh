@@ -2,7 +2,7 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Becomes a server of the cluster, inside its namespaces, once it has left a record of itself.
+# Becomes a server of the cluster, inside its namespaces, after writing a record of itself.
 #
 # usage: serve.sh NAME COMMAND...
 set -euo pipefail

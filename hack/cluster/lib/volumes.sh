@@ -2,8 +2,8 @@
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# The volumes behind persistent claims: folders of this machine, which every node sees. There is
-# no provisioner; a fixed number of volumes waits for claims.
+# Makes the volumes of persistent claims: folders of this machine, which are visible on every node. There
+# is no provisioner; a fixed number of volumes waits for claims.
 
 volume_count=${VOLUMES:-16}
 
