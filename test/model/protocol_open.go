@@ -225,7 +225,8 @@ func (p *Proto) claimed(s *PS, n int, t *PS, out func(a Act, fault bool)) bool {
 func (p *Proto) opened(s *PS, n int, t *PS, out func(a Act, fault bool)) {
 	l := &s.L[n]
 	un := uint8(n)
-	if l.Sv == 2 {
+	switch l.Sv {
+	case 2:
 		*t = *s
 		q := &t.L[n]
 		q.Last = q.Pend
@@ -234,7 +235,7 @@ func (p *Proto) opened(s *PS, n int, t *PS, out func(a Act, fault bool)) {
 			t.Opened = un
 		}
 		out(Act{aOpened, un, 0, 0}, false)
-	} else if l.Sv == 3 {
+	case 3:
 		*t = *s
 		p.reopen(t, n, true)
 		out(Act{aGone, un, 0, 0}, false)
