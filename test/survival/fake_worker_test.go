@@ -51,13 +51,13 @@ type behavior struct {
 }
 
 // startWorker starts a fake worker.
-func (w *fixture) startWorker(name string, ways behavior) *fakeWorker {
+func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	w.t.Helper()
-	if ways.room == 0 {
-		ways.room = 64
+	if b.room == 0 {
+		b.room = 64
 	}
 	p := &fakeWorker{
-		fixture: w, name: name, behavior: ways, done: make(chan struct{}),
+		fixture: w, name: name, behavior: b, done: make(chan struct{}),
 		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, samplingSessions: map[string]string{},
 	}
 	var err error

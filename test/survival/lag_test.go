@@ -23,10 +23,10 @@ func withLag(lag int) func(*contract.RunFile) {
 	}
 }
 
-func baselineWithLag(t *testing.T, lag int, ways behavior) string {
+func baselineWithLag(t *testing.T, lag int, b behavior) string {
 	t.Helper()
 	w := newFixture(t, withLag(lag))
-	w.startWorker("w0", ways)
+	w.startWorker("w0", b)
 	digest := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	w.checkMetrics()
 	return digest
