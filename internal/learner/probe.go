@@ -18,7 +18,7 @@ import (
 // unloaded with those of earlier attempts.
 type prober struct{ *learner }
 
-func (p prober) with(features []capability.Feature) capability.Checker {
+func (p prober) checker(features []capability.Feature) capability.Checker {
 	m := p.file.Fixed.Model
 	return capability.Checker{
 		API: p.client, BaseURL: p.file.Fixed.BaseURL, Model: m.Name, Features: features,
@@ -31,7 +31,7 @@ func (p prober) with(features []capability.Feature) capability.Checker {
 
 // Probe checks features. A base model or settings that the endpoint refuses are a *trainee.SettingsError.
 func (p prober) Probe(ctx context.Context, features []capability.Feature) (capability.Report, error) {
-	report, err := p.with(features).Run(ctx)
+	report, err := p.checker(features).Run(ctx)
 	if client.CategoryFrom(err) == tinker.CategoryUser {
 		return report, &trainee.SettingsError{Err: err}
 	}
@@ -45,7 +45,7 @@ func (p prober) checkOptimizer(ctx context.Context, state checkpoints.Entry, mod
 	if state.Name.Step == 0 || p.loop.capabilities.Lacks(capability.OptimizerRestore) || !p.isTrained(state) {
 		return true, nil
 	}
-	return p.with(nil).Restored(ctx, model)
+	return p.checker(nil).Restored(ctx, model)
 }
 
 // isTrained reports whether optimizer steps are known to have led to a state: all batches may have been empty.

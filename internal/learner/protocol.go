@@ -31,12 +31,12 @@ var (
 		{name: "open.admitted", do: (*modelOpening).admit},
 	}
 	// stepPhases make the next version and have it sampled.
-	stepPhases = []phase[*step]{
-		{name: "step.sampled", interruptible: true, do: (*step).collect},
-		{name: "step.submitted", do: (*step).submit},
-		{name: "replies.clean", do: (*step).wait},
-		{name: "sampler.announced", do: (*step).announce},
-		{name: "step.measured", do: (*step).record},
+	stepPhases = []phase[*trainingStep]{
+		{name: "step.sampled", interruptible: true, do: (*trainingStep).collect},
+		{name: "step.submitted", do: (*trainingStep).submit},
+		{name: "replies.clean", do: (*trainingStep).wait},
+		{name: "sampler.announced", do: (*trainingStep).announce},
+		{name: "step.measured", do: (*trainingStep).record},
 	}
 	// commitPhases make the version at hand durable; the clean reply to the save is the commit.
 	commitPhases = []phase[*commit]{
@@ -67,7 +67,7 @@ func pointsOf[S sequence](phases []phase[S]) []string {
 // makeStep makes the next version, and commits it where its state is to be saved.
 func (l *learner) makeStep(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
-	s := &step{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
+	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
 	err := perform(ctx, soft, s, stepPhases, l.config.Fault)
 	var rejected *trainee.RejectedError
 	if errors.As(err, &rejected) {

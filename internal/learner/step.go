@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// step is an optimizer step: it collects the next batch, trains on it and announces the version that results.
-type step struct {
+// trainingStep is one optimizer step: it collects the next batch, trains on it and announces the version that results.
+type trainingStep struct {
 	*learner
 	// next is the number of the version that the step makes.
 	next     int64
@@ -26,10 +26,10 @@ type step struct {
 	replies  trainee.Replies
 }
 
-func (s *step) number() int64 { return s.next }
+func (s *trainingStep) number() int64 { return s.next }
 
 // collect waits until the batch is decided.
-func (s *step) collect(ctx context.Context) error {
+func (s *trainingStep) collect(ctx context.Context) error {
 	var err error
 	if s.batch, err = s.batches.Batch(ctx); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *step) collect(ctx context.Context) error {
 }
 
 // submit submits the step's operations where there is something to train on.
-func (s *step) submit(ctx context.Context) error {
+func (s *trainingStep) submit(ctx context.Context) error {
 	if len(s.work.datums) == 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (s *step) submit(ctx context.Context) error {
 }
 
 // wait waits until all replies are clean.
-func (s *step) wait(ctx context.Context) error {
+func (s *trainingStep) wait(ctx context.Context) error {
 	var err error
 	if s.replies, err = s.training.Wait(ctx); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (s *step) wait(ctx context.Context) error {
 }
 
 // announce saves the new version's sampler weights and has workers sample them.
-func (s *step) announce(ctx context.Context) error {
+func (s *trainingStep) announce(ctx context.Context) error {
 	at := s.loop.at
 	next := checkpoints.Position{
 		Step: s.next, Cursor: s.batch.Slots.Next, Parent: at.Lineage,
@@ -82,7 +82,7 @@ func (s *step) announce(ctx context.Context) error {
 }
 
 // record measures the step and adds its row, which is not durable yet.
-func (s *step) record(context.Context) error {
+func (s *trainingStep) record(context.Context) error {
 	measured, total := measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
 	s.book.AddTraining(s.work.tokens(), total)
 	metrics, diverged := rl.Finite(measured)
@@ -96,7 +96,7 @@ func (s *step) record(context.Context) error {
 }
 
 // row returns the record of the step.
-func (s *step) row(metrics map[string]float64) store.Row {
+func (s *trainingStep) row(metrics map[string]float64) store.Row {
 	used, seconds := s.book.Usage(sampledBy(s.table))
 	at := s.loop.at
 	row := store.Row{
