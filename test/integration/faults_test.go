@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-var errCrashed = errors.New("the manager is dead")
+var errCrashed = errors.New("the manager has crashed")
 
 // failAt starts a manager that stands still at the first time it comes to a point, until it is stopped,
 // and gives what is closed then. Standing still it writes no more, as one that is dead.
@@ -53,7 +53,7 @@ func (b blindClient) List(ctx context.Context, list client.ObjectList, options .
 	return b.Client.List(ctx, list, options...)
 }
 
-var _ = Describe("A manager that dies", func() {
+var _ = Describe("A manager that crashes", func() {
 	It("at attempt.written leaves a lost attempt, and never makes its Job later", func() {
 		w := emptyEnv()
 		died := w.failAt("attempt.written")
@@ -190,7 +190,7 @@ var _ = Describe("A verdict that is lost", func() {
 	})
 })
 
-var _ = Describe("A learner of an earlier attempt that lives on", func() {
+var _ = Describe("A learner of an earlier attempt that still runs", func() {
 	It("is told of the newest attempt", func() {
 		w := newEnv()
 		run, first := w.startedRun()

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-var _ = Describe("The life of a run", func() {
+var _ = Describe("The lifecycle of a run", func() {
 	It("goes from a manifest to Complete, and tells of it", func() {
 		w := newEnv()
 		env := w.environment()

@@ -32,7 +32,7 @@ func generatedRole() *rbacv1.ClusterRole {
 }
 
 var _ = Describe("The manager's role", func() {
-	It("lets it do nothing with Secrets but create them, and never asks for all of anything", func() {
+	It("permits only the creation of Secrets and has no wildcards", func() {
 		for _, rule := range generatedRole().Rules {
 			Expect(rule.Verbs).NotTo(ContainElement("*"))
 			Expect(rule.Resources).NotTo(ContainElement("*"))
@@ -43,7 +43,7 @@ var _ = Describe("The manager's role", func() {
 		}
 	})
 
-	It("is enough, in one namespace, for a run's whole life", func() {
+	It("is enough, in one namespace, for a run from start to end", func() {
 		w := emptyEnv()
 		ctx := context.Background()
 		user, err := environment.AddUser(envtest.User{Name: "manager-" + w.namespace}, nil)

@@ -37,7 +37,7 @@ func TestFinish(t *testing.T) {
 		"the budget is used up":                  {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 6, ending{cause: contract.CauseOOMKilled}, "Failed RestartsExhausted"},
 		"the budget is just not used up":         {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 5, ending{cause: contract.CauseUnknown}, ""},
 		"a lost node with the budget at its end": {[]v1alpha1.Attempt{lost(3, 7)}, 5, ending{cause: contract.CauseNodeLost}, ""},
-		"upstream trouble for ever":              {[]v1alpha1.Attempt{endedAttempt(9, contract.CauseUpstream, 0, 0, 0)}, 5, ending{cause: contract.CauseUpstream}, ""},
+		"endpoint outages without end":           {[]v1alpha1.Attempt{endedAttempt(9, contract.CauseUpstream, 0, 0, 0)}, 5, ending{cause: contract.CauseUpstream}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFinish(t *testing.T) {
 			if f := finish(newRun().Spec.FailurePolicy, tc.attempts, tc.failures, tc.end); f != nil {
 				got = f.condition + " " + f.reason
 				if f.message == "" {
-					t.Error("the end says nothing")
+					t.Error("the end has no message")
 				}
 			}
 			if got != tc.want {
