@@ -135,11 +135,11 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
 		"internal/renderer", "internal/renderer/families", "internal/renderer/load", "internal/rl",
 		"internal/rollout/episode", "internal/rollout/groupstore", "internal/tinker",
-		"internal/tinker/client", "golang.org/x/sync",
+		"internal/tinker/client", "internal/wait", "golang.org/x/sync",
 	},
 	"internal/rollout/episode": {
 		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",
-		"golang.org/x/sync",
+		"internal/wait", "golang.org/x/sync",
 	},
 	"internal/rollout/groupstore": {"internal/atomicfile", "internal/exchange", "internal/rl"},
 	"internal/rollout/probe": {

@@ -48,7 +48,7 @@ func (c *Client) Run(ctx context.Context, attendant Worker) error {
 			return err
 		}
 		failures++
-		c.config.Logger.Warn("lost the learner", "worker", c.config.Worker, "attempt", c.Attempt(), "failures", failures, "error", err)
+		c.config.Logger.Warn("lost the learner", "worker", c.config.Worker, "attempt", c.Attempt(), "failures", failures, "err", err)
 		select {
 		case <-time.After(redialDelay(failures)):
 		case <-ctx.Done():

@@ -9,16 +9,20 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// failurePause is how long a lease that cannot be played is kept before it is given back: it may come again
-// at once.
+// failurePause is how long a lease that cannot be played is kept before it is released: it may come again at
+// once.
 const failurePause = time.Second
 
-// acquireAll leases groups and starts to play them, until ctx ends. An error is final.
+// acquireAll acquires leases and starts to play them, until ctx ends. An error is final.
 func (w *Worker) acquireAll(ctx context.Context) error {
 	for {
-		free, err := w.awaitRoom(ctx)
+		free, err := wait.For(ctx, &w.changes, func() (int, bool) {
+			free := w.room()
+			return free, free > 0 && ctx.Err() == nil
+		})
 		if err != nil {
 			return nil
 		}
@@ -26,7 +30,7 @@ func (w *Worker) acquireAll(ctx context.Context) error {
 		if exchange.IsFinal(err) {
 			return err
 		}
-		if err != nil && pause(ctx, callPause) != nil {
+		if err != nil && wait.Sleep(ctx, callPause) != nil {
 			return nil
 		}
 		for _, lease := range leases {
@@ -35,68 +39,42 @@ func (w *Worker) acquireAll(ctx context.Context) error {
 	}
 }
 
-// awaitRoom waits until there is room, and says for how many episodes. An error is the context's.
-func (w *Worker) awaitRoom(ctx context.Context) (int, error) {
-	for {
-		changed := w.changed.next()
-		if free := w.room(); free > 0 && ctx.Err() == nil {
-			return free, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
-}
-
-// room is for how many episodes leases are asked for. A worker that has any room has room for one group,
-// whatever its size: members that do not fit wait at the gate, and the credits do not lie idle while the
-// last members of other groups are played.
+// room is for how many episodes leases are acquired. A worker that has any room has room for one group,
+// whatever its size: members that do not fit wait at the gate, so that no credit is idle while the last
+// members of other groups are played.
 func (w *Worker) room() int {
-	repertoire := w.repertoire.Load()
-	if repertoire == nil {
+	play := w.play.Load()
+	if play == nil {
 		return 0
 	}
-	free := w.episodes.currentLimit() - w.underway()
+	free := w.episodes.currentLimit() - w.active.pendingMembers()
 	if free <= 0 {
 		return 0
 	}
-	return max(free, repertoire.largestGroup())
+	return max(free, play.largestGroup())
 }
 
-// underway is how many members of leased groups have no outcome yet.
-func (w *Worker) underway() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	members := 0
-	for _, p := range w.playing {
-		members += p.currentLease().GroupSize - int(p.progress.MembersDone.Load())
-	}
-	return members
-}
-
-// setCredits bounds the episodes and the requests under way.
+// setCredits bounds the episodes and the requests in flight.
 func (w *Worker) setCredits(credits int) {
 	if w.episodes.currentLimit() != credits {
 		w.config.Logger.Debug("credits changed", "credits", credits)
 	}
 	w.episodes.setLimit(credits)
 	w.samples.setLimit(credits)
-	w.changed.raise()
+	w.changes.Notify()
 }
 
-// learn takes what the learner says is played. An error is a *PlayError.
-func (w *Worker) learn(play []byte) error {
-	known := w.repertoire.Load()
-	if known != nil && bytes.Equal(known.encoded, play) {
+// setPlay takes over what the learner reports to be played. An error is a *ConfigError.
+func (w *Worker) setPlay(encoded []byte) error {
+	known := w.play.Load()
+	if known != nil && bytes.Equal(known.encoded, encoded) {
 		return nil
 	}
-	learnt, err := newRepertoire(play, w.config.Renderer, &w.built)
+	play, err := newPlayConfig(encoded, w.config.Renderer, &w.built)
 	if err != nil {
 		return err
 	}
-	w.repertoire.Store(learnt)
-	w.changed.raise()
+	w.play.Store(play)
+	w.changes.Notify()
 	return nil
 }

@@ -10,10 +10,12 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// gate bounds how many are inside at a time. The limit may change; nobody is thrown out for it. Of those
-// who wait the lowest rank goes first, and of one rank who came first.
+// gate bounds how many callers are inside at a time, by a limit that may change: callers that are inside stay.
+// Of those that wait the lowest rank enters first, and among equal ranks the one that came first.
 type gate struct {
 	mu            sync.Mutex
 	limit, inside int
@@ -57,7 +59,7 @@ func (g *gate) enter(ctx context.Context, rank int64) error {
 	}
 }
 
-// giveUp takes a waiter out of the line, or out of the gate if it was let in meanwhile.
+// giveUp removes a waiter from the line, or from the gate if it was admitted meanwhile.
 func (g *gate) giveUp(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +92,7 @@ func (g *gate) currentLimit() int {
 	return g.limit
 }
 
-// admit lets in whom there is room for. The lock is held.
+// admit admits waiters while there is room. The lock is held.
 func (g *gate) admit() {
 	for len(g.waiting) > 0 && g.inside < g.limit {
 		close(g.waiting[0].admitted)
@@ -99,19 +101,21 @@ func (g *gate) admit() {
 	}
 }
 
-// door is a gate as one group sees it.
-type door struct {
+// groupGate is a gate as the members of one group enter it.
+type groupGate struct {
 	gate *gate
 	rank int64
-	// left is raised when somebody leaves.
-	left *signal
+	// changes is notified when an episode leaves.
+	changes *wait.Signal
 }
 
-// Enter implements player.Gate.
-func (d door) Enter(ctx context.Context) error { return d.gate.enter(ctx, d.rank) }
+var _ episode.Gate = groupGate{}
 
-// Leave implements player.Gate.
-func (d door) Leave() {
-	d.gate.leave()
-	d.left.raise()
+// Enter implements episode.Gate.
+func (g groupGate) Enter(ctx context.Context) error { return g.gate.enter(ctx, g.rank) }
+
+// Leave implements episode.Gate.
+func (g groupGate) Leave() {
+	g.gate.leave()
+	g.changes.Notify()
 }

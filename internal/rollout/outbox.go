@@ -9,16 +9,17 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// outbox is the keys of held groups that are to be submitted. The zero outbox is ready.
+// outbox holds the keys of stored groups that are to be submitted. The zero outbox is ready.
 type outbox struct {
-	changed signal
+	changes wait.Signal
 	mu      sync.Mutex
 	keys    []rl.Key
 }
 
-// add queues keys, those that are queued already once.
+// add queues keys that are not queued yet.
 func (o *outbox) add(keys ...rl.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -27,31 +28,18 @@ func (o *outbox) add(keys ...rl.Key) {
 			o.keys = append(o.keys, key)
 		}
 	}
-	o.changed.raise()
+	o.changes.Notify()
 }
 
-// remove takes keys out.
+// remove takes the unwanted keys out.
 func (o *outbox) remove(unwanted func(rl.Key) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.keys = slices.DeleteFunc(o.keys, unwanted)
 }
 
-// next takes out the key that the learner needs first, waiting for there to be one. An error is the
-// context's.
-func (o *outbox) next(ctx context.Context) (rl.Key, error) {
-	for {
-		changed := o.changed.next()
-		if key, ok := o.take(); ok {
-			return key, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return rl.Key{}, ctx.Err()
-		}
-	}
-}
+// next waits for a key and takes out the one that the learner needs first. An error is the context's.
+func (o *outbox) next(ctx context.Context) (rl.Key, error) { return wait.For(ctx, &o.changes, o.take) }
 
 func (o *outbox) take() (rl.Key, bool) {
 	o.mu.Lock()

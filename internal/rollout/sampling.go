@@ -13,114 +13,116 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // policy samples the replies of one group.
 type policy struct {
-	worker  *Worker
-	playing *playing
+	worker *Worker
+	group  *activeGroup
 }
 
 // maxMisses is how often in a row the endpoint may deny a sampling session that it has just made.
 const maxMisses = 8
 
-// maxRefusals is how often a request is refused before it is taken for invalid. An environment that is no
-// function of its seed may ask another thing under a number that an earlier play of the group has used:
-// that is refused, too, but not under the next counter.
+// maxRefusals is how often a request is refused before it counts as invalid. An environment that is no function
+// of its seed may send another request under a number that an earlier play of the group has used: that is
+// refused, too, but not under the next counter.
 const maxRefusals = 3
 
-// remedy is what to do about a sample that failed.
-type remedy uint8
+// retry is what to do about a sample that failed.
+type retry uint8
 
 const (
-	// again posts the same request.
-	again remedy = iota
-	// repost asks under the next counter: the promise is lost, or the result failed.
-	repost
-	// reopen makes the sampling session anew.
-	reopen
-	// refuse says that the request is invalid, or that its number was used for another.
-	refuse
-	// leave gives the group up.
-	leave
+	// retrySame posts the same request.
+	retrySame retry = iota
+	// retryNext posts the request under the next counter: the future is lost, or the result failed.
+	retryNext
+	// retrySession makes the sampling session again.
+	retrySession
+	// retryRefused posts the request under the next counter a few times: it is invalid, or its number was used
+	// for another.
+	retryRefused
+	// retryNever ends the group.
+	retryNever
 )
 
-func remedyFor(category tinker.Category) remedy {
+func retryFor(category tinker.Category) retry {
 	switch category {
 	case tinker.CategoryFutureLost, tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryConflict, tinker.CategoryProtocol:
-		return repost
+		return retryNext
 	case tinker.CategoryNotFound:
-		return reopen
+		return retrySession
 	case tinker.CategoryUser:
-		return refuse
+		return retryRefused
 	case tinker.CategoryUnsupported:
-		return leave
+		return retryNever
 	default:
-		return again
+		return retrySame
 	}
 }
 
-// troubles counts what a request has met.
-type troubles struct {
+// failures counts the failures of a request.
+type failures struct {
 	// reposts is the counter that the request is posted under.
 	reposts int
-	// failures in all, misses of the sampling session, and refusals.
-	failures, misses, refusals int
+	// all counts every failure, misses those of the sampling session, and refusals those of the request.
+	all, misses, refusals int
 }
 
-// Sample implements episode.Policy. It goes on through everything that passes: lost promises, a session that
-// is gone, an endpoint that fails. An error is a *episode.RefusedError, a *policyGoneError or the context's.
+// Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session,
+// an endpoint that fails. An error is a *episode.RefusedError, a *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
-	var met troubles
+	var counts failures
 	for {
-		sample, key, err := p.once(ctx, request, met.reposts)
+		sample, key, err := p.once(ctx, request, counts.reposts)
 		if err == nil {
 			return sample, nil
 		}
 		if ctx.Err() != nil {
 			return episode.Sample{}, ctx.Err()
 		}
-		if err := p.mend(err, key, &met); err != nil {
+		if err := p.prepareRetry(err, key, &counts); err != nil {
 			return episode.Sample{}, err
 		}
-		p.worker.config.Logger.Debug("sampling again", "slot", p.playing.key.Slot, "member", request.Member,
-			"reposts", met.reposts, "failures", met.failures, "error", err)
-		if err := pause(ctx, sampleDelay(met.failures)); err != nil {
+		p.worker.config.Logger.Debug("sampling again", "slot", p.group.key.Slot, "member", request.Member,
+			"reposts", counts.reposts, "failures", counts.all, "err", err)
+		if err := wait.Sleep(ctx, sampleDelay(counts.all)); err != nil {
 			return episode.Sample{}, err
 		}
-		met.failures++
+		counts.all++
 	}
 }
 
-// mend does what is to be done about a failure before the request is posted again; an error says that it
-// is of no use to. key is the sampling session that the request was posted in.
-func (p *policy) mend(failure error, key samplerKey, met *troubles) error {
-	var gone *policyGoneError
-	if errors.As(failure, &gone) {
+// prepareRetry prepares the request to be posted again after a failure. An error means that this is of no use.
+// The key is the sampling session that the request was posted in.
+func (p *policy) prepareRetry(failure error, key samplerKey, counts *failures) error {
+	var missing *policyMissingError
+	if errors.As(failure, &missing) {
 		return failure
 	}
-	switch remedyFor(client.CategoryFrom(failure)) {
-	case refuse:
-		met.refusals++
-		met.reposts++
-	case leave:
-		return &policyGoneError{err: failure}
-	case repost:
-		met.reposts++
-	case reopen:
+	switch retryFor(client.CategoryFrom(failure)) {
+	case retryRefused:
+		counts.refusals++
+		counts.reposts++
+	case retryNever:
+		return &policyMissingError{err: failure}
+	case retryNext:
+		counts.reposts++
+	case retrySession:
 		p.worker.sessions.forget(key, nil)
-		met.misses++
+		counts.misses++
 	}
-	if met.refusals >= maxRefusals {
+	if counts.refusals >= maxRefusals {
 		return &episode.RefusedError{Err: failure}
 	}
-	if met.misses > maxMisses {
-		return &policyGoneError{err: failure}
+	if counts.misses > maxMisses {
+		return &policyMissingError{err: failure}
 	}
 	return nil
 }
 
-// sampleDelay is none before the first repeat, then 1 s, doubling up to 32 s.
+// sampleDelay is 0 before the first retry, then 1 s, doubling up to 32 s.
 func sampleDelay(failures int) time.Duration {
 	if failures == 0 {
 		return 0
@@ -128,12 +130,12 @@ func sampleDelay(failures int) time.Duration {
 	return time.Second << min(failures-1, 5)
 }
 
-// once asks for the reply under one number. The key is that of the sampling session it was asked in.
+// once samples a reply under one number. The key is that of the sampling session.
 func (p *policy) once(ctx context.Context, request episode.Request, reposts int) (episode.Sample, samplerKey, error) {
-	group, lease := p.playing.key, p.playing.currentLease()
+	group, lease := p.group.key, p.group.currentLease()
 	number, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, reposts)
 	if err != nil {
-		return episode.Sample{}, samplerKey{}, &policyGoneError{err: err}
+		return episode.Sample{}, samplerKey{}, &policyMissingError{err: err}
 	}
 	if err := p.worker.samples.enter(ctx, rank(group)); err != nil {
 		return episode.Sample{}, samplerKey{}, err

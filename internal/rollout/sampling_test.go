@@ -24,7 +24,7 @@ func newPolicy(api Endpoint) *policy {
 	w := New(Config{Endpoint: api, Pressure: &Pressure{}, Logger: slog.New(slog.DiscardHandler)})
 	w.setCredits(4)
 	w.sessions.use("session-1")
-	return &policy{worker: w, playing: &playing{key: trainKey(5), lease: lease(trainKey(5))}}
+	return &policy{worker: w, group: &activeGroup{key: trainKey(5), lease: lease(trainKey(5))}}
 }
 
 func request() episode.Request {
@@ -131,7 +131,7 @@ func TestWhatDoesNotPass(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newEndpoint()
 				spoil(api)
-				var gone *policyGoneError
+				var gone *policyMissingError
 				if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &gone) {
 					t.Errorf("Sample: %v, want the policy to be gone", err)
 				}
@@ -141,7 +141,7 @@ func TestWhatDoesNotPass(t *testing.T) {
 	t.Run("more requests than an episode may have", func(t *testing.T) {
 		r := request()
 		r.Request = 1 << 11
-		var gone *policyGoneError
+		var gone *policyMissingError
 		if _, err := newPolicy(newEndpoint()).Sample(t.Context(), r); !errors.As(err, &gone) {
 			t.Errorf("Sample: %v", err)
 		}
@@ -197,7 +197,7 @@ func TestALostSessionMayComeBack(t *testing.T) {
 		if s.name() != "" {
 			t.Error("it is believed at once")
 		}
-		time.Sleep(distrust)
+		time.Sleep(distrustPeriod)
 		synctest.Wait()
 		s.use("session-1")
 		if s.name() != "session-1" {

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 const (
@@ -69,7 +70,7 @@ func lease(key rl.Key) exchange.Lease {
 
 // board is a scripted learner: it leases what a test puts up, and keeps what comes in.
 type board struct {
-	changed signal
+	changes wait.Signal
 
 	mu         sync.Mutex
 	play       contract.Play
@@ -111,7 +112,7 @@ func (b *board) change(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f()
-	b.changed.raise()
+	b.changes.Notify()
 }
 
 func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest) (exchange.HelloReply, error) {
@@ -140,7 +141,7 @@ func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest
 func (b *board) Acquire(ctx context.Context, _ string, free int) ([]exchange.Lease, error) {
 	b.change(func() { b.free = append(b.free, free) })
 	for {
-		changed := b.changed.next()
+		changed := b.changes.Changed()
 		if leases := b.grant(free); len(leases) > 0 {
 			return leases, nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Endpoint is what a worker needs of the Tinker API.
@@ -22,22 +23,22 @@ type Endpoint interface {
 	KeepAlive(ctx context.Context, session string, lost func(error))
 }
 
-// distrust is how long a session that was found to be gone is not taken from the learner again: it may not
+// distrustPeriod is how long a session that was found to be gone is not taken from the learner again: it may not
 // have noticed yet.
-const distrust = 15 * time.Second
+const distrustPeriod = 15 * time.Second
 
 // sessions are the rollout session, which the learner makes, and the sampling sessions within it.
 type sessions struct {
 	endpoint Endpoint
 	logger   *slog.Logger
-	changed  signal
+	changes  wait.Signal
 
 	mu sync.Mutex
-	// current is empty while there is none that lives.
+	// current is the live session, or empty.
 	current string
-	// lost is the last one that was found to be gone, for as long as it is distrusted.
+	// lost is the last session that the endpoint lost, for the distrust period.
 	lost string
-	// samplers of the current session.
+	// samplers are those of the current session.
 	samplers map[samplerKey]*sampler
 }
 
@@ -47,23 +48,23 @@ type samplerKey struct {
 	number  int64
 }
 
-// sampler is a sampling session, or its making.
+// sampler is a sampling session, or one that is being made.
 type sampler struct {
 	made chan struct{}
 	id   string
 	err  error
 }
 
-// policyGoneError says that the weights of a lease are not there any more, or cannot be sampled from.
-type policyGoneError struct{ err error }
+// policyMissingError reports that the weights of a lease do not exist any more, or cannot be sampled from.
+type policyMissingError struct{ err error }
 
 // Error implements error.
-func (e *policyGoneError) Error() string { return "the policy cannot be sampled: " + e.err.Error() }
+func (e *policyMissingError) Error() string { return "the policy cannot be sampled: " + e.err.Error() }
 
 // Unwrap gives the cause.
-func (e *policyGoneError) Unwrap() error { return e.err }
+func (e *policyMissingError) Unwrap() error { return e.err }
 
-// use takes the session that the learner names.
+// use switches to the session that the learner names.
 func (s *sessions) use(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,7 @@ func (s *sessions) use(session string) {
 	s.logger.Info("sampling within a session", "session", session)
 	s.current = session
 	s.samplers = map[samplerKey]*sampler{}
-	s.changed.raise()
+	s.changes.Notify()
 }
 
 // lose notes that the endpoint does not know the session any more.
@@ -86,11 +87,11 @@ func (s *sessions) lose(session string) {
 	s.logger.Warn("the endpoint has lost the session", "session", session)
 	s.current, s.lost = "", session
 	s.samplers = map[samplerKey]*sampler{}
-	s.changed.raise()
-	time.AfterFunc(distrust, func() { s.trust(session) })
+	s.changes.Notify()
+	time.AfterFunc(distrustPeriod, func() { s.trust(session) })
 }
 
-// trust lets a session that was lost be used again, should the learner insist.
+// trust allows a lost session to be used again, should the learner name it still.
 func (s *sessions) trust(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,30 +100,24 @@ func (s *sessions) trust(session string) {
 	}
 }
 
-// name gives the current session, empty while there is none.
+// name gives the current session, or an empty string.
 func (s *sessions) name() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// await waits for a session that lives.
+// await waits for a live session.
 func (s *sessions) await(ctx context.Context) (string, error) {
-	for {
-		changed := s.changed.next()
-		if session := s.name(); session != "" {
-			return session, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
+	return wait.For(ctx, &s.changes, func() (string, bool) {
+		session := s.name()
+		return session, session != ""
+	})
 }
 
-// sampler gives the id of the sampling session of that number, in whatever session lives, over the named
-// weights. It makes it where need be. An error is the context's or a *policyGoneError.
+// sampler gives the id of the sampling session of that number over the named weights, within the live session.
+// It makes the sampling session where that does not exist. An error is the context's or a
+// *policyMissingError.
 func (s *sessions) sampler(ctx context.Context, number int64, weights string) (samplerKey, string, error) {
 	for {
 		session, err := s.await(ctx)
@@ -140,7 +135,7 @@ func (s *sessions) sampler(ctx context.Context, number int64, weights string) (s
 	}
 }
 
-// open asks for a sampling session once, however many want it.
+// open makes a sampling session once, however many callers want it.
 func (s *sessions) open(ctx context.Context, key samplerKey, weights string) (string, error) {
 	s.mu.Lock()
 	made, ok := s.samplers[key]
@@ -150,7 +145,7 @@ func (s *sessions) open(ctx context.Context, key samplerKey, weights string) (st
 	}
 	s.mu.Unlock()
 	if made == nil {
-		// Another session lives by now.
+		// The session was replaced meanwhile.
 		return "", fmt.Errorf("session %s was replaced", key.session)
 	}
 	if !ok {
@@ -177,9 +172,9 @@ func (s *sessions) forget(key samplerKey, made *sampler) {
 	}
 }
 
-// recover gives nil when it is worth trying again to make a sampling session in the session that lives
-// then; err is why it could not be made. The endpoint gives the same answer for a session that is gone and
-// for weights that are, so it is asked for the session.
+// recover returns nil when the caller should try again to make a sampling session in the session that is live
+// then; err is why it could not be made. The endpoint gives the same reply for a missing session and for missing
+// weights, so that the session is checked by a heartbeat.
 func (s *sessions) recover(ctx context.Context, session string, err error) error {
 	category := client.CategoryFrom(err)
 	switch {
@@ -188,33 +183,33 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 	case s.name() != session || category == tinker.CategoryCanceled:
 		return nil
 	case category == tinker.CategoryUnauthorized:
-		// The key may be mended; the learner says what is wrong meanwhile.
-		return pause(ctx, distrust)
+		// The API key may be corrected; the learner reports the problem meanwhile.
+		return wait.Sleep(ctx, distrustPeriod)
 	}
 	switch client.CategoryFrom(s.endpoint.Heartbeat(ctx, session)) {
 	case tinker.CategoryNotFound, tinker.CategoryFutureLost:
 		s.lose(session)
 		return nil
 	}
-	return &policyGoneError{err: err}
+	return &policyMissingError{err: err}
 }
 
-// keepAlive sends heartbeats for whatever session lives, until ctx ends.
+// keepAlive sends heartbeats for the live session, until ctx ends.
 func (s *sessions) keepAlive(ctx context.Context) {
 	for ctx.Err() == nil {
 		session, err := s.await(ctx)
 		if err != nil {
 			return
 		}
-		changed := s.changed.next()
+		changed := s.changes.Changed()
 		if s.name() != session {
 			continue
 		}
-		beating, stop := context.WithCancel(ctx)
+		alive, stop := context.WithCancel(ctx)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			s.endpoint.KeepAlive(beating, session, func(error) { s.lose(session) })
+			s.endpoint.KeepAlive(alive, session, func(error) { s.lose(session) })
 		}()
 		select {
 		case <-changed:

@@ -195,7 +195,7 @@ func TestANumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)
 	p.worker.sessions.use(sim.session())
-	p.playing.lease.Sampler = sim.sampler
+	p.group.lease.Sampler = sim.sampler
 	r := request()
 	first, err := p.Sample(t.Context(), r)
 	if err != nil {

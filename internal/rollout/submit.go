@@ -10,80 +10,115 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// callPause keeps a call that fails at once from being repeated in a loop. The back-off proper is the
-// exchange's, which dials.
+// callPause keeps a call that fails at once from being repeated in a loop. The exchange, which dials, has the
+// real back-off.
 const callPause = 100 * time.Millisecond
 
-// submitAll submits what is in the outbox until ctx ends. An error is final.
-func (w *Worker) submitAll(ctx context.Context) error {
+// submitter stores finished groups and submits them.
+type submitter struct {
+	learner Learner
+	groups  *groupstore.Store
+	active  *activeGroups
+	outbox  outbox
+	logger  *slog.Logger
+}
+
+// run submits what is in the outbox until ctx ends. An error is final.
+func (s *submitter) run(ctx context.Context) error {
 	for {
-		key, err := w.outbox.next(ctx)
+		key, err := s.outbox.next(ctx)
 		if err != nil {
 			return nil
 		}
-		if err := w.submit(ctx, key); exchange.IsFinal(err) {
+		if err := s.submit(ctx, key); exchange.IsFinal(err) {
 			return err
 		}
 	}
 }
 
-// submit submits one group and notes what became of it. The group is held on whatever the answer.
-func (w *Worker) submit(ctx context.Context, key rl.Key) error {
-	group, ok, err := w.held.Encoded(key)
+// submit submits one group and notes what became of it. The group stays stored whatever the reply.
+func (s *submitter) submit(ctx context.Context, key rl.Key) error {
+	group, ok, err := s.groups.Encoded(key)
 	if err != nil {
-		w.config.Logger.Error("a held group is lost", "slot", key.Slot, "error", err)
+		s.logger.Error("a stored group is lost", "slot", key.Slot, "err", err)
 	}
 	if !ok {
-		w.forget(key, nil)
+		s.active.remove(key)
 		return nil
 	}
-	reply, err := w.config.Learner.Submit(ctx, group)
-	w.forget(key, nil)
+	reply, err := s.learner.Submit(ctx, group)
+	s.active.remove(key)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.config.Logger.Warn("submitting a group", "slot", key.Slot, "error", err)
-			w.outbox.add(key)
+			s.logger.Warn("submitting a group", "slot", key.Slot, "err", err)
+			s.outbox.add(key)
 		}
-		noteGivenUp(w.config.Logger, w.held.Offered(key, false))
+		s.offered(key, false)
 		// What ends the pause ends the caller, too.
-		_ = pause(ctx, callPause)
+		_ = wait.Sleep(ctx, callPause)
 		return err
 	}
-	w.config.Logger.Debug("group submitted", "slot", key.Slot, "verdict", reply.Status.String())
+	s.logger.Debug("group submitted", "slot", key.Slot, "status", reply.Status.String())
 	if reply.Status == exchange.Invalid {
-		w.refused(key, group.Outcome, reply.Field)
+		s.refused(key, group.Outcome, reply.Field)
 		return nil
 	}
-	// Closed and Stale ones are of no use to this learner, and the first to go for room, like those it has.
-	noteGivenUp(w.config.Logger, w.held.Offered(key, true))
+	// Groups that are closed or stale are of no use to this learner, and are the first to be dropped when room is
+	// needed, like those that it has.
+	s.offered(key, true)
 	return nil
 }
 
-// refused makes a tombstone of a group that the learner does not accept, and submits that.
-func (w *Worker) refused(key rl.Key, outcome rl.Outcome, field string) {
-	w.config.Logger.Error("the learner refuses a group", "slot", key.Slot, "outcome", outcome.String(), "field", field)
+// store stores a finished group and queues it. One that is not valid is stored as a tombstone.
+func (s *submitter) store(group rl.Group) {
+	level := slog.LevelInfo
+	if group.Outcome == rl.Usable {
+		level = slog.LevelDebug
+	}
+	s.logger.Log(context.Background(), level, "group finished", "slot", group.Key.Slot, "kind", group.Key.Kind.String(),
+		"environment", group.Environment, "outcome", group.Outcome.String(), "reason", group.Reason,
+		"promptTokens", group.PromptTokens, "sampledTokens", group.SampledTokens)
+	if err := s.groups.Add(group); err != nil {
+		s.logger.Error("a group is invalid", "slot", group.Key.Slot, "err", err)
+		s.storeTombstone(group, rl.InvalidTokens, err.Error())
+	}
+	s.outbox.add(group.Key)
+}
+
+// refused makes a tombstone of a group that the learner does not accept, and queues that.
+func (s *submitter) refused(key rl.Key, outcome rl.Outcome, field string) {
+	s.logger.Error("the learner refuses a group", "slot", key.Slot, "outcome", outcome.String(), "field", field)
 	if outcome == rl.InvalidTokens {
-		w.held.Offered(key, true)
+		s.groups.Offered(key, true)
 		return
 	}
-	w.replace(key, rl.InvalidTokens, "the learner refuses "+field)
-	w.outbox.add(key)
+	s.reject(key, rl.InvalidTokens, "the learner refuses "+field)
+	s.outbox.add(key)
 }
 
-// replace puts a tombstone in the place of a stored group.
-func (w *Worker) replace(key rl.Key, outcome rl.Outcome, reason string) {
-	group, ok, err := w.held.Group(key)
+// reject replaces a stored group by a tombstone.
+func (s *submitter) reject(key rl.Key, outcome rl.Outcome, reason string) {
+	group, ok, err := s.groups.Group(key)
 	if err != nil || !ok {
-		w.config.Logger.Error("reading a group that was rejected", "slot", key.Slot, "err", err)
+		s.logger.Error("reading a group that was rejected", "slot", key.Slot, "err", err)
 		return
 	}
-	w.condemn(group, outcome, reason)
+	s.storeTombstone(group, outcome, reason)
 }
 
-func noteGivenUp(logger *slog.Logger, keys []rl.Key) {
-	if len(keys) > 0 {
-		logger.Warn("groups were given up for want of room", "count", len(keys), "highest", keys[0].Slot)
+func (s *submitter) storeTombstone(group rl.Group, outcome rl.Outcome, reason string) {
+	if err := s.groups.Add(group.Tombstone(outcome, reason)); err != nil {
+		s.logger.Error("storing a tombstone", "slot", group.Key.Slot, "err", err)
+	}
+}
+
+// offered notes that a group was offered to a learner, and whether the learner has it in memory now.
+func (s *submitter) offered(key rl.Key, taken bool) {
+	if dropped := s.groups.Offered(key, taken); len(dropped) > 0 {
+		s.logger.Warn("groups were dropped for lack of room", "count", len(dropped), "highest", dropped[0].Slot)
 	}
 }

@@ -19,11 +19,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Learner is what a worker needs of the exchange: the methods of exchange.Client.
 type Learner interface {
-	Run(ctx context.Context, attendant exchange.Worker) error
+	Run(ctx context.Context, worker exchange.Worker) error
 	Acquire(ctx context.Context, free int) ([]exchange.Lease, error)
 	Submit(ctx context.Context, group exchange.EncodedGroup) (exchange.SubmitReply, error)
 	Release(ctx context.Context, keys []rl.Key, reason string) error
@@ -34,13 +35,13 @@ type Learner interface {
 type Config struct {
 	Learner  Learner
 	Endpoint Endpoint
-	// Groups keeps what is finished; the worker flushes it when it ends.
+	// Groups stores finished groups; the worker flushes it when it ends.
 	Groups *groupstore.Store
-	// Renderer is that of the run's model; nil for the one of a model whose tokenizer is built in.
+	// Renderer is that of the run's model; it is nil for a model whose tokenizer is built in.
 	Renderer *load.Renderer
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
-	// Grace is how long the worker offers what it holds after it was told to end.
+	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
 	Grace  time.Duration
 	Logger *slog.Logger
 }
@@ -48,50 +49,51 @@ type Config struct {
 // Worker plays groups for a learner.
 type Worker struct {
 	config   Config
-	held     *groupstore.Store
+	groups   *groupstore.Store
 	sessions *sessions
-	outbox   outbox
-	// episodes bounds the members under way, samples the requests to the endpoint; both by the learner's
-	// credits.
+	// active are the groups in progress, and submitter submits them once they are finished.
+	active    *activeGroups
+	submitter *submitter
+	// episodes bounds the members in progress, and samples the requests to the endpoint; both follow the
+	// learner's credits.
 	episodes, samples gate
 	built             environments
-	repertoire        atomic.Pointer[repertoire]
+	play              atomic.Pointer[playConfig]
 	ready             atomic.Bool
-	// changed is raised when there may be room for more, or less to hold.
-	changed signal
-	// players play groups, releases give leases back in the background.
+	// changes is notified when there may be room for more, or less in the store.
+	changes wait.Signal
+	// players play groups, and releases release leases in the background.
 	players, releases sync.WaitGroup
 	// serving bounds calls to the learner. It is set before anything starts.
 	serving context.Context
-
-	mu      sync.Mutex
-	playing map[rl.Key]*playing
 }
 
 // New makes a worker. Run starts it.
 func New(config Config) *Worker {
-	return &Worker{
+	w := &Worker{
 		config:   config,
-		held:     config.Groups,
+		groups:   config.Groups,
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
-		playing:  map[rl.Key]*playing{},
 	}
+	w.active = newActiveGroups(&w.changes)
+	w.submitter = &submitter{learner: config.Learner, groups: config.Groups, active: w.active, logger: config.Logger}
+	return w
 }
 
-// Ready says whether a learner has answered.
+// Ready reports whether a learner has answered.
 func (w *Worker) Ready() bool { return w.ready.Load() }
 
-// Run works until ctx ends: then it acquires nothing more, gives its leases back, offers what it holds for
-// the grace, leaves that in files and returns nil. An error is final: the run is not this worker's, or what
-// it is to play is beyond this program. Run is called once.
+// Run works until ctx ends: then it acquires nothing more, releases its leases, continues to submit what it
+// stores for the grace, leaves the rest in files and returns nil. An error is final: the run is not this
+// worker's, or this program cannot play it. Run is called once.
 func (w *Worker) Run(ctx context.Context) error {
-	// What is said to the learner outlives ctx by the grace.
+	// Calls to the learner may outlast ctx by the grace.
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	serve, serving := errgroup.WithContext(lasting)
 	w.serving = serving
-	serve.Go(func() error { return w.attend(serving) })
-	serve.Go(func() error { return w.submitAll(serving) })
+	serve.Go(func() error { return w.connect(serving) })
+	serve.Go(func() error { return w.submitter.run(serving) })
 	serve.Go(func() error {
 		w.sessions.keepAlive(serving)
 		return nil
@@ -102,74 +104,60 @@ func (w *Worker) Run(ctx context.Context) error {
 	})
 	err := serve.Wait()
 	w.releases.Wait()
-	return errors.Join(err, w.held.Flush())
+	return errors.Join(err, w.groups.Flush())
 }
 
-// attend speaks with learners, one after the other. An error is final.
-func (w *Worker) attend(ctx context.Context) error {
+// connect stays connected to learners, one after the other. An error is final.
+func (w *Worker) connect(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	err := w.config.Learner.Run(ctx, &attendant{worker: w, fail: fail})
+	err := w.config.Learner.Run(ctx, &exchangeWorker{worker: w, fail: fail})
 	var unplayable *ConfigError
 	if errors.As(context.Cause(ctx), &unplayable) {
 		return unplayable
 	}
 	if exchange.IsFinal(err) {
-		return fmt.Errorf("attending the learner: %w", err)
+		return fmt.Errorf("connecting to the learner: %w", err)
 	}
 	return nil
 }
 
-// work plays until ctx ends, or until the worker is over, then gives leases back and offers what is held.
+// work plays until ctx ends, or until the worker has failed, then releases leases and submits what is stored.
 func (w *Worker) work(ctx context.Context) error {
 	working, stop := context.WithCancel(w.serving)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	err := w.acquireAll(working)
 	stop()
-	left := slices.DeleteFunc(w.stop(w.playingKeys()), w.isHeld)
+	left := slices.DeleteFunc(w.active.stop(w.active.keys()), w.isStored)
 	w.players.Wait()
 	if err != nil || w.serving.Err() != nil {
 		return err
 	}
-	w.config.Logger.Info("ending", "leases", len(left), "held", w.held.Len())
+	w.config.Logger.Info("ending", "leases", len(left), "stored", w.groups.Len())
 	over, cancel := context.WithTimeout(w.serving, w.config.Grace)
 	defer cancel()
 	if len(left) > 0 {
-		w.giveBack(over, left, reasonDrain)
+		w.releaseNow(over, left, reasonDrain)
 	}
-	w.offer(over)
+	// What ends the wait is the grace.
+	_, _ = wait.For(over, &w.changes, func() (int, bool) { return 0, w.groups.Len() == 0 })
 	return nil
 }
 
-// offer waits until nothing is held any more, or ctx ends.
-func (w *Worker) offer(ctx context.Context) {
-	for {
-		changed := w.changed.next()
-		if w.held.Len() == 0 {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// release gives leases back without waiting for it.
+// release releases leases in the background.
 func (w *Worker) release(keys []rl.Key, reason string) {
-	w.releases.Go(func() { w.giveBack(w.serving, keys, reason) })
+	w.releases.Go(func() { w.releaseNow(w.serving, keys, reason) })
 }
 
-// giveBack gives leases back. Where that fails the next Hello says the same: they are not played.
-func (w *Worker) giveBack(ctx context.Context, keys []rl.Key, reason string) {
+// releaseNow releases leases. Where that fails the next Hello reports the same: they are not played.
+func (w *Worker) releaseNow(ctx context.Context, keys []rl.Key, reason string) {
 	if err := w.config.Learner.Release(ctx, keys, reason); err != nil && ctx.Err() == nil {
-		w.config.Logger.Warn("giving leases back", "count", len(keys), "reason", reason, "error", err)
+		w.config.Logger.Warn("releasing leases", "count", len(keys), "reason", reason, "err", err)
 	}
 }
 
-func (w *Worker) isHeld(key rl.Key) bool {
-	_, ok := w.held.Lookup(key)
+func (w *Worker) isStored(key rl.Key) bool {
+	_, ok := w.groups.Lookup(key)
 	return ok
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// conclude makes a group of its members. reasons say why members are not usable.
-func conclude(game Game, members []rl.Member, reasons []string) rl.Group {
-	group := rl.Group{Key: game.Key, Environment: game.Settings.Name, Members: members}
-	outcome, reason := judge(game, members, reasons)
+// conclude makes a group of its members. The reasons are why members are not usable.
+func conclude(spec Spec, members []rl.Member, reasons []string) rl.Group {
+	group := rl.Group{Key: spec.Key, Environment: spec.Settings.Name, Members: members}
+	outcome, reason := outcomeOfGroup(spec, members, reasons)
 	if outcome == rl.Usable {
 		return group
 	}
 	return group.Tombstone(outcome, reason)
 }
 
-// judge says what a group with these members is. A group that lacks members for one cause alone has that
-// cause for its outcome, BelowFloor otherwise.
-func judge(game Game, members []rl.Member, reasons []string) (rl.Outcome, string) {
+// outcomeOfGroup decides the outcome of a group with these members. A group that lacks members for a single
+// cause has that outcome, and otherwise BelowFloor.
+func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcome, string) {
 	usable, cause, first := 0, rl.Usable, -1
 	for i, m := range members {
 		switch {
@@ -34,17 +34,17 @@ func judge(game Game, members []rl.Member, reasons []string) (rl.Outcome, string
 			cause = rl.BelowFloor
 		}
 	}
-	if usable < game.MinMembers && first >= 0 {
+	if usable < spec.MinMembers && first >= 0 {
 		return cause, fmt.Sprintf("%d of %d members are usable, %d are needed; member %d: %s",
-			usable, len(members), game.MinMembers, members[first].Index, reasons[first])
+			usable, len(members), spec.MinMembers, members[first].Index, reasons[first])
 	}
-	if game.DropConstant && isConstant(members) {
+	if spec.DropConstant && isConstant(members) {
 		return rl.Constant, fmt.Sprintf("all %d usable members have the same reward", usable)
 	}
 	return rl.Usable, ""
 }
 
-// isConstant says whether all usable members have the same reward.
+// isConstant reports whether all usable members have the same reward.
 func isConstant(members []rl.Member) bool {
 	first := -1
 	for i, m := range members {

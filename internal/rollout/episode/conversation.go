@@ -21,7 +21,7 @@ type conversation struct {
 	// replies were sampled so far, in their order. They carry their sampled ids and their parts, reasoning among
 	// them, which the environment is not given.
 	replies []chat.Message
-	// segments to train on so far.
+	// segments are those to train on so far.
 	segments []rl.Segment
 }
 
@@ -68,7 +68,7 @@ func answer(r renderer.Renderer, prompt environment.Prompt, request Request, sam
 	out.Message = chat.Message{Role: said.Role, Content: said.Content, Calls: said.Calls, CallID: said.CallID}
 	out.Truncated = parsed.Ending == renderer.Truncated
 	if out.Truncated && sample.Stopped {
-		// A stop of the run's own ended the reply. The renderer does not know it.
+		// One of the run's own stops ended the reply, which the renderer does not know.
 		out.Truncated = false
 		out.Message.Content = cutStop(out.Message.Content, request.Stop.Strings)
 	}
@@ -77,7 +77,7 @@ func answer(r renderer.Renderer, prompt environment.Prompt, request Request, sam
 	return out, kept, nil
 }
 
-// cutStop removes the stop that text ends with. The renderer may have trimmed the stop's own white space.
+// cutStop removes the stop that the text ends with. The renderer may have trimmed white space of the stop.
 func cutStop(text string, stops []string) string {
 	for _, stop := range stops {
 		if rest, ok := strings.CutSuffix(text, strings.TrimSpace(stop)); ok {
@@ -87,7 +87,7 @@ func cutStop(text string, stops []string) string {
 	return text
 }
 
-// add takes in a turn. A reply that nobody could train on is an error.
+// add adds a turn. A reply that cannot be trained on is an error.
 func (c *conversation) add(request Request, sample Sample) (err error) {
 	for i, l := range sample.Logprobs {
 		if math.IsNaN(float64(l)) || math.IsInf(float64(l), 0) {

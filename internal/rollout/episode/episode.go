@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// How an episode's last turn ended, or which limit ended the episode.
+// The stop reasons of a member: how its last turn ended, or which limit ended the episode.
 const (
 	stopStop             = "stop"
 	stopLength           = "length"
@@ -27,32 +27,32 @@ const (
 )
 
 // errDeadline ends the sampling of an episode that takes too long.
-var errDeadline = errors.New("the episode has taken as long as it may")
+var errDeadline = errors.New("the episode has reached its time limit")
 
 // episode is one try of one member.
 type episode struct {
 	player      *Player
-	game        *Game
+	spec        *Spec
 	member, try int
 
 	running       environment.Episode
 	conversations map[string]*conversation
-	// order in which conversations began.
+	// order is the one in which conversations began.
 	order []*conversation
-	// turns are rounds of requests, requests their sum.
+	// turns counts rounds of requests, and requests the requests of all of them.
 	turns, requests, toolCalls  int
 	promptTokens, sampledTokens int64
 	rewards                     []float64
 	parts, metrics              map[string]float64
 	stop                        string
-	// timed is the context of sampling once the clock of the episode runs.
+	// timed is the context of sampling, with the time limit of the episode. It is nil before the first request.
 	timed context.Context
 }
 
 // play begins the episode, plays it to its end or to a limit, and closes it.
 func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
-	task := environment.Task{Split: e.game.Split, Index: e.game.Task,
-		Seed: rl.EpisodeSeed(e.game.Seed, e.game.Key.Kind, e.game.Key.Slot, e.member, e.try)}
+	task := environment.Task{Split: e.spec.Split, Index: e.spec.Task,
+		Seed: rl.EpisodeSeed(e.spec.Seed, e.spec.Key.Kind, e.spec.Key.Slot, e.member, e.try)}
 	running, err := e.player.Environment.Start(ctx, task)
 	if err != nil {
 		return rl.Member{}, "", faultOr(ctx, err)
@@ -93,8 +93,8 @@ func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (lim
 	}
 }
 
-// round samples replies, has the environment step on them and takes in what that gives. It is errDeadline
-// when there was no time for it.
+// round samples replies, has the environment step on them and records the turn. The error is errDeadline when
+// the time limit came first.
 func (e *episode) round(ctx context.Context, prompts []environment.Prompt, requests []Request) (environment.Turn, error) {
 	replies, err := e.sample(prompts, requests)
 	if e.isLate() {
@@ -110,15 +110,15 @@ func (e *episode) round(ctx context.Context, prompts []environment.Prompt, reque
 	if err != nil {
 		return environment.Turn{}, faultOr(ctx, err)
 	}
-	return turn, e.take(turn)
+	return turn, e.record(turn)
 }
 
-// isLate says whether the episode has taken as long as it may.
+// isLate reports whether the episode has reached its time limit.
 func (e *episode) isLate() bool { return errors.Is(context.Cause(e.timed), errDeadline) }
 
-// startClock bounds the episode from its first request on.
+// startClock starts the time limit of the episode, at its first request.
 func (e *episode) startClock(ctx context.Context) (timed context.Context, stop func()) {
-	seconds := e.game.Settings.Limits.EpisodeSeconds
+	seconds := e.spec.Settings.Limits.EpisodeSeconds
 	if seconds == 0 {
 		return ctx, func() {}
 	}
@@ -127,10 +127,10 @@ func (e *episode) startClock(ctx context.Context) (timed context.Context, stop f
 
 // requestsFor renders prompts into requests, or names the limit that forbids one of them.
 func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request, limit string, err error) {
-	limits := e.game.Settings.Limits
+	limits := e.spec.Settings.Limits
 	switch {
 	case len(prompts) == 0:
-		err := errors.New("the environment neither asks nor is done")
+		err := errors.New("the environment gives no prompt and is not done")
 		return nil, "", &environment.Fault{Permanent: true, Err: err}
 	case limits.Turns > 0 && e.turns >= limits.Turns:
 		return nil, stopTurns, nil
@@ -154,7 +154,7 @@ func (e *episode) request(prompt environment.Prompt, i int) (request Request, li
 	if err != nil {
 		return Request{}, "", &environment.Fault{Permanent: true, Err: err}
 	}
-	settings := e.game.Settings
+	settings := e.spec.Settings
 	if settings.Limits.PromptTokens > 0 && len(c.replies) == 0 && len(ids) > settings.Limits.PromptTokens {
 		return Request{}, stopPromptTokens, nil
 	}
@@ -182,7 +182,7 @@ func (e *episode) conversation(prompt environment.Prompt) *conversation {
 	return c
 }
 
-// sample asks for all replies of a round at the same time.
+// sample samples all replies of a round concurrently.
 func (e *episode) sample(prompts []environment.Prompt, requests []Request) ([]environment.Reply, error) {
 	samples := make([]Sample, len(requests))
 	together, ctx := errgroup.WithContext(e.timed)
@@ -191,7 +191,7 @@ func (e *episode) sample(prompts []environment.Prompt, requests []Request) ([]en
 			var err error
 			samples[i], err = e.player.Policy.Sample(ctx, request)
 			if err == nil {
-				e.pay(request, samples[i])
+				e.countTokens(request, samples[i])
 			}
 			return err
 		})
@@ -202,7 +202,7 @@ func (e *episode) sample(prompts []environment.Prompt, requests []Request) ([]en
 	replies := make([]environment.Reply, len(requests))
 	for i, request := range requests {
 		var err error
-		if replies[i], err = e.record(prompts[i], request, samples[i]); err != nil {
+		if replies[i], err = e.recordReply(prompts[i], request, samples[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -211,14 +211,14 @@ func (e *episode) sample(prompts []environment.Prompt, requests []Request) ([]en
 	return replies, nil
 }
 
-// pay counts what a reply has cost, whatever becomes of it.
-func (e *episode) pay(request Request, sample Sample) {
+// countTokens counts the tokens of a reply, whether it is used or not.
+func (e *episode) countTokens(request Request, sample Sample) {
 	e.player.Progress.PromptTokens.Add(int64(len(request.Prompt)))
 	e.player.Progress.SampledTokens.Add(int64(len(sample.Tokens)))
 }
 
-// record adds a reply to its conversation and to the segments to train on.
-func (e *episode) record(prompt environment.Prompt, request Request, sample Sample) (environment.Reply, error) {
+// recordReply adds a reply to its conversation and to the segments to train on.
+func (e *episode) recordReply(prompt environment.Prompt, request Request, sample Sample) (environment.Reply, error) {
 	out, kept, err := answer(e.player.Renderer, prompt, request, sample)
 	if err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}

@@ -20,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // multiTurn is an environment of so many turns, each worth 1; history makes the next messages of those before and the
@@ -53,8 +54,8 @@ func keep(messages []chat.Message, reply chat.Message) []chat.Message {
 }
 
 // alone is a game of one member.
-func alone(change func(*contract.Environment)) Game {
-	return game(func(g *Game) {
+func alone(change func(*contract.Environment)) Spec {
+	return game(func(g *Spec) {
 		g.GroupSize, g.MinMembers = 1, 1
 		if change != nil {
 			change(&g.Settings)
@@ -195,7 +196,7 @@ func TestTrajectoryTokensShortenTheReply(t *testing.T) {
 func TestEpisodeSeconds(t *testing.T) {
 	slow := func(d time.Duration) policyFunc {
 		return func(ctx context.Context, _ Request) (Sample, error) {
-			if err := pause(ctx, d); err != nil {
+			if err := wait.Sleep(ctx, d); err != nil {
 				return Sample{}, err
 			}
 			return sampled("yes"), nil

@@ -5,13 +5,13 @@
 // segments to train on. It knows environments and renderers, but neither Tinker nor the learner: replies
 // come from a Policy.
 //
-// A group is a function of its Game, the policy and the environment. Members are played at the same time,
-// yet what the group holds does not depend on who ends first: replies are seeded by member, request and
-// try, and results stand in the order of their members.
+// A group is a function of its Spec, the policy and the environment. Its members are played concurrently, yet
+// the group does not depend on which of them ends first: replies are seeded by member, request and try, and
+// results are in the order of their members.
 //
-// A fault of the environment or of a judge is no reward. The episode is played again with the next try,
-// and a member that faults to the end is left out and counted. A group with too few members left, or
-// one whose rewards are all equal where such groups are dropped, becomes a tombstone.
+// A fault of the environment or of a judge gives no reward. The episode is played again with the next try, and
+// a member whose tries all end in faults is left out and counted. A group with too few members left, or one
+// whose rewards are all equal where such groups are dropped, becomes a tombstone.
 package episode
 
 import (
@@ -26,16 +26,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Policy samples replies.
 type Policy interface {
-	// Sample gives the reply to one request. The same request gives the same reply. A *RefusedError makes
-	// the member one with invalid tokens; every other error ends the group unfinished.
+	// Sample gives the reply to one request. The same request gives the same reply. After a *RefusedError the
+	// member has the outcome InvalidTokens; every other error ends the group unfinished.
 	Sample(ctx context.Context, request Request) (Sample, error)
 }
 
-// Request for one reply. Member, Request and Try number it within its group.
+// Request asks for one reply. Member, Request and Try number it within its group.
 type Request struct {
 	Member, Request, Try int
 	Prompt               []int32
@@ -45,15 +46,15 @@ type Request struct {
 	Stop renderer.Stop
 }
 
-// Sample is a reply: tokens up to the stop, which is part of them, and a log-probability for each.
+// Sample is a reply: tokens up to and including the stop, and a log-probability for each.
 type Sample struct {
 	Tokens   []int32
 	Logprobs []float32
-	// Stopped says that a stop ended the reply, not its length.
+	// Stopped is set when a stop ended the reply, and not its length.
 	Stopped bool
 }
 
-// RefusedError says that the endpoint takes the request for invalid: it would do so again.
+// RefusedError reports that the endpoint refuses the request as invalid, and would refuse it again.
 type RefusedError struct{ Err error }
 
 // Error implements error.
@@ -62,7 +63,7 @@ func (e *RefusedError) Error() string { return "sampling is refused: " + e.Err.E
 // Unwrap gives the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Gate bounds the episodes under way.
+// Gate bounds the episodes in progress.
 type Gate interface {
 	// Enter waits until one more episode may begin. An error is the context's.
 	Enter(ctx context.Context) error
@@ -70,29 +71,29 @@ type Gate interface {
 	Leave()
 }
 
-// Progress is what a group has come to so far. It can be read while the group is played.
+// Progress is how far a group is. It can be read while the group is played.
 type Progress struct {
-	// MembersDone have their outcome.
+	// MembersDone counts the members that have their outcome.
 	MembersDone atomic.Int64
-	// PromptTokens and SampledTokens were paid for, those of faulted tries included.
+	// PromptTokens and SampledTokens count what was paid for, tries that ended in faults included.
 	PromptTokens, SampledTokens atomic.Int64
 }
 
-// Game is a group to be played.
-type Game struct {
+// Spec describes a group to be played.
+type Spec struct {
 	Key rl.Key
 	// Settings of the environment within the run: its name, retries, sampling, limits and reward.
 	Settings              contract.Environment
 	Split                 string
 	Task                  int64
 	GroupSize, MinMembers int
-	// Seed of the run.
+	// Seed is the run's.
 	Seed uint64
 	// DropConstant makes a tombstone of a group whose rewards are all equal.
 	DropConstant bool
 }
 
-// Player plays games of one environment with one policy.
+// Player plays groups of one environment with one policy.
 type Player struct {
 	Environment environment.Environment
 	Renderer    renderer.Renderer
@@ -101,30 +102,30 @@ type Player struct {
 	Progress    *Progress
 }
 
-// Play plays the game to its end. An error is the context's or the policy's: then there is no group, and
-// nothing of it counts.
-func (p *Player) Play(ctx context.Context, game Game) (rl.Group, error) {
-	members := make([]rl.Member, game.GroupSize)
-	reasons := make([]string, game.GroupSize)
+// Play plays a group to its end. An error is the context's or the policy's: then there is no group, and nothing
+// of it counts.
+func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
+	members := make([]rl.Member, spec.GroupSize)
+	reasons := make([]string, spec.GroupSize)
 	together, ctx := errgroup.WithContext(ctx)
-	for i := range game.GroupSize {
+	for i := range spec.GroupSize {
 		together.Go(func() error {
 			var err error
-			members[i], reasons[i], err = p.member(ctx, game, i)
+			members[i], reasons[i], err = p.member(ctx, spec, i)
 			return err
 		})
 	}
 	if err := together.Wait(); err != nil {
 		return rl.Group{}, err
 	}
-	group := conclude(game, members, reasons)
+	group := conclude(spec, members, reasons)
 	group.PromptTokens = p.Progress.PromptTokens.Load()
 	group.SampledTokens = p.Progress.SampledTokens.Load()
 	return group, nil
 }
 
-// member plays one member, again after faults; reason says why it is not usable.
-func (p *Player) member(ctx context.Context, game Game, index int) (m rl.Member, reason string, err error) {
+// member plays one member, and again after faults; the reason is why it is not usable.
+func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member, reason string, err error) {
 	if err := p.Gate.Enter(ctx); err != nil {
 		return rl.Member{}, "", err
 	}
@@ -133,24 +134,24 @@ func (p *Player) member(ctx context.Context, game Game, index int) (m rl.Member,
 		p.Gate.Leave()
 	}()
 	for try := 0; ; try++ {
-		m, reason, err = p.attempt(ctx, game, index, try)
+		m, reason, err = p.attempt(ctx, spec, index, try)
 		m.Index, m.Retries = index, try
 		var fault *environment.Fault
 		if !errors.As(err, &fault) {
 			return m, reason, err
 		}
-		if fault.Permanent || try >= game.Settings.Retries {
+		if fault.Permanent || try >= spec.Settings.Retries {
 			return rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try}, fault.Error(), nil
 		}
-		if err := pause(ctx, min(time.Second<<min(try, 5), 30*time.Second)); err != nil {
+		if err := wait.Sleep(ctx, min(time.Second<<min(try, 5), 30*time.Second)); err != nil {
 			return rl.Member{}, "", err
 		}
 	}
 }
 
 // attempt plays one try of one member. An error is a *environment.Fault, the context's or the policy's.
-func (p *Player) attempt(ctx context.Context, game Game, index, try int) (rl.Member, string, error) {
-	e := &episode{player: p, game: &game, member: index, try: try, conversations: map[string]*conversation{}}
+func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Member, string, error) {
+	e := &episode{player: p, spec: &spec, member: index, try: try, conversations: map[string]*conversation{}}
 	m, reason, err := e.play(ctx)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -164,15 +165,4 @@ func outcomeOf(fault *environment.Fault) rl.Outcome {
 		return rl.JudgeFault
 	}
 	return rl.EnvironmentFault
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -59,7 +59,7 @@ func TestPlayDoesNotDependOnOrder(t *testing.T) {
 				time.Sleep(time.Duration((request.Member+last)%4) * time.Second)
 				return sampled(fmt.Sprint(rl.Seed(42, rl.Train, 7, request.Member, request.Request, request.Try) % 100)), nil
 			})
-			group := play(t, arithmetic(t), policy, game(func(g *Game) { g.GroupSize = 4 }))
+			group := play(t, arithmetic(t), policy, game(func(g *Spec) { g.GroupSize = 4 }))
 			digest = group.Digest()
 		})
 		return digest
@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 					}
 					return done(float64(text[0] - '0')), nil
 				}}
-				group := play(t, env, policy, game(func(g *Game) { g.Settings.Retries, g.MinMembers = tc.retries, tc.floor }))
+				group := play(t, env, policy, game(func(g *Spec) { g.Settings.Retries, g.MinMembers = tc.retries, tc.floor }))
 				if group.Outcome != tc.outcome || (group.Reason != "") != (tc.outcome != rl.Usable) {
 					t.Errorf("outcome %v, reason %q, want %v", group.Outcome, group.Reason, tc.outcome)
 				}
@@ -154,7 +154,7 @@ func TestEnvironmentSeedsDiffer(t *testing.T) {
 		},
 		step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil },
 	}
-	play(t, env, says("1"), game(func(g *Game) { g.GroupSize = 8 }))
+	play(t, env, says("1"), game(func(g *Spec) { g.GroupSize = 8 }))
 	if len(seeds) != 8 {
 		t.Errorf("8 members had %d seeds", len(seeds))
 	}
@@ -178,7 +178,7 @@ func TestConstantGroups(t *testing.T) {
 			env := &scripted{step: func(_ int, replies []environment.Reply) (environment.Turn, error) {
 				return done(tc.rewards[replies[0].Message.Content[0]-'0']), nil
 			}}
-			group := play(t, env, policy, game(func(g *Game) { g.DropConstant = tc.drop }))
+			group := play(t, env, policy, game(func(g *Spec) { g.DropConstant = tc.drop }))
 			if group.Outcome != tc.want {
 				t.Errorf("outcome %v, want %v", group.Outcome, tc.want)
 			}
@@ -205,7 +205,7 @@ func TestRefusedSamples(t *testing.T) {
 	}
 	for name, policy := range cases {
 		t.Run(name, func(t *testing.T) {
-			group := play(t, &scripted{}, policy, game(func(g *Game) { g.Settings.Retries = 3 }))
+			group := play(t, &scripted{}, policy, game(func(g *Spec) { g.Settings.Retries = 3 }))
 			if group.Outcome != rl.InvalidTokens || group.Members[0].Retries != 0 {
 				t.Errorf("outcome %v after %d retries, want invalid tokens at once", group.Outcome, group.Members[0].Retries)
 			}
@@ -238,7 +238,7 @@ func TestPlayEndsWithItsContext(t *testing.T) {
 			cancel()
 			return environment.Turn{}, errors.New("cut off")
 		}}
-		_, err := newPlayer(t, env, says("1")).Play(ctx, game(func(g *Game) { g.Settings.Retries = 3 }))
+		_, err := newPlayer(t, env, says("1")).Play(ctx, game(func(g *Spec) { g.Settings.Retries = 3 }))
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Play: err = %v, want the context's", err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// take adds what a turn gave. A number that is none is the environment's fault.
-func (e *episode) take(turn environment.Turn) error {
+// record adds the results of a turn. A number that is not finite is the environment's fault.
+func (e *episode) record(turn environment.Turn) error {
 	for _, r := range turn.Rewards {
 		e.rewards = append(e.rewards, r.Value)
 		for name, value := range r.Parts {
@@ -34,17 +34,17 @@ func (e *episode) take(turn environment.Turn) error {
 		}
 		e.conversations[key].mask()
 	}
-	if bad := slices.ContainsFunc(e.rewards, isNone); bad || anyNone(e.parts) || anyNone(e.metrics) {
-		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is no number: %v, %v, %v", e.rewards, e.parts, e.metrics)}
+	if bad := slices.ContainsFunc(e.rewards, isNotFinite); bad || anyNotFinite(e.parts) || anyNotFinite(e.metrics) {
+		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is not finite: %v, %v, %v", e.rewards, e.parts, e.metrics)}
 	}
 	return nil
 }
 
-// isNone says whether a number is none, or infinite.
-func isNone(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+// isNotFinite reports whether a number is NaN or infinite.
+func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-func anyNone(numbers map[string]float64) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(numbers)), isNone)
+func anyNotFinite(numbers map[string]float64) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(numbers)), isNotFinite)
 }
 
 func put(m map[string]float64, name string, value float64) map[string]float64 {
@@ -55,25 +55,25 @@ func put(m map[string]float64, name string, value float64) map[string]float64 {
 	return m
 }
 
-// result is the member that the episode makes, and why it is not usable if it is not. limit names the one
-// that ended the episode; empty when it ended by itself.
+// result is the member that the episode gives, and why that is not usable if it is not. The limit names the one
+// that ended the episode; it is empty when the episode ended by itself.
 func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, error) {
 	limited := limit != ""
 	if limited {
 		e.stop = limit
 	}
-	if limited && e.game.Settings.Limits.OnLimit != contract.OnLimitExclude {
+	if limited && e.spec.Settings.Limits.OnLimit != contract.OnLimitExclude {
 		turn, err := e.running.Finish(ctx)
 		if err != nil {
 			return rl.Member{}, "", faultOr(ctx, err)
 		}
-		if err := e.take(turn); err != nil {
+		if err := e.record(turn); err != nil {
 			return rl.Member{}, "", err
 		}
 	}
 	m := rl.Member{StopReason: e.stop, Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
 		Parts: e.parts, Metrics: e.metrics}
-	reward, ok := settle(e.rewards, e.game.Settings, limited)
+	reward, ok := rewardOf(e.rewards, e.spec.Settings, limited)
 	switch {
 	case ok:
 		m.Reward = reward

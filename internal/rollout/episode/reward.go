@@ -9,9 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// reduce makes one number of an episode's rewards, which are in the order they were given in. cut says
-// that a limit kept the episode from its own end. ok is false when there is no reward at all: that is not
-// a reward of 0.
+// reduce makes one number of an episode's rewards, which are in the order in which they were given. The episode
+// is cut when a limit ended it. Without any reward ok is false: that is not a reward of 0.
 func reduce(rewards []float64, rule contract.Reward, cut bool) (reward float64, ok bool) {
 	if cut && rule.Nonterminal != nil {
 		rewards = append(slices.Clone(rewards), *rule.Nonterminal)
@@ -48,8 +47,8 @@ func combine(rewards []float64, reduction contract.Reduction) float64 {
 	return sum
 }
 
-// settle gives the reward of an episode, and whether it has one. limited says that a limit ended it.
-func settle(rewards []float64, settings contract.Environment, limited bool) (reward float64, ok bool) {
+// rewardOf gives the reward of an episode, and whether it has one. The episode is limited when a limit ended it.
+func rewardOf(rewards []float64, settings contract.Environment, limited bool) (reward float64, ok bool) {
 	reward, ok = reduce(rewards, settings.Reward, limited)
 	if !limited {
 		return reward, ok

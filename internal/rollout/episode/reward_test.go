@@ -44,7 +44,7 @@ func TestSettle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			settings := contract.Environment{Reward: tc.rule, Limits: contract.Limits{OnLimit: tc.onLimit}}
-			got, ok := settle(tc.rewards, settings, tc.limited)
+			got, ok := rewardOf(tc.rewards, settings, tc.limited)
 			if got != tc.want || ok != tc.ok {
 				t.Errorf("settle = %v, %v, want %v, %v", got, ok, tc.want, tc.ok)
 			}

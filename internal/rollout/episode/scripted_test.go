@@ -135,8 +135,8 @@ func settings() contract.Environment {
 }
 
 // game has two members that must both be usable.
-func game(change func(*Game)) Game {
-	g := Game{
+func game(change func(*Spec)) Spec {
+	g := Spec{
 		Key:       rl.Key{Slot: 7, Lineage: rl.Genesis("spec")},
 		Settings:  settings(),
 		Split:     "train",
@@ -159,7 +159,7 @@ func newPlayer(t *testing.T, env environment.Environment, policy Policy) *Player
 }
 
 // play plays a game that must end.
-func play(t *testing.T, env environment.Environment, policy Policy, g Game) rl.Group {
+func play(t *testing.T, env environment.Environment, policy Policy, g Spec) rl.Group {
 	t.Helper()
 	group, err := newPlayer(t, env, policy).Play(t.Context(), g)
 	if err != nil {

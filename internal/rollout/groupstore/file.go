@@ -86,7 +86,7 @@ func load(dir string, logger *slog.Logger) ([]*entry, error) {
 			found = append(found, e)
 			continue
 		}
-		logger.Warn("dropping a spilled group that cannot be used", "file", file.Name(), "error", err)
+		logger.Warn("dropping a spilled group that cannot be used", "file", file.Name(), "err", err)
 		if err := os.Remove(name); err != nil {
 			return nil, fmt.Errorf("removing damaged spill file: %w", err)
 		}

@@ -173,8 +173,8 @@ func (s *Store) Offered(key rl.Key, taken bool) (givenUp []rl.Key) {
 	return s.makeRoom()
 }
 
-// Untake notes that there is a new learner, which has nothing in memory.
-func (s *Store) Untake() {
+// ForgetTaken notes that there is a new learner, which has nothing in memory.
+func (s *Store) ForgetTaken() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.entries {
@@ -242,7 +242,7 @@ func (s *Store) spillOne(order []*entry) bool {
 		}
 		err := s.spill(e)
 		if s.broken = err != nil; s.broken {
-			s.config.Logger.Error("spilling a group", "slot", e.Key.Slot, "error", err)
+			s.config.Logger.Error("spilling a group", "slot", e.Key.Slot, "err", err)
 		}
 		return !s.broken
 	}
@@ -276,7 +276,7 @@ func (s *Store) drop(key rl.Key) {
 	}
 	s.disk -= e.size
 	if err := remove(s.config.Dir, key); err != nil {
-		s.config.Logger.Error("removing a spilled group", "slot", key.Slot, "error", err)
+		s.config.Logger.Error("removing a spilled group", "slot", key.Slot, "err", err)
 	}
 }
 

@@ -182,7 +182,7 @@ func TestANewLearnerHasNothing(t *testing.T) {
 	s := open(t, t.TempDir(), 2, 0)
 	add(t, s, train(5), train(6))
 	s.Offered(train(5), true)
-	s.Untake()
+	s.ForgetTaken()
 	if diff := cmp.Diff([]rl.Key{train(7)}, add(t, s, train(7))); diff != "" {
 		t.Errorf("given up (-want +got):\n%s", diff)
 	}

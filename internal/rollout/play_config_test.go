@@ -37,7 +37,7 @@ func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := newRepertoire(play, tc.speaks, &environments{})
+			r, err := newPlayConfig(play, tc.speaks, &environments{})
 			var unplayable *ConfigError
 			if tc.ok != (err == nil) || (err != nil && !errors.As(err, &unplayable)) {
 				t.Fatalf("newRepertoire: %v, want success %v", err, tc.ok)

@@ -21,16 +21,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
-// repertoire is what a worker can play, as a learner told it.
-type repertoire struct {
-	// encoded is what the learner said, and play what it means.
+// playConfig is what a worker can play, as a learner reported it.
+type playConfig struct {
+	// encoded is the JSON that play was read from.
 	encoded  []byte
 	play     contract.Play
 	renderer renderer.Renderer
 	built    *environments
 }
 
-// ConfigError says that this program cannot play what the learner asks for, and never will.
+// ConfigError reports that this program cannot play what the learner asks for, and never will.
 type ConfigError struct{ Err error }
 
 // Error implements error.
@@ -39,36 +39,36 @@ func (e *ConfigError) Error() string { return "reading what is to be played: " +
 // Unwrap gives the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// newRepertoire reads the JSON of contract.Play. A field that is not known would be a setting without
+// newPlayConfig reads the JSON of contract.Play. A field that is not known would be a setting without
 // effect, and a model of another format than the worker's would train on other text: both are a *PlayError.
-func newRepertoire(data []byte, speaks *load.Renderer, built *environments) (*repertoire, error) {
-	r := &repertoire{encoded: data, built: built}
+func newPlayConfig(data []byte, speaks *load.Renderer, built *environments) (*playConfig, error) {
+	c := &playConfig{encoded: data, built: built}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&r.play); err != nil {
+	if err := decoder.Decode(&c.play); err != nil {
 		return nil, &ConfigError{Err: err}
 	}
 	if speaks != nil {
-		if err := speaks.Check(r.play.Model); err != nil {
+		if err := speaks.Check(c.play.Model); err != nil {
 			return nil, &ConfigError{Err: err}
 		}
-		r.renderer = speaks
-		return r, nil
+		c.renderer = speaks
+		return c, nil
 	}
 	var err error
-	if r.renderer, err = families.ForModel(r.play.Model.Name); err != nil {
+	if c.renderer, err = families.ForModel(c.play.Model.Name); err != nil {
 		return nil, &ConfigError{Err: err}
 	}
-	return r, nil
+	return c, nil
 }
 
 // largestGroup is the most members of one group.
-func (r *repertoire) largestGroup() int {
+func (c *playConfig) largestGroup() int {
 	largest := 1
-	for _, e := range r.play.Environments {
+	for _, e := range c.play.Environments {
 		largest = max(largest, e.GroupSize)
 	}
-	for _, evaluation := range r.play.Evaluations {
+	for _, evaluation := range c.play.Evaluations {
 		for _, e := range evaluation {
 			largest = max(largest, e.GroupSize)
 		}
@@ -76,29 +76,29 @@ func (r *repertoire) largestGroup() int {
 	return largest
 }
 
-// prepare finds what a lease is played with; policy, gate and progress are for the caller to fill in.
-func (r *repertoire) prepare(lease exchange.Lease) (episode.Game, *episode.Player, error) {
-	list := r.play.Environments
+// prepare finds what a lease is played with. The caller fills in policy, gate and progress.
+func (c *playConfig) prepare(lease exchange.Lease) (episode.Spec, *episode.Player, error) {
+	list := c.play.Environments
 	if lease.Key.Kind == rl.Evaluate {
-		list = r.play.Evaluations[lease.Key.Evaluation]
+		list = c.play.Evaluations[lease.Key.Evaluation]
 	}
 	at := slices.IndexFunc(list, func(e contract.Environment) bool { return e.Name == lease.Environment })
 	if at < 0 {
-		return episode.Game{}, nil, fmt.Errorf("no environment %q is known for kind %s and plan %q", lease.Environment, lease.Key.Kind, lease.Key.Evaluation)
+		return episode.Spec{}, nil, fmt.Errorf("no environment %q is known for kind %s and evaluation %q", lease.Environment, lease.Key.Kind, lease.Key.Evaluation)
 	}
-	env, err := r.built.get(list[at].Definition)
+	env, err := c.built.get(list[at].Definition)
 	if err != nil {
-		return episode.Game{}, nil, err
+		return episode.Spec{}, nil, err
 	}
-	game := episode.Game{
+	spec := episode.Spec{
 		Key: lease.Key, Settings: list[at], Split: lease.Split, Task: lease.Task,
 		GroupSize: lease.GroupSize, MinMembers: lease.MinMembers, Seed: lease.Seed,
-		DropConstant: r.play.DropConstantGroups && lease.Key.Kind == rl.Train,
+		DropConstant: c.play.DropConstantGroups && lease.Key.Kind == rl.Train,
 	}
-	return game, &episode.Player{Environment: env, Renderer: r.renderer}, nil
+	return spec, &episode.Player{Environment: env, Renderer: c.renderer}, nil
 }
 
-// environments are those that were built, by the digest of their definition.
+// environments holds the environments that were built, by the digest of their definition.
 type environments struct {
 	mu    sync.Mutex
 	built map[string]environment.Environment

@@ -1,0 +1,144 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// activeGroup is a group in progress.
+type activeGroup struct {
+	key      rl.Key
+	cancel   context.CancelFunc
+	progress episode.Progress
+
+	mu    sync.Mutex
+	lease exchange.Lease
+}
+
+func (g *activeGroup) currentLease() exchange.Lease {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lease
+}
+
+// renewLease replaces the lease by one that a new learner gave for the same group: its sampler may have
+// another name.
+func (g *activeGroup) renewLease(lease exchange.Lease) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lease = lease
+}
+
+// activeGroups are the groups in progress.
+type activeGroups struct {
+	// changes is notified when there may be room for more.
+	changes *wait.Signal
+
+	mu    sync.Mutex
+	byKey map[rl.Key]*activeGroup
+}
+
+func newActiveGroups(changes *wait.Signal) *activeGroups {
+	return &activeGroups{changes: changes, byKey: map[rl.Key]*activeGroup{}}
+}
+
+// add adds a group. It renews the lease instead and returns false when the group is in progress already.
+func (a *activeGroups) add(group *activeGroup) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known, ok := a.byKey[group.key]; ok {
+		known.renewLease(group.lease)
+		return false
+	}
+	a.byKey[group.key] = group
+	return true
+}
+
+// renew replaces the lease of a group, if that is in progress.
+func (a *activeGroups) renew(lease exchange.Lease) {
+	if group := a.get(lease.Key); group != nil {
+		group.renewLease(lease)
+	}
+}
+
+// get gives the group, or nil when it is not in progress.
+func (a *activeGroups) get(key rl.Key) *activeGroup {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.byKey[key]
+}
+
+// remove notes that a group is not in progress any more.
+func (a *activeGroups) remove(key rl.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.byKey, key)
+	a.changes.Notify()
+}
+
+// removeGroup does what remove does, unless the key has another group by now.
+func (a *activeGroups) removeGroup(group *activeGroup) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byKey[group.key] == group {
+		delete(a.byKey, group.key)
+	}
+	a.changes.Notify()
+}
+
+// stop cancels and removes groups, and lists those that were in progress.
+func (a *activeGroups) stop(keys []rl.Key) (stopped []rl.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, key := range keys {
+		if group, ok := a.byKey[key]; ok {
+			group.cancel()
+			delete(a.byKey, key)
+			stopped = append(stopped, key)
+		}
+	}
+	a.changes.Notify()
+	return stopped
+}
+
+// keys lists the groups, the most urgent first.
+func (a *activeGroups) keys() []rl.Key {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(a.byKey), func(a, b rl.Key) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// progress lists how far the groups are.
+func (a *activeGroups) progress() []exchange.Progress {
+	var out []exchange.Progress
+	for _, key := range a.keys() {
+		if group := a.get(key); group != nil {
+			out = append(out, exchange.Progress{
+				Key: key, MembersDone: int(group.progress.MembersDone.Load()), SampledTokens: group.progress.SampledTokens.Load(),
+			})
+		}
+	}
+	return out
+}
+
+// pendingMembers counts the members that have no outcome yet.
+func (a *activeGroups) pendingMembers() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	members := 0
+	for _, group := range a.byKey {
+		members += group.currentLease().GroupSize - int(group.progress.MembersDone.Load())
+	}
+	return members
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// exchangeWorker is the worker as the exchange sees it. Its methods are called one at a time.
+type exchangeWorker struct {
+	worker *Worker
+	// fail ends the worker for good.
+	fail func(error)
+	// reportedStored and reportedPlaying are what the last Hello listed.
+	reportedStored, reportedPlaying map[rl.Key]bool
+	attempt                         int32
+}
+
+var _ exchange.Worker = (*exchangeWorker)(nil)
+
+// Hello implements exchange.Worker.
+func (a *exchangeWorker) Hello() exchange.HelloRequest {
+	w := a.worker
+	// The groups in progress are listed first: a group that ends in between is in both lists, never in neither.
+	playing := w.active.keys()
+	stored := w.groups.List()
+	a.reportedStored, a.reportedPlaying = map[rl.Key]bool{}, map[rl.Key]bool{}
+	for _, group := range stored {
+		a.reportedStored[group.Key] = true
+	}
+	for _, key := range playing {
+		a.reportedPlaying[key] = true
+	}
+	return exchange.HelloRequest{Stored: stored, Playing: playing}
+}
+
+// HandleHello implements exchange.Worker.
+func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
+	w := a.worker
+	if attempt := w.config.Learner.Attempt(); attempt != a.attempt {
+		w.config.Logger.Info("connected to a learner", "attempt", attempt, "stored", len(a.reportedStored),
+			"wanted", len(reply.Wanted), "playing", len(a.reportedPlaying), "kept", len(reply.Keep))
+		a.attempt = attempt
+		w.groups.ForgetTaken()
+	}
+	if err := w.setPlay(reply.Play); err != nil {
+		a.fail(err)
+		return
+	}
+	w.sessions.use(reply.Session)
+	for _, lease := range reply.Keep {
+		delete(a.reportedPlaying, lease.Key)
+		w.active.renew(lease)
+	}
+	w.active.stop(slices.Collect(maps.Keys(a.reportedPlaying)))
+	// What was reported and is not wanted need not be sent; what ended since the Hello still must be.
+	w.submitter.outbox.remove(func(key rl.Key) bool { return a.reportedStored[key] })
+	a.submitWanted(reply.Wanted)
+	w.groups.Cover(reply.CoveredIndex, nil)
+	w.ready.Store(true)
+}
+
+// Renewal implements exchange.Worker.
+func (a *exchangeWorker) Renewal() exchange.Renewal {
+	throttled, queue := a.worker.config.Pressure.take()
+	return exchange.Renewal{Progress: a.worker.active.progress(), Throttled: throttled, QueueState: queue}
+}
+
+// HandleDirective implements exchange.Worker.
+func (a *exchangeWorker) HandleDirective(directive exchange.Directive) {
+	w := a.worker
+	// A group that was accepted is revoked, too, if it was listed in the last renewal: that stops nothing.
+	if stopped := slices.DeleteFunc(w.active.stop(directive.Revoked), w.isStored); len(stopped) > 0 {
+		w.config.Logger.Info("leases were revoked", "count", len(stopped))
+	}
+	w.setCredits(directive.Credits)
+	w.sessions.use(directive.Session)
+	w.groups.Cover(directive.CoveredIndex, directive.CoveredEvaluations)
+	for _, rejected := range directive.Rejected {
+		a.reject(rejected)
+	}
+	a.submitWanted(directive.Wanted)
+}
+
+// submitWanted queues what is stored and releases what is neither stored nor in progress: it was dropped, or
+// lost with a damaged file.
+func (a *exchangeWorker) submitWanted(keys []rl.Key) {
+	var missing []rl.Key
+	for _, key := range keys {
+		if a.worker.isStored(key) {
+			a.worker.submitter.outbox.add(key)
+			continue
+		}
+		if a.worker.active.get(key) == nil {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) > 0 {
+		a.worker.config.Logger.Warn("groups that the learner wants are not stored any more", "count", len(missing), "lowest", missing[0].Slot)
+		a.worker.release(missing, reasonDrain)
+	}
+}
+
+// reject makes a tombstone of a group that the learner found to be untrainable.
+func (a *exchangeWorker) reject(rejected exchange.RejectedGroup) {
+	stored, ok := a.worker.groups.Lookup(rejected.Key)
+	if !ok || stored.Outcome == rejected.Outcome {
+		return
+	}
+	a.worker.submitter.reject(rejected.Key, rejected.Outcome, rejected.Reason)
+	a.worker.groups.Offered(rejected.Key, true)
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// Reasons for releasing a lease.
+const (
+	reasonDrain           = "drain"
+	reasonPolicyMissing   = "policy_gone"
+	reasonEnvironmentDown = "environment_down"
+)
+
+// start begins to play a lease, unless the group is stored or in progress already.
+func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
+	if w.isStored(lease.Key) {
+		w.submitter.outbox.add(lease.Key)
+		return
+	}
+	spec, player, err := w.prepare(lease)
+	if err != nil {
+		w.config.Logger.Error("releasing a lease that cannot be played", "slot", lease.Key.Slot, "environment", lease.Environment, "err", err)
+		w.players.Go(func() { w.giveUp(ctx, lease.Key, reasonEnvironmentDown) })
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	group := &activeGroup{key: lease.Key, cancel: cancel, lease: lease}
+	if !w.active.add(group) {
+		cancel()
+		return
+	}
+	player.Policy = &policy{worker: w, group: group}
+	player.Gate = groupGate{gate: &w.episodes, rank: rank(lease.Key), changes: &w.changes}
+	player.Progress = &group.progress
+	w.players.Go(func() {
+		defer cancel()
+		w.playGroup(ctx, group, player, spec)
+	})
+}
+
+// prepare finds what a lease is played with.
+func (w *Worker) prepare(lease exchange.Lease) (episode.Spec, *episode.Player, error) {
+	play := w.play.Load()
+	if play == nil {
+		return episode.Spec{}, nil, errors.New("no learner has reported what is played")
+	}
+	return play.prepare(lease)
+}
+
+// playGroup plays a group to its end and stores it. A group that is revoked leaves nothing behind; one that
+// cannot be continued is released.
+func (w *Worker) playGroup(ctx context.Context, active *activeGroup, player *episode.Player, spec episode.Spec) {
+	group, err := player.Play(ctx, spec)
+	switch {
+	case err == nil:
+		// The group stays in progress until it was submitted: a renewal that does not list it would make the
+		// learner believe that the lease was lost.
+		w.submitter.store(group)
+	case ctx.Err() != nil:
+		// The caller that ended it removes it.
+	default:
+		w.config.Logger.Warn("releasing a group that cannot be continued", "slot", active.key.Slot, "kind", active.key.Kind.String(), "err", err)
+		if w.giveUp(ctx, active.key, reasonPolicyMissing) {
+			w.active.removeGroup(active)
+		}
+	}
+}
+
+// giveUp releases a lease that cannot be played, after a pause; it returns false when ctx ended first.
+func (w *Worker) giveUp(ctx context.Context, key rl.Key, reason string) bool {
+	if wait.Sleep(ctx, failurePause) != nil {
+		return false
+	}
+	w.release([]rl.Key{key}, reason)
+	return true
+}
