@@ -27,7 +27,7 @@ type ClientConfig struct {
 	Address            string
 	Credentials        contract.Credentials
 	RunUID, SpecDigest string
-	// Worker is a name that is stable for the life of the process, and no other worker's.
+	// Worker is the worker's name, which is stable as long as the process runs and is no other worker's.
 	Worker string
 	// Logger may be nil.
 	Logger *slog.Logger
@@ -45,24 +45,24 @@ const (
 	dialTimeout    = 5 * time.Second
 )
 
-// Client is a worker's side. Attend has to run; the other methods may be called concurrently, wait until
-// Attend has said Hello to a learner, and fail with one of the errors of this package or ctx's. They can be
-// called again at once after an error that is not final: back-off is Attend's.
+// Client is a worker's side. Run has to be called; the other methods may be called concurrently, wait until Run
+// has said Hello to a learner, and fail with one of the errors of this package or ctx's. They can be called
+// again at once after an error that is not final: Run has the back-off.
 type Client struct {
 	config      ClientConfig
 	credentials credentials.TransportCredentials
 
 	mu sync.Mutex
-	// attempt is the highest that was heard of.
+	// attempt is the highest attempt of a learner that is known of.
 	attempt int32
-	// current is the connection on which Hello was said, nil while there is none.
+	// current is the connection on which Hello was said, or nil.
 	current *connection
 	closed  bool
 	// changes is notified when current changes.
 	changes wait.Signal
 }
 
-// NewClient reads the link's certificate and prepares a client. It does not dial.
+// NewClient reads the run's certificate and prepares a client. It does not dial.
 func NewClient(config ClientConfig) (*Client, error) {
 	tls, err := config.Credentials.ClientTLS()
 	if err != nil {
@@ -86,7 +86,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return &Client{config: config, credentials: credentials.NewTLS(tls)}, nil
 }
 
-// Acquire asks for leases for so many free episodes. After 20 s it gives none.
+// Acquire waits for leases for at most so many episodes. After 20 s it gives none.
 func (c *Client) Acquire(ctx context.Context, free int) ([]Lease, error) {
 	var leases []Lease
 	err := c.call(ctx, acquireTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
@@ -135,7 +135,7 @@ func submitTimeout(bytes int) time.Duration {
 	return callTimeout + time.Duration(bytes>>20)*5*time.Second
 }
 
-// Release gives leases back unplayed; reason is drain, policy_gone or environment_down.
+// Release releases leases without a group. The reason is drain, policy_gone or environment_down.
 func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) error {
 	err := c.call(ctx, callTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
 		_, err := api.Release(ctx, &pb.ReleaseRequest{
@@ -148,24 +148,24 @@ func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) erro
 	return nil
 }
 
-// Attempt is the highest attempt heard of, 0 at first.
+// Attempt is the highest attempt of a learner that is known of, and 0 at first.
 func (c *Client) Attempt() int32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.attempt
 }
 
-// Close ends every call and connection. It is called once Attend has ended.
+// Close ends every call and connection. It is called after Run has ended.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	c.install(nil)
+	c.setCurrent(nil)
 	return nil
 }
 
-// call makes one call on the connection on which Hello was said, waiting for there to be one. A connection
-// on which a call failed is given up, so that the next call waits for a new one.
+// call makes one call on the connection on which Hello was said, and waits for that. A connection on which a call
+// failed is dropped, so that the next call waits for a new one.
 func (c *Client) call(ctx context.Context, timeout time.Duration, f func(context.Context, pb.ExchangeClient) error) error {
 	conn, err := c.await(ctx)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *Client) call(ctx context.Context, timeout time.Duration, f func(context
 	err = clientError(ctx, f(bounded, conn.api))
 	if err != nil && ctx.Err() == nil {
 		conn.fail(err)
-		c.abandon(conn)
+		c.dropCurrent(conn)
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (c *Client) await(ctx context.Context) (*connection, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.current != nil {
-			c.current.hold()
+			c.current.retain()
 		}
 		return c.current, c.current != nil || c.closed
 	})
@@ -198,8 +198,8 @@ func (c *Client) await(ctx context.Context) (*connection, error) {
 	return conn, err
 }
 
-// install makes conn the current connection. The one before it ends with its last call.
-func (c *Client) install(conn *connection) {
+// setCurrent makes conn the current connection. The one before it ends with its last call.
+func (c *Client) setCurrent(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current == conn && conn != nil {
@@ -212,8 +212,8 @@ func (c *Client) install(conn *connection) {
 	c.changes.Notify()
 }
 
-// abandon uninstalls conn, if it is the current connection.
-func (c *Client) abandon(conn *connection) {
+// dropCurrent releases conn, if it is the current connection.
+func (c *Client) dropCurrent(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current != conn {
@@ -223,61 +223,61 @@ func (c *Client) abandon(conn *connection) {
 	c.current = nil
 }
 
-// epoch says what the client has heard of.
+// epoch is the run with the highest attempt that the client knows of.
 func (c *Client) epoch() Epoch {
 	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.Attempt()}
 }
 
-// learn takes in the epoch of a reply. One of a lower attempt than was heard of is not to be believed.
-func (c *Client) learn(reply any) error {
-	stamp, ok := reply.(interface{ GetEpoch() *pb.Epoch })
+// observeEpoch checks and notes the epoch of a reply. A reply of a lower attempt than one that is known of is refused.
+func (c *Client) observeEpoch(reply any) error {
+	addressed, ok := reply.(interface{ GetEpoch() *pb.Epoch })
 	if !ok {
 		return nil
 	}
-	epoch := stamp.GetEpoch()
+	epoch := addressed.GetEpoch()
 	if epoch.GetRunUid() != c.config.RunUID || epoch.GetSpecDigest() != c.config.SpecDigest {
 		return ErrForeign
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if epoch.GetAttempt() < c.attempt {
-		return fmt.Errorf("%w: attempt %d, after %d was heard of", ErrFenced, epoch.GetAttempt(), c.attempt)
+		return fmt.Errorf("%w: attempt %d answers, attempt %d is known of", ErrFenced, epoch.GetAttempt(), c.attempt)
 	}
 	c.attempt = epoch.GetAttempt()
 	return nil
 }
 
-// unary has every reply's epoch learnt.
+// unary checks the epoch of every reply.
 func (c *Client) unary(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if err := invoke(ctx, method, request, reply, conn, options...); err != nil {
 		return err
 	}
-	return c.learn(reply)
+	return c.observeEpoch(reply)
 }
 
-// stream has the epoch of every message that comes learnt.
+// stream checks the epoch of every message that comes.
 func (c *Client) stream(ctx context.Context, description *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 	open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, description, conn, method, options...)
 	if err != nil {
 		return nil, err
 	}
-	return &learningStream{ClientStream: stream, client: c}, nil
+	return &observingStream{ClientStream: stream, client: c}, nil
 }
 
-// learningStream has the epoch of every message that comes learnt.
-type learningStream struct {
+// observingStream checks the epoch of every message that comes.
+type observingStream struct {
 	grpc.ClientStream
 	client *Client
 }
 
 // RecvMsg implements grpc.ClientStream.
-func (s *learningStream) RecvMsg(message any) error {
+func (s *observingStream) RecvMsg(message any) error {
 	if err := s.ClientStream.RecvMsg(message); err != nil {
 		return err
 	}
-	return s.client.learn(message)
+	return s.client.observeEpoch(message)
 }
 
 func protocolError(err error) error {

@@ -23,7 +23,7 @@ func each[In, Out any](field string, in []In, convert func(field string, in In) 
 	return out, nil
 }
 
-// all converts a list that is known to be good.
+// all converts a list whose elements are valid.
 func all[In, Out any](in []In, convert func(In) Out) []Out {
 	var out []Out
 	for _, element := range in {
@@ -42,7 +42,7 @@ func keyToProto(k rl.Key) *pb.GroupKey {
 
 func keyFromProto(field string, k *pb.GroupKey) (rl.Key, error) {
 	if k.GetKind() != pb.Kind_TRAIN && k.GetKind() != pb.Kind_EVALUATE {
-		return rl.Key{}, &rl.FieldError{Field: field + ".kind", Problem: fmt.Sprintf("%d is none", k.GetKind())}
+		return rl.Key{}, &rl.FieldError{Field: field + ".kind", Problem: fmt.Sprintf("%d is invalid", k.GetKind())}
 	}
 	lineage, err := lineageFromProto(field+".lineage", k.GetLineage())
 	if err != nil {
@@ -61,7 +61,7 @@ func lineageFromProto(field, text string) (rl.Lineage, error) {
 
 func outcomeFromProto(field string, o pb.Outcome) (rl.Outcome, error) {
 	if o < 0 || int(o) >= len(pb.Outcome_name) {
-		return 0, &rl.FieldError{Field: field, Problem: fmt.Sprintf("%d is none", o)}
+		return 0, &rl.FieldError{Field: field, Problem: fmt.Sprintf("%d is invalid", o)}
 	}
 	return rl.Outcome(o), nil
 }

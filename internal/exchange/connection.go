@@ -17,20 +17,20 @@ import (
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 )
 
-// connection is one connection to a learner. It closes when nobody holds it any more.
+// connection is one connection to a learner. It closes when its last user releases it.
 type connection struct {
 	grpc *grpc.ClientConn
 	api  pb.ExchangeClient
 	// failed is closed when a call failed.
 	failed chan struct{}
 
-	mu      sync.Mutex
-	holders int
-	cause   error
+	mu    sync.Mutex
+	users int
+	cause error
 }
 
-// dial prepares a connection, held once. Each is made from the address anew, so that it goes where the name
-// points now.
+// dial prepares a connection with one user. Each dials the address again, so that it goes where the name points
+// now.
 func (c *Client) dial() (*connection, error) {
 	conn, err := grpc.NewClient("passthrough:///"+c.config.Address,
 		grpc.WithTransportCredentials(c.credentials),
@@ -46,26 +46,26 @@ func (c *Client) dial() (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	return &connection{grpc: conn, api: pb.NewExchangeClient(conn), failed: make(chan struct{}), holders: 1}, nil
+	return &connection{grpc: conn, api: pb.NewExchangeClient(conn), failed: make(chan struct{}), users: 1}, nil
 }
 
-func (c *connection) hold() {
+func (c *connection) retain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holders++
+	c.users++
 }
 
 func (c *connection) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holders--
-	if c.holders == 0 {
-		// Closing what is not in use has no error that anybody could act on.
+	c.users--
+	if c.users == 0 {
+		// A connection that is not in use closes without an error that matters.
 		_ = c.grpc.Close()
 	}
 }
 
-// fail says that a call failed; the first cause stays.
+// fail notes that a call failed. The first cause stays.
 func (c *connection) fail(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,14 +75,14 @@ func (c *connection) fail(cause error) {
 	}
 }
 
-// err is what a call failed with.
+// err is the cause of the first call that failed.
 func (c *connection) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause
 }
 
-// bearer shows the run's token with each call, over TLS alone.
+// bearer sends the run's token with each call, over TLS alone.
 type bearer string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.

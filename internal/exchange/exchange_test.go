@@ -39,11 +39,11 @@ func TestHelloCarriesBothSides(t *testing.T) {
 		Wanted: []rl.Key{exampleKey(3)}, Keep: []Lease{exampleLease(4)}, CoveredIndex: 2, Play: []byte(`{"a":1}`), Session: "session-1",
 	}
 	s := serve(t, "", epochOf(4), l, Timing{})
-	a := attend(t, clientConfig(t, s.address), w)
-	if diff := cmp.Diff(w.hello, take(t, "Hello", l.helloed)); diff != "" {
+	a := runClient(t, clientConfig(t, s.address), w)
+	if diff := cmp.Diff(w.hello, take(t, "Hello", l.hellos)); diff != "" {
 		t.Errorf("what the learner was told (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(l.reply, take(t, "answer", w.greeted)); diff != "" {
+	if diff := cmp.Diff(l.reply, take(t, "answer", w.replies)); diff != "" {
 		t.Errorf("what the worker was told (-want +got):\n%s", diff)
 	}
 	if a.Attempt() != 4 {
@@ -64,12 +64,12 @@ func TestRenewCarriesBothSides(t *testing.T) {
 		Rejected:           []RejectedGroup{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is none"}},
 	}
 	s := serve(t, "", epochOf(1), l, Timing{})
-	attend(t, clientConfig(t, s.address), w)
+	runClient(t, clientConfig(t, s.address), w)
 	for range 3 {
 		if diff := cmp.Diff(w.renewal, take(t, "renewal", l.renewed)); diff != "" {
 			t.Fatalf("what the learner was told (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(l.directive, take(t, "directive", w.directed)); diff != "" {
+		if diff := cmp.Diff(l.directive, take(t, "directive", w.directives)); diff != "" {
 			t.Fatalf("what the worker was told (-want +got):\n%s", diff)
 		}
 	}
@@ -84,9 +84,9 @@ func TestAcquireSubmitRelease(t *testing.T) {
 		}
 		return []Lease{exampleLease(4), exampleLease(5)}, nil
 	}
-	l.verdict = SubmitReply{Status: Closed}
+	l.result = SubmitReply{Status: Closed}
 	s := serve(t, "", epochOf(1), l, Timing{})
-	a := attend(t, clientConfig(t, s.address), newWorker())
+	a := runClient(t, clientConfig(t, s.address), newWorker())
 
 	leases, err := a.Acquire(t.Context(), 16)
 	if diff := cmp.Diff([]Lease{exampleLease(4), exampleLease(5)}, leases); diff != "" || err != nil {
@@ -94,7 +94,7 @@ func TestAcquireSubmitRelease(t *testing.T) {
 	}
 	group := exampleGroup(4, 8, 512)
 	reply, err := a.Submit(t.Context(), encode(group))
-	if err != nil || reply != l.verdict {
+	if err != nil || reply != l.result {
 		t.Errorf("Submit = %v, %v", reply, err)
 	}
 	if diff := cmp.Diff(group, take(t, "group", l.submitted)); diff != "" {
@@ -111,7 +111,7 @@ func TestAcquireSubmitRelease(t *testing.T) {
 func TestAcquireGivesNothingWhenNothingComes(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", epochOf(1), newLearner(), Timing{Acquire: 30 * time.Millisecond})
-	a := attend(t, clientConfig(t, s.address), newWorker())
+	a := runClient(t, clientConfig(t, s.address), newWorker())
 	for range 3 {
 		if leases, err := a.Acquire(t.Context(), 1); err != nil || leases != nil {
 			t.Errorf("Acquire = %v, %v, want nothing", leases, err)
@@ -125,14 +125,14 @@ func TestNotifyReachesWorkersAtOnceAndOnlyNewsDoes(t *testing.T) {
 	s := serve(t, "", epochOf(1), l, Timing{Direct: time.Hour})
 	config := clientConfig(t, s.address)
 	config.Renew = time.Hour
-	attend(t, config, w)
-	take(t, "answer to the first renewal", w.directed)
+	runClient(t, config, w)
+	take(t, "answer to the first renewal", w.directives)
 	for covered := int64(1); covered <= 5; covered++ {
 		s.Notify()
 		l.direct(Directive{CoveredIndex: covered})
 		s.Notify()
 		s.Notify()
-		if got := take(t, "directive", w.directed); got.CoveredIndex != covered {
+		if got := take(t, "directive", w.directives); got.CoveredIndex != covered {
 			t.Fatalf("directive %+v, want covered index %d: one message for each change", got, covered)
 		}
 	}
@@ -144,10 +144,10 @@ func TestNewsComesWithoutNotifyToo(t *testing.T) {
 	s := serve(t, "", epochOf(1), l, Timing{Direct: 10 * time.Millisecond})
 	config := clientConfig(t, s.address)
 	config.Renew = time.Hour
-	attend(t, config, w)
-	take(t, "answer to the first renewal", w.directed)
+	runClient(t, config, w)
+	take(t, "answer to the first renewal", w.directives)
 	l.direct(Directive{Credits: 5})
-	if got := take(t, "directive", w.directed); got.Credits != 5 {
+	if got := take(t, "directive", w.directives); got.Credits != 5 {
 		t.Errorf("directive %+v", got)
 	}
 }
@@ -159,9 +159,9 @@ func TestWorkerSaysHelloAnewWheneverTheStreamEnds(t *testing.T) {
 	name := pointingTo(s)
 	config := clientConfig(t, s.address)
 	config.Dial = name.dial
-	attend(t, config, w)
+	runClient(t, config, w)
 	for range 5 {
-		take(t, "Hello", l.helloed)
+		take(t, "Hello", l.hellos)
 	}
 	if n := name.dials.Load(); n < 5 {
 		t.Errorf("%d dials for 5 Hellos", n)
@@ -172,20 +172,20 @@ func TestAWorkerThatGoesIsMissedAndOneThatDialsAgainIsNot(t *testing.T) {
 	t.Parallel()
 	l, w := newLearner(), newWorker()
 	s := serve(t, "", epochOf(1), l, Timing{Stream: 30 * time.Millisecond})
-	attend(t, clientConfig(t, s.address), w)
+	runClient(t, clientConfig(t, s.address), w)
 	for range 5 {
-		take(t, "Hello", l.helloed)
+		take(t, "Hello", l.hellos)
 	}
-	if len(l.parted) != 0 {
+	if len(l.disconnected) != 0 {
 		t.Error("a worker whose streams came to their regular end was missed")
 	}
 
 	lasting := newLearner()
 	s = serve(t, "", epochOf(1), lasting, Timing{})
-	a := attend(t, clientConfig(t, s.address), w)
+	a := runClient(t, clientConfig(t, s.address), w)
 	take(t, "first renewal", lasting.renewed)
 	a.stop()
-	if got := take(t, "parting", lasting.parted); got != a.config.Worker {
+	if got := take(t, "parting", lasting.disconnected); got != a.config.Worker {
 		t.Errorf("%q was missed, want %q", got, a.config.Worker)
 	}
 }
@@ -204,7 +204,7 @@ func TestCallsOutliveTheirConnectionsSuccessor(t *testing.T) {
 		return []Lease{exampleLease(1)}, nil
 	}
 	s := serve(t, "", epochOf(1), l, Timing{Stream: 20 * time.Millisecond})
-	a := attend(t, clientConfig(t, s.address), newWorker())
+	a := runClient(t, clientConfig(t, s.address), newWorker())
 	result := make(chan error, 1)
 	go func() {
 		leases, err := a.Acquire(t.Context(), 1)
@@ -215,7 +215,7 @@ func TestCallsOutliveTheirConnectionsSuccessor(t *testing.T) {
 	}()
 	take(t, "Acquire", begun)
 	for range 4 {
-		take(t, "Hello", l.helloed)
+		take(t, "Hello", l.hellos)
 	}
 	close(proceed)
 	if err := take(t, "answer", result); err != nil {
@@ -228,11 +228,11 @@ func TestHelloIsAskedAgainWhileTheLearnerIsNotReady(t *testing.T) {
 	l, w := newLearner(), newWorker()
 	l.refuse = errors.New("opening")
 	s := serve(t, "", epochOf(1), l, Timing{})
-	attend(t, clientConfig(t, s.address), w)
-	take(t, "Hello", l.helloed)
-	take(t, "second Hello", l.helloed)
+	runClient(t, clientConfig(t, s.address), w)
+	take(t, "Hello", l.hellos)
+	take(t, "second Hello", l.hellos)
 	l.refuseHello(nil)
-	take(t, "answer", w.greeted)
+	take(t, "answer", w.replies)
 }
 
 func TestAFailedCallHasTheWorkerDialAndSayHelloAnew(t *testing.T) {
@@ -246,14 +246,14 @@ func TestAFailedCallHasTheWorkerDialAndSayHelloAnew(t *testing.T) {
 		return []Lease{exampleLease(1)}, nil
 	}
 	s := serve(t, "", epochOf(1), l, Timing{})
-	a := attend(t, clientConfig(t, s.address), newWorker())
+	a := runClient(t, clientConfig(t, s.address), newWorker())
 	for range 2 {
-		take(t, "Hello", l.helloed)
+		take(t, "Hello", l.hellos)
 		if _, err := a.Acquire(t.Context(), 1); !errors.Is(err, ErrUnreachable) {
 			t.Errorf("Acquire: %v, want %v", err, ErrUnreachable)
 		}
 	}
-	take(t, "Hello", l.helloed)
+	take(t, "Hello", l.hellos)
 	if leases, err := a.Acquire(t.Context(), 1); err != nil || len(leases) != 1 {
 		t.Errorf("Acquire = %v, %v", leases, err)
 	}
@@ -268,7 +268,7 @@ func TestManyWorkersSubmitAtOnce(t *testing.T) {
 	for n := range workers {
 		config := clientConfig(t, s.address)
 		config.Worker = fmt.Sprintf("worker-%d", n)
-		a := attend(t, config, newWorker())
+		a := runClient(t, config, newWorker())
 		all.Go(func() {
 			for i := range groups {
 				group := exampleGroup(int64(n*groups+i), 4, 64+i)
@@ -301,7 +301,7 @@ func TestServeEndsWithItsContextWhateverIsUnderWay(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	s := serve(t, "", epochOf(1), l, Timing{})
-	a := attend(t, clientConfig(t, s.address), newWorker())
+	a := runClient(t, clientConfig(t, s.address), newWorker())
 	acquired := make(chan error, 1)
 	go func() {
 		_, err := a.Acquire(t.Context(), 1)

@@ -26,7 +26,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		change func(c *ClientConfig)
 		want   error
 	}{
-		"a token of another run": {func(c *ClientConfig) { c.Credentials.Token = runLink(t, "uid-2").Token }, ErrUnauthorized},
+		"a token of another run": {func(c *ClientConfig) { c.Credentials.Token = credentialsOf(t, "uid-2").Token }, ErrUnauthorized},
 		"no token":               {func(c *ClientConfig) { c.Credentials.Token = "" }, ErrUnauthorized},
 		"another run":            {func(c *ClientConfig) { c.RunUID = "uid-2" }, ErrForeign},
 		"another spec":           {func(c *ClientConfig) { c.SpecDigest = "spec-2" }, ErrForeign},
@@ -38,11 +38,11 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 			s := serve(t, "", epochOf(1), l, Timing{})
 			config := clientConfig(t, s.address)
 			tc.change(&config)
-			a := attend(t, config, newWorker())
+			a := runClient(t, config, newWorker())
 			if err := take(t, "end of Attend", a.ended); !errors.Is(err, tc.want) || !IsFinal(err) {
 				t.Errorf("Attend: %v, want %v, which is final", err, tc.want)
 			}
-			if len(l.helloed) != 0 {
+			if len(l.hellos) != 0 {
 				t.Error("the learner was told Hello")
 			}
 		})
@@ -54,15 +54,15 @@ func TestWorkersTrustNoOtherCertificate(t *testing.T) {
 	l, w := newLearner(), newWorker()
 	s := serve(t, "", epochOf(1), l, Timing{})
 	config := clientConfig(t, s.address)
-	config.Credentials.Certificate = runLink(t, "uid-2").Certificate
+	config.Credentials.Certificate = credentialsOf(t, "uid-2").Certificate
 	client, err := NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.greet(t.Context(), w); !errors.Is(err, ErrUnreachable) {
+	if _, err := client.hello(t.Context(), w); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("greet: %v, want %v", err, ErrUnreachable)
 	}
-	if len(l.helloed) != 0 {
+	if len(l.hellos) != 0 {
 		t.Error("the learner was told Hello")
 	}
 }
@@ -87,8 +87,8 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 	l := newLearner()
 	s := serve(t, "", epochOf(1), l, Timing{})
 	client, conn := dialled(t, s.address)
-	client.install(conn)
-	conn.hold()
+	client.setCurrent(conn)
+	conn.retain()
 	if _, err := client.Acquire(t.Context(), 1); !errors.Is(err, ErrHelloRequired) {
 		t.Errorf("Acquire: %v, want %v", err, ErrHelloRequired)
 	}
@@ -101,8 +101,8 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 		"Renew":   func() error { return client.renew(t.Context(), conn, newWorker()) },
 	} {
 		_, fresh := dialled(t, s.address)
-		fresh.hold()
-		client.install(fresh)
+		fresh.retain()
+		client.setCurrent(fresh)
 		conn = fresh
 		if err := call(); !errors.Is(err, ErrHelloRequired) || IsFinal(err) {
 			t.Errorf("%s: %v, want %v", name, err, ErrHelloRequired)
@@ -117,8 +117,8 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
 	s := serve(t, "", epochOf(1), l, Timing{})
-	bystander := attend(t, clientConfig(t, s.address), newWorker())
-	take(t, "answer", bystander.worker.greeted)
+	bystander := runClient(t, clientConfig(t, s.address), newWorker())
+	take(t, "answer", bystander.worker.replies)
 
 	informed, conn := dialled(t, s.address)
 	informed.attempt = 3
@@ -154,7 +154,7 @@ func TestFenceEndsWhatIsUnderWay(t *testing.T) {
 		return []Lease{exampleLease(1)}, nil
 	}
 	s := serve(t, "", epochOf(1), l, Timing{Acquire: 200 * time.Millisecond})
-	a := attend(t, clientConfig(t, s.address), newWorker())
+	a := runClient(t, clientConfig(t, s.address), newWorker())
 	result := make(chan error, 1)
 	go func() {
 		leases, err := a.Acquire(t.Context(), 1)
@@ -179,8 +179,8 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	s1 := serve(t, "", epochOf(1), first, Timing{})
 	w := newWorker()
 	w.hello = HelloRequest{Stored: []StoredGroup{{Key: exampleKey(7)}}}
-	a := attend(t, clientConfig(t, s1.address), w)
-	take(t, "answer", w.greeted)
+	a := runClient(t, clientConfig(t, s1.address), w)
+	take(t, "answer", w.replies)
 	if _, err := a.Submit(t.Context(), encodedGroup(7, 2, 8)); err != nil {
 		t.Fatal(err)
 	}
@@ -189,10 +189,10 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	second := newLearner()
 	second.reply = HelloReply{Wanted: []rl.Key{exampleKey(7)}}
 	serve(t, s1.address, epochOf(2), second, Timing{})
-	if got := take(t, "Hello", second.helloed); len(got.Stored) != 1 {
+	if got := take(t, "Hello", second.hellos); len(got.Stored) != 1 {
 		t.Errorf("the new learner was told %+v, want the group that is held", got)
 	}
-	if reply := takeUntil(t, "answer", w.greeted, func(r HelloReply) bool { return len(r.Wanted) > 0 }); reply.Wanted[0] != exampleKey(7) {
+	if reply := takeUntil(t, "answer", w.replies, func(r HelloReply) bool { return len(r.Wanted) > 0 }); reply.Wanted[0] != exampleKey(7) {
 		t.Errorf("wanted %v", reply.Wanted)
 	}
 	submitUntilAnswered(t, a, exampleGroup(7, 2, 8))
@@ -203,7 +203,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 }
 
 // submitUntilAnswered calls again after errors that pass, as a worker does.
-func submitUntilAnswered(t *testing.T, a *attending, group rl.Group) {
+func submitUntilAnswered(t *testing.T, a *running, group rl.Group) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
@@ -220,7 +220,7 @@ func submitUntilAnswered(t *testing.T, a *attending, group rl.Group) {
 
 // submitUntilTaken submits until the learner that is meant has the group: until the worker has heard the
 // successor's answer, its predecessor may rightly take it.
-func submitUntilTaken(t *testing.T, a *attending, group rl.Group, meant *learner) {
+func submitUntilTaken(t *testing.T, a *running, group rl.Group, meant *learner) {
 	t.Helper()
 	end := time.After(deadline)
 	for {
@@ -245,23 +245,23 @@ func TestAZombieIsLeftAndFencedOnceItsSuccessorWasHeardOf(t *testing.T) {
 	config := clientConfig(t, "learner:7443")
 	config.Dial = name.dial
 	w := newWorker()
-	a := attend(t, config, w)
-	take(t, "answer of the first learner", w.greeted)
+	a := runClient(t, config, w)
+	take(t, "answer of the first learner", w.replies)
 
 	s2 := serve(t, "", epochOf(2), successor, Timing{Stream: 100 * time.Millisecond})
 	name.pointTo(s2)
-	take(t, "Hello to the successor", successor.helloed)
+	take(t, "Hello to the successor", successor.hellos)
 	submitUntilTaken(t, a, exampleGroup(1, 2, 8), successor)
 
 	// The name points back, as a stale DNS answer would.
-	for len(old.helloed) > 0 {
-		<-old.helloed
+	for len(old.hellos) > 0 {
+		<-old.hellos
 	}
 	name.pointTo(zombie)
 	if higher := take(t, "word of the fence", zombie.fenced); higher != 2 {
 		t.Errorf("the zombie was fenced by attempt %d, want 2", higher)
 	}
-	if len(old.helloed) != 0 {
+	if len(old.hellos) != 0 {
 		t.Error("the zombie took a Hello in")
 	}
 	name.pointTo(s2)
@@ -284,7 +284,7 @@ func (f forgetful) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.Ren
 
 func TestRepliesOfALowerAttemptAreNotBelieved(t *testing.T) {
 	t.Parallel()
-	tls, err := runLink(t, "uid-1").ServerTLS()
+	tls, err := credentialsOf(t, "uid-1").ServerTLS()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,13 +308,13 @@ func TestRepliesOfALowerAttemptAreNotBelieved(t *testing.T) {
 			client, conn := dialled(t, listener.Addr().String())
 			client.attempt = 2
 			w := newWorker()
-			if _, err := client.greet(t.Context(), w); !errors.Is(err, tc.want) {
+			if _, err := client.hello(t.Context(), w); !errors.Is(err, tc.want) {
 				t.Errorf("greet: %v, want %v", err, tc.want)
 			}
 			if err := client.renew(t.Context(), conn, w); !errors.Is(err, tc.want) {
 				t.Errorf("renew: %v, want %v", err, tc.want)
 			}
-			if len(w.greeted)+len(w.directed) != 0 {
+			if len(w.replies)+len(w.directives) != 0 {
 				t.Error("the worker was told something")
 			}
 			if client.Attempt() != 2 {
@@ -358,7 +358,7 @@ func TestASilentLearnerIsNoticedWithin20Seconds(t *testing.T) {
 		time.Sleep(21 * 365 * 24 * time.Hour)
 		l, w := newLearner(), newWorker()
 		listener := bufconn.Listen(1 << 20)
-		server, err := NewServer(ServerConfig{Epoch: epochOf(1), Credentials: runLink(t, "uid-1"), Handler: l})
+		server, err := NewServer(ServerConfig{Epoch: epochOf(1), Credentials: credentialsOf(t, "uid-1"), Handler: l})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,10 +373,10 @@ func TestASilentLearnerIsNoticedWithin20Seconds(t *testing.T) {
 			conn, err := listener.DialContext(ctx)
 			return &silence{Conn: conn, fallen: fallen, closed: make(chan struct{})}, err
 		}
-		a := attend(t, config, w)
+		a := runClient(t, config, w)
 		<-dials
-		<-w.greeted
-		<-w.directed
+		<-w.replies
+		<-w.directives
 		time.Sleep(3 * time.Second)
 		close(fallen)
 		start := time.Now()

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// MaxFrameBytes bounds a frame of Submit; a piece leaves room for what is around it.
+// MaxFrameBytes bounds a frame of Submit; maxPieceBytes leaves room for the message around a piece.
 const (
 	MaxFrameBytes = 1 << 20
 	maxPieceBytes = MaxFrameBytes - 16
@@ -34,13 +34,13 @@ func sendFrames(header *pb.SubmitHeader, body []byte, send func(*pb.SubmitFrame)
 	return nil
 }
 
-// receiveBody puts the pieces behind a header together. The error is a *rl.FieldError when they are not
-// what the header says, and otherwise the stream's.
+// receiveBody joins the pieces that follow a header. The error is a *rl.FieldError when they do not match the
+// header, and otherwise the stream's.
 func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) ([]byte, error) {
 	if header.GetBytes() < 0 || header.GetBytes() > MaxGroupBytes {
 		return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are %d, more than %d", header.GetBytes(), MaxGroupBytes)}
 	}
-	// What the header says of the size is believed only so far; beyond that the body grows as it comes.
+	// The announced size is trusted only so far; beyond that the body grows as it comes.
 	body := make([]byte, 0, min(header.GetBytes(), MaxFrameBytes))
 	for {
 		frame, err := receive()
@@ -65,8 +65,8 @@ func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error
 	return body, nil
 }
 
-// groupOf decodes the body and checks that it is the group that the header announces. The digest is the
-// group's.
+// groupOf decodes the body and checks that it is the group that the header announces. It returns the group's
+// digest, too.
 func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, rl.Digest, error) {
 	group, err := DecodeGroup(body)
 	if err != nil {

@@ -166,8 +166,8 @@ func TestSubmitAnswersInvalidOverTheWire(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
 	s := serve(t, "", epochOf(1), l, Timing{})
-	a := attend(t, clientConfig(t, s.address), newWorker())
-	take(t, "answer", a.worker.greeted)
+	a := runClient(t, clientConfig(t, s.address), newWorker())
+	take(t, "answer", a.worker.replies)
 	conn, err := a.await(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestSubmitSendsLargeGroups(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
 	s := serve(t, "", epochOf(1), l, Timing{})
-	a := attend(t, clientConfig(t, s.address), newWorker())
+	a := runClient(t, clientConfig(t, s.address), newWorker())
 	large := exampleGroup(7, 16, 32768)
 	if size := proto.Size(groupToProto(large)); size < 4*MaxFrameBytes {
 		t.Fatalf("%d bytes are no large group", size)
@@ -281,7 +281,7 @@ func FuzzReceiveBody(f *testing.F) {
 func BenchmarkSubmit(b *testing.B) {
 	l := newLearner()
 	s := serve(b, "", epochOf(1), l, Timing{})
-	a := attend(b, clientConfig(b, s.address), newWorker())
+	a := runClient(b, clientConfig(b, s.address), newWorker())
 	group := encodedGroup(1, 8, 512)
 	go func() {
 		for range l.submitted {

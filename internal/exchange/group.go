@@ -49,7 +49,7 @@ func EncodeGroup(group rl.Group) (EncodedGroup, error) {
 func DecodeGroup(encoded []byte) (rl.Group, error) {
 	var message pb.Group
 	if err := proto.Unmarshal(encoded, &message); err != nil {
-		return rl.Group{}, fmt.Errorf("decoding group: %w", &rl.FieldError{Field: "group", Problem: "is no message: " + err.Error()})
+		return rl.Group{}, fmt.Errorf("decoding group: %w", &rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()})
 	}
 	group, err := groupFromProto(&message)
 	if err != nil {
@@ -133,7 +133,7 @@ func memberFromProto(field string, m *pb.Member) (rl.Member, error) {
 func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
 	tokens, ok := unpackInts(s.GetTokens())
 	if !ok {
-		return rl.Segment{}, &rl.FieldError{Field: field + ".tokens", Problem: "are no whole number of int32"}
+		return rl.Segment{}, &rl.FieldError{Field: field + ".tokens", Problem: "have no whole number of int32"}
 	}
 	actions, ok := unpackBits(s.GetActions(), len(tokens))
 	if !ok {
@@ -141,11 +141,11 @@ func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
 	}
 	logprobs, ok := unpackFloats(s.GetLogprobs())
 	if !ok {
-		return rl.Segment{}, &rl.FieldError{Field: field + ".logprobs", Problem: "are no whole number of float32"}
+		return rl.Segment{}, &rl.FieldError{Field: field + ".logprobs", Problem: "have no whole number of float32"}
 	}
 	reference, ok := unpackFloats(s.GetReferenceLogprobs())
 	if !ok {
-		return rl.Segment{}, &rl.FieldError{Field: field + ".reference_logprobs", Problem: "are no whole number of float32"}
+		return rl.Segment{}, &rl.FieldError{Field: field + ".reference_logprobs", Problem: "have no whole number of float32"}
 	}
 	return rl.Segment{
 		Role: s.GetRole(), Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
@@ -180,7 +180,7 @@ func packFloats(values []float32) []byte {
 	return packed
 }
 
-// unpackFloats gives nil for nothing.
+// unpackFloats gives nil for no value.
 func unpackFloats(packed []byte) ([]float32, bool) {
 	if len(packed)%4 != 0 {
 		return nil, false
@@ -206,7 +206,7 @@ func packBits(values []bool) []byte {
 	return packed
 }
 
-// unpackBits wants as many bytes as n bits take, the bits beyond n being 0.
+// unpackBits requires as many bytes as n bits take. The bits beyond n have to be 0.
 func unpackBits(packed []byte, n int) ([]bool, bool) {
 	if len(packed) != (n+7)/8 {
 		return nil, false

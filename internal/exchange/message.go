@@ -5,20 +5,20 @@ package exchange
 
 import "github.com/tinker-operator/tinker-operator/internal/rl"
 
-// Epoch says whose message it is. Every message carries one.
+// Epoch names the sender of a message. Every message has one.
 type Epoch struct {
 	RunUID string
 	// SpecDigest digests the fixed part of the run's spec.
 	SpecDigest string
-	// Attempt of the learner; from a worker, the highest that it has heard of, 0 at first.
+	// Attempt is the learner's; from a worker it is the highest that it knows of, and 0 at first.
 	Attempt int32
 }
 
-// HelloRequest is what a worker has, said first to every learner it gets to speak to.
+// HelloRequest lists what a worker has. It is the first message to every learner.
 type HelloRequest struct {
 	// Stored are the finished groups and tombstones that it keeps.
 	Stored []StoredGroup
-	// Playing are the groups that it has under way.
+	// Playing are the groups in progress.
 	Playing []rl.Key
 }
 
@@ -28,68 +28,67 @@ type StoredGroup struct {
 	Outcome rl.Outcome
 }
 
-// HelloReply is what the learner answers.
+// HelloReply answers a HelloRequest.
 type HelloReply struct {
-	// Wanted are the held groups to submit.
+	// Wanted are the stored groups to submit.
 	Wanted []rl.Key
-	// Keep are the leases of what the worker is playing and is to go on with; the rest of it is to be
-	// given up.
+	// Keep are the leases of those groups in progress that the worker continues; it stops the others.
 	Keep []Lease
-	// CoveredIndex is the first slot whose training group is still to be held. A learner that had to open
-	// an older state may name a lower one than its predecessor.
+	// CoveredIndex is the first slot whose training group is still to be stored. A learner that had to open an
+	// older state may name a lower one than its predecessor.
 	CoveredIndex int64
-	// Play is the JSON of runspec.Play.
+	// Play is the JSON of contract.Play.
 	Play []byte
-	// Session to sample under.
+	// Session is the rollout session to sample in.
 	Session string
 }
 
 // Lease allows a worker to play a group.
 type Lease struct {
 	Key rl.Key
-	// Environment by its name in the run, and Split and Task of it.
+	// Environment is a name within the run; Split and Task belong to it.
 	Environment, Split string
 	Task               int64
 	GroupSize          int
 	MinMembers         int
-	// Sampler is the weights that play the group, tinker://RUN/sampler_weights/NAME.
+	// Sampler is the path of the weights that play the group, tinker://RUN/sampler_weights/NAME.
 	Sampler string
-	// Seed of the run; rl.Seed derives those of samples.
+	// Seed is the run's; rl.Seed derives those of samples from it.
 	Seed uint64
 	// SamplingSession names the policy's sampling session within the rollout session.
 	SamplingSession int64
 }
 
-// Renewal is what a worker says of its leases.
+// Renewal is what a worker reports of its leases.
 type Renewal struct {
 	Progress []Progress
 	// Throttled counts the endpoint's answers 429 since the last renewal.
 	Throttled int
-	// QueueState is active, paused_capacity or paused_rate_limit; empty when the endpoint says nothing.
+	// QueueState is active, paused_capacity or paused_rate_limit; empty when the endpoint reports nothing.
 	QueueState string
 }
 
-// Progress of a group under way.
+// Progress is how far a group in progress is.
 type Progress struct {
 	Key           rl.Key
 	MembersDone   int
 	SampledTokens int64
 }
 
-// Directive is what a worker has to know by now. It states how things are, not what changed, so that one
-// that is lost is made good by the next.
+// Directive is what a worker has to know. It describes the present state and not what has changed, so that the next
+// one replaces one that was lost.
 type Directive struct {
-	// Revoked leases are no longer the worker's: it stops to play them.
+	// Revoked leases are no longer the worker's, which stops playing them.
 	Revoked []rl.Key
-	// Credits are the sample requests that the worker may have under way.
+	// Credits is how many sample requests the worker may have in flight.
 	Credits int
-	// CoveredIndex is the first slot whose training group is still to be held.
+	// CoveredIndex is the first slot whose training group is still to be stored.
 	CoveredIndex int64
-	// CoveredEvaluations are durable: their groups may be let go of.
+	// CoveredEvaluations are durable: their groups may be dropped.
 	CoveredEvaluations []Evaluation
-	// Session to sample under.
+	// Session is the rollout session to sample in.
 	Session string
-	// Wanted are held groups to submit, again perhaps.
+	// Wanted are stored groups to submit, perhaps again.
 	Wanted []rl.Key
 	// Rejected groups become tombstones.
 	Rejected []RejectedGroup
@@ -108,24 +107,25 @@ type RejectedGroup struct {
 	Reason  string
 }
 
-// SubmitStatus is what became of a submitted group. None of them frees it: CoveredIndex does.
+// SubmitStatus is what became of a submitted group. The worker stores the group until CoveredIndex passes it,
+// whatever the status.
 type SubmitStatus uint8
 
-// The verdicts.
+// The states of a submitted group.
 const (
-	// Accepted: the learner has it now.
+	// Accepted means that the learner has it now.
 	Accepted SubmitStatus = iota
-	// Duplicate: the learner had it.
+	// Duplicate means that the learner had it.
 	Duplicate
-	// Closed: the slot was decided without this group.
+	// Closed means that the slot was decided without this group.
 	Closed
-	// Stale: its policy is of no use.
+	// Stale means that its policy is of no use any more.
 	Stale
-	// Invalid: a field is wrong.
+	// Invalid means that a field is wrong.
 	Invalid
 )
 
-// String gives the verdict's name in lower case.
+// String gives the name of the status in lower case.
 func (v SubmitStatus) String() string {
 	switch v {
 	case Accepted:
@@ -144,6 +144,6 @@ func (v SubmitStatus) String() string {
 // SubmitReply answers Submit.
 type SubmitReply struct {
 	Status SubmitStatus
-	// Field that is wrong, such as members[2].reward, for Invalid.
+	// Field is the one that is wrong, such as members[2].reward, for Invalid.
 	Field string
 }

@@ -114,7 +114,7 @@ func condemnedFromProto(field string, c *pb.Condemned) (RejectedGroup, error) {
 		return RejectedGroup{}, err
 	}
 	if outcome == rl.Usable {
-		return RejectedGroup{}, &rl.FieldError{Field: field + ".outcome", Problem: "is no tombstone's"}
+		return RejectedGroup{}, &rl.FieldError{Field: field + ".outcome", Problem: "is not a tombstone's"}
 	}
 	return RejectedGroup{Key: key, Outcome: outcome, Reason: c.GetReason()}, nil
 }
@@ -125,7 +125,7 @@ func submitReplyToProto(epoch Epoch, r SubmitReply) *pb.SubmitReply {
 
 func submitReplyFromProto(r *pb.SubmitReply) (SubmitReply, error) {
 	if r.GetVerdict() < 0 || int(r.GetVerdict()) >= len(pb.SubmitReply_Verdict_name) {
-		return SubmitReply{}, &rl.FieldError{Field: "verdict", Problem: "is none"}
+		return SubmitReply{}, &rl.FieldError{Field: "verdict", Problem: "is invalid"}
 	}
 	return SubmitReply{Status: SubmitStatus(r.GetVerdict()), Field: r.GetField()}, nil
 }

@@ -20,23 +20,23 @@ const deadline = 30 * time.Second
 
 // learner is a scripted Handler that records what it is told.
 type learner struct {
-	mu        sync.Mutex
-	helloed   chan HelloRequest
-	reply     HelloReply
-	refuse    error
-	acquire   func(ctx context.Context, worker string, free int) ([]Lease, error)
-	renewed   chan Renewal
-	directive Directive
-	submitted chan rl.Group
-	verdict   SubmitReply
-	released  chan []rl.Key
-	parted    chan string
+	mu           sync.Mutex
+	hellos       chan HelloRequest
+	reply        HelloReply
+	refuse       error
+	acquire      func(ctx context.Context, worker string, free int) ([]Lease, error)
+	renewed      chan Renewal
+	directive    Directive
+	submitted    chan rl.Group
+	result       SubmitReply
+	released     chan []rl.Key
+	disconnected chan string
 }
 
 func newLearner() *learner {
 	return &learner{
-		helloed: make(chan HelloRequest, 1000), renewed: make(chan Renewal, 10000),
-		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), parted: make(chan string, 10),
+		hellos: make(chan HelloRequest, 1000), renewed: make(chan Renewal, 10000),
+		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), disconnected: make(chan string, 10),
 		acquire: func(ctx context.Context, _ string, _ int) ([]Lease, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -47,7 +47,7 @@ func newLearner() *learner {
 func (l *learner) Hello(_ context.Context, _ string, request HelloRequest) (HelloReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.helloed <- request
+	l.hellos <- request
 	return l.reply, l.refuse
 }
 
@@ -86,36 +86,36 @@ func (l *learner) Submit(_ string, group rl.Group, digest rl.Digest) SubmitReply
 		panic("the digest is not the group's")
 	}
 	l.submitted <- group
-	return l.verdict
+	return l.result
 }
 
 func (l *learner) Release(_ string, keys []rl.Key, _ string) { l.released <- keys }
 
 func (l *learner) Disconnected(worker string) {
 	select {
-	case l.parted <- worker:
+	case l.disconnected <- worker:
 	default:
 	}
 }
 
 // worker is a scripted Attendant that records what it is told.
 type worker struct {
-	hello    HelloRequest
-	renewal  Renewal
-	greeted  chan HelloReply
-	directed chan Directive
+	hello      HelloRequest
+	renewal    Renewal
+	replies    chan HelloReply
+	directives chan Directive
 }
 
 func newWorker() *worker {
-	return &worker{greeted: make(chan HelloReply, 1000), directed: make(chan Directive, 10000)}
+	return &worker{replies: make(chan HelloReply, 1000), directives: make(chan Directive, 10000)}
 }
 
 func (w *worker) Hello() HelloRequest          { return w.hello }
-func (w *worker) HandleHello(reply HelloReply) { w.greeted <- reply }
+func (w *worker) HandleHello(reply HelloReply) { w.replies <- reply }
 func (w *worker) Renewal() Renewal             { return w.renewal }
 func (w *worker) HandleDirective(d Directive) {
 	select {
-	case w.directed <- d:
+	case w.directives <- d:
 	default:
 	}
 }
@@ -149,7 +149,7 @@ func takeUntil[T any](t testing.TB, what string, values <-chan T, wanted func(T)
 	}
 }
 
-func runLink(t testing.TB, uid string) contract.Credentials {
+func credentialsOf(t testing.TB, uid string) contract.Credentials {
 	t.Helper()
 	l, err := contract.DeriveCredentials([]byte("a manager key of at least 32 bytes"), uid)
 	if err != nil {
@@ -183,7 +183,7 @@ func serve(t testing.TB, address string, epoch Epoch, handler Handler, timing Ti
 	}
 	fenced := make(chan int32, 10)
 	server, err := NewServer(ServerConfig{
-		Epoch: epoch, Credentials: runLink(t, epoch.RunUID), Handler: handler, Timing: timing,
+		Epoch: epoch, Credentials: credentialsOf(t, epoch.RunUID), Handler: handler, Timing: timing,
 		Fenced: func(higher int32) { fenced <- higher },
 	})
 	if err != nil {
@@ -202,8 +202,8 @@ func serve(t testing.TB, address string, epoch Epoch, handler Handler, timing Ti
 	return &serving{Server: server, address: listener.Addr().String(), fenced: fenced, stop: stop}
 }
 
-// attending is a client whose Attend runs.
-type attending struct {
+// running is a client whose Attend runs.
+type running struct {
 	*Client
 	worker *worker
 	ended  chan error
@@ -213,19 +213,19 @@ type attending struct {
 func clientConfig(t testing.TB, address string) ClientConfig {
 	epoch := epochOf(0)
 	return ClientConfig{
-		Address: address, Credentials: runLink(t, epoch.RunUID), RunUID: epoch.RunUID, SpecDigest: epoch.SpecDigest,
+		Address: address, Credentials: credentialsOf(t, epoch.RunUID), RunUID: epoch.RunUID, SpecDigest: epoch.SpecDigest,
 		Worker: "worker-0", Renew: 20 * time.Millisecond,
 	}
 }
 
-func attend(t testing.TB, config ClientConfig, w *worker) *attending {
+func runClient(t testing.TB, config ClientConfig, w *worker) *running {
 	t.Helper()
 	client, err := NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &attending{Client: client, worker: w, ended: make(chan error, 1)}
+	a := &running{Client: client, worker: w, ended: make(chan error, 1)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -20,28 +20,28 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Handler is the learner's scheduler. Its methods are called concurrently and, but for Hello, never for a
-// worker that has not said Hello to this server.
+// Handler is the learner's lease table. Its methods are called concurrently and, except for Hello, never for a worker
+// that has not said Hello to this server.
 type Handler interface {
-	// Hello takes in what a worker has. It comes at least once a minute, and is no restart of the worker. A
-	// lease that the worker was given while its Hello was under way is not in it: one of which neither Hello
-	// nor Renew speaks for some seconds was lost with the reply that carried it. An error is answered as
-	// "unreachable": the worker comes back.
+	// Hello receives what a worker has. It is called at least once a minute and does not mean that the worker was
+	// restarted. A lease that the worker was given while its Hello was in flight is not in it; a lease that neither
+	// Hello nor Renew lists for some seconds was lost with the reply that carried it. After an error the worker
+	// finds the learner unreachable, and comes back.
 	Hello(ctx context.Context, worker string, request HelloRequest) (HelloReply, error)
-	// Acquire waits until there are leases for a worker with room for free episodes, and gives none when
-	// ctx ends first, which it does after 20 s.
+	// Acquire waits until there are leases for a worker with room for free episodes. It gives none when ctx ends
+	// first, which it does after 20 s.
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
-	// Renew takes what the worker says and tells it what it has to know. It does not block.
+	// Renew receives what the worker reports and gives it a directive. It does not block.
 	Renew(worker string, renewal Renewal) Directive
-	// Directive tells what the worker has to know when it is the server's turn to speak: after Notify, and
-	// once a second. It says nothing about whether the worker is alive, and does not block.
+	// Directive gives a directive when the server sends one by itself: after Notify, and once a second. The call
+	// does not mean that the worker is alive. It does not block.
 	Directive(worker string) Directive
 	// Submit receives a group that is valid by itself (rl.Group.Validate), and its digest.
 	Submit(worker string, group rl.Group, digest rl.Digest) SubmitReply
-	// Disconnected tells that a worker's Renew stream broke, or that the worker ended it. One that lives says Hello
-	// within seconds, or has done so already on another connection, and goes on to renew.
+	// Disconnected reports that a worker's Renew stream broke, or that the worker ended it. A live worker says Hello
+	// within seconds, or has done so already on another connection, and continues to renew.
 	Disconnected(worker string)
-	// Release gives leases back unplayed; reason is drain, policy_gone or environment_down.
+	// Release takes leases back without a group. The reason is drain, policy_gone or environment_down.
 	Release(worker string, keys []rl.Key, reason string)
 }
 
@@ -50,23 +50,23 @@ type ServerConfig struct {
 	Epoch       Epoch
 	Credentials contract.Credentials
 	Handler     Handler
-	// Fenced is called, once, when a worker has heard of a higher attempt. From then on the server
-	// answers nothing but FENCED. It must not block.
+	// Fenced is called, once, when a worker knows of a higher attempt. From then on the server answers nothing but
+	// FENCED. It must not block.
 	Fenced func(higher int32)
 	// Logger may be nil.
 	Logger *slog.Logger
 	Timing Timing
 }
 
-// Timing of a server; zeros are the defaults given.
+// Timing of a server. A zero stands for the default that its comment names.
 type Timing struct {
 	// Acquire is how long Acquire waits: 20 s.
 	Acquire time.Duration
 	// Stream is how long a Renew stream lasts: 60 s.
 	Stream time.Duration
-	// Direct is how often a worker is told what is new without a Notify: 1 s.
+	// Direct is how often a worker is sent what has changed without a Notify: 1 s.
 	Direct time.Duration
-	// Drain is how long Serve waits for calls under way when it ends: 2 s.
+	// Drain is how long Serve waits for calls in flight when it ends: 2 s.
 	Drain time.Duration
 }
 
@@ -82,16 +82,16 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Pings of idle connections: together they notice within 20 s that nobody is there.
+// Pings of idle connections notice within 20 s that the other side does not answer.
 const (
 	pingAfter   = 10 * time.Second
 	pingTimeout = 10 * time.Second
 )
 
-// maxMessageBytes bounds a message; what a worker holds is listed in one.
+// maxMessageBytes bounds a message; one message lists everything that a worker stores.
 const maxMessageBytes = 64 << 20
 
-// maxSubmits bounds the groups that are put together at the same time, and with them memory.
+// maxSubmits bounds the groups that are received at the same time, and with them memory.
 const maxSubmits = 8
 
 // Server is the learner's side.
@@ -101,7 +101,7 @@ type Server struct {
 	handler Handler
 	timing  Timing
 	logger  *slog.Logger
-	gate    *gate
+	auth    *authenticator
 	grpc    *grpc.Server
 	submits chan struct{}
 	// stopping ends long calls.
@@ -111,7 +111,7 @@ type Server struct {
 	updates wait.Signal
 }
 
-// NewServer reads the link's key pair and prepares a server.
+// NewServer reads the run's key pair and prepares a server.
 func NewServer(config ServerConfig) (*Server, error) {
 	tls, err := config.Credentials.ServerTLS()
 	if err != nil {
@@ -119,7 +119,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}
 	s := &Server{
 		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(), logger: config.Logger,
-		gate: newGate(config), submits: make(chan struct{}, maxSubmits),
+		auth: newAuthenticator(config), submits: make(chan struct{}, maxSubmits),
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
@@ -127,8 +127,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(tls)),
-		grpc.UnaryInterceptor(s.gate.unary),
-		grpc.StreamInterceptor(s.gate.stream),
+		grpc.UnaryInterceptor(s.auth.unary),
+		grpc.StreamInterceptor(s.auth.stream),
 		grpc.MaxRecvMsgSize(maxMessageBytes),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingAfter / 2, PermitWithoutStream: true}),
@@ -137,8 +137,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers on the listener until ctx ends, and closes it. It gives nil when ctx ended. It is called
-// once.
+// Serve answers on the listener until ctx ends, and closes it. It returns nil when ctx ended. It is called once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	var err error
 	served := make(chan struct{})
@@ -171,4 +170,4 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 func (s *Server) Notify() { s.updates.Notify() }
 
 // Fence makes the server answer nothing but FENCED: the learner knows of a higher attempt from elsewhere.
-func (s *Server) Fence() { s.gate.fence(0) }
+func (s *Server) Fence() { s.auth.fence(0) }

@@ -30,7 +30,7 @@ func (s *Server) Hello(ctx context.Context, request *pb.HelloRequest) (*pb.Hello
 	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
-	s.gate.greet(request.GetWorker())
+	s.auth.admit(request.GetWorker())
 	s.logger.Info("worker connected", "worker", request.GetWorker(), "stored", len(hello.Stored),
 		"playing", len(hello.Playing), "wanted", len(reply.Wanted), "kept", len(reply.Keep))
 	return helloReplyToProto(s.epoch, reply), nil
@@ -72,7 +72,7 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	}
 	header := first.GetHeader()
 	if header == nil {
-		return status.Error(codes.InvalidArgument, "the first frame is no header")
+		return status.Error(codes.InvalidArgument, "the first frame is not a header")
 	}
 	group, digest, err := receiveGroup(header, stream.Recv)
 	var wrong *rl.FieldError
@@ -95,15 +95,15 @@ func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, erro
 	return groupOf(header, body)
 }
 
-// Renew implements the service. It answers each message of the worker, and speaks up by itself when what
-// there is to say has changed.
+// Renew implements the service. It answers each message of the worker, and sends a directive by itself when that
+// has changed.
 func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) error {
 	requests, failed := receiveRenewals(stream)
-	life := time.NewTimer(s.timing.Stream)
-	defer life.Stop()
+	timeout := time.NewTimer(s.timing.Stream)
+	defer timeout.Stop()
 	tick := time.NewTicker(s.timing.Direct)
 	defer tick.Stop()
-	r, updated := renewing{server: s, stream: stream}, s.updates.Changed()
+	r, updated := renewStream{server: s, stream: stream}, s.updates.Changed()
 	for {
 		var err error
 		select {
@@ -112,24 +112,24 @@ func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.Renew
 		case <-updated:
 			// The channel is taken first: the next update may come while this directive is made.
 			updated = s.updates.Changed()
-			err = r.speak()
+			err = r.update()
 		case <-tick.C:
-			err = r.speak()
+			err = r.update()
 		case err := <-failed:
-			r.part()
+			r.disconnect()
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
-		case <-life.C:
+		case <-timeout.C:
 			return nil
-		case <-s.gate.fenced:
+		case <-s.auth.fenced:
 			return errFenced
 		case <-s.stopping.Done():
-			return status.Error(codes.Unavailable, "the learner is going")
+			return status.Error(codes.Unavailable, "the learner is stopping")
 		}
 		if err != nil {
-			r.part()
+			r.disconnect()
 			return err
 		}
 	}
@@ -155,17 +155,17 @@ func receiveRenewals(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewRe
 	return requests, failed
 }
 
-// renewing is one Renew stream.
-type renewing struct {
+// renewStream is one Renew stream.
+type renewStream struct {
 	server *Server
 	stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]
-	// worker is known once it has spoken.
+	// worker is known once it has sent a message.
 	worker string
-	// last is what the worker was told last.
+	// last is the directive that was sent last.
 	last *pb.RenewReply
 }
 
-func (r *renewing) answer(request *pb.RenewRequest) error {
+func (r *renewStream) answer(request *pb.RenewRequest) error {
 	if r.worker != "" && request.GetWorker() != r.worker {
 		return status.Error(codes.InvalidArgument, "the stream is another worker's")
 	}
@@ -177,14 +177,14 @@ func (r *renewing) answer(request *pb.RenewRequest) error {
 	return r.send(r.server.handler.Renew(r.worker, renewal))
 }
 
-// part tells that the stream ended without the server's doing.
-func (r *renewing) part() {
+// disconnect reports that the stream ended without the server's doing.
+func (r *renewStream) disconnect() {
 	if r.worker != "" {
 		r.server.handler.Disconnected(r.worker)
 	}
 }
 
-func (r *renewing) speak() error {
+func (r *renewStream) update() error {
 	if r.worker == "" {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (r *renewing) speak() error {
 	return r.send(directive)
 }
 
-func (r *renewing) send(directive Directive) error {
+func (r *renewStream) send(directive Directive) error {
 	r.last = directiveToProto(r.server.epoch, directive)
 	return r.stream.Send(r.last)
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// statuses pairs what a server answers with what a client makes of it.
+// statuses pairs the codes that a server answers with the errors that a client returns.
 var statuses = []struct {
 	code codes.Code
 	err  error
@@ -25,10 +25,10 @@ var statuses = []struct {
 	{codes.ResourceExhausted, ErrProtocol},
 }
 
-// errFenced is what a superseded learner answers to everything.
+// errFenced is the answer of a superseded learner to everything.
 var errFenced = status.Error(codes.FailedPrecondition, "FENCED")
 
-// clientError makes an error of a call one of this package's, or ctx's.
+// clientError turns the error of a call into one of this package's, or ctx's.
 func clientError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

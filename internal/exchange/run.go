@@ -14,30 +14,30 @@ import (
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 )
 
-// Worker is the worker's state as Attend needs it. Its methods are called one at a time.
+// Worker is a worker as Client.Run needs it. Its methods are called one at a time.
 type Worker interface {
-	// Hello tells what the worker has. It is called before each HelloRequest.
+	// Hello lists what the worker has. It is called before each HelloRequest.
 	Hello() HelloRequest
-	// HandleHello is called with the answer, before any other call of the client goes over the new connection.
-	// Of what Hello told to be playing, the worker gives up what the answer does not keep; a lease that
-	// came in since is not spoken of.
+	// HandleHello is called with the reply, before any other call of the client goes over the new connection.
+	// Of the groups that Hello listed as being played, the worker stops those that the reply does not keep. The
+	// reply says nothing about a lease that came in since.
 	HandleHello(reply HelloReply)
-	// Renewal tells how the leases go, each one that is being played. It is called before each renewal.
+	// Renewal lists the progress of each group that is being played. It is called before each renewal.
 	Renewal() Renewal
 	// HandleDirective is called with each directive.
 	HandleDirective(directive Directive)
 }
 
-// streamLife is how long a Renew stream is used, should the learner not end it.
-const streamLife = time.Minute
+// streamTimeout is how long a Renew stream is used when the learner does not end it.
+const streamTimeout = time.Minute
 
-// Run speaks with the learner: dials, says Hello, renews leases and takes directives for 60 s, then
-// dials again, so that the worker goes where the Service points. It goes on through every error but a
-// final one, and ends with that or with ctx's.
-func (c *Client) Run(ctx context.Context, attendant Worker) error {
-	defer c.install(nil)
+// Run stays connected to the learner: it dials, says Hello, renews leases and receives directives for 60 s, then
+// dials again, so that the worker follows the Service. It continues after every error but a final one, and ends
+// with that or with ctx's.
+func (c *Client) Run(ctx context.Context, worker Worker) error {
+	defer c.setCurrent(nil)
 	for failures := 0; ; {
-		err := c.visit(ctx, attendant)
+		err := c.serveOnce(ctx, worker)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -48,7 +48,7 @@ func (c *Client) Run(ctx context.Context, attendant Worker) error {
 			return err
 		}
 		failures++
-		c.config.Logger.Warn("lost the learner", "worker", c.config.Worker, "attempt", c.Attempt(), "failures", failures, "err", err)
+		c.config.Logger.Warn("the connection to the learner failed", "worker", c.config.Worker, "attempt", c.Attempt(), "failures", failures, "err", err)
 		select {
 		case <-time.After(redialDelay(failures)):
 		case <-ctx.Done():
@@ -57,31 +57,31 @@ func (c *Client) Run(ctx context.Context, attendant Worker) error {
 	}
 }
 
-// visit is one connection's worth. It gives nil when the Renew stream came to its regular end; the
-// connection then stays in use until the next one is greeted.
-func (c *Client) visit(ctx context.Context, attendant Worker) error {
-	conn, err := c.greet(ctx, attendant)
+// serveOnce uses one connection. It returns nil when the Renew stream came to its regular end; the connection then
+// stays in use until the next one has said Hello.
+func (c *Client) serveOnce(ctx context.Context, worker Worker) error {
+	conn, err := c.hello(ctx, worker)
 	if err != nil {
-		c.install(nil)
+		c.setCurrent(nil)
 		return err
 	}
 	defer conn.release()
-	err = c.renew(ctx, conn, attendant)
+	err = c.renew(ctx, conn, worker)
 	if err != nil {
-		c.abandon(conn)
+		c.dropCurrent(conn)
 	}
 	return err
 }
 
-// greet says Hello on a new connection and makes it the current one. The caller releases it.
-func (c *Client) greet(ctx context.Context, attendant Worker) (*connection, error) {
+// hello says Hello on a new connection and makes it the current one. The caller releases it.
+func (c *Client) hello(ctx context.Context, worker Worker) (*connection, error) {
 	conn, err := c.dial()
 	if err != nil {
 		return nil, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	message, err := conn.api.Hello(bounded, helloRequestToProto(c.epoch(), c.config.Worker, attendant.Hello()))
+	message, err := conn.api.Hello(bounded, helloRequestToProto(c.epoch(), c.config.Worker, worker.Hello()))
 	if err != nil {
 		conn.release()
 		return nil, clientError(ctx, err)
@@ -91,14 +91,14 @@ func (c *Client) greet(ctx context.Context, attendant Worker) (*connection, erro
 		conn.release()
 		return nil, protocolError(err)
 	}
-	attendant.HandleHello(reply)
-	conn.hold()
-	c.install(conn)
+	worker.HandleHello(reply)
+	conn.retain()
+	c.setCurrent(conn)
 	return conn, nil
 }
 
 // renew renews leases and takes directives on one stream, until it ends or a call on the connection fails.
-func (c *Client) renew(ctx context.Context, conn *connection, attendant Worker) error {
+func (c *Client) renew(ctx context.Context, conn *connection, worker Worker) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := conn.api.Renew(ctx)
 	if err != nil {
@@ -110,13 +110,13 @@ func (c *Client) renew(ctx context.Context, conn *connection, attendant Worker) 
 		cancel()
 		<-ended
 	}()
-	life := time.NewTimer(streamLife)
-	defer life.Stop()
+	timeout := time.NewTimer(streamTimeout)
+	defer timeout.Stop()
 	tick := time.NewTicker(c.config.Renew)
 	defer tick.Stop()
 	send := func() {
-		// A send that fails ends the stream; why is told by the receiving side.
-		_ = stream.Send(renewalToProto(c.epoch(), c.config.Worker, attendant.Renewal()))
+		// A send that fails ends the stream; the receiving side has the reason.
+		_ = stream.Send(renewalToProto(c.epoch(), c.config.Worker, worker.Renewal()))
 	}
 	send()
 	for {
@@ -127,10 +127,10 @@ func (c *Client) renew(ctx context.Context, conn *connection, attendant Worker) 
 			if next.err != nil {
 				return streamEnd(ctx, next.err)
 			}
-			attendant.HandleDirective(next.directive)
+			worker.HandleDirective(next.directive)
 		case <-conn.failed:
 			return conn.err()
-		case <-life.C:
+		case <-timeout.C:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -138,7 +138,7 @@ func (c *Client) renew(ctx context.Context, conn *connection, attendant Worker) 
 	}
 }
 
-// streamEnd gives nil for the regular end of a stream.
+// streamEnd returns nil for the regular end of a stream.
 func streamEnd(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -146,14 +146,14 @@ func streamEnd(ctx context.Context, err error) error {
 	return clientError(ctx, err)
 }
 
-// received is a directive, or why there will be no more.
+// received is a directive, or the error that ended the stream.
 type received struct {
 	directive Directive
 	err       error
 }
 
-// receiveDirectives reads the stream until it ends; ended is closed then. The stream's own context will not
-// do for ctx: it is over before the reason for the end has been handed on.
+// receiveDirectives reads the stream until it ends; ended is closed then. The stream's own context does not serve
+// as ctx: it ends before the reason for the end was received here.
 func receiveDirectives(ctx context.Context, stream grpc.BidiStreamingClient[pb.RenewRequest, pb.RenewReply]) (<-chan received, <-chan struct{}) {
 	directives, ended := make(chan received), make(chan struct{})
 	go func() {
