@@ -16,7 +16,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -94,21 +93,13 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	return config, nil
 }
 
-// readCredentials reads the run's token and TLS pair.
+// readCredentials reads the credentials of a learner, which has the private key.
 func readCredentials(dir string) (contract.Credentials, error) {
-	var l contract.Credentials
-	token, err := os.ReadFile(filepath.Join(dir, contract.TokenKey))
-	if err != nil {
-		return l, fmt.Errorf("reading the run's token: %w", err)
+	credentials, err := contract.ReadCredentials(dir)
+	if err == nil && credentials.PrivateKey == nil {
+		err = fmt.Errorf("reading credentials: %s is missing", contract.PrivateKeyKey)
 	}
-	l.Token = string(token)
-	if l.Certificate, err = os.ReadFile(filepath.Join(dir, contract.CertificateKey)); err != nil {
-		return l, fmt.Errorf("reading the run's certificate: %w", err)
-	}
-	if l.PrivateKey, err = os.ReadFile(filepath.Join(dir, contract.PrivateKeyKey)); err != nil {
-		return l, fmt.Errorf("reading the run's private key: %w", err)
-	}
-	return l, nil
+	return credentials, err
 }
 
 // drainOnSignal returns a channel that is closed at the first SIGTERM or SIGINT.

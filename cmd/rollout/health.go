@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// serveHealth answers /healthz, and /readyz with 200 once ready says so. An empty address serves nothing.
+// serveHealth answers /healthz, and /readyz with 200 once ready returns true. An empty address serves nothing.
 func serveHealth(ctx context.Context, address string, ready func() bool) (io.Closer, error) {
 	server := &http.Server{Handler: healthHandler(ready), ReadHeaderTimeout: 5 * time.Second}
 	if address == "" {

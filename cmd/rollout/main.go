@@ -16,7 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	// Images hold nothing but the programs: the roots of trust come with them.
+	// Images contain nothing but the programs, which therefore bring the roots of trust.
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
@@ -27,7 +27,7 @@ const (
 	exitUnavailable = 75
 )
 
-// environ is what the program takes from its surroundings.
+// environ is what the program takes from its environment.
 type environ struct {
 	args           []string
 	getenv         func(string) string
@@ -41,7 +41,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs the command that is asked for and gives the exit code.
+// run runs the requested command and returns the exit code.
 func run(ctx context.Context, env environ) int {
 	command := runWorker
 	if len(env.args) > 0 && env.args[0] == "probe" {
@@ -73,7 +73,7 @@ func (e *exitError) Error() string { return e.err.Error() }
 // Unwrap gives the cause.
 func (e *exitError) Unwrap() error { return e.err }
 
-// configError says that starting the program again would not help.
+// configError marks an error that starting the program again would not fix.
 func configError(err error) error { return &exitError{code: exitConfig, err: err} }
 
 // newLogger logs JSON.
@@ -81,7 +81,7 @@ func newLogger(output io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(output, &slog.HandlerOptions{Level: level}))
 }
 
-// parse parses flags; what is left over is an error.
+// parse parses flags. Any other argument is an error.
 func parse(flags *flag.FlagSet, env environ) error {
 	flags.SetOutput(env.stderr)
 	if err := flags.Parse(env.args); err != nil {

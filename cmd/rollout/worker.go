@@ -8,11 +8,8 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -33,7 +30,7 @@ type options struct {
 	grace                      time.Duration
 	level                      slog.Level
 	apiKey, worker             string
-	// hub is where tokenizers come from.
+	// hub fetches tokenizers.
 	hub fetch.Fetcher
 }
 
@@ -46,9 +43,9 @@ func parseWorker(env environ) (options, error) {
 	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
 	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "", "`folder` where tokenizers are kept by their digests; empty for none")
 	flags.StringVar(&o.healthListen, "health-listen", ":8081", "`address` of /healthz and /readyz; empty for none")
-	flags.Int64Var(&o.memoryBytes, "memory-bytes", 16<<20, "finished groups that are held in memory, in `bytes`")
-	flags.Int64Var(&o.spillBytes, "spill-bytes", 1<<30, "finished groups that are held in files, in `bytes`")
-	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long finished groups are offered after SIGTERM")
+	flags.Int64Var(&o.memoryBytes, "memory-bytes", 16<<20, "finished groups that are stored in memory, in `bytes`")
+	flags.Int64Var(&o.spillBytes, "spill-bytes", 1<<30, "finished groups that are stored in files, in `bytes`")
+	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long finished groups are submitted after SIGTERM")
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` that is logged")
 	if err := parse(flags, env); err != nil {
 		return options{}, err
@@ -77,7 +74,7 @@ func runWorker(ctx context.Context, env environ) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("working", "worker", o.worker, "version", version.String(), "spilled", parts.held.Len())
+	logger.Info("working", "worker", o.worker, "version", version.String(), "spilled", parts.groups.Len())
 	err = errors.Join(parts.worker.Run(ctx), parts.client.Close(), health.Close())
 	var unplayable *rollout.ConfigError
 	if errors.As(err, &unplayable) || exchange.IsFinal(err) {
@@ -86,22 +83,22 @@ func runWorker(ctx context.Context, env environ) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("ended", "held", parts.held.Len())
+	logger.Info("ended", "stored", parts.groups.Len())
 	return errStopped
 }
 
-// errStopped ends a worker that was told to stop. It is no success: an Indexed Job never replaces an
-// index whose pod exited 0, and the run would be a worker short for good.
+// errStopped ends a worker that was asked to stop. It is not a success: an Indexed Job never replaces an index
+// whose pod exited with 0, and the run would have one worker less for good.
 var errStopped = &exitError{code: exitUnavailable, err: errors.New("stopped")}
 
-// parts of a worker.
+// parts are what a worker is made of.
 type parts struct {
 	client *exchange.Client
-	held   *groupstore.Store
+	groups *groupstore.Store
 	worker *rollout.Worker
 }
 
-// build reads the run file and the link, fetches the tokenizer and puts the worker together.
+// build reads the run file and the credentials, fetches the tokenizer and makes the worker.
 func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	data, err := os.ReadFile(o.runFile)
 	if err != nil {
@@ -111,16 +108,16 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, configError(err)
 	}
-	secrets, err := readLink(o.linkDir)
+	credentials, err := contract.ReadCredentials(o.linkDir)
 	if err != nil {
 		return parts{}, configError(err)
 	}
-	speech, err := loadFormat(ctx, o, file)
+	modelRenderer, err := loadRenderer(ctx, o, file)
 	if err != nil {
 		return parts{}, err
 	}
 	learner, err := exchange.NewClient(exchange.ClientConfig{
-		Address: file.LearnerAddress, Credentials: secrets, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
+		Address: file.LearnerAddress, Credentials: credentials, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
 		Worker: o.worker, Logger: logger,
 	})
 	if err != nil {
@@ -140,20 +137,20 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	}
 	worker := rollout.New(rollout.Config{
 		Learner: learner, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
-		Renderer: speech,
+		Renderer: modelRenderer,
 	})
-	return parts{client: learner, held: store, worker: worker}, nil
+	return parts{client: learner, groups: store, worker: worker}, nil
 }
 
-// loadFormat makes the format of the run's model. A file that cannot be reached now may be later.
-func loadFormat(ctx context.Context, o options, file contract.RunFile) (*load.Renderer, error) {
+// loadRenderer makes the renderer of the run's model. A file that cannot be reached now may be reachable later.
+func loadRenderer(ctx context.Context, o options, file contract.RunFile) (*load.Renderer, error) {
 	model := file.Fixed.Model
 	if t := model.Tokenizer; t != nil {
 		pinned := *t
 		pinned.SHA256 = cmp.Or(t.SHA256, file.TokenizerSHA256)
 		model.Tokenizer = &pinned
 	}
-	speech, err := load.ForModel(ctx, &o.hub, model)
+	loaded, err := load.ForModel(ctx, &o.hub, model)
 	var final *load.Error
 	switch {
 	case errors.As(err, &final):
@@ -161,18 +158,5 @@ func loadFormat(ctx context.Context, o options, file contract.RunFile) (*load.Re
 	case err != nil:
 		return nil, &exitError{code: exitUnavailable, err: err}
 	}
-	return speech, nil
-}
-
-// readLink reads what a worker is given of the link: token and certificate.
-func readLink(dir string) (contract.Credentials, error) {
-	token, err := os.ReadFile(filepath.Join(dir, contract.TokenKey))
-	if err != nil {
-		return contract.Credentials{}, fmt.Errorf("reading the link: %w", err)
-	}
-	certificate, err := os.ReadFile(filepath.Join(dir, contract.CertificateKey))
-	if err != nil {
-		return contract.Credentials{}, fmt.Errorf("reading the link: %w", err)
-	}
-	return contract.Credentials{Token: strings.TrimSpace(string(token)), Certificate: certificate}, nil
+	return loaded, nil
 }

@@ -17,7 +17,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -37,6 +41,22 @@ type Credentials struct {
 	Token string
 	// Certificate and PrivateKey of the learner, PEM. Workers are given the certificate alone.
 	Certificate, PrivateKey []byte
+}
+
+// ReadCredentials reads the credentials of a run from the folder of its Secret. The private key is nil where the
+// folder has none, as at workers.
+func ReadCredentials(dir string) (Credentials, error) {
+	contents := map[string][]byte{}
+	for _, key := range []string{TokenKey, CertificateKey, PrivateKeyKey} {
+		data, err := os.ReadFile(filepath.Join(dir, key))
+		if err != nil && !(key == PrivateKeyKey && errors.Is(err, fs.ErrNotExist)) {
+			return Credentials{}, fmt.Errorf("reading credentials: %w", err)
+		}
+		contents[key] = data
+	}
+	return Credentials{
+		Token: strings.TrimSpace(string(contents[TokenKey])), Certificate: contents[CertificateKey], PrivateKey: contents[PrivateKeyKey],
+	}, nil
 }
 
 // DeriveCredentials returns the credentials of a run. managerKey has at least 32 bytes.
