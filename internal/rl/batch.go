@@ -12,7 +12,7 @@ type Rules struct {
 	Refill bool
 	// Lag is L: step k trains on groups that version max(0, k-L) sampled.
 	Lag int
-	// Steps is how many there are in all.
+	// Steps is how many steps the run has.
 	Steps int64
 	// OldestVersion is the oldest that can still be sampled: 0, unless versions of the lag's window were
 	// lost for good. A step that wants an older one takes this one instead.
@@ -27,7 +27,7 @@ type Position struct {
 	Step, Cursor int64
 }
 
-// Known looks up what became of a slot that was played by a version; false while it is not known.
+// Known looks up the outcome of a slot that a version played. It returns false while that is not known.
 type Known func(slot, version int64) (Outcome, bool)
 
 // Batch is what is known of the slots of a step.
@@ -38,7 +38,7 @@ type Batch struct {
 	// First slot of the batch, and Next, the first slot after it, as far as it is known. The batch has
 	// the slots from First to Next at least.
 	First, Next int64
-	// Certain says that Next is where the batch ends, whatever the outcomes of Missing will be.
+	// Certain is set when the batch ends at Next, whatever the outcomes of Missing will be.
 	Certain bool
 	// Members are the slots that are trained on, as far as they are known, in order.
 	Members []int64
@@ -47,8 +47,8 @@ type Batch struct {
 	Missing []int64
 }
 
-// Decided says that the step can be trained: all outcomes of the batch are known. A decided batch may have
-// no member; the step then moves the lineage on and trains nothing.
+// Decided reports whether the step can be trained: all outcomes of the batch are known. A decided batch may have
+// no member; the step then advances the lineage and trains nothing.
 func (b Batch) Decided() bool { return b.Certain && len(b.Missing) == 0 }
 
 // End is the position after the batch, which has to be Certain.
@@ -69,16 +69,16 @@ func (r Rules) VersionOf(step int64) int64 {
 	return max(0, r.OldestVersion, step-int64(r.Lag))
 }
 
-// Batches lays out the batches from a position on, the one of the step in hand first, as far as their slots are
-// certain and versions up to newest can sample them. It takes nothing but the outcomes into account, so that
-// the batches are the same in whatever order those came to be known, and proposes no slot that a batch will
-// not take: once every batch before its own is certain to end where it does, a slot keeps its step, and
-// with it the version that has to sample it.
+// Batches lays out the batches from a position on, the one of the current step first, as far as their slots are
+// certain and versions up to newest can sample them. It considers nothing but the outcomes, so that the batches
+// are the same in whatever order those came to be known, and proposes no slot that a batch will not take: once
+// every batch before its own is certain to end where it does, a slot keeps its step, and with it the version
+// that has to sample it.
 //
-// The batch of a step takes slots in order until it has TasksPerStep groups that count or the limit of
-// slots is reached, be there members or not. A group that the endpoint refused (InvalidTokens) keeps its
-// place and is merely left out: that shows only when the step is trained, too late to move the slots behind
-// it to other steps.
+// The batch of a step takes slots in order until it has TasksPerStep groups that count or has reached the limit
+// of slots, whether it has members or not. A group that the endpoint refused (InvalidTokens) keeps its place and
+// is merely left out: that shows only when the step is trained, too late to move the slots after it to other
+// steps.
 func (r Rules) Batches(at Position, newest int64, known Known) []Batch {
 	var batches []Batch
 	for at.Step < r.Steps && r.VersionOf(at.Step) <= newest {

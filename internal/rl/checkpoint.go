@@ -43,7 +43,7 @@ func RunTag(uid string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// String spells the name. Numbers are padded for people; what reads names compares them as numbers.
+// String spells the name. Numbers are padded for readers; programs compare them as numbers.
 func (n CheckpointName) String() string {
 	return fmt.Sprintf("r%s-s%06d-c%08d-a%03dm%d-%s-%s", n.Run, n.Step, n.Cursor, n.Attempt, n.Model, n.Lineage, n.Parent)
 }
@@ -68,13 +68,13 @@ func ParseCheckpointName(name string) (CheckpointName, error) {
 		Lineage: parts[6], Parent: parts[7],
 	}
 	if parsed.String() != name {
-		return CheckpointName{}, fmt.Errorf("parsing checkpoint name %q: %s is how it is spelt", name, parsed)
+		return CheckpointName{}, fmt.Errorf("parsing checkpoint name %q: it is spelled %s", name, parsed)
 	}
 	return parsed, nil
 }
 
-// Compare orders names by age: by attempt, then model, then step. The cursor has no say: a late save of a
-// dead attempt may carry the higher one.
+// Compare orders names by age: by attempt, then model, then step. The cursor does not count: a late save of a
+// dead attempt may have the higher one.
 func (n CheckpointName) Compare(other CheckpointName) int {
 	return cmp.Or(
 		cmp.Compare(n.Attempt, other.Attempt),

@@ -21,7 +21,7 @@ type Transition struct {
 
 // AppendTurn adds the next turn of a trajectory to its segments, which it takes over: a turn whose
 // observation begins with all tokens of the last segment extends it, any other begins a new one. Tokens are
-// compared, not messages, since what is rendered anew may differ from what was sampled. It fails when a
+// compared, not messages, since text that is rendered again may differ from what was sampled. It fails when a
 // reply has not one log-prob a token, or nothing to follow on.
 func AppendTurn(segments []Segment, role string, t Transition) ([]Segment, error) {
 	if len(t.Action) != len(t.Logprobs) {
@@ -128,7 +128,7 @@ func (m Member) datums(slot int64, place int, advantage float32) []Datum {
 }
 
 // SplitSubsteps gives the edges that part n datums into substeps: part i goes from edges[i] to edges[i+1],
-// edge i being floor(i*n/parts). There are no more parts than datums, and none for no datum.
+// edge i being floor(i*n/parts). There are at most as many parts as datums.
 func SplitSubsteps(n, substeps int) []int {
 	parts := min(n, substeps)
 	edges := make([]int, parts+1)

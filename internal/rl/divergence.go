@@ -13,7 +13,7 @@ type Divergence struct {
 	V1, V2 float64
 	// Entropy is minus the mean of the sampled log-probs.
 	Entropy float64
-	// Tokens that were compared; with none the rest is 0 and means nothing.
+	// Tokens counts the tokens that were compared. Without any, the other fields are 0 and mean nothing.
 	Tokens int
 }
 

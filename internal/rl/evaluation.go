@@ -83,8 +83,8 @@ func (g Group) passAt(k int) (float64, bool) {
 	return PassAtK(len(members), passed, k)
 }
 
-// Passed says whether an episode solved its task: what the environment calls correct or, where it does not
-// say, a reward above 0.
+// Passed reports whether an episode solved its task: whether the environment calls it correct or, where the
+// environment does not say, its reward is above 0.
 func (m Member) Passed() bool {
 	if correct, ok := m.Metrics[MetricCorrect]; ok {
 		return correct >= 0.5

@@ -8,7 +8,7 @@ import (
 	"cmp"
 )
 
-// Kind says what a group is played for.
+// Kind is what a group is played for.
 type Kind uint8
 
 // Train groups become gradients; Evaluate groups become metrics.
@@ -56,7 +56,7 @@ const (
 type Group struct {
 	Key     Key
 	Outcome Outcome
-	// Reason is for people, and empty for a usable group.
+	// Reason is for readers of logs, and empty for a usable group.
 	Reason      string
 	Environment string
 	Members     []Member

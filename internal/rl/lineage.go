@@ -14,10 +14,10 @@ import (
 )
 
 // Lineage identifies a policy by how it came to be: two attempts that trained on the same batches with
-// the same settings have the same lineage, whatever was lost in between. The zero Lineage is nobody's.
+// the same settings have the same lineage, whatever was lost in between. The zero Lineage is no policy's.
 //
 // A lineage is a function of the digits that a checkpoint's name has of it: a resume may know nothing but
-// the name, and has to go on with the same chain.
+// the name, and has to continue the same chain.
 type Lineage [32]byte
 
 // shortBytes is how much of a lineage a name has.
@@ -41,8 +41,8 @@ func Genesis(specDigest string) Lineage {
 	return seal(c.sum())
 }
 
-// Next is the lineage of the version that training version l on the manifest's batch gives. A step whose
-// batch has nothing usable moves the lineage on like any other.
+// Next is the lineage of the version that training version l on the manifest's batch gives. A step whose batch
+// has nothing usable advances the lineage like any other.
 func (l Lineage) Next(manifest Manifest, settings Settings) Lineage {
 	c := newCanonical("tinker-operator lineage next 1")
 	c.bytes(l[:])
@@ -84,7 +84,7 @@ func (l Lineage) String() string { return hex.EncodeToString(l[:]) }
 // Short gives the first 10 hex digits, as names of checkpoints have them.
 func (l Lineage) Short() string { return hex.EncodeToString(l[:shortBytes]) }
 
-// IsZero says that this is no policy's lineage: the parent of version 0.
+// IsZero reports whether this is no policy's lineage: the parent of version 0.
 func (l Lineage) IsZero() bool { return l == Lineage{} }
 
 // ParseLineage reads 64 hex digits in lower case.

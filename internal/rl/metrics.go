@@ -5,14 +5,14 @@ package rl
 
 import "maps"
 
-// Metrics that an environment gives for each episode, 0 or 1, where the words apply. They tell a wrong
-// answer, a reply without an answer and a reply that the token limit cut apart.
+// Metrics that an environment gives for each episode, 0 or 1, where the words apply. They distinguish a
+// wrong answer, a reply without an answer and a reply that the token limit cut.
 const (
-	// MetricCorrect: the answer is right.
+	// MetricCorrect means that the answer is right.
 	MetricCorrect = "correct"
-	// MetricAnswered: an answer could be read out of the reply.
+	// MetricAnswered means that an answer could be read from the reply.
 	MetricAnswered = "answered"
-	// MetricTruncated: the token limit cut the reply.
+	// MetricTruncated means that the token limit cut the reply.
 	MetricTruncated = "truncated"
 )
 
@@ -29,7 +29,7 @@ func StepMetrics(groups []Group) map[string]float64 {
 	return out
 }
 
-// ProgressMetrics says which step of how many it is; steps count from 0.
+// ProgressMetrics gives the progress of a run at a step; steps count from 0.
 func ProgressMetrics(step, steps int64) map[string]float64 {
 	return map[string]float64{
 		"progress/batch":     float64(step),
@@ -37,7 +37,7 @@ func ProgressMetrics(step, steps int64) map[string]float64 {
 	}
 }
 
-// Finite leaves out what is NaN or infinite, and says whether there was any.
+// Finite leaves out what is NaN or infinite, and reports whether it found any.
 func Finite(metrics map[string]float64) (finite map[string]float64, diverged bool) {
 	finite = make(map[string]float64, len(metrics))
 	for name, v := range metrics {

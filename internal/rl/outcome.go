@@ -20,7 +20,7 @@ var outcomeMetrics = [...]string{
 	JudgeFault: "judge_fault", Deadline: "deadline", InvalidTokens: "invalid_tokens",
 }
 
-// IsValid says whether o is one of the outcomes.
+// IsValid reports whether o is one of the outcomes.
 func (o Outcome) IsValid() bool { return int(o) < len(outcomeNames) }
 
 // String gives the outcome's name, such as BelowFloor.
@@ -39,8 +39,8 @@ func (k Kind) String() string {
 	return "train"
 }
 
-// UsableMembers are the members that count, in the order of their indexes; none unless the group's own
-// outcome is Usable or Constant.
+// UsableMembers are the members that count, in the order of their indexes. A group whose own outcome is neither
+// Usable nor Constant has none.
 func (g Group) UsableMembers() []Member {
 	if g.Outcome != Usable && g.Outcome != Constant {
 		return nil

@@ -19,7 +19,7 @@ const (
 	feistelMinHalf = 4
 )
 
-// newPermutation is a function of its arguments; scope tells permutations under one seed apart.
+// newPermutation is a function of its arguments; the scope distinguishes permutations under one seed.
 func newPermutation(n int64, seed uint64, scope string, pass int64) permutation {
 	p := permutation{n: uint64(n), half: feistelMinHalf}
 	for p.half < 31 && uint64(1)<<(2*p.half) < p.n {
@@ -71,7 +71,7 @@ func mix(x uint64) uint64 {
 
 // interleave spreads counts evenly: of the sum(counts) positions, source s gets counts[s], its j-th at about
 // (j + 1/2) / counts[s] of the way. It gives the source at a position and which of the source's it is.
-// Ties go to the first source. All in integers, so that no rounding tells machines apart.
+// Ties go to the first source. All arithmetic is in integers, so that the result is the same on every machine.
 func interleave(counts []int64, position int64) (source int, rank int64) {
 	low, high := uint64(0), uint64(1)<<interleaveBits
 	for low < high {

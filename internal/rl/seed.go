@@ -8,10 +8,10 @@ import (
 	"fmt"
 )
 
-// Seed of one sample request: a function of the algorithm's seed and of what is sampled, never of a
-// run's name or uid, a worker or a try of the network, so that whoever plays the slot gets the same
-// tokens. turn counts the requests of an episode in the order in which the environment asked; try counts
-// faults of the environment or judge. The seed has 63 bits: servers keep it in a signed integer.
+// Seed is the seed of one sample request: a function of the algorithm's seed and of what is sampled, never of a
+// run's name or uid, a worker or a try of the network, so that every worker that plays the slot gets
+// the same tokens. The turn counts the requests of an episode in the order in which the environment asked; the try
+// counts faults of the environment or judge. The seed has 63 bits: servers keep it in a signed integer.
 func Seed(runSeed uint64, kind Kind, slot int64, member, turn, try int) uint64 {
 	return derive("tinker-operator sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn), uint64(try))
 }

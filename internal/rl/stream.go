@@ -15,7 +15,7 @@ type Source struct {
 	Environment, Split string
 	// Tasks that are used, the first ones of the split.
 	Tasks int64
-	// Shuffle draws them in a seeded order, anew each pass; otherwise they come in the split's own.
+	// Shuffle draws them in a seeded order, another one in each pass; otherwise they keep the order of the split.
 	Shuffle bool
 	// Weight is the environment's share of slots relative to the others', the same for all its splits; 0
 	// for every source when all tasks form one pool.
@@ -45,12 +45,12 @@ type Stream struct {
 
 // pool is tasks that are passed over together.
 type pool struct {
-	// scope tells the permutations of pools under one seed apart.
+	// scope distinguishes the permutations of pools under one seed.
 	scope   string
 	sources []Source
 	counts  []int64
 	total   int64
-	// ordered says that some source keeps its own order.
+	// ordered is set when some source keeps its own order.
 	ordered bool
 }
 
@@ -60,7 +60,7 @@ const maxTasks = int64(1) << 40
 // weightParts is into how many parts the shares of weighted environments are rounded.
 const weightParts = 1 << 20
 
-// NewStream gives the stream of a run. The order of sources means nothing. It fails when there is no task, a
+// NewStream gives the stream of a run. The order of sources does not matter. It fails when there is no task, a
 // source is named twice, a number is out of range, or weights are given for some sources only or differ
 // within an environment.
 func NewStream(seed uint64, sources []Source) (*Stream, error) {
@@ -108,7 +108,7 @@ func chunks(sources []Source) func(yield func([]Source) bool) {
 
 func validateSources(sorted []Source) error {
 	if len(sorted) == 0 {
-		return errors.New("there is no source")
+		return errors.New("no source is given")
 	}
 	for i, s := range sorted {
 		switch {
@@ -148,7 +148,7 @@ func (s *Stream) Task(slot int64) Task {
 	return s.pools[which].task(s.seed, slot/s.round*s.turns[which]+turn)
 }
 
-// Tasks is how many tasks there are: the slots of an epoch, where there are no weights.
+// Tasks counts the tasks: the slots of an epoch, when no weights are given.
 func (s *Stream) Tasks() int64 {
 	sum := int64(0)
 	for _, p := range s.pools {

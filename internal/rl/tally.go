@@ -3,7 +3,7 @@
 
 package rl
 
-// average of the values that there are.
+// average is the mean of the values that were added.
 type average struct {
 	sum   float64
 	count int
@@ -27,7 +27,7 @@ type tally struct {
 	reward                       average
 	named                        map[string]*average
 	stops                        map[string]int
-	// answers of the episodes whose environment tells, answerable in all.
+	// answers counts the kinds of answers of those episodes whose environment reports them, answerable in all.
 	answers    map[string]int
 	answerable int
 }
@@ -107,8 +107,8 @@ func (t *tally) addNamed(name string, v float64) {
 	t.named[name].add(v)
 }
 
-// answer tells apart how a question was met: correct, wrong, truncated (no answer, since the token limit
-// cut the reply) or none; "" where the environment does not say.
+// answer classifies the answer to a question: correct, wrong, truncated (no answer, since the token limit cut the
+// reply) or none. It is empty where the environment does not say.
 func (m Member) answer() string {
 	correct, ok := m.Metrics[MetricCorrect]
 	if !ok {

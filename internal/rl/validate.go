@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// FieldError says which field of a group is wrong.
+// FieldError reports which field of a group is wrong.
 type FieldError struct {
 	// Field is a path such as members[2].segments[0].logprobs.
 	Field string
@@ -33,7 +33,7 @@ func (g Group) Validate() error {
 		return err
 	}
 	if !g.Outcome.IsValid() {
-		return fieldErrorf("outcome", "%d is none", g.Outcome)
+		return fieldErrorf("outcome", "%d is invalid", g.Outcome)
 	}
 	if g.PromptTokens < 0 || g.SampledTokens < 0 {
 		return fieldErrorf("usage", "is negative")
@@ -50,7 +50,7 @@ func (g Group) Validate() error {
 		}
 	}
 	if g.Outcome == Usable && len(g.UsableMembers()) == 0 {
-		return fieldErrorf("members", "has none that is usable, but the group is")
+		return fieldErrorf("members", "has no usable one, but the group is usable")
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (g Group) Validate() error {
 func (k Key) validate() error {
 	switch {
 	case k.Kind != Train && k.Kind != Evaluate:
-		return fieldErrorf("key.kind", "%d is none", k.Kind)
+		return fieldErrorf("key.kind", "%d is invalid", k.Kind)
 	case k.Slot < 0:
 		return fieldErrorf("key.slot", "%d is negative", k.Slot)
 	case k.Lineage.IsZero():
@@ -74,7 +74,7 @@ func (k Key) validate() error {
 func (m Member) validate(field string) error {
 	switch {
 	case !m.Outcome.IsValid():
-		return fieldErrorf(field+".outcome", "%d is none", m.Outcome)
+		return fieldErrorf(field+".outcome", "%d is invalid", m.Outcome)
 	case !isFinite(m.Reward):
 		return fieldErrorf(field+".reward", "%v is not finite", m.Reward)
 	case m.Turns < 0:

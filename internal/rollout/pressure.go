@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Pressure collects what the endpoint says of its load, for the learner to hand out fewer credits. The zero
+// Pressure collects what the endpoint reports of its load, so that the learner gives out fewer credits. The zero
 // Pressure is ready.
 type Pressure struct {
 	mu        sync.Mutex
@@ -32,7 +32,8 @@ func (p *Pressure) Observe(event client.Event) {
 	}
 }
 
-// take gives the answers 429 since the last call, and the state of the queue; empty while nothing was said.
+// take gives the answers 429 since the last call, and the state of the queue, which is empty while the endpoint has
+// reported nothing.
 func (p *Pressure) take() (throttled int, queue string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

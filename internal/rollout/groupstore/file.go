@@ -26,10 +26,10 @@ const (
 	ending = ".group"
 )
 
-// errDamaged says that a file is not as it was written.
+// errDamaged reports that a file is not as it was written.
 var errDamaged = errors.New("the file is damaged")
 
-// path of a group's file. The key has no name that is fit for a file, so its digest stands for it.
+// path is the path of a group's file. A key is not fit for the name of a file, so that its digest stands for it.
 func path(dir string, key rl.Key) string {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%d %d %s %s", key.Kind, key.Slot, key.Lineage, key.Evaluation))
 	return filepath.Join(dir, fmt.Sprintf("%s-%d-%s%s", key.Kind, key.Slot, hex.EncodeToString(digest[:8]), ending))
@@ -65,7 +65,7 @@ func remove(dir string, key rl.Key) error {
 	return nil
 }
 
-// load reads the files of a folder, which is made if it is not there. Files of ours that cannot be used are
+// load reads the files of a folder, which is made if it does not exist. Files of this package that cannot be used are
 // removed.
 func load(dir string, logger *slog.Logger) ([]*entry, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

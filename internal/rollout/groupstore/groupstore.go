@@ -1,14 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package groupstore keeps what was paid for: finished groups and tombstones, until the learner's saved state
+// Package groupstore stores what was paid for: finished groups and tombstones, until the learner's saved state
 // covers them. It neither plays nor submits.
 //
 // Groups are kept in memory up to a bound, and beyond it in files, so that a container that is started
-// again in the same pod finds them. When both are full something is given up, and bought again should the
-// learner die before it has saved a state: first what the learner has in memory, then what can wait
-// longest, the highest slot first. The group that is needed most is never given up, nor one that was not
-// yet offered to a learner.
+// again in the same pod finds them. When both are full a group is dropped, and sampled again should the learner
+// die before it has saved a state: first one that the learner has in memory, then the one that can wait longest,
+// which has the highest slot. The group that is needed most is never dropped, nor one that was not yet offered to
+// a learner.
 package groupstore
 
 import (
@@ -31,7 +31,7 @@ type Config struct {
 	Logger                 *slog.Logger
 }
 
-// Store keeps groups. It is safe for concurrent use.
+// Store stores groups. It is safe for concurrent use.
 type Store struct {
 	config Config
 
@@ -39,7 +39,7 @@ type Store struct {
 	entries map[rl.Key]*entry
 	memory  int64
 	disk    int64
-	// broken says that the disk takes nothing more.
+	// broken is set while the disk accepts nothing.
 	broken bool
 }
 
@@ -51,9 +51,9 @@ type entry struct {
 	size int64
 	// message is nil when the group is in a file.
 	message []byte
-	// fresh says that it has not been offered to a learner yet: it is not given up before.
+	// fresh is set until the group was offered to a learner: it is not dropped before.
 	fresh bool
-	// taken says that the learner has it in memory.
+	// taken is set while the learner has it in memory.
 	taken bool
 }
 
@@ -88,7 +88,7 @@ func Open(config Config) (*Store, error) {
 func (s *Store) Add(group rl.Group) error {
 	encoded, err := exchange.EncodeGroup(group)
 	if err != nil {
-		return fmt.Errorf("holding group: %w", err)
+		return fmt.Errorf("storing group: %w", err)
 	}
 	e := newEntry(encoded)
 	e.message, e.fresh = encoded.Message, true
@@ -131,7 +131,7 @@ func (s *Store) Group(key rl.Key) (group rl.Group, ok bool, err error) {
 	return group, err == nil, err
 }
 
-// List gives what is held: training before evaluation, by slot.
+// List lists the stored groups: training before evaluation, by slot.
 func (s *Store) List() []exchange.StoredGroup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Store) List() []exchange.StoredGroup {
 	return list
 }
 
-// Lookup says what is held under a key.
+// Lookup gives what is stored under a key.
 func (s *Store) Lookup(key rl.Key) (exchange.StoredGroup, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *Store) Lookup(key rl.Key) (exchange.StoredGroup, bool) {
 	return e.StoredGroup, true
 }
 
-// Len is how many groups are held.
+// Len counts the stored groups.
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,9 +162,9 @@ func (s *Store) Len() int {
 }
 
 // Offered notes that the group was submitted, or that the learner did not answer; taken, that the learner
-// has it in memory now. It is held on all the same, unless there is no room: it gives the keys of the groups
-// that were given up.
-func (s *Store) Offered(key rl.Key, taken bool) (givenUp []rl.Key) {
+// has it in memory now. It stays stored all the same, unless room is needed: the keys are those of the groups that
+// were dropped.
+func (s *Store) Offered(key rl.Key, taken bool) (dropped []rl.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.entries[key]; ok {
@@ -182,7 +182,7 @@ func (s *Store) ForgetTaken() {
 	}
 }
 
-// Cover lets go of training groups of slots below the index and of the groups of the evaluations.
+// Cover drops the training groups of slots below the index and the groups of the evaluations.
 func (s *Store) Cover(index int64, evaluations []exchange.Evaluation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Store) Cover(index int64, evaluations []exchange.Evaluation) {
 	}
 }
 
-// Flush writes everything to files, for the next process in the pod. Bounds do not hold it back.
+// Flush writes everything to files, for the next process in the pod. The bounds do not apply.
 func (s *Store) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,10 +211,10 @@ func (s *Store) Flush() error {
 	return nil
 }
 
-// makeRoom spills the groups that are needed least, and gives up where nothing more can be spilled, until
-// the bounds hold. Where a fresh group is the next to go it waits until that was offered: soon the learner
-// may have it.
-func (s *Store) makeRoom() (givenUp []rl.Key) {
+// makeRoom spills the groups that are needed least, and drops groups where nothing more can be spilled, until
+// the bounds hold. Where a fresh group would be dropped next it waits until that was offered: the learner
+// may have it soon.
+func (s *Store) makeRoom() (dropped []rl.Key) {
 	for s.memory > s.config.MemoryBytes {
 		order := s.byNeed()
 		if s.spillOne(order) {
@@ -225,16 +225,16 @@ func (s *Store) makeRoom() (givenUp []rl.Key) {
 			last--
 		}
 		if last <= 0 || order[last].fresh {
-			return givenUp
+			return dropped
 		}
-		givenUp = append(givenUp, order[last].Key)
+		dropped = append(dropped, order[last].Key)
 		s.drop(order[last].Key)
 	}
-	return givenUp
+	return dropped
 }
 
-// spillOne spills the group that is needed least of those in memory that fit. It gives false when there is
-// none, or when the disk fails.
+// spillOne spills the group that is needed least of those in memory that fit. It returns false when none
+// fits, or when the disk fails.
 func (s *Store) spillOne(order []*entry) bool {
 	for _, e := range slices.Backward(order) {
 		if e.message == nil || s.disk+e.size > s.config.DiskBytes {
@@ -263,7 +263,7 @@ func (s *Store) spill(e *entry) error {
 	return nil
 }
 
-// drop lets go of a group.
+// drop removes a group.
 func (s *Store) drop(key rl.Key) {
 	e, ok := s.entries[key]
 	if !ok {

@@ -43,15 +43,15 @@ func open(t *testing.T, dir string, memory, disk int64) *Store {
 }
 
 // add adds groups that were offered to a learner already.
-func add(t *testing.T, s *Store, keys ...rl.Key) (givenUp []rl.Key) {
+func add(t *testing.T, s *Store, keys ...rl.Key) (dropped []rl.Key) {
 	t.Helper()
 	for _, key := range keys {
 		if err := s.Add(group(key)); err != nil {
 			t.Fatalf("Add: %v", err)
 		}
-		givenUp = append(givenUp, s.Offered(key, false)...)
+		dropped = append(dropped, s.Offered(key, false)...)
 	}
-	return givenUp
+	return dropped
 }
 
 func keys(s *Store) []rl.Key {
@@ -66,7 +66,7 @@ func keys(s *Store) []rl.Key {
 func check(t *testing.T, s *Store, want ...rl.Key) {
 	t.Helper()
 	if diff := cmp.Diff(want, keys(s)); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
+		t.Errorf("stored (-want +got):\n%s", diff)
 	}
 	for _, h := range s.List() {
 		got, ok, err := s.Group(h.Key)
@@ -118,17 +118,17 @@ func TestRoom(t *testing.T) {
 		before       []rl.Key
 		taken        []rl.Key
 		add          rl.Key
-		givenUp      []rl.Key
+		dropped      []rl.Key
 		files        int
 	}{
 		"room in memory":                               {memory: 3, disk: 3, before: []rl.Key{train(0), train(1)}, add: train(2), files: 0},
 		"then in files":                                {memory: 1, disk: 3, before: []rl.Key{train(0), train(1)}, add: train(2), files: 2},
-		"then the highest slot goes":                   {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, add: train(6), givenUp: []rl.Key{train(7)}, files: 1},
-		"even if it is the newest":                     {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, add: train(8), givenUp: []rl.Key{train(8)}, files: 1},
-		"the lowest slot is never refused":             {memory: 1, disk: 0, before: []rl.Key{train(5)}, add: train(4), givenUp: []rl.Key{train(5)}},
-		"what the learner has goes before it":          {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, taken: []rl.Key{train(5)}, add: train(8), givenUp: []rl.Key{train(5)}, files: 1},
-		"of what the learner has the highest":          {memory: 2, disk: 0, before: []rl.Key{train(5), train(7)}, taken: []rl.Key{train(5), train(7)}, add: train(8), givenUp: []rl.Key{train(7)}},
-		"evaluations wait longest":                     {memory: 2, disk: 0, before: []rl.Key{train(5), evaluate(0)}, add: train(6), givenUp: []rl.Key{evaluate(0)}},
+		"then the highest slot goes":                   {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, add: train(6), dropped: []rl.Key{train(7)}, files: 1},
+		"even if it is the newest":                     {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, add: train(8), dropped: []rl.Key{train(8)}, files: 1},
+		"the lowest slot is never refused":             {memory: 1, disk: 0, before: []rl.Key{train(5)}, add: train(4), dropped: []rl.Key{train(5)}},
+		"what the learner has goes before it":          {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, taken: []rl.Key{train(5)}, add: train(8), dropped: []rl.Key{train(5)}, files: 1},
+		"of what the learner has the highest":          {memory: 2, disk: 0, before: []rl.Key{train(5), train(7)}, taken: []rl.Key{train(5), train(7)}, add: train(8), dropped: []rl.Key{train(7)}},
+		"evaluations wait longest":                     {memory: 2, disk: 0, before: []rl.Key{train(5), evaluate(0)}, add: train(6), dropped: []rl.Key{evaluate(0)}},
 		"one group is kept whatever its size":          {memory: 0, disk: 0, add: train(0)},
 		"a group in place of itself takes room once":   {memory: 1, disk: 0, before: []rl.Key{train(0)}, add: train(0)},
 		"a spilled group in place of itself does, too": {memory: 1, disk: 1, before: []rl.Key{train(0), train(1)}, add: train(1), files: 1},
@@ -142,12 +142,12 @@ func TestRoom(t *testing.T) {
 				s.Offered(key, true)
 			}
 			got := add(t, s, tc.add)
-			if diff := cmp.Diff(tc.givenUp, got); diff != "" {
-				t.Errorf("given up (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.dropped, got); diff != "" {
+				t.Errorf("dropped (-want +got):\n%s", diff)
 			}
-			for _, key := range tc.givenUp {
+			for _, key := range tc.dropped {
 				if _, ok := s.Lookup(key); ok {
-					t.Errorf("%v is given up and held", key)
+					t.Errorf("%v is dropped and stored", key)
 				}
 			}
 			check(t, s, keys(s)...)
@@ -167,13 +167,13 @@ func TestFreshGroupsAreNotGivenUp(t *testing.T) {
 	}
 	check(t, s, train(0), train(1), train(2))
 	if gone := s.Offered(train(0), false); len(gone) > 0 {
-		t.Errorf("%v was given up while a fresh group was next to go", gone)
+		t.Errorf("%v was dropped while a fresh group was next to go", gone)
 	}
 	if diff := cmp.Diff([]rl.Key{train(1)}, s.Offered(train(1), true)); diff != "" {
-		t.Errorf("given up once the learner has one (-want +got):\n%s", diff)
+		t.Errorf("dropped once the learner has one (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]rl.Key{train(2)}, s.Offered(train(2), false)); diff != "" {
-		t.Errorf("given up once all were offered (-want +got):\n%s", diff)
+		t.Errorf("dropped once all were offered (-want +got):\n%s", diff)
 	}
 	check(t, s, train(0))
 }
@@ -184,7 +184,7 @@ func TestANewLearnerHasNothing(t *testing.T) {
 	s.Offered(train(5), true)
 	s.ForgetTaken()
 	if diff := cmp.Diff([]rl.Key{train(7)}, add(t, s, train(7))); diff != "" {
-		t.Errorf("given up (-want +got):\n%s", diff)
+		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestADiskThatFailsIsAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]rl.Key{train(3)}, add(t, s, train(1), train(2), train(3))); diff != "" {
-		t.Errorf("given up (-want +got):\n%s", diff)
+		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 	check(t, s, train(1), train(2))
 }
@@ -294,7 +294,7 @@ func TestADiskThatFailsIsAFullDisk(t *testing.T) {
 func TestMemoryAlone(t *testing.T) {
 	s := open(t, "", 2, 9)
 	if diff := cmp.Diff([]rl.Key{train(3)}, add(t, s, train(1), train(2), train(3))); diff != "" {
-		t.Errorf("given up (-want +got):\n%s", diff)
+		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 	if err := s.Flush(); err != nil {
 		t.Errorf("Flush: %v", err)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package probe checks an environment before anything is trained on it: that it can be built, has tasks,
-// and tells a right answer from a wrong one. No model is asked.
+// and distinguishes a right answer from a wrong one. It needs no model.
 package probe
 
 import (
@@ -25,14 +25,14 @@ const (
 	ReasonCanaryFailed     = "CanaryFailed"
 )
 
-// canaryError says that an environment does not reward as it should.
+// canaryError reports that an environment does not reward as it should.
 type canaryError struct{ problem string }
 
 // Error implements error.
 func (e *canaryError) Error() string { return e.problem }
 
-// Probe builds the environment and checks it. What is found wrong is in the result; final says that it
-// will be wrong next time, too, as far as is known.
+// Probe builds the environment and checks it. The result has what is wrong; final is set when
+// it will be wrong next time, too, as far as is known.
 func Probe(ctx context.Context, definition contract.Definition) (result contract.ProbeResult, final bool) {
 	env, err := registry.New(definition)
 	if err != nil {
@@ -127,7 +127,7 @@ func play(ctx context.Context, env environment.Environment, task environment.Tas
 		return 0, err
 	}
 	if !turn.Done {
-		return 0, &canaryError{problem: "the environment goes on after its answer"}
+		return 0, &canaryError{problem: "the environment continues after its answer"}
 	}
 	sum := 0.0
 	for _, reward := range turn.Rewards {
