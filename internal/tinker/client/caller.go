@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -115,7 +114,6 @@ func (c *caller) do(ctx context.Context, req request) (response, error) {
 // retry repeats a request until its error is not temporary or ctx ends. The error it returns says whether any
 // of the attempts may have reached the server.
 func (c *caller) retry(ctx context.Context, req request, send func(context.Context, request) (response, error)) (response, error) {
-	req.idempotency = rand.Text()
 	wait := backoff{limit: maxDelay}
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))
@@ -193,13 +191,13 @@ func (c *caller) httpRequest(ctx context.Context, req request, credential string
 	if err != nil {
 		return nil, fmt.Errorf("making request: %w", err)
 	}
+	// An idempotency key must not be among the headers: with one, the transport repeats a POST or DELETE by itself.
 	h := out.Header
 	h.Set(tinker.HeaderAPIKey, credential)
 	h.Set("User-Agent", c.userAgent)
 	h.Set("Accept", cmp.Or(req.accept, tinker.ContentJSON))
 	if req.method != http.MethodGet {
 		h.Set("Content-Type", cmp.Or(req.contentType, tinker.ContentJSON))
-		h.Set("X-Idempotency-Key", "tinker-operator-"+req.idempotency)
 	}
 	if req.encoding != "" {
 		h.Set("Content-Encoding", req.encoding)

@@ -31,8 +31,6 @@ type request struct {
 	timeout time.Duration
 	// accepted lists statuses, other than 2xx, that are not errors.
 	accepted []int
-	// idempotency is the same for all repeats.
-	idempotency string
 }
 
 // response is a complete HTTP response.

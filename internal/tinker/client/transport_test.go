@@ -6,6 +6,7 @@ package client
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -136,5 +137,41 @@ func TestDefaultTransport(t *testing.T) {
 	}
 	if api.http.CheckRedirect == nil {
 		t.Error("redirects are followed")
+	}
+}
+
+// TestTransportDoesNotReplay deletes a checkpoint over a connection that was in use before; the server deletes it and
+// resets the connection. Only the client may send the request again, so that it knows that the first may have run.
+func TestTransportDoesNotReplay(t *testing.T) {
+	var deletes atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		switch {
+		case r.Method != http.MethodDelete:
+			w.Header().Set("Content-Type", tinker.ContentJSON)
+			io.WriteString(w, "{}")
+		case deletes.Add(1) == 1:
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conn.(*net.TCPConn).SetLinger(-1)
+			conn.Close()
+		default:
+			http.Error(w, `{"detail":"Checkpoint not found"}`, http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	var events []Event
+	api, err := New(Config{BaseURL: server.URL, APIKey: testKey, Observe: func(e Event) { events = append(events, e) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := api.DeleteCheckpoint(t.Context(), "tinker://r/weights/n"); err != nil {
+		t.Errorf("DeleteCheckpoint = %v", err)
+	}
+	if deletes.Load() != 2 || len(events) != 2 || events[0].Category != tinker.CategoryUnreachable || !events[1].Over {
+		t.Errorf("%d deletes arrived, events %+v", deletes.Load(), events)
 	}
 }
