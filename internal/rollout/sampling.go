@@ -53,7 +53,7 @@ func retryFor(category tinker.Category) retry {
 		return retryNext
 	case tinker.CategoryNotFound:
 		return retrySession
-	case tinker.CategoryUser:
+	case tinker.CategoryUser, tinker.CategoryTooLarge:
 		return retryRefused
 	case tinker.CategoryUnsupported:
 		return retryNever

@@ -12,6 +12,8 @@ type Category string
 const (
 	// CategoryUser means that the request will fail again: 400, 422, or a result that failed because of its input.
 	CategoryUser Category = "user"
+	// CategoryTooLarge is 413: the request is larger than the server, or a proxy before it, accepts.
+	CategoryTooLarge Category = "too_large"
 	// CategoryServer means that the server failed: 5xx, or a result that failed because of the server.
 	CategoryServer Category = "server"
 	// CategoryUnknown is a result that failed without a reason.
@@ -52,6 +54,7 @@ var statuses = []struct {
 }{
 	{CategoryUser, http.StatusBadRequest},
 	{CategoryUser, http.StatusUnprocessableEntity},
+	{CategoryTooLarge, http.StatusRequestEntityTooLarge},
 	{CategoryUnauthorized, http.StatusUnauthorized},
 	{CategoryUnauthorized, http.StatusForbidden},
 	{CategoryPayment, http.StatusPaymentRequired},

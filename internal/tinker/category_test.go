@@ -7,7 +7,7 @@ import "testing"
 
 func TestCategoryOf(t *testing.T) {
 	for status, want := range map[int]Category{
-		400: CategoryUser, 422: CategoryUser, 413: CategoryUser, 401: CategoryUnauthorized, 403: CategoryUnauthorized,
+		400: CategoryUser, 422: CategoryUser, 413: CategoryTooLarge, 401: CategoryUnauthorized, 403: CategoryUnauthorized,
 		402: CategoryPayment, 404: CategoryNotFound, 405: CategoryUnsupported, 501: CategoryUnsupported, 408: CategoryTimeout,
 		409: CategoryConflict, 410: CategoryFutureLost, 429: CategoryThrottled, 500: CategoryServer, 503: CategoryServer,
 		529: CategoryServer, 302: CategoryProtocol, 100: CategoryProtocol,
@@ -20,7 +20,7 @@ func TestCategoryOf(t *testing.T) {
 
 func TestCategoryStatus(t *testing.T) {
 	for category, want := range map[Category]int{
-		CategoryUser: 400, CategoryUnauthorized: 401, CategoryPayment: 402, CategoryNotFound: 404, CategoryUnsupported: 405,
+		CategoryUser: 400, CategoryTooLarge: 413, CategoryUnauthorized: 401, CategoryPayment: 402, CategoryNotFound: 404, CategoryUnsupported: 405,
 		CategoryTimeout: 408, CategoryConflict: 409, CategoryExists: 409, CategoryFutureLost: 410, CategoryThrottled: 429,
 		CategoryServer: 500, CategoryUnknown: 500, CategoryUnreachable: 500,
 	} {

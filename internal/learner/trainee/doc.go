@@ -60,7 +60,10 @@ func unclean(format string, args ...any) error {
 }
 
 // isUser reports whether an error is the endpoint's refusal of what it was sent.
-func isUser(err error) bool { return client.CategoryFrom(err) == tinker.CategoryUser }
+func isUser(err error) bool {
+	category := client.CategoryFrom(err)
+	return category == tinker.CategoryUser || category == tinker.CategoryTooLarge
+}
 
 // listed reports whether a checkpoint of that path is among those of a run.
 func listed(checkpoints []tinker.Checkpoint, path string) bool {
