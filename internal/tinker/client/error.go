@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// ErrModelBroken is returned by every operation of a Model after a submit failed for good. The server may or may
-// not have counted the failed operation, so the model must be abandoned.
+// ErrModelBroken is returned by every operation of a Model that is broken by a submit that failed for good. The
+// model must be abandoned.
 var ErrModelBroken = errors.New("model is broken by an earlier submit")
 
 // ErrUnsupported says that the server does not have the endpoint.

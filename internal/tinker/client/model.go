@@ -18,7 +18,9 @@ import (
 // one after the other, and the server executes operations in the order of their submits.
 //
 // The ctx of a submit also limits the fetching of the result. If it ends before the server responded to the
-// submit, the model is broken, because the server may or may not have counted the operation.
+// submit, the model is broken, because the server may or may not have counted the operation. So it is after every
+// other submit that failed for good, except a Forward that the server rejected: as that changes nothing, its number
+// becomes a gap, which servers accept.
 type Model struct {
 	caller *caller
 	id     string
@@ -162,7 +164,9 @@ func (m *Model) submit(ctx context.Context, encode func(seq int64) (request, err
 	p, err := m.caller.submit(ctx, req)
 	if err != nil {
 		failed := asExists(asError(req.op, err))
-		m.broken = failed
+		if req.op != opForward || failed.MayHaveRun {
+			m.broken = failed
+		}
 		return pending{}, failed
 	}
 	return p, nil

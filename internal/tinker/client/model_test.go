@@ -153,6 +153,40 @@ func TestBrokenModel(t *testing.T) {
 	}
 }
 
+func TestModelAfterRejectedForward(t *testing.T) {
+	cases := map[string]struct {
+		submits []scriptedReply
+		broken  bool
+		seqs    []int64
+	}{
+		"A rejection leaves a gap":                      {submits: []scriptedReply{status(400), status(422), status(413)}, seqs: []int64{4}},
+		"A rejection after 5xx may follow an execution": {submits: []scriptedReply{status(500), status(400)}, broken: true},
+		"A response without a request id":               {submits: []scriptedReply{ok("{}")}, broken: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := newTestClient(t, map[string][]scriptedReply{
+					"forward_backward": tc.submits, "optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {ok("{}")},
+				})
+				m := w.createModel(t, ctx)
+				for range 3 {
+					if _, err := m.Forward(ctx, textData(1), tinker.Loss{Name: tinker.LossCrossEntropy}); err == nil {
+						t.Fatal("a rejected Forward has no error")
+					}
+				}
+				_, err := m.OptimStep(ctx, tinker.DefaultAdam())
+				if errors.Is(err, ErrModelBroken) != tc.broken {
+					t.Errorf("OptimStep = %v", err)
+				}
+				if diff := cmp.Diff(tc.seqs, seqIDs(t, w.bodies("optim_step"))); diff != "" {
+					t.Errorf("sequence ids (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestModelAfterLocalErrors(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := newTestClient(t, map[string][]scriptedReply{
