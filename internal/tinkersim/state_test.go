@@ -83,7 +83,7 @@ func TestRestartInterruptsASave(t *testing.T) {
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"save_weights","do":"hold"}]}`)
 	b.submit("save_weights", fill(`{"model_id":"M","path":"cut","seq_id":5}`, "M", model))
 	b.sim.Close()
-	half := filepath.Join(b.dir, "runs", strings.ReplaceAll(model, ":", "_"), "weights", "cut.0123456789abcdef.bin")
+	half := filepath.Join(b.dir, "tinkersim-runs", strings.ReplaceAll(model, ":", "_"), "weights", "cut.0123456789abcdef.bin")
 	if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}

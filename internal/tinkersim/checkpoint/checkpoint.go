@@ -4,9 +4,13 @@
 // Package checkpoint stores training runs and their checkpoints in a directory, so that they
 // outlive the process. It does not interpret the data of a checkpoint.
 //
-//	runs/<run>/run.json                     describes the run
-//	runs/<run>/<kind>/<name>.json           describes the checkpoint and names the file with its data
-//	runs/<run>/<kind>/<name>.<digest>.bin   holds its data
+//	tinkersim.json                                    marks the directory as tinkersim's
+//	tinkersim-runs/<run>/run.json                     describes the run
+//	tinkersim-runs/<run>/<kind>/<name>.json           describes the checkpoint and names the file with its data
+//	tinkersim-runs/<run>/<kind>/<name>.<digest>.bin   holds its data
+//
+// Directories of an earlier version keep their folder "runs". Open removes nothing but unfinished files that
+// bear the store's own names.
 //
 // A checkpoint exists from the moment that its JSON file is renamed into place, which happens
 // after its data were written. A save that is interrupted before that leaves a file that Open removes.
@@ -41,6 +45,9 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,199}$`)
 
 // Ephemeral is the kind of sampler weights that are never listed and do not outlive the process.
 const Ephemeral tinker.Kind = "ephemeral"
+
+// runFile is the file that describes a run.
+const runFile = "run.json"
 
 // ephemeralKept is how many ephemeral checkpoints of one run are kept; older ones are removed.
 const ephemeralKept = 64

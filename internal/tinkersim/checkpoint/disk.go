@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -15,35 +16,70 @@ import (
 )
 
 // Open reads the index of a directory, which it creates if necessary, and removes the unfinished files of
-// an earlier process.
+// an earlier process. It refuses a directory that is neither empty nor tinkersim's.
 func Open(dir string, now func() time.Time) (*Store, error) {
-	s := &Store{dir: layout(dir), now: now, runs: map[string]*Run{}, checkpoints: map[tinker.Path]record{}}
-	root := filepath.Join(dir, "runs")
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, fmt.Errorf("opening checkpoints: %w", err)
-	}
-	entries, err := os.ReadDir(root)
+	s, err := open(dir, now)
 	if err != nil {
 		return nil, fmt.Errorf("opening checkpoints: %w", err)
-	}
-	for _, entry := range entries {
-		if err := s.openRun(filepath.Join(root, entry.Name())); err != nil {
-			return nil, fmt.Errorf("opening checkpoints of %s: %w", entry.Name(), err)
-		}
 	}
 	return s, nil
 }
 
-// openRun reads one run. It removes a folder without run.json: no client ever learnt of such a run.
-func (s *Store) openRun(dir string) error {
-	var run Run
-	err := readJSON(filepath.Join(dir, "run.json"), &run)
-	if os.IsNotExist(err) {
-		return os.RemoveAll(dir)
+func open(dir string, now func() time.Time) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
 	}
+	mark, err := inspect(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, markerFile)); os.IsNotExist(err) {
+		if err := writeJSON(filepath.Join(dir, markerFile), mark); err != nil {
+			return nil, err
+		}
+	}
+	s := &Store{
+		dir:         layout{runs: filepath.Join(dir, mark.Runs)},
+		now:         now,
+		runs:        map[string]*Run{},
+		checkpoints: map[tinker.Path]record{},
+	}
+	if err := s.openRuns(); err != nil {
+		return nil, err
+	}
+	return s, removeTemporary(dir)
+}
+
+// openRuns reads all runs. It leaves alone what is not a run.
+func (s *Store) openRuns() error {
+	if err := os.MkdirAll(s.dir.runs, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.dir.runs)
 	if err != nil {
 		return err
 	}
+	for _, entry := range entries {
+		dir := filepath.Join(s.dir.runs, entry.Name())
+		if !entry.IsDir() || isTemporary(entry.Name()) {
+			continue
+		}
+		run, err := readRun(dir)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err == nil {
+			err = s.openRun(dir, run)
+		}
+		if err != nil {
+			return fmt.Errorf("reading run %s: %w", entry.Name(), err)
+		}
+	}
+	return removeTemporary(s.dir.runs)
+}
+
+// openRun reads the checkpoints of a run.
+func (s *Store) openRun(dir string, run Run) error {
 	run.LastRequest = run.Created
 	s.runs[run.ID] = &run
 	if err := os.RemoveAll(filepath.Join(dir, string(Ephemeral))); err != nil {
@@ -54,7 +90,7 @@ func (s *Store) openRun(dir string) error {
 			return err
 		}
 	}
-	return removeExcept(dir, func(name string) bool { return !strings.HasSuffix(name, temporary) })
+	return removeUnfinished(dir, nil)
 }
 
 // openKind reads the checkpoints of one kind.
@@ -76,42 +112,68 @@ func (s *Store) openKind(run *Run, kind tinker.Kind) error {
 		if err := readJSON(filepath.Join(dir, entry.Name()), &r); err != nil {
 			return err
 		}
-		used[entry.Name()], used[r.File] = true, true
+		used[r.File] = true
 		s.checkpoints[tinker.Path{Run: run.ID, Kind: kind, Name: r.Name}] = r
 		s.schedule(r.Expires)
 		if r.Time.After(run.LastRequest) {
 			run.LastRequest = r.Time
 		}
 	}
-	return removeExcept(dir, func(name string) bool { return used[name] })
+	return removeUnfinished(dir, used)
 }
 
-// removeExcept removes the files of a folder except those for which keep returns true.
-func removeExcept(dir string, keep func(name string) bool) error {
+// dataName matches the names of data files; the first group is the name of the checkpoint.
+var dataName = regexp.MustCompile(`^(.+)\.[0-9a-f]{16}\.bin$`)
+
+// legacyTemporary matches the temporary names of earlier versions.
+var legacyTemporary = regexp.MustCompile(`^[0-9]+\.tmp$`)
+
+// removeUnfinished removes the files that an interrupted save left in a folder: temporary files, and data files
+// that no record names.
+func removeUnfinished(dir string, used map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if entry.IsDir() || keep(entry.Name()) {
+		name := entry.Name()
+		unfinished := legacyTemporary.MatchString(name)
+		if data := dataName.FindStringSubmatch(name); data != nil {
+			unfinished = !used[name] && !used[data[1]]
+		}
+		if entry.IsDir() || !unfinished {
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return removeTemporary(dir)
+}
+
+// removeTemporary removes the temporary files and folders in a folder.
+func removeTemporary(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !isTemporary(entry.Name()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// temporary is the suffix of files that are being written. No file of a checkpoint has it.
-const temporary = ".tmp"
-
 // writeFile writes a file atomically, so that it is complete or missing even after a power failure.
 func writeFile(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), "*"+temporary)
+	file, err := os.CreateTemp(filepath.Dir(name), temporaryPrefix+"*"+temporarySuffix)
 	if err != nil {
 		return err
 	}

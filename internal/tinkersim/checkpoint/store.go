@@ -37,12 +37,28 @@ func (s *Store) CreateRun(run Run) error {
 	if _, taken := s.runs[run.ID]; taken {
 		return fmt.Errorf("creating run %s: %w", run.ID, ErrExists)
 	}
-	if err := writeJSON(filepath.Join(s.dir.runDir(run.ID), "run.json"), run); err != nil {
+	if err := s.writeRun(run); err != nil {
 		return fmt.Errorf("creating run %s: %w", run.ID, err)
 	}
 	run.LastRequest = run.Created
 	s.runs[run.ID] = &run
 	return nil
+}
+
+// writeRun writes the folder of a run. It is complete when it gets its name.
+func (s *Store) writeRun(run Run) error {
+	dir, err := os.MkdirTemp(s.dir.runs, temporaryPrefix+"*"+temporarySuffix)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // there is nothing to remove after the rename
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(dir, runFile), run); err != nil {
+		return err
+	}
+	return os.Rename(dir, s.dir.runDir(run.ID))
 }
 
 // Touch sets the time of the last request of a run.
@@ -317,19 +333,6 @@ func (s *Store) expire() {
 		}
 		s.schedule(expires)
 	}
-}
-
-// layout is the directory of a store; its methods return the paths in it.
-type layout string
-
-func (l layout) runDir(run string) string { return filepath.Join(string(l), "runs", folder(run)) }
-
-func (l layout) kindDir(ref tinker.Path) string {
-	return filepath.Join(l.runDir(ref.Run), string(ref.Kind))
-}
-
-func (l layout) recordFile(ref tinker.Path) string {
-	return filepath.Join(l.kindDir(ref), ref.Name+".json")
 }
 
 func digest(data []byte) string {

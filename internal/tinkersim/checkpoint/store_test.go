@@ -164,8 +164,8 @@ func TestSaveOverwrites(t *testing.T) {
 			}
 		}
 	}
-	if got := files(t, dir); len(got) != 3 {
-		t.Errorf("files = %v, want run.json, one record and its data", got)
+	if got := files(t, dir); len(got) != 4 {
+		t.Errorf("files = %v, want the marker, run.json, one record and its data", got)
 	}
 }
 
@@ -173,14 +173,15 @@ func TestOpenRemovesUnfinishedSaves(t *testing.T) {
 	s, c, dir := newStore(t)
 	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "a"), Data: []byte("a")})
 	want := files(t, dir)
-	folder := filepath.Join(dir, "runs", "3f6b_train_0")
-	for _, name := range []string{"weights/b.0123456789abcdef.bin", "weights/77.tmp", "88.tmp"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("half"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	unfinished := []string{
+		"tinkersim-runs/3f6b_train_0/weights/b.0123456789abcdef.bin",
+		"tinkersim-runs/3f6b_train_0/weights/.tinkersim-77.tmp",
+		"tinkersim-runs/3f6b_train_0/88.tmp",
+		"tinkersim-runs/.tinkersim-99.tmp/run.json",
+		".tinkersim-11.tmp",
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "runs", "half_train_0"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, name := range unfinished {
+		write(t, filepath.Join(dir, name), "half")
 	}
 	again := open(t, dir, c)
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
@@ -289,7 +290,7 @@ func TestEphemeralLimit(t *testing.T) {
 	if _, err := s.Read(ref(checkpoint.Ephemeral, "6")); err != nil {
 		t.Errorf("the 64th newest: %v", err)
 	}
-	if got := len(files(t, dir)); got != 1+2*64 {
+	if got := len(files(t, dir)); got != 2+2*64 {
 		t.Errorf("%d files, want those of 64", got)
 	}
 }
