@@ -76,7 +76,7 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 	p := &program{}
 	var faults, config string
 	flags.StringVar(&p.listen, "listen", "127.0.0.1:8000", "`address` to serve at; port 0 takes a free one, which is logged")
-	flags.StringVar(&p.options.Dir, "data-dir", "", "`directory` of the checkpoints, which one server at a time may use (required)")
+	flags.StringVar(&p.options.Dir, "data-dir", "", "`directory` of the checkpoints, which must be empty or tinkersim's own, and which one server at a time can use (required)")
 	flags.StringVar(&p.options.APIKey, "api-key", key, "the only `key` that is accepted; without it, every key that begins with tml- is accepted (default $"+keyVariable+")")
 	flags.BoolVar(&p.options.Admin, "admin", false, "serve the endpoints under /admin: scripted faults, restart, counters")
 	flags.StringVar(&faults, "faults", "", "`file` with scripted faults, as POST /admin/faults takes them")

@@ -161,3 +161,37 @@ func TestRunUntilStopped(t *testing.T) {
 		t.Error("Run at an impossible address returned nil")
 	}
 }
+
+// TestSecondStart checks that a second server with the same arguments, or with the same directory alone, leaves
+// the first one and its data alone.
+func TestSecondStart(t *testing.T) {
+	urls := make(urlLog, 1)
+	first := &program{listen: "127.0.0.1:0", log: slog.New(slog.NewTextHandler(urls, nil))}
+	first.options.Dir = t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- first.Run(ctx) }()
+	url := <-urls
+	fresh := filepath.Join(t.TempDir(), "data")
+	cases := []struct{ listen, dir, want string }{
+		{strings.TrimPrefix(url, "http://"), fresh, "address already in use"},
+		{"127.0.0.1:0", first.options.Dir, "stop that server"},
+	}
+	for _, tc := range cases {
+		second := &program{listen: tc.listen, log: first.log}
+		second.options.Dir = tc.dir
+		if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("Run at %s = %v, want an error with %q", tc.listen, err, tc.want)
+		}
+	}
+	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
+		t.Errorf("the directory was opened before listening: %v", err)
+	}
+	if status, err := health(t, url); err != nil || status != http.StatusOK {
+		t.Errorf("the first server: %d, %v", status, err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run = %v", err)
+	}
+}

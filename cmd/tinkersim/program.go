@@ -27,15 +27,17 @@ type program struct {
 
 // Run serves until the context ends. It returns nil after an orderly stop.
 func (p *program) Run(ctx context.Context) error {
+	// A second start with the same arguments fails here, before it touches the data.
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	defer listener.Close()
 	sim, err := tinkersim.New(p.options)
 	if err != nil {
 		return err
 	}
 	defer sim.Close()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
-	if err != nil {
-		return fmt.Errorf("listening: %w", err)
-	}
 	server := &http.Server{
 		Handler:           sim,
 		ReadHeaderTimeout: 10 * time.Second,

@@ -156,7 +156,7 @@ var permitted = map[string][]string{
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",
 		"internal/tinkersim/state", "internal/tinkersim/vocabulary",
 	},
-	"internal/tinkersim/checkpoint":        {"internal/tinker"},
+	"internal/tinkersim/checkpoint":        {"internal/tinker", "github.com/gofrs/flock"},
 	"internal/tinkersim/fault":             nil,
 	"internal/tinkersim/future":            nil,
 	"internal/tinkersim/model":             {"internal/tinkersim/model/transformer"},

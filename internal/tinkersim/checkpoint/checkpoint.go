@@ -5,6 +5,7 @@
 // outlive the process. It does not interpret the data of a checkpoint.
 //
 //	tinkersim.json                                    marks the directory as tinkersim's
+//	tinkersim.lock                                    is locked while a store has the directory open
 //	tinkersim-runs/<run>/run.json                     describes the run
 //	tinkersim-runs/<run>/<kind>/<name>.json           describes the checkpoint and names the file with its data
 //	tinkersim-runs/<run>/<kind>/<name>.<digest>.bin   holds its data
@@ -37,6 +38,8 @@ var (
 	ErrExists = errors.New("checkpoint already exists")
 	// ErrCorrupt says that the data differ from those that were saved.
 	ErrCorrupt = errors.New("checkpoint is corrupt")
+	// ErrLocked says that another store has the directory open.
+	ErrLocked = errors.New("the directory is in use")
 	// ErrName says that a name is not valid in a path.
 	ErrName = errors.New("checkpoint name must be 1 to 200 characters of a-z, A-Z, 0-9, '.', '_' and '-', and not start with a dot")
 )

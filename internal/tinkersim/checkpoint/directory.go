@@ -4,10 +4,14 @@
 package checkpoint
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/gofrs/flock"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -15,6 +19,7 @@ import (
 // The names in a data directory. The previous layout had no marker and used the folder legacyRuns.
 const (
 	markerFile = "tinkersim.json"
+	lockFile   = "tinkersim.lock"
 	ownRuns    = "tinkersim-runs"
 	legacyRuns = "runs"
 )
@@ -92,7 +97,7 @@ func newMarker(dir string) (marker, error) {
 // isReserved reports whether an entry may be in a directory that counts as empty: what an interrupted start
 // left, and what the file system itself puts into a new volume.
 func isReserved(name string) bool {
-	return name == ownRuns || name == "lost+found" || isTemporary(name)
+	return name == ownRuns || name == lockFile || name == "lost+found" || isTemporary(name)
 }
 
 // hasRuns reports whether a folder contains a run.
@@ -122,6 +127,24 @@ func readRun(dir string) (Run, error) {
 		return Run{}, fmt.Errorf("reading %s: it describes the run %q, which has another folder", runFile, run.ID)
 	}
 	return run, nil
+}
+
+// lockDir locks a directory until the lock is released or the process ends.
+func lockDir(dir string) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, lockFile))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
+	}
+	if !locked {
+		holder, _ := os.ReadFile(lock.Path()) // it is only for the message
+		return nil, fmt.Errorf("locking %s: %w by %s; stop that server or use another directory", dir, ErrLocked, cmp.Or(string(holder), "another process"))
+	}
+	host, _ := os.Hostname() // it is only for the message
+	if err := os.WriteFile(lock.Path(), fmt.Appendf(nil, "process %d on host %s", os.Getpid(), host), 0o644); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", dir, err), lock.Close())
+	}
+	return lock, nil
 }
 
 func isEmpty(dir string) bool {

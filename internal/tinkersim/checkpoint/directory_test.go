@@ -74,7 +74,7 @@ func TestOpenLeavesForeignEntries(t *testing.T) {
 		write(t, filepath.Join(dir, name), "foreign")
 	}
 	want := files(t, dir)
-	again := open(t, dir, c)
+	again := reopen(t, s, dir, c)
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}

@@ -5,6 +5,7 @@ package checkpoint
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,8 @@ import (
 )
 
 // Open reads the index of a directory, which it creates if necessary, and removes the unfinished files of
-// an earlier process. It refuses a directory that is neither empty nor tinkersim's.
+// an earlier process. It refuses a directory that is neither empty nor tinkersim's, and returns ErrLocked for
+// one that another store has open. The caller closes the store.
 func Open(dir string, now func() time.Time) (*Store, error) {
 	s, err := open(dir, now)
 	if err != nil {
@@ -33,34 +35,50 @@ func open(dir string, now func() time.Time) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, markerFile)); os.IsNotExist(err) {
-		if err := writeJSON(filepath.Join(dir, markerFile), mark); err != nil {
-			return nil, err
-		}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
 	}
 	s := &Store{
+		lock:        lock,
 		dir:         layout{runs: filepath.Join(dir, mark.Runs)},
 		now:         now,
 		runs:        map[string]*Run{},
 		checkpoints: map[tinker.Path]record{},
 	}
-	if err := s.openRuns(); err != nil {
-		return nil, err
+	if err := (loader{s}).load(dir, mark); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	return s, removeTemporary(dir)
+	return s, nil
+}
+
+// loader reads the index of a store.
+type loader struct{ store *Store }
+
+// load marks the directory if necessary and reads the index.
+func (l loader) load(dir string, mark marker) error {
+	if _, err := os.Stat(filepath.Join(dir, markerFile)); os.IsNotExist(err) {
+		if err := writeJSON(filepath.Join(dir, markerFile), mark); err != nil {
+			return err
+		}
+	}
+	if err := l.openRuns(); err != nil {
+		return err
+	}
+	return removeTemporary(dir)
 }
 
 // openRuns reads all runs. It leaves alone what is not a run.
-func (s *Store) openRuns() error {
-	if err := os.MkdirAll(s.dir.runs, 0o755); err != nil {
+func (l loader) openRuns() error {
+	if err := os.MkdirAll(l.store.dir.runs, 0o755); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(s.dir.runs)
+	entries, err := os.ReadDir(l.store.dir.runs)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		dir := filepath.Join(s.dir.runs, entry.Name())
+		dir := filepath.Join(l.store.dir.runs, entry.Name())
 		if !entry.IsDir() || isTemporary(entry.Name()) {
 			continue
 		}
@@ -69,24 +87,24 @@ func (s *Store) openRuns() error {
 			continue
 		}
 		if err == nil {
-			err = s.openRun(dir, run)
+			err = l.openRun(dir, run)
 		}
 		if err != nil {
 			return fmt.Errorf("reading run %s: %w", entry.Name(), err)
 		}
 	}
-	return removeTemporary(s.dir.runs)
+	return removeTemporary(l.store.dir.runs)
 }
 
 // openRun reads the checkpoints of a run.
-func (s *Store) openRun(dir string, run Run) error {
+func (l loader) openRun(dir string, run Run) error {
 	run.LastRequest = run.Created
-	s.runs[run.ID] = &run
+	l.store.runs[run.ID] = &run
 	if err := os.RemoveAll(filepath.Join(dir, string(Ephemeral))); err != nil {
 		return err
 	}
 	for _, kind := range []tinker.Kind{tinker.KindState, tinker.KindSampler} {
-		if err := s.openKind(&run, kind); err != nil {
+		if err := l.openKind(&run, kind); err != nil {
 			return err
 		}
 	}
@@ -94,8 +112,8 @@ func (s *Store) openRun(dir string, run Run) error {
 }
 
 // openKind reads the checkpoints of one kind.
-func (s *Store) openKind(run *Run, kind tinker.Kind) error {
-	dir := filepath.Join(s.dir.runDir(run.ID), string(kind))
+func (l loader) openKind(run *Run, kind tinker.Kind) error {
+	dir := filepath.Join(l.store.dir.runDir(run.ID), string(kind))
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
 		return nil
@@ -113,8 +131,8 @@ func (s *Store) openKind(run *Run, kind tinker.Kind) error {
 			return err
 		}
 		used[r.File] = true
-		s.checkpoints[tinker.Path{Run: run.ID, Kind: kind, Name: r.Name}] = r
-		s.schedule(r.Expires)
+		l.store.checkpoints[tinker.Path{Run: run.ID, Kind: kind, Name: r.Name}] = r
+		l.store.schedule(r.Expires)
 		if r.Time.After(run.LastRequest) {
 			run.LastRequest = r.Time
 		}
@@ -166,6 +184,22 @@ func removeTemporary(dir string) error {
 		}
 	}
 	return nil
+}
+
+// writeRun writes the folder of a run. It is complete when it gets its name.
+func (l layout) writeRun(run Run) error {
+	dir, err := os.MkdirTemp(l.runs, temporaryPrefix+"*"+temporarySuffix)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // there is nothing to remove after the rename
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(dir, runFile), run); err != nil {
+		return err
+	}
+	return os.Rename(dir, l.runDir(run.ID))
 }
 
 // writeFile writes a file atomically, so that it is complete or missing even after a power failure.

@@ -15,19 +15,30 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Store is a directory of runs and checkpoints with its index in memory. It is safe for concurrent use; two
-// stores must not share a directory.
+// Store is a directory of runs and checkpoints with its index in memory. It is safe for concurrent use. A
+// lock on the directory keeps other stores away until Close, or until the process ends.
 type Store struct {
-	dir layout
-	now func() time.Time
+	dir  layout
+	now  func() time.Time
+	lock *flock.Flock
 
 	mu          sync.Mutex
 	runs        map[string]*Run
 	checkpoints map[tinker.Path]record
 	nextExpiry  time.Time // when to look for expired checkpoints again; zero: never
+}
+
+// Close releases the directory. The store must not be used afterwards.
+func (s *Store) Close() error {
+	if err := s.lock.Close(); err != nil {
+		return fmt.Errorf("unlocking the checkpoints: %w", err)
+	}
+	return nil
 }
 
 // CreateRun records a run. The id must be new.
@@ -37,28 +48,12 @@ func (s *Store) CreateRun(run Run) error {
 	if _, taken := s.runs[run.ID]; taken {
 		return fmt.Errorf("creating run %s: %w", run.ID, ErrExists)
 	}
-	if err := s.writeRun(run); err != nil {
+	if err := s.dir.writeRun(run); err != nil {
 		return fmt.Errorf("creating run %s: %w", run.ID, err)
 	}
 	run.LastRequest = run.Created
 	s.runs[run.ID] = &run
 	return nil
-}
-
-// writeRun writes the folder of a run. It is complete when it gets its name.
-func (s *Store) writeRun(run Run) error {
-	dir, err := os.MkdirTemp(s.dir.runs, temporaryPrefix+"*"+temporarySuffix)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // there is nothing to remove after the rename
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return err
-	}
-	if err := writeJSON(filepath.Join(dir, runFile), run); err != nil {
-		return err
-	}
-	return os.Rename(dir, s.dir.runDir(run.ID))
 }
 
 // Touch sets the time of the last request of a run.

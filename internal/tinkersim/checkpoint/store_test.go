@@ -29,13 +29,28 @@ func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
 
 func newClock() *clock { return &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
 
+// open opens a directory until the test ends or the store is closed.
 func open(t *testing.T, dir string, c *clock) *checkpoint.Store {
 	t.Helper()
 	s, err := checkpoint.Open(dir, c.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
+}
+
+// reopen closes a store and opens its directory again.
+func reopen(t *testing.T, s *checkpoint.Store, dir string, c *clock) *checkpoint.Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir, c)
 }
 
 // newStore returns a store with one run.
@@ -97,7 +112,7 @@ func TestSaveSurvivesReopening(t *testing.T) {
 		t.Fatalf("listing (-want +got):\n%s", diff)
 	}
 
-	again := open(t, dir, c)
+	again := reopen(t, s, dir, c)
 	if diff := cmp.Diff(want, again.Checkpoints("")); diff != "" {
 		t.Errorf("listing after reopening (-want +got):\n%s", diff)
 	}
@@ -158,14 +173,16 @@ func TestSaveOverwrites(t *testing.T) {
 	target := ref(tinker.KindState, "a")
 	for _, data := range []string{"one", "two", "two"} {
 		save(t, s, checkpoint.Save{Path: target, Data: []byte(data), Overwrite: true})
-		for _, store := range []*checkpoint.Store{s, open(t, dir, c)} {
-			if got, err := store.Read(target); err != nil || string(got) != data {
-				t.Errorf("Read = %q, %v, want %q", got, err, data)
-			}
+		if got, err := s.Read(target); err != nil || string(got) != data {
+			t.Errorf("Read = %q, %v, want %q", got, err, data)
+		}
+		s = reopen(t, s, dir, c)
+		if got, err := s.Read(target); err != nil || string(got) != data {
+			t.Errorf("Read after reopening = %q, %v, want %q", got, err, data)
 		}
 	}
-	if got := files(t, dir); len(got) != 4 {
-		t.Errorf("files = %v, want the marker, run.json, one record and its data", got)
+	if got := files(t, dir); len(got) != 5 {
+		t.Errorf("files = %v, want the marker, the lock, run.json, one record and its data", got)
 	}
 }
 
@@ -183,7 +200,7 @@ func TestOpenRemovesUnfinishedSaves(t *testing.T) {
 	for _, name := range unfinished {
 		write(t, filepath.Join(dir, name), "half")
 	}
-	again := open(t, dir, c)
+	again := reopen(t, s, dir, c)
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
@@ -217,7 +234,7 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("after 31 min (-want +got):\n%s", diff)
 	}
 	c.advance(time.Hour)
-	again := open(t, dir, c)
+	again := reopen(t, s, dir, c)
 	if diff := cmp.Diff([]string{"weights/kept"}, names(again.Checkpoints(""))); diff != "" {
 		t.Errorf("reopened after 91 min (-want +got):\n%s", diff)
 	}
@@ -269,10 +286,11 @@ func TestEdits(t *testing.T) {
 			if err := change(s, target); err != nil {
 				t.Fatal(err)
 			}
-			for when, store := range map[string]*checkpoint.Store{"before reopening": s, "reopened": open(t, dir, c)} {
-				if err := after[name](store); err != nil {
-					t.Errorf("%s: %v", when, err)
-				}
+			if err := after[name](s); err != nil {
+				t.Errorf("before reopening: %v", err)
+			}
+			if err := after[name](reopen(t, s, dir, c)); err != nil {
+				t.Errorf("reopened: %v", err)
 			}
 		})
 	}
@@ -290,7 +308,7 @@ func TestEphemeralLimit(t *testing.T) {
 	if _, err := s.Read(ref(checkpoint.Ephemeral, "6")); err != nil {
 		t.Errorf("the 64th newest: %v", err)
 	}
-	if got := len(files(t, dir)); got != 2+2*64 {
+	if got := len(files(t, dir)); got != 3+2*64 {
 		t.Errorf("%d files, want those of 64", got)
 	}
 }

@@ -16,6 +16,7 @@ package state
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -88,7 +89,7 @@ func New(options Options, faults *fault.Set, counters *Counters) (*State, error)
 	}
 	prefix := make([]byte, 6)
 	if _, err := io.ReadFull(options.Random, prefix); err != nil {
-		return nil, fmt.Errorf("drawing the prefix of request ids: %w", err)
+		return nil, errors.Join(fmt.Errorf("drawing the prefix of request ids: %w", err), store.Close())
 	}
 	sh := &shared{
 		options:    options,
@@ -117,11 +118,12 @@ func New(options Options, faults *fault.Set, counters *Counters) (*State, error)
 	}, nil
 }
 
-// Close stops all work and waits until it has stopped. Unfinished work leaves nothing behind.
+// Close stops all work, waits until it has stopped, and releases the directory. Unfinished work leaves nothing behind.
 func (s *State) Close() {
 	s.shared.background.close()
 	s.shared.engine.Close()
 	s.shared.counters.countSampling(s.shared.engine.Stats())
+	_ = s.shared.store.Close() // if that fails, the next State reports that the directory is in use
 }
 
 // Done returns a channel that is closed when Close was called.
