@@ -18,9 +18,12 @@ import (
 
 	// Images contain nothing but the programs, which therefore bring the roots of trust.
 	_ "golang.org/x/crypto/x509roots/fallback"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
 )
 
-// Exit codes.
+// Exit codes, besides contract.ExitVersion.
 const (
 	exitFailure     = 1
 	exitConfig      = 64
@@ -73,8 +76,14 @@ func (e *exitError) Error() string { return e.err.Error() }
 // Unwrap gives the cause.
 func (e *exitError) Unwrap() error { return e.err }
 
-// configError marks an error that starting the program again would not fix.
-func configError(err error) error { return &exitError{code: exitConfig, err: err} }
+// configError marks an error that starting the program again would not fix. One that a program of another build would
+// not have has an exit code of its own, by which the manager replaces the workers.
+func configError(err error) error {
+	if contract.IsVersionError(err) || errors.Is(err, exchange.ErrVersion) {
+		return &exitError{code: contract.ExitVersion, err: err}
+	}
+	return &exitError{code: exitConfig, err: err}
+}
 
 // newLogger logs JSON.
 func newLogger(output io.Writer, level slog.Level) *slog.Logger {

@@ -161,9 +161,15 @@ func TestWorkerConfiguration(t *testing.T) {
 type greeter struct {
 	play    contract.Play
 	greeted chan string
+	// version is that of the exchange, and playVersion that of what is played; 0 is the present one.
+	version, playVersion int
 }
 
 func (g *greeter) Hello(_ context.Context, worker string, _ exchange.HelloRequest) (exchange.HelloReply, error) {
+	g.play.Version = contract.PlayVersion
+	if g.playVersion != 0 {
+		g.play.Version = g.playVersion
+	}
 	play, err := json.Marshal(g.play)
 	select {
 	case g.greeted <- worker:
@@ -194,7 +200,7 @@ func serve(t *testing.T, g *greeter, secrets contract.Credentials) string {
 		t.Fatal(err)
 	}
 	server, err := exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1}, Credentials: secrets, Handler: g,
+		Epoch: exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1, Version: g.version}, Credentials: secrets, Handler: g,
 		Fenced: func(int32) {}, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Drain: 10 * time.Millisecond},
 	})
 	if err != nil {
@@ -212,13 +218,17 @@ func serve(t *testing.T, g *greeter, secrets contract.Credentials) string {
 	return listener.Addr().String()
 }
 
-func TestWorkerRunsUntilItIsTold(t *testing.T) {
+func TestExitCodesOfWorkers(t *testing.T) {
+	const known = "tinkersim/byte-136k"
 	cases := map[string]struct {
-		model string
-		code  int
+		model                string
+		version, playVersion int
+		code                 int
 	}{
-		"a model that it knows":    {model: "tinkersim/byte-136k", code: 75},
-		"a model that nobody does": {model: "nobody/nothing", code: 64},
+		"a worker that is stopped":       {model: known, code: 75},
+		"a model that is not known":      {model: "nobody/nothing", code: 64},
+		"an exchange of another version": {model: known, version: 3, code: 76},
+		"something of another version":   {model: known, playVersion: 2, code: 76},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +236,8 @@ func TestWorkerRunsUntilItIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := &greeter{play: contract.Play{Model: contract.Model{Name: tc.model}}, greeted: make(chan string, 1)}
+			g := &greeter{play: contract.Play{Model: contract.Model{Name: tc.model, Renderer: "role_colon_end"}}, greeted: make(chan string, 1),
+				version: tc.version, playVersion: tc.playVersion}
 			p := newPod(t, serve(t, g, secrets), secrets)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
@@ -239,8 +250,10 @@ func TestWorkerRunsUntilItIsTold(t *testing.T) {
 				code <- run(ctx, environ{getenv: getenv, stdout: &output, stderr: &output, args: []string{
 					"--run-file", p.runFile, "--link-dir", p.linkDir, "--spill-dir", filepath.Join(p.dir, "spill"), "--health-listen", "127.0.0.1:0"}})
 			}()
-			if worker := <-g.greeted; worker != "worker-7" {
-				t.Errorf("worker %q said hello", worker)
+			if tc.version == 0 {
+				if worker := <-g.greeted; worker != "worker-7" {
+					t.Errorf("worker %q said hello", worker)
+				}
 			}
 			if tc.code == exitUnavailable {
 				cancel()

@@ -141,7 +141,7 @@ var permitted = map[string][]string{
 		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",
 		"internal/wait", "golang.org/x/sync",
 	},
-	"internal/rollout/groupstore": {"internal/atomicfile", "internal/exchange", "internal/rl"},
+	"internal/rollout/groupstore": {"internal/atomicfile", "internal/contract", "internal/exchange", "internal/rl"},
 	"internal/rollout/probe": {
 		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
 	},

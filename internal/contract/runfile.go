@@ -261,16 +261,3 @@ type Evaluation struct {
 	After        bool          `json:"after"`
 	Environments []Environment `json:"environments"`
 }
-
-// Play is what a worker must know to play groups; the learner sends it with Hello, so that a worker
-// outlives changes of evaluation and of attempts.
-type Play struct {
-	Model        Model         `json:"model"`
-	BaseURL      string        `json:"baseURL"`
-	Environments []Environment `json:"environments"`
-	// Evaluations by the digest of their plan.
-	Evaluations map[string][]Environment `json:"evaluations,omitempty"`
-	Concurrency int                      `json:"concurrency"`
-	// DropConstantGroups makes a tombstone of a training group whose rewards are all equal.
-	DropConstantGroups bool `json:"dropConstantGroups"`
-}

@@ -140,8 +140,15 @@ func (a *authenticator) check(message any) error {
 		return nil
 	}
 	epoch := stamp.GetEpoch()
-	if epoch.GetRunUid() != a.epoch.RunUID || epoch.GetSpecDigest() != a.epoch.SpecDigest {
-		return status.Error(codes.PermissionDenied, "this learner belongs to another run or to another spec")
+	if epoch.GetRunUid() != a.epoch.RunUID {
+		return errOtherRun
+	}
+	err := contract.CheckVersion("the exchange of the worker", int(epoch.GetVersion()), a.epoch.Version, "the learner")
+	if err != nil {
+		return status.Error(codes.Unimplemented, err.Error())
+	}
+	if epoch.GetSpecDigest() != a.epoch.SpecDigest {
+		return errOtherRun
 	}
 	if epoch.GetAttempt() > a.epoch.Attempt {
 		a.fence(epoch.GetAttempt())

@@ -4,6 +4,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ type ClientConfig struct {
 	Address            string
 	Credentials        contract.Credentials
 	RunUID, SpecDigest string
+	// Version of the exchange that the worker speaks, besides the one before it: contract.ExchangeVersion unless
+	// given.
+	Version int
 	// Worker is the worker's name, which is stable as long as the process runs and is no other worker's.
 	Worker string
 	// Logger may be nil.
@@ -55,6 +59,8 @@ type Client struct {
 	mu sync.Mutex
 	// attempt is the highest attempt of a learner that is known of.
 	attempt int32
+	// version is the one that messages are written in.
+	version int
 	// current is the connection on which Hello was said, or nil.
 	current *connection
 	closed  bool
@@ -83,7 +89,8 @@ func NewClient(config ClientConfig) (*Client, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}
 	}
-	return &Client{config: config, credentials: credentials.NewTLS(tls)}, nil
+	config.Version = cmp.Or(config.Version, contract.ExchangeVersion)
+	return &Client{config: config, credentials: credentials.NewTLS(tls), version: config.Version}, nil
 }
 
 // Acquire waits for leases for at most so many episodes. After 20 s it gives none.
@@ -225,7 +232,22 @@ func (c *Client) dropCurrent(conn *connection) {
 
 // epoch is the run with the highest attempt that the client knows of.
 func (c *Client) epoch() Epoch {
-	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.Attempt()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Version: c.version}
+}
+
+// useEarlierVersion writes messages in the version before the worker's own from now on. It returns false when they
+// are written in it already, or there is none.
+func (c *Client) useEarlierVersion() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.version < c.config.Version || c.version <= 1 {
+		return false
+	}
+	c.version--
+	c.config.Logger.Info("speaking an earlier version of the exchange", "version", c.version)
+	return true
 }
 
 // observeEpoch checks and notes the epoch of a reply. A reply of a lower attempt than one that is known of is refused.
@@ -235,7 +257,14 @@ func (c *Client) observeEpoch(reply any) error {
 		return nil
 	}
 	epoch := addressed.GetEpoch()
-	if epoch.GetRunUid() != c.config.RunUID || epoch.GetSpecDigest() != c.config.SpecDigest {
+	if epoch.GetRunUid() != c.config.RunUID {
+		return ErrForeign
+	}
+	err := contract.CheckVersion("the exchange of the learner", int(epoch.GetVersion()), c.config.Version, "this worker")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrVersion, err)
+	}
+	if epoch.GetSpecDigest() != c.config.SpecDigest {
 		return ErrForeign
 	}
 	c.mu.Lock()

@@ -5,13 +5,16 @@ package exchange
 
 import "errors"
 
-// The errors of a Client's calls, besides the context's. All but the first two pass by themselves: the worker
+// The errors of a Client's calls, besides the context's. All but the first three pass by themselves: the worker
 // continues, and calls again.
 var (
 	// ErrUnauthorized means that the learner does not know the token.
 	ErrUnauthorized = errors.New("the token is not this run's")
 	// ErrForeign means that the learner works on another run, or on another spec of it.
 	ErrForeign = errors.New("the learner belongs to another run")
+	// ErrVersion means that the learner speaks a version of the exchange that this worker does not, or the other way
+	// round: a worker of another build is needed.
+	ErrVersion = errors.New("learner and worker do not speak the same version of the exchange")
 	// ErrFenced means that a later attempt of the learner is known of.
 	ErrFenced = errors.New("the learner belongs to a superseded attempt")
 	// ErrHelloRequired means that the learner has not received this worker's Hello.
@@ -22,7 +25,8 @@ var (
 	ErrProtocol = errors.New("the message breaks the protocol")
 )
 
-// IsFinal reports whether an error of a Client's call will not pass: the worker does not belong to this run.
+// IsFinal reports whether an error of a Client's call will not pass: the worker does not belong to this run, or is of the
+// wrong build for it.
 func IsFinal(err error) bool {
-	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForeign)
+	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }

@@ -34,11 +34,25 @@ func sendFrames(header *pb.SubmitHeader, body []byte, send func(*pb.SubmitFrame)
 	return nil
 }
 
-// receiveBody joins the pieces that follow a header. The error is a *rl.FieldError when they do not match the
+// transferError reports that what arrived is not what was sent, or was written by a build that digests otherwise. It is
+// an error of the connection: the group itself may well be valid.
+type transferError struct{ err *rl.FieldError }
+
+// Error implements error.
+func (e *transferError) Error() string { return "receiving a group: " + e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *transferError) Unwrap() error { return e.err }
+
+func transferErrorf(field, format string, values ...any) error {
+	return &transferError{err: &rl.FieldError{Field: field, Problem: fmt.Sprintf(format, values...)}}
+}
+
+// receiveBody joins the pieces that follow a header. The error is a *transferError when they do not match the
 // header, and otherwise the stream's.
 func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) ([]byte, error) {
 	if header.GetBytes() < 0 || header.GetBytes() > MaxGroupBytes {
-		return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are %d, more than %d", header.GetBytes(), MaxGroupBytes)}
+		return nil, transferErrorf("bytes", "are %d, more than %d", header.GetBytes(), MaxGroupBytes)
 	}
 	// The announced size is trusted only so far; beyond that the body grows as it comes.
 	body := make([]byte, 0, min(header.GetBytes(), MaxFrameBytes))
@@ -52,15 +66,15 @@ func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error
 		}
 		piece := frame.GetPiece()
 		if len(piece) == 0 || len(piece) > MaxFrameBytes {
-			return nil, &rl.FieldError{Field: "piece", Problem: fmt.Sprintf("has %d bytes, not 1 to %d", len(piece), MaxFrameBytes)}
+			return nil, transferErrorf("piece", "has %d bytes, not 1 to %d", len(piece), MaxFrameBytes)
 		}
 		if int64(len(body)+len(piece)) > header.GetBytes() {
-			return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are more than the %d announced", header.GetBytes())}
+			return nil, transferErrorf("bytes", "are more than the %d announced", header.GetBytes())
 		}
 		body = append(body, piece...)
 	}
 	if int64(len(body)) != header.GetBytes() {
-		return nil, &rl.FieldError{Field: "bytes", Problem: fmt.Sprintf("are %d, not the %d announced", len(body), header.GetBytes())}
+		return nil, transferErrorf("bytes", "are %d, not the %d announced", len(body), header.GetBytes())
 	}
 	return body, nil
 }
@@ -77,11 +91,11 @@ func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, rl.Digest, error) 
 		return rl.Group{}, rl.Digest{}, err
 	}
 	if key != group.Key {
-		return rl.Group{}, rl.Digest{}, &rl.FieldError{Field: "key", Problem: "is not the header's"}
+		return rl.Group{}, rl.Digest{}, transferErrorf("key", "is not the header's")
 	}
 	digest := group.Digest()
 	if digest.String() != header.GetDigest() {
-		return rl.Group{}, rl.Digest{}, &rl.FieldError{Field: "digest", Problem: "is not the group's"}
+		return rl.Group{}, rl.Digest{}, transferErrorf("digest", "is not the group's")
 	}
 	return group, digest, nil
 }

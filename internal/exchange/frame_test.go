@@ -161,8 +161,9 @@ func TestGroupOfChecksTheHeader(t *testing.T) {
 	}
 }
 
-// A worker with a bug is told which field is wrong, over the wire, and the learner is not bothered.
-func TestSubmitAnswersInvalidOverTheWire(t *testing.T) {
+// A group that is invalid by itself is answered with its field. What does not match its header is an error of the
+// connection: the group may well be valid, and must not become a tombstone.
+func TestSubmitTellsInvalidGroupsFromDamagedTransfers(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
 	s := serve(t, "", epochOf(1), l, Timing{})
@@ -175,6 +176,13 @@ func TestSubmitAnswersInvalidOverTheWire(t *testing.T) {
 	defer conn.release()
 	group := exampleGroup(7, 2, 8)
 	body := encode(group).Message
+	message := groupToProto(group)
+	message.Members[0].Segments[0].Tokens = []byte{1}
+	invalid, err := proto.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieceOf := func(body []byte) *pb.SubmitFrame { return &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: body}} }
 	header := func() *pb.SubmitHeader {
 		return &pb.SubmitHeader{
 			Epoch: epochToProto(a.epoch()), Worker: "worker-0", Key: keyToProto(group.Key), Digest: group.Digest().String(),
@@ -185,10 +193,16 @@ func TestSubmitAnswersInvalidOverTheWire(t *testing.T) {
 		change func(h *pb.SubmitHeader)
 		body   *pb.SubmitFrame
 		want   SubmitReply
+		err    error
 	}{
-		"the wrong digest":  {func(h *pb.SubmitHeader) { h.Digest = rl.Digest{}.String() }, &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: body}}, SubmitReply{Invalid, "digest"}},
-		"a frame too large": {func(h *pb.SubmitHeader) { h.Bytes = 3 << 20 }, piece(3 << 20), SubmitReply{Invalid, "piece"}},
-		"nothing wrong":     {func(*pb.SubmitHeader) {}, &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: body}}, SubmitReply{Accepted, ""}},
+		"the wrong digest": {
+			change: func(h *pb.SubmitHeader) { h.Digest = rl.Digest{}.String() }, body: pieceOf(body), err: ErrProtocol},
+		"a frame too large": {
+			change: func(h *pb.SubmitHeader) { h.Bytes = 3 << 20 }, body: piece(3 << 20), err: ErrProtocol},
+		"an invalid group": {
+			change: func(h *pb.SubmitHeader) { h.Bytes = int64(len(invalid)) }, body: pieceOf(invalid),
+			want: SubmitReply{Invalid, "members[0].segments[0].tokens"}},
+		"nothing wrong": {change: func(*pb.SubmitHeader) {}, body: pieceOf(body), want: SubmitReply{Accepted, ""}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -204,8 +218,11 @@ func TestSubmitAnswersInvalidOverTheWire(t *testing.T) {
 				}
 			}
 			message, err := stream.CloseAndRecv()
-			if err != nil {
-				t.Fatal(err)
+			if err := clientError(t.Context(), err); !errors.Is(err, tc.err) {
+				t.Fatalf("Submit: %v, want %v", err, tc.err)
+			}
+			if tc.err != nil {
+				return
 			}
 			if got, err := submitReplyFromProto(message); err != nil || got != tc.want {
 				t.Errorf("answer %+v, %v, want %+v", got, err, tc.want)

@@ -33,7 +33,7 @@ func (s *Server) Hello(ctx context.Context, request *pb.HelloRequest) (*pb.Hello
 	s.auth.admit(request.GetWorker())
 	s.logger.Info("worker connected", "worker", request.GetWorker(), "stored", len(hello.Stored),
 		"playing", len(hello.Playing), "wanted", len(reply.Wanted), "kept", len(reply.Keep))
-	return helloReplyToProto(s.epoch, reply), nil
+	return helloReplyToProto(s.epochFor(request), reply), nil
 }
 
 // Acquire implements the service.
@@ -45,7 +45,7 @@ func (s *Server) Acquire(ctx context.Context, request *pb.AcquireRequest) (*pb.A
 	if err != nil && ctx.Err() == nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
-	return &pb.AcquireReply{Epoch: epochToProto(s.epoch), Leases: all(leases, leaseToProto)}, nil
+	return &pb.AcquireReply{Epoch: epochToProto(s.epochFor(request)), Leases: all(leases, leaseToProto)}, nil
 }
 
 // Release implements the service.
@@ -55,7 +55,7 @@ func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.Rel
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	s.handler.Release(request.GetWorker(), keys, request.GetReason())
-	return &pb.ReleaseReply{Epoch: epochToProto(s.epoch)}, nil
+	return &pb.ReleaseReply{Epoch: epochToProto(s.epochFor(request))}, nil
 }
 
 // Submit implements the service.
@@ -75,16 +75,20 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 		return status.Error(codes.InvalidArgument, "the first frame is not a header")
 	}
 	group, digest, err := receiveGroup(header, stream.Recv)
+	var damaged *transferError
+	if errors.As(err, &damaged) {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
 	var wrong *rl.FieldError
 	if errors.As(err, &wrong) {
 		s.logger.Warn("group refused", "worker", header.GetWorker(), "slot", header.GetKey().GetSlot(),
 			"field", wrong.Field, "problem", wrong.Problem)
-		return stream.SendAndClose(submitReplyToProto(s.epoch, SubmitReply{Status: Invalid, Field: wrong.Field}))
+		return stream.SendAndClose(submitReplyToProto(s.epochFor(header), SubmitReply{Status: Invalid, Field: wrong.Field}))
 	}
 	if err != nil {
 		return err
 	}
-	return stream.SendAndClose(submitReplyToProto(s.epoch, s.handler.Submit(header.GetWorker(), group, digest)))
+	return stream.SendAndClose(submitReplyToProto(s.epochFor(header), s.handler.Submit(header.GetWorker(), group, digest)))
 }
 
 func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, rl.Digest, error) {
@@ -93,6 +97,13 @@ func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, erro
 		return rl.Group{}, rl.Digest{}, err
 	}
 	return groupOf(header, body)
+}
+
+// epochFor returns the epoch of an answer, in the version that the request is written in.
+func (s *Server) epochFor(request addressed) Epoch {
+	epoch := s.epoch
+	epoch.Version = int(request.GetEpoch().GetVersion())
+	return epoch
 }
 
 // Renew implements the service. It answers each message of the worker, and sends a directive by itself when that
@@ -159,8 +170,9 @@ func receiveRenewals(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewRe
 type renewStream struct {
 	server *Server
 	stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]
-	// worker is known once it has sent a message.
+	// worker is known once it has sent a message, and epoch is that of the answers to it.
 	worker string
+	epoch  Epoch
 	// last is the directive that was sent last.
 	last *pb.RenewReply
 }
@@ -169,7 +181,7 @@ func (r *renewStream) answer(request *pb.RenewRequest) error {
 	if r.worker != "" && request.GetWorker() != r.worker {
 		return status.Error(codes.InvalidArgument, "the stream is another worker's")
 	}
-	r.worker = request.GetWorker()
+	r.worker, r.epoch = request.GetWorker(), r.server.epochFor(request)
 	renewal, err := renewalFromProto(request)
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
@@ -189,13 +201,13 @@ func (r *renewStream) update() error {
 		return nil
 	}
 	directive := r.server.handler.Directive(r.worker)
-	if proto.Equal(directiveToProto(r.server.epoch, directive), r.last) {
+	if proto.Equal(directiveToProto(r.epoch, directive), r.last) {
 		return nil
 	}
 	return r.send(directive)
 }
 
 func (r *renewStream) send(directive Directive) error {
-	r.last = directiveToProto(r.server.epoch, directive)
+	r.last = directiveToProto(r.epoch, directive)
 	return r.stream.Send(r.last)
 }

@@ -21,9 +21,13 @@ var statuses = []struct {
 	{codes.PermissionDenied, ErrForeign},
 	{codes.FailedPrecondition, ErrFenced},
 	{codes.Aborted, ErrHelloRequired},
+	{codes.Unimplemented, ErrVersion},
 	{codes.InvalidArgument, ErrProtocol},
 	{codes.ResourceExhausted, ErrProtocol},
 }
+
+// errOtherRun is the answer to a worker of another run.
+var errOtherRun = status.Error(codes.PermissionDenied, "this learner belongs to another run or to another spec")
 
 // errFenced is the answer of a superseded learner to everything.
 var errFenced = status.Error(codes.FailedPrecondition, "FENCED")
@@ -36,7 +40,7 @@ func clientError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for _, own := range []error{ErrFenced, ErrForeign, ErrProtocol} {
+	for _, own := range []error{ErrFenced, ErrForeign, ErrVersion, ErrProtocol} {
 		if errors.Is(err, own) {
 			return err
 		}

@@ -5,8 +5,6 @@ package learner
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -95,9 +93,5 @@ func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
 	if alg := file.Fixed.Algorithm; alg != nil {
 		play.DropConstantGroups = alg.DropConstantGroups
 	}
-	encoded, err := json.Marshal(play)
-	if err != nil {
-		return nil, fmt.Errorf("encoding what workers must know: %w", err)
-	}
-	return encoded, nil
+	return contract.EncodePlay(play)
 }

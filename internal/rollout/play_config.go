@@ -4,8 +4,6 @@
 package rollout
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -39,15 +37,14 @@ func (e *ConfigError) Error() string { return "reading what is to be played: " +
 // Unwrap gives the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// newPlayConfig reads the JSON of contract.Play. A field that is not known would be a setting without
-// effect, and a model of another format than the worker's would train on other text: both are a *PlayError.
+// newPlayConfig reads the JSON of contract.Play. A version that this worker does not read is a *ConfigError, and so is
+// a model of another format than the worker's, which would train on other text.
 func newPlayConfig(data []byte, speaks *load.Renderer, built *environments) (*playConfig, error) {
-	c := &playConfig{encoded: data, built: built}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c.play); err != nil {
+	play, err := contract.DecodePlay(data)
+	if err != nil {
 		return nil, &ConfigError{Err: err}
 	}
+	c := &playConfig{encoded: data, play: play, built: built}
 	if speaks != nil {
 		if err := speaks.Check(c.play.Model); err != nil {
 			return nil, &ConfigError{Err: err}
@@ -55,7 +52,6 @@ func newPlayConfig(data []byte, speaks *load.Renderer, built *environments) (*pl
 		c.renderer = speaks
 		return c, nil
 	}
-	var err error
 	if c.renderer, err = families.ForModel(c.play.Model.Name); err != nil {
 		return nil, &ConfigError{Err: err}
 	}

@@ -4,7 +4,6 @@
 package rollout
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
+func TestPlayConfigChecksTheFormat(t *testing.T) {
 	model := contract.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end"}
 	speech, err := load.ForModel(t.Context(), &fetch.Fetcher{}, model)
 	if err != nil {
@@ -33,14 +32,14 @@ func TestRepertoireIsOfTheWorkersFormat(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			play, err := json.Marshal(contract.Play{Model: tc.plays})
+			play, err := contract.EncodePlay(contract.Play{Model: tc.plays})
 			if err != nil {
 				t.Fatal(err)
 			}
 			r, err := newPlayConfig(play, tc.speaks, &environments{})
 			var unplayable *ConfigError
 			if tc.ok != (err == nil) || (err != nil && !errors.As(err, &unplayable)) {
-				t.Fatalf("newRepertoire: %v, want success %v", err, tc.ok)
+				t.Fatalf("newPlayConfig: %v, want success %v", err, tc.ok)
 			}
 			if err == nil && r.renderer == nil {
 				t.Error("there is no renderer")

@@ -5,7 +5,6 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -116,7 +115,7 @@ func (b *board) change(f func()) {
 }
 
 func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest) (exchange.HelloReply, error) {
-	encoded, err := json.Marshal(b.play)
+	encoded, err := contract.EncodePlay(b.play)
 	if err != nil {
 		return exchange.HelloReply{}, err
 	}

@@ -13,18 +13,23 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// A file is the magic, the SHA-256 of the message, and the message. Files need not survive the node, since the
-// folder does not.
+// A file is the magic with the version, the SHA-256 of the message, and the message. Files need not survive the node,
+// since the folder does not.
 const (
-	magic  = "tinker-operator group 1\n"
+	magic  = "tinker-operator group "
 	ending = ".group"
 )
+
+// header is what a file of this build begins with.
+var header = fmt.Appendf(nil, "%s%d\n", magic, contract.GroupVersion)
 
 // errDamaged reports that a file is not as it was written.
 var errDamaged = errors.New("the file is damaged")
@@ -37,7 +42,7 @@ func path(dir string, key rl.Key) string {
 
 func write(dir string, key rl.Key, encoded []byte) error {
 	sum := sha256.Sum256(encoded)
-	if err := atomicfile.Write(path(dir, key), 0o600, []byte(magic), sum[:], encoded); err != nil {
+	if err := atomicfile.Write(path(dir, key), 0o600, header, sum[:], encoded); err != nil {
 		return fmt.Errorf("spilling group of slot %d: %w", key.Slot, err)
 	}
 	return nil
@@ -48,8 +53,18 @@ func read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, ok := bytes.CutPrefix(data, []byte(magic))
-	if !ok || len(rest) < sha256.Size {
+	version, rest, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || !bytes.HasPrefix(version, []byte(magic)) {
+		return nil, errDamaged
+	}
+	number, err := strconv.Atoi(string(version[len(magic):]))
+	if err != nil {
+		return nil, errDamaged
+	}
+	if err := contract.CheckVersion("the stored group", number, contract.GroupVersion, "this worker"); err != nil {
+		return nil, err
+	}
+	if len(rest) < sha256.Size {
 		return nil, errDamaged
 	}
 	if sum := sha256.Sum256(rest[sha256.Size:]); !bytes.Equal(sum[:], rest[:sha256.Size]) {
@@ -66,7 +81,7 @@ func remove(dir string, key rl.Key) error {
 }
 
 // load reads the files of a folder, which is made if it does not exist. Files of this package that cannot be used are
-// removed.
+// removed, except for those of another version.
 func load(dir string, logger *slog.Logger) ([]*entry, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making spill folder: %w", err)
@@ -84,6 +99,10 @@ func load(dir string, logger *slog.Logger) ([]*entry, error) {
 		e, err := loadFile(dir, name)
 		if err == nil {
 			found = append(found, e)
+			continue
+		}
+		if contract.IsVersionError(err) {
+			logger.Warn("leaving a spilled group to a worker of another build", "file", file.Name(), "err", err)
 			continue
 		}
 		logger.Warn("dropping a spilled group that cannot be used", "file", file.Name(), "err", err)

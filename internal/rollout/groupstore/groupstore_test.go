@@ -247,6 +247,47 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 	}
 }
 
+// A file of another version may be of use to another build, after an upgrade or a rollback.
+func TestFilesOfAnotherVersionAreLeft(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, dir, 9, 9)
+	add(t, first, train(0), train(1))
+	if err := first.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path(dir, train(0)), func(b []byte) []byte {
+		return append([]byte("tinker-operator group 3\nwho knows"), b[len(header):]...)
+	})
+	check(t, open(t, dir, 9, 9), train(1))
+	if n := files(t, dir); n != 2 {
+		t.Errorf("%d files are left, want 2", n)
+	}
+}
+
+func TestStoredGroupOfVersion1(t *testing.T) {
+	golden, err := os.ReadFile("testdata/train.v1.group")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(path(dir, train(7)), golden, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(t, open(t, dir, 9, 9), train(7))
+	again := open(t, t.TempDir(), 9, 9)
+	add(t, again, train(7))
+	if err := again.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(path(again.config.Dir, train(7)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(golden, written); diff != "" {
+		t.Errorf("a file differs from version 1 (-golden +got):\n%s", diff)
+	}
+}
+
 func edit(t *testing.T, name string, change func([]byte) []byte) {
 	t.Helper()
 	data, err := os.ReadFile(name)

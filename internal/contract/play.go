@@ -1,0 +1,54 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Play is what a worker must know to play groups; the learner sends it with Hello, so that a worker
+// outlives changes of evaluation and of attempts.
+type Play struct {
+	// Version of this format.
+	Version      int           `json:"version"`
+	Model        Model         `json:"model"`
+	BaseURL      string        `json:"baseURL"`
+	Environments []Environment `json:"environments"`
+	// Evaluations by the digest of their plan.
+	Evaluations map[string][]Environment `json:"evaluations,omitempty"`
+	Concurrency int                      `json:"concurrency"`
+	// DropConstantGroups makes a tombstone of a training group whose rewards are all equal.
+	DropConstantGroups bool `json:"dropConstantGroups"`
+}
+
+// EncodePlay returns the JSON of a Play, in the version of this build.
+func EncodePlay(p Play) ([]byte, error) {
+	p.Version = PlayVersion
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what is played: %w", err)
+	}
+	return data, nil
+}
+
+// DecodePlay reads what EncodePlay wrote. A version that this build does not read is a *VersionError; a field that it
+// does not know is ignored, since a field that changes what is played comes with a version.
+func DecodePlay(data []byte) (Play, error) {
+	var p Play
+	var version struct {
+		Version int `json:"version"`
+	}
+	err := json.Unmarshal(data, &version)
+	if err == nil {
+		err = CheckVersion("what the learner asks to play", version.Version, PlayVersion, "this worker")
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		return Play{}, fmt.Errorf("decoding what is played: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,31 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import "testing"
+
+func TestCheckVersion(t *testing.T) {
+	cases := map[string]struct {
+		got, own int
+		problem  string
+	}{
+		"the own version":             {3, 3, ""},
+		"the version before":          {2, 3, ""},
+		"two versions before":         {1, 3, "the exchange has version 1, and the learner reads versions 2 and 3"},
+		"a later version":             {4, 3, "the exchange has version 4, and the learner reads versions 2 and 3"},
+		"the first version":           {1, 1, ""},
+		"no version, before versions": {0, 1, "the exchange has version 0, and the learner reads version 1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := CheckVersion("the exchange", tc.got, tc.own, "the learner")
+			if (err == nil) != (tc.problem == "") || err != nil && err.Error() != tc.problem {
+				t.Errorf("CheckVersion: %v, want %q", err, tc.problem)
+			}
+			if IsVersionError(err) != (err != nil) {
+				t.Errorf("%v is not reported as a version's", err)
+			}
+		})
+	}
+}
