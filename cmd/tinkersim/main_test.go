@@ -34,13 +34,16 @@ func TestParse(t *testing.T) {
 	}
 	p, err := parse([]string{
 		"--listen", ":0", "--data-dir", "d", "--api-key", "k", "--admin", "--faults", faults, "--alias", "a/b", "--alias", "c",
-		"--client-config", config, "--poll-patience", "2s", "--announce-bytes", "1000",
+		"--client-config", config, "--sample-noise", "0.05", "--poll-patience", "2s", "--announce-bytes", "1000",
 	}, "env", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.listen != ":0" || p.options.Dir != "d" || p.options.APIKey != "k" || !p.options.Admin || len(p.options.Faults) != 1 {
 		t.Errorf("parsed %+v", p)
+	}
+	if p.options.SampleNoise != 0.05 {
+		t.Errorf("noise %g", p.options.SampleNoise)
 	}
 	if p.options.PollPatience != 2*time.Second || p.options.MetadataBytes != 1000 {
 		t.Errorf("patience %v, announced from %d bytes on", p.options.PollPatience, p.options.MetadataBytes)

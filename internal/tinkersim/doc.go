@@ -16,7 +16,8 @@
 //   - A failed forward_backward adds nothing to the gradient.
 //   - A sample is a function of its weights, its prompt, its parameters and its seed. A repeated
 //     (sampling session, seq) gets the same samples while their future exists; afterwards, or under
-//     another number, the same seed draws the same tokens.
+//     another number, the same seed draws the same tokens. Options.SampleNoise makes it a function of the
+//     request id, too.
 //   - A restart forgets models, sessions and futures, and responds to requests for them with 404, never
 //     with an earlier state of them. Runs and checkpoints stay. Request ids and session ids are never reused.
 //   - A save is listed when its result is returned, and not before it can be loaded. A save that a

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -54,6 +55,11 @@ type Options struct {
 	// MetadataBytes is the size of a result from which clients that allow it first receive its metadata alone; 8 MiB by default.
 	MetadataBytes int
 
+	// SampleNoise is the standard deviation of noise that is added to the logits of each sample, so that equal
+	// requests differ as they do on hardware with inexact arithmetic; none by default. It is a function of the
+	// seed and of the request id.
+	SampleNoise float64
+
 	// TrainingSlots is how many models are trained at the same time; 2 by default.
 	TrainingSlots int
 	// SampleRows is how many completions are decoded together; 256 by default.
@@ -84,8 +90,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate checks that each base model has one vocabulary.
+// validate checks the noise, and that each base model has one vocabulary.
 func (o Options) validate() error {
+	if !(o.SampleNoise >= 0) || math.IsInf(o.SampleNoise, 0) {
+		return fmt.Errorf("the sample noise must be at least 0 and finite, not %g", o.SampleNoise)
+	}
 	for name := range o.Vocabularies {
 		if name == ModelName || slices.Contains(o.Aliases, name) {
 			return fmt.Errorf("the base model %s cannot have a vocabulary of its own and the built-in one", name)
@@ -110,6 +119,7 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
 		GapPatience:    o.GapPatience,
 		SessionTimeout: o.SessionTimeout,
 		TrainingSlots:  o.TrainingSlots,
+		SampleNoise:    o.SampleNoise,
 		SampleRows:     o.SampleRows,
 		SampleWaiting:  o.SampleWaiting,
 	}

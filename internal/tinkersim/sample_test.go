@@ -5,6 +5,7 @@ package tinkersim_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -228,5 +229,40 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("not in 10 s: %s", what)
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestSampleNoise checks that noise makes log-probabilities of equal requests differ, but not by much.
+func TestSampleNoise(t *testing.T) {
+	const sigma = 0.05
+	for _, noise := range []float64{0, sigma} {
+		b, session, model := startTrained(t, tinkersim.Options{SampleNoise: noise})
+		sampler := b.samplingSession(session, model, 0)
+		first := b.drawn(b.submit("asample", asample(sampler, 1, 7, "Q:", 1, 1))).Sequences[0]
+		repeated := b.drawn(b.submit("asample", asample(sampler, 1, 7, "Q:", 1, 1))).Sequences[0]
+		if diff := cmp.Diff(first, repeated); diff != "" {
+			t.Errorf("noise %g: the repeated request differs (-first +repeated):\n%s", noise, diff)
+		}
+		differ := 0
+		for seq := range int64(8) {
+			next := b.drawn(b.submit("asample", asample(sampler, 2+seq, 7, "Q:", 1, 1))).Sequences[0]
+			if next.Tokens[0] != first.Tokens[0] {
+				continue // it was nearly as likely
+			}
+			if distance := math.Abs(float64(next.Logprobs[0] - first.Logprobs[0])); distance > 0 {
+				differ++
+				if distance > 12*sigma {
+					t.Errorf("noise %g: the log-probabilities differ by %g", noise, distance)
+				}
+			}
+		}
+		if (differ > 0) != (noise > 0) {
+			t.Errorf("noise %g: %d log-probabilities differ", noise, differ)
+		}
+	}
+	for _, noise := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if _, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), SampleNoise: noise}); err == nil {
+			t.Errorf("noise of %g was accepted", noise)
+		}
 	}
 }

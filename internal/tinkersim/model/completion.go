@@ -47,6 +47,7 @@ func (c *completion) extend(choose *chooser, logits []float32) error {
 	if len(c.pending) == 0 && position < len(c.Forced) {
 		c.pending, c.sum = c.vocabulary.Spell(c.Forced[position]), 0
 	}
+	addNoise(logits, c.SampleRequest, c.length)
 	var token int32
 	var logprob float64
 	if len(c.pending) > 0 {

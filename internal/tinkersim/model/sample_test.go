@@ -324,3 +324,39 @@ func TestJobLimits(t *testing.T) {
 		})
 	}
 }
+
+// TestNoise checks that the noise has the distribution that was asked for, and is a function of its key, the index
+// and the position.
+func TestNoise(t *testing.T) {
+	const sigma, positions = 0.2, 200
+	r := SampleRequest{Noise: sigma, NoiseKey: 5}
+	draw := func(r SampleRequest, position int) []float32 {
+		logits := make([]float32, Vocab)
+		addNoise(logits, r, position)
+		return logits
+	}
+	sum, squares := 0.0, 0.0
+	for position := range positions {
+		for _, v := range draw(r, position) {
+			sum += float64(v)
+			squares += float64(v) * float64(v)
+		}
+	}
+	n := float64(positions * Vocab)
+	if mean, deviation := sum/n, math.Sqrt(squares/n); math.Abs(mean) > 0.01*sigma*5 || math.Abs(deviation-sigma) > 0.02*sigma {
+		t.Errorf("mean %g and standard deviation %g, want 0 and %g", mean, deviation, sigma)
+	}
+	want := draw(r, 7)
+	if diff := cmp.Diff(want, draw(r, 7)); diff != "" {
+		t.Errorf("drawn again (-want +got):\n%s", diff)
+	}
+	for name, other := range map[string][]float32{
+		"another position": draw(r, 8),
+		"another index":    draw(SampleRequest{Noise: sigma, NoiseKey: 5, Index: 1}, 7),
+		"another key":      draw(SampleRequest{Noise: sigma, NoiseKey: 6}, 7),
+	} {
+		if slices.Equal(want, other) {
+			t.Errorf("%s has the same noise", name)
+		}
+	}
+}

@@ -73,6 +73,7 @@ func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, erro
 	if o.faults.Has(fault.IgnoreSeed) {
 		reseed(request, o.result.ID())
 	}
+	perturb(request, o.result.ID(), s.options.SampleNoise)
 	if err := s.submit(o, request); err != nil {
 		o.result.Lose()
 		return tinker.FutureResponse{}, err
@@ -196,6 +197,19 @@ func reseed(request *sampling.Request, id string) {
 	sum := digestOf(id)
 	for i := range request.Rows {
 		request.Rows[i].Seed = binary.LittleEndian.Uint64(sum[:8])
+	}
+}
+
+// perturb adds noise to the logits of a request. It depends on the seed and on the request id, so that a
+// repetition under another id draws other noise with the same random numbers.
+func perturb(request *sampling.Request, id string, sigma float64) {
+	if sigma == 0 {
+		return
+	}
+	for i := range request.Rows {
+		row := &request.Rows[i]
+		sum := digestOf([]any{"noise", id, row.Seed})
+		row.Noise, row.NoiseKey = sigma, binary.LittleEndian.Uint64(sum[:8])
 	}
 }
 

@@ -63,6 +63,8 @@ type Options struct {
 	SessionTimeout time.Duration
 	// TrainingSlots is how many models are trained at the same time.
 	TrainingSlots int
+	// SampleNoise is the standard deviation of noise in the logits of samples. It may be zero.
+	SampleNoise float64
 	// SampleRows and SampleWaiting are those of sampling.Config. They may be zero.
 	SampleRows, SampleWaiting int
 }
