@@ -164,6 +164,9 @@ func (c *caller) send(ctx context.Context, req request, credential string) (resp
 		return response{}, &Error{Category: tinker.CategoryUser, Op: req.op, Err: err}
 	}
 	httpResponse, err := c.http.Do(httpRequest)
+	if err != nil && req.longPoll && limited.Err() != nil && ctx.Err() == nil {
+		return response{status: http.StatusRequestTimeout}, nil
+	}
 	if err != nil {
 		return response{}, unreachable(ctx, req.op, err)
 	}

@@ -59,8 +59,11 @@ func TestPolls(t *testing.T) {
 			polls: []scriptedReply{delayed(ok(paused)), ok(saved)}, at: ms(0, 30000),
 			events: []string{"save_weights paused paused_capacity", "save_weights paused paused_capacity over"},
 		},
-		"A poll without a response for 45 seconds is repeated": {
-			polls: []scriptedReply{{hold: time.Hour}, ok(saved)}, at: ms(0, 45500),
+		"Another poll follows at once one that the server holds for longer than the client waits": {
+			polls: []scriptedReply{{hold: time.Hour}, {hold: time.Hour}, ok(saved)}, at: ms(0, 45000, 90000),
+		},
+		"A lost poll is repeated after a delay": {
+			polls: []scriptedReply{{hold: time.Second, lost: true}, ok(saved)}, at: ms(0, 1500),
 			events: []string{"save_weights unreachable", "save_weights unreachable over"},
 		},
 		"5xx, 429 and 402 are repeated after a delay": {

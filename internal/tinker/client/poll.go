@@ -28,6 +28,7 @@ var requestTypes = map[string]string{
 }
 
 const (
+	// pollTimeout is how long the client waits for the response to a poll. Some servers hold polls for longer.
 	pollTimeout = 45 * time.Second
 	// maxPollDelay is the longest delay between polls that the server does not hold.
 	maxPollDelay = 5 * time.Second
@@ -90,7 +91,7 @@ func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadat
 		return response{}, err
 	}
 	req.accept = p.accept
-	req.timeout = pollTimeout
+	req.timeout, req.longPoll = pollTimeout, true
 	req.accepted = []int{http.StatusRequestTimeout}
 	req.header = map[string]string{
 		"X-Tinker-Request-Iteration": strconv.Itoa(iteration),

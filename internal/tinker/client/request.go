@@ -29,6 +29,8 @@ type request struct {
 	header      map[string]string
 	// timeout limits one exchange; 0 means a minute.
 	timeout time.Duration
+	// longPoll says that a server may hold the request for longer than timeout, which then counts as 408.
+	longPoll bool
 	// accepted lists statuses, other than 2xx, that are not errors.
 	accepted []int
 }
