@@ -36,6 +36,7 @@ type caller struct {
 	http        *http.Client
 	log         *slog.Logger
 	observe     func(Event)
+	spread      func() float64
 	credentials *credentials
 	// connecting is held while the configuration is fetched, which happens once.
 	connecting *semaphore.Weighted
@@ -114,14 +115,16 @@ func (c *caller) do(ctx context.Context, req request) (response, error) {
 // retry repeats a request until its error is not temporary or ctx ends. The error it returns says whether any
 // of the attempts may have reached the server.
 func (c *caller) retry(ctx context.Context, req request, send func(context.Context, request) (response, error)) (response, error) {
-	wait := backoff{limit: maxDelay}
+	wait := backoff{limit: maxDelay, spread: c.spread}
+	conflicts := 0
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))
 	}
 	var last *Error
 	for {
 		resp, err := send(ctx, req)
-		if last != nil && (err == nil || CategoryFrom(err) != last.Category) {
+		again := err != nil && isRepeated(asError(req.op, err), &conflicts)
+		if last != nil && (!again || CategoryFrom(err) != last.Category) {
 			c.observe(Event{Op: req.op, Category: last.Category, Over: true})
 		}
 		if err == nil {
@@ -129,7 +132,7 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 		}
 		failed := asError(req.op, err)
 		failed.MayHaveRun = failed.MayHaveRun || (last != nil && last.MayHaveRun)
-		if !failed.Temporary() {
+		if !again {
 			return response{}, failed
 		}
 		delay := wait.delayAfter(failed)
@@ -142,6 +145,20 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 		}
 		last = failed
 	}
+}
+
+// maxConflicts limits how often a call is repeated after 409.
+const maxConflicts = 4
+
+// isRepeated reports whether a call is repeated after an error: a temporary one, or one of the first conflicts, which
+// it counts. Some servers respond with 409 while an earlier attempt of the call is in progress; that of a save may say
+// that the name is in use, which lasts.
+func isRepeated(e *Error, conflicts *int) bool {
+	if e.Category == tinker.CategoryConflict && !isSave(e.Op) {
+		*conflicts++
+		return *conflicts <= maxConflicts
+	}
+	return e.Temporary()
 }
 
 func (c *caller) report(failed *Error, delay time.Duration) {

@@ -80,6 +80,13 @@ func TestRetries(t *testing.T) {
 				"weights_info payment over",
 			},
 		},
+		"409 is repeated": {
+			replies: []scriptedReply{status(409), status(409), status(409), status(409), good},
+			at:      ms(0, 500, 1500, 3500, 7500),
+			events: []string{
+				"weights_info conflict", "weights_info conflict", "weights_info conflict", "weights_info conflict", "weights_info conflict over",
+			},
+		},
 		"408, a lost response and an empty 400 are repeated": {
 			replies: []scriptedReply{status(408), {lost: true}, {status: 400}, good},
 			at:      ms(0, 500, 1500, 3500),
@@ -154,8 +161,8 @@ func TestFinalErrors(t *testing.T) {
 		"405 says that the endpoint is not there": {
 			replies: []scriptedReply{status(405)}, want: Error{Category: tinker.CategoryUnsupported, Status: 405, Message: "reply 405"},
 		},
-		"409 is final": {
-			replies: []scriptedReply{status(409)}, want: Error{Category: tinker.CategoryConflict, Status: 409, Message: "reply 409"},
+		"409 is final after four repeats": {
+			replies: []scriptedReply{status(409), status(409), status(409), status(409), status(409)}, want: Error{Category: tinker.CategoryConflict, Status: 409, Message: "reply 409"},
 		},
 		"410 is final": {
 			replies: []scriptedReply{status(410)}, want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "reply 410"},
@@ -194,7 +201,45 @@ func TestFinalErrors(t *testing.T) {
 				if n := len(w.requests("weights_info")); n != len(tc.replies) {
 					t.Errorf("%d requests, want %d", n, len(tc.replies))
 				}
+				if events := w.eventLines(); len(events) > 0 && !strings.HasSuffix(events[len(events)-1], " over") {
+					t.Errorf("the events %q do not say that the call waits no longer", events)
+				}
 			})
+		})
+	}
+}
+
+// TestSpread checks that the delays of retries and of polls are longer by up to a quarter, so that calls that fail
+// together are not repeated together.
+func TestSpread(t *testing.T) {
+	for spread, want := range map[float64]struct{ retries, polls []time.Duration }{
+		0:   {retries: ms(0, 500, 1500, 8500), polls: ms(0, 500, 1500)},
+		0.5: {retries: ms(0, 562, 1687, 9562), polls: ms(0, 562, 1687)},
+		1:   {retries: ms(0, 625, 1875, 10625), polls: ms(0, 625, 1875)},
+	} {
+		bubble(t, func(t *testing.T, ctx context.Context) {
+			w := newTestClient(t, map[string][]scriptedReply{
+				"optim_step":      {status(500), {lost: true}, {status: 429, header: map[string]string{"Retry-After": "7"}}, ok(`{"request_id":"r"}`)},
+				"retrieve_future": {ok(tryAgain), ok(tryAgain), ok("{}")},
+			})
+			w.spread = func() float64 { return spread }
+			if _, err := submitted(w.createModel(t, ctx).OptimStep(ctx, tinker.DefaultAdam())).Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
+			retries, polls := w.times("optim_step"), w.times("retrieve_future")[1:]
+			for i := range retries {
+				retries[i] = retries[i].Truncate(time.Millisecond)
+			}
+			began := polls[0]
+			for i := range polls {
+				polls[i] = (polls[i] - began).Truncate(time.Millisecond)
+			}
+			if diff := cmp.Diff(want.retries, retries); diff != "" {
+				t.Errorf("spread %v: times of submits (-want +got):\n%s", spread, diff)
+			}
+			if diff := cmp.Diff(want.polls, polls); diff != "" {
+				t.Errorf("spread %v: times of polls (-want +got):\n%s", spread, diff)
+			}
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,14 +32,17 @@ type Config struct {
 	// Observe receives an event for each error that a call retries. It is called by many goroutines and must
 	// return at once; it may be nil.
 	Observe func(Event)
+	// Spread returns a number from 0 to 1 for each delay between attempts or polls, which grows by up to a quarter
+	// with it, so that calls that fail together are not repeated together. nil means a random number.
+	Spread func() float64
 }
 
 // Event reports an error that a call retries, or that the error is over.
 type Event struct {
 	// Op is the operation that waits.
 	Op string
-	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout
-	// or CategoryPaused.
+	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout,
+	// CategoryConflict or CategoryPaused.
 	Category tinker.Category
 	// Status is the HTTP status, or 0 without a response.
 	Status int
@@ -76,7 +80,7 @@ func New(config Config) (*Client, error) {
 	}
 	api.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &caller{
-		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe,
+		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe, spread: config.Spread,
 		credentials: newCredentials(key), connecting: newLock(), downloads: newByteBudget(),
 	}
 	if c.log == nil {
@@ -84,6 +88,9 @@ func New(config Config) (*Client, error) {
 	}
 	if c.observe == nil {
 		c.observe = func(Event) {}
+	}
+	if c.spread == nil {
+		c.spread = rand.Float64
 	}
 	return &Client{c}, nil
 }

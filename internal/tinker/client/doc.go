@@ -14,6 +14,6 @@
 // # Retries
 //
 // Replies 408, 429, 402 and 5xx, and calls without a reply, are repeated until the context ends, after the
-// delay that the server asks for or one that doubles from half a second to thirty seconds. All other errors
-// are final. Config.Observe receives the errors that a call retries.
+// delay that the server asks for or one that doubles from half a second to thirty seconds, and up to a quarter
+// longer. Replies 409 to other calls than saves are repeated four times. All other errors are final. Config.Observe receives the errors that a call retries.
 package client

@@ -206,9 +206,11 @@ func failedResult(p pending, body []byte, category tinker.Category) *Error {
 // nameInUse matches the messages of servers about a name that is in use. The API has no code for it.
 var nameInUse = regexp.MustCompile(`(?i)(already (exists|saved|in use|taken)|\bexists\b|duplicate)`)
 
+func isSave(op string) bool { return op == tinker.TypeSaveWeights || op == tinker.TypeSaveSampler }
+
 // asExists sets CategoryExists if a save was rejected because of its name: by status 409, or by such a message.
 func asExists(e *Error) *Error {
-	if e.Op != tinker.TypeSaveWeights && e.Op != tinker.TypeSaveSampler {
+	if !isSave(e.Op) {
 		return e
 	}
 	if e.Category == tinker.CategoryConflict || (e.Category == tinker.CategoryUser && nameInUse.MatchString(e.Message)) {

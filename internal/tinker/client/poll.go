@@ -37,7 +37,7 @@ const (
 // poll polls until a result is available. A server holds each poll for about thirty seconds; if it
 // does not, the delay between polls grows.
 func (c *caller) poll(ctx context.Context, p pending) (response, error) {
-	delay := backoff{limit: maxPollDelay}
+	delay := backoff{limit: maxPollDelay, spread: c.spread}
 	paused := tinker.QueueState("")
 	metadataOnly := true
 	for iteration := 0; ; iteration++ {
@@ -73,7 +73,7 @@ func (c *caller) poll(ctx context.Context, p pending) (response, error) {
 func awaitNextPoll(ctx context.Context, next *time.Timer, delay backoff) (backoff, error) {
 	select {
 	case <-next.C:
-		return backoff{limit: maxPollDelay}, nil
+		return backoff{limit: maxPollDelay, spread: delay.spread}, nil
 	default:
 	}
 	defer next.Stop()

@@ -179,7 +179,7 @@ func newTestClient(t *testing.T, replies map[string][]scriptedReply) *testClient
 	w.Client, err = New(Config{
 		BaseURL: "http://server.test/", APIKey: testKey + "\n", UserAgent: "test/1", HTTP: &http.Client{Transport: w.scriptedServer},
 		Logger:  slog.New(slog.NewJSONHandler(w.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Observe: w.record,
+		Observe: w.record, Spread: func() float64 { return 0 },
 	})
 	if err != nil {
 		t.Fatal(err)

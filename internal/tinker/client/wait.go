@@ -77,26 +77,33 @@ const (
 	maxRetryAfter = time.Minute
 )
 
-// backoff doubles its delay from minDelay to its limit.
+// backoff doubles its delay from minDelay to its limit. Each delay is longer by up to a quarter, as spread says.
 type backoff struct {
-	next  time.Duration
-	limit time.Duration
+	next   time.Duration
+	limit  time.Duration
+	spread func() float64
 }
 
-func (b *backoff) delay() time.Duration {
+func (b *backoff) delay() time.Duration { return b.lengthen(b.step()) }
+
+func (b *backoff) step() time.Duration {
 	d := max(b.next, minDelay)
 	b.next = min(2*d, b.limit)
 	return d
+}
+
+func (b *backoff) lengthen(d time.Duration) time.Duration {
+	return d + time.Duration(float64(d)/4*b.spread())
 }
 
 // delayAfter returns how long to wait after an error: the delay that the server asked for, or the next of the
 // backoff.
 func (b *backoff) delayAfter(e *Error) time.Duration {
 	if e.RetryAfter > 0 {
-		return max(e.RetryAfter, minDelay)
+		return b.lengthen(max(e.RetryAfter, minDelay))
 	}
 	if e.Category == tinker.CategoryPayment {
-		return max(b.delay(), paymentDelay)
+		return b.lengthen(max(b.step(), paymentDelay))
 	}
 	return b.delay()
 }
