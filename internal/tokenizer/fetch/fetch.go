@@ -148,6 +148,8 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, watch := watchProgress(ctx)
+	defer watch.end()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -162,13 +164,14 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, watch.cause(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, refusal(response.StatusCode, address, f.Token != "")
 	}
-	return bounded(response.Body)
+	data, err := bounded(watch.reader(response.Body))
+	return data, watch.cause(err)
 }
 
 // StatusError reports that a server did not return a file.
