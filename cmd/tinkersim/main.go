@@ -59,6 +59,7 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	p.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	p.options.Log = p.log
 	if err := p.Run(ctx); err != nil {
 		p.log.Error("stopped", "err", err)
 		os.Exit(exitFailure)

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"slices"
 	"time"
@@ -41,6 +42,8 @@ type Options struct {
 	// their keys for tokens that are valid for ten minutes.
 	Config *tinker.ServerConfig
 
+	// Log receives warnings about what is wrong with the directory; they are discarded by default.
+	Log *slog.Logger
 	// Clock returns the current time, for expiry and for listings; time.Now by default.
 	Clock func() time.Time
 	// Random is the source of ids and secrets; crypto/rand by default. No result depends on it.
@@ -70,6 +73,9 @@ type Options struct {
 
 // withDefaults returns the options with defaults for the fields that are zero.
 func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -114,6 +120,7 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
 		BaseModels:     slices.Concat([]string{ModelName}, o.Aliases),
 		Vocabularies:   vocabularies,
 		ForcedSamples:  forced,
+		Log:            o.Log,
 		Clock:          o.Clock,
 		Random:         o.Random,
 		GapPatience:    o.GapPatience,

@@ -52,7 +52,7 @@ func TestOpenRefusesForeignDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, file), `{"version":9}`)
-			_, err := checkpoint.Open(dir, newClock().Now)
+			_, err := checkpoint.Open(dir, newClock().Now, discard)
 			if err == nil || !strings.Contains(err.Error(), "directory") {
 				t.Errorf("Open = %v, want an error that names the repair", err)
 			}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,16 +19,17 @@ import (
 
 // Open reads the index of a directory, which it creates if necessary, and removes the unfinished files of
 // an earlier process. It refuses a directory that is neither empty nor tinkersim's, and returns ErrLocked for
-// one that another store has open. The caller closes the store.
-func Open(dir string, now func() time.Time) (*Store, error) {
-	s, err := open(dir, now)
+// one that another store has open. It skips what is damaged or not a checkpoint, and logs a warning. The
+// caller closes the store.
+func Open(dir string, now func() time.Time, log *slog.Logger) (*Store, error) {
+	s, err := open(dir, now, log)
 	if err != nil {
 		return nil, fmt.Errorf("opening checkpoints: %w", err)
 	}
 	return s, nil
 }
 
-func open(dir string, now func() time.Time) (*Store, error) {
+func open(dir string, now func() time.Time, log *slog.Logger) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -46,14 +48,17 @@ func open(dir string, now func() time.Time) (*Store, error) {
 		runs:        map[string]*Run{},
 		checkpoints: map[tinker.Path]record{},
 	}
-	if err := (loader{s}).load(dir, mark); err != nil {
+	if err := (loader{store: s, log: log}).load(dir, mark); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // loader reads the index of a store.
-type loader struct{ store *Store }
+type loader struct {
+	store *Store
+	log   *slog.Logger
+}
 
 // load marks the directory if necessary and reads the index.
 func (l loader) load(dir string, mark marker) error {
@@ -79,18 +84,16 @@ func (l loader) openRuns() error {
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(l.store.dir.runs, entry.Name())
-		if !entry.IsDir() || isTemporary(entry.Name()) {
+		if isTemporary(entry.Name()) {
 			continue
 		}
 		run, err := readRun(dir)
-		if os.IsNotExist(err) {
+		if err != nil {
+			l.log.Warn("skipping an entry that is not a readable run", "path", dir, "err", err)
 			continue
 		}
-		if err == nil {
-			err = l.openRun(dir, run)
-		}
-		if err != nil {
-			return fmt.Errorf("reading run %s: %w", entry.Name(), err)
+		if err := l.openRun(dir, run); err != nil {
+			return fmt.Errorf("reading run %s: %w", run.ID, err)
 		}
 	}
 	return removeTemporary(l.store.dir.runs)
@@ -126,9 +129,11 @@ func (l loader) openKind(run *Run, kind tinker.Kind) error {
 		if !strings.HasSuffix(entry.Name(), ".json") {
 			continue
 		}
-		var r record
-		if err := readJSON(filepath.Join(dir, entry.Name()), &r); err != nil {
-			return err
+		r, err := readRecord(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			l.log.Warn("skipping a damaged checkpoint", "run", run.ID, "path", filepath.Join(dir, entry.Name()), "err", err)
+			used[strings.TrimSuffix(entry.Name(), ".json")] = true // its data stay: somebody may repair the record
+			continue
 		}
 		used[r.File] = true
 		l.store.checkpoints[tinker.Path{Run: run.ID, Kind: kind, Name: r.Name}] = r
@@ -140,6 +145,22 @@ func (l loader) openKind(run *Run, kind tinker.Kind) error {
 	return removeUnfinished(dir, used)
 }
 
+// readRecord reads the description of a checkpoint, whose data must exist.
+func readRecord(file string) (record, error) {
+	var r record
+	if err := readJSON(file, &r); err != nil {
+		return record{}, err
+	}
+	data := dataName.FindStringSubmatch(r.File)
+	if r.Name+".json" != filepath.Base(file) || data == nil || data[1] != r.Name {
+		return record{}, fmt.Errorf("reading %s: it describes another checkpoint", filepath.Base(file))
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), r.File)); err != nil {
+		return record{}, err
+	}
+	return r, nil
+}
+
 // dataName matches the names of data files; the first group is the name of the checkpoint.
 var dataName = regexp.MustCompile(`^(.+)\.[0-9a-f]{16}\.bin$`)
 
@@ -147,7 +168,7 @@ var dataName = regexp.MustCompile(`^(.+)\.[0-9a-f]{16}\.bin$`)
 var legacyTemporary = regexp.MustCompile(`^[0-9]+\.tmp$`)
 
 // removeUnfinished removes the files that an interrupted save left in a folder: temporary files, and data files
-// that no record names.
+// that no record names. The map has the data files in use, and the checkpoints whose records are damaged.
 func removeUnfinished(dir string, used map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

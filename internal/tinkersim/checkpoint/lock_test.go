@@ -22,7 +22,7 @@ const lockedDir = "TINKERSIM_TEST_LOCKED_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(lockedDir); dir != "" {
-		_, err := checkpoint.Open(dir, time.Now)
+		_, err := checkpoint.Open(dir, time.Now, discard)
 		fmt.Println("opened:", err)
 		select {}
 	}
@@ -36,7 +36,7 @@ func TestSecondOpenIsRefused(t *testing.T) {
 	for i := range 30 {
 		path := ref(tinker.KindState, fmt.Sprint("s", i))
 		save(t, s, checkpoint.Save{Path: path, Data: []byte(path.Name)})
-		second, err := checkpoint.Open(dir, c.Now)
+		second, err := checkpoint.Open(dir, c.Now, discard)
 		if !errors.Is(err, checkpoint.ErrLocked) {
 			t.Fatalf("the second Open = %v, %v, want ErrLocked", second, err)
 		}
@@ -68,7 +68,7 @@ func TestOpenAfterKill(t *testing.T) {
 	if err != nil || line != "opened: <nil>\n" {
 		t.Fatalf("the other process printed %q, %v", line, err)
 	}
-	if _, err := checkpoint.Open(dir, time.Now); !errors.Is(err, checkpoint.ErrLocked) {
+	if _, err := checkpoint.Open(dir, time.Now, discard); !errors.Is(err, checkpoint.ErrLocked) {
 		t.Errorf("Open = %v while the other process lives, want ErrLocked", err)
 	}
 	if err := cmd.Process.Kill(); err != nil {

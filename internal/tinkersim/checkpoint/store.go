@@ -120,6 +120,9 @@ func (s *Store) Read(ref tinker.Path) ([]byte, error) {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(s.dir.kindDir(ref), r.File))
+	if os.IsNotExist(err) {
+		return nil, fmt.Errorf("reading %s: its data file: %w", ref.String(), ErrNotFound)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", ref.String(), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,6 +18,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 )
+
+// discard is a log that nobody reads.
+var discard = slog.New(slog.DiscardHandler)
 
 const runID = "3f6b:train:0"
 
@@ -32,7 +36,7 @@ func newClock() *clock { return &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0,
 // open opens a directory until the test ends or the store is closed.
 func open(t *testing.T, dir string, c *clock) *checkpoint.Store {
 	t.Helper()
-	s, err := checkpoint.Open(dir, c.Now)
+	s, err := checkpoint.Open(dir, c.Now, discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package state
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -56,6 +57,7 @@ func newFixture(t *testing.T, rules ...fault.Rule) *fixture {
 	s, err := New(Options{
 		Dir:            t.TempDir(),
 		BaseModels:     []string{baseModel, "an/alias"},
+		Log:            slog.New(slog.DiscardHandler),
 		Clock:          c.Now,
 		Random:         rand.NewChaCha8([32]byte{1}),
 		GapPatience:    time.Hour,

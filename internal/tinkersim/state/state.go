@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -53,6 +54,8 @@ type Options struct {
 	Vocabularies map[string]model.Vocabulary
 	// ForcedSamples forces samples in tests. It may be nil.
 	ForcedSamples *sampling.ForcedSamples
+	// Log receives warnings about the directory.
+	Log *slog.Logger
 	// Clock returns the current time.
 	Clock func() time.Time
 	// Random is where ids come from.
@@ -85,7 +88,7 @@ type shared struct {
 
 // New opens the checkpoints and starts the decoders, which run until Close.
 func New(options Options, faults *fault.Set, counters *Counters) (*State, error) {
-	store, err := checkpoint.Open(options.Dir, options.Clock)
+	store, err := checkpoint.Open(options.Dir, options.Clock, options.Log)
 	if err != nil {
 		return nil, err
 	}
