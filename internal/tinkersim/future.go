@@ -58,5 +58,5 @@ func legacyResponse(result future.Result) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return jsonResponse(http.StatusOK, decoded)
+	return jsonResponse(http.StatusOK, legacyOutput(decoded))
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // sampleJSON is the JSON form of a sampling result for clients before 0.25.
@@ -28,12 +29,8 @@ func legacySample(result tinker.SampleResult) sampleJSON {
 	for _, s := range result.Sequences {
 		legacy.Sequences = append(legacy.Sequences, sequenceJSON{StopReason: s.StopReason, Tokens: s.Tokens, Logprobs: s.Logprobs})
 	}
-	for _, logprob := range result.PromptLogprobs {
-		entry := new(logprob)
-		if math.IsNaN(float64(logprob)) {
-			entry = nil
-		}
-		legacy.PromptLogprobs = append(legacy.PromptLogprobs, entry)
+	if result.PromptLogprobs != nil {
+		legacy.PromptLogprobs = nullable(result.PromptLogprobs)
 	}
 	for _, row := range result.TopkPromptLogprobs {
 		var cells [][2]any
@@ -43,4 +40,46 @@ func legacySample(result tinker.SampleResult) sampleJSON {
 		legacy.Topk = append(legacy.Topk, cells)
 	}
 	return legacy
+}
+
+// outputJSON is the JSON form of a forward_backward result for clients before 0.25. Numbers that are not finite
+// are null in it.
+type outputJSON struct {
+	LossFnOutputType string                  `json:"loss_fn_output_type"`
+	LossFnOutputs    []map[string]tensorJSON `json:"loss_fn_outputs"`
+	Metrics          map[string]*float64     `json:"metrics"`
+}
+
+type tensorJSON struct {
+	Data  []*float32   `json:"data"`
+	DType tinker.DType `json:"dtype"`
+	Shape []int64      `json:"shape,omitempty"`
+}
+
+// legacyOutput converts a result of the simulator, whose tensors all are dense and of floats.
+func legacyOutput(result tinker.ForwardBackwardResult) outputJSON {
+	legacy := outputJSON{
+		LossFnOutputType: result.LossFnOutputType,
+		LossFnOutputs:    []map[string]tensorJSON{},
+		Metrics:          state.Nullable(result.Metrics),
+	}
+	for _, named := range result.LossFnOutputs {
+		outputs := map[string]tensorJSON{}
+		for name, tensor := range named {
+			outputs[name] = tensorJSON{Data: nullable(tensor.Float), DType: tensor.DType, Shape: tensor.Shape}
+		}
+		legacy.LossFnOutputs = append(legacy.LossFnOutputs, outputs)
+	}
+	return legacy
+}
+
+// nullable returns numbers in the form that JSON can represent: those that are not finite are nil.
+func nullable(values []float32) []*float32 {
+	out := make([]*float32, len(values))
+	for i, value := range values {
+		if wide := float64(value); !math.IsNaN(wide) && !math.IsInf(wide, 0) {
+			out[i] = &value
+		}
+	}
+	return out
 }

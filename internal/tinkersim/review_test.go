@@ -12,19 +12,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// An optimizer step whose gradient is not finite is carried out and answered as a failure of the server.
-func TestReviewNaNStep(t *testing.T) {
-	t.Skip("finding not repaired yet: tinker M3")
-	b, _, model := startTrained(t, tinkersim.Options{})
-	big := fill(`{"model_id":"M","seq_id":N,"adam_params":{"learning_rate":1e30,"eps":1e-8}}`, "M", model, "N", int64(6))
-	b.do("forward_backward", chunk(t, model, 5, "more"))
-	t.Logf("step with rate 1e30: %s", b.do("optim_step", big))
-	pass, err := tinker.DecodeOutput([]byte(b.protoResult(b.submit("forward_backward", chunk(t, model, 7, "more"))).body))
-	t.Logf("forward_backward: %v %v", pass.Metrics, err)
-	before := b.sim.Stats().Operations["optim_step"]
-	t.Errorf("the step after: %s (carried out: %d)", b.do("optim_step", optim(model, 8)), b.sim.Stats().Operations["optim_step"]-before)
-}
-
 // The context of a foreign vocabulary is counted in bytes, and announced in tokens.
 func TestReviewForeignContext(t *testing.T) {
 	t.Skip("finding not repaired yet: tinker M5")

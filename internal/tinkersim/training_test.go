@@ -4,6 +4,7 @@
 package tinkersim_test
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -232,4 +233,32 @@ func TestUnload(t *testing.T) {
 	b.post(http.StatusNotFound, "optim_step", optim(model, 5))
 	b.post(http.StatusNotFound, "unload_model", `{"model_id":"x"}`)
 	b.post(http.StatusOK, "weights_info", fill(`{"tinker_path":"tinker://{M}/weights/one"}`, "M", model))
+}
+
+// TestDivergedStep checks that a step after which nothing is finite is answered as a step: it is executed and
+// counted once, and what JSON cannot represent is null.
+func TestDivergedStep(t *testing.T) {
+	b, _, model := startTrained(t, tinkersim.Options{})
+	b.do("forward_backward", chunk(t, model, 5, "more"))
+	b.do("optim_step", fill(`{"model_id":"M","seq_id":N,"adam_params":{"learning_rate":1e30,"eps":1e-8}}`, "M", model, "N", int64(6)))
+	forward := b.submit("forward_backward", chunk(t, model, 7, "more"))
+	pass, err := tinker.DecodeOutput([]byte(b.protoResult(forward).body))
+	if err != nil || !math.IsNaN(pass.Metrics["loss:sum"]) {
+		t.Errorf("metrics %v, %v, want a loss that is NaN", pass.Metrics, err)
+	}
+	view := b.result(forward).body // as SDKs before 0.25 ask for it
+	if !strings.Contains(view, `"loss:sum":null`) || !strings.Contains(view, `"data":[null,`) {
+		t.Errorf("the JSON view is %s, want null for what is not finite", view)
+	}
+
+	before := b.sim.Stats().Operations["optim_step"]
+	step := b.submit("optim_step", optim(model, 8))
+	for _, answer := range []string{b.result(step).body, b.protoResult(step).body} {
+		if want := `{"metrics":{"unclipped_grad_l2:mean":null}}`; answer != want {
+			t.Errorf("the step's result is %s, want %s", answer, want)
+		}
+	}
+	if counted := b.sim.Stats().Operations["optim_step"] - before; counted != 1 {
+		t.Errorf("the step was counted %d times", counted)
+	}
 }
