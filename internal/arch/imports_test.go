@@ -86,7 +86,7 @@ var permitted = map[string][]string{
 	},
 	"internal/learner": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/evaluation",
-		"internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
+		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/report", "internal/learner/session",
 		"internal/learner/store", "internal/learner/trainee", "internal/rl", "internal/tinker",
 		"internal/tinker/capability", "internal/tinker/client", "internal/tokenizer/fetch",
@@ -96,10 +96,11 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/leases",
 		"internal/learner/report", "internal/learner/store", "internal/rl",
 	},
+	"internal/learner/failure": {"internal/tinker", "internal/tinker/client"},
 	"internal/learner/journal": {"internal/learner/store"},
 	"internal/learner/leases":  {"internal/exchange", "internal/rl", "internal/wait"},
 	"internal/learner/opening": {
-		"internal/contract", "internal/learner/checkpoints", "internal/learner/journal",
+		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/learner/journal",
 		"internal/learner/leases", "internal/learner/trainee", "internal/rl", "internal/tinker",
 		"internal/tinker/client",
 	},
@@ -111,7 +112,7 @@ var permitted = map[string][]string{
 	"internal/learner/session": {"internal/tinker/client"},
 	"internal/learner/store":   nil,
 	"internal/learner/trainee": {
-		"internal/contract", "internal/learner/checkpoints", "internal/rl", "internal/tinker",
+		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/rl", "internal/tinker",
 		"internal/tinker/client",
 	},
 	"internal/models":            nil,

@@ -5,11 +5,12 @@ package learner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -49,13 +50,16 @@ func (s *suspect) bisect(ctx context.Context, model accepter, loss tinker.Loss) 
 		return nil, err
 	}
 	if len(rejected) == len(usable) {
-		return nil, &trainee.RejectedError{Err: fmt.Errorf("each of the %d groups of step %d", len(usable), batch.Slots.Step+1)}
+		return nil, failure.New(failure.DataRefused, errAllRejected, "trying the %d groups of step %d", len(usable), batch.Slots.Step+1)
 	}
 	if len(rejected) > 0 {
 		s.rejections = 0
 	}
 	return rejected, nil
 }
+
+// errAllRejected says that the groups are not the cause.
+var errAllRejected = errors.New("each of them is rejected")
 
 // accepter tries data by a forward pass, which leaves no gradient.
 type accepter interface {

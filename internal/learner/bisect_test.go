@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -56,7 +56,7 @@ func slots(groups []rl.Group) []int64 {
 
 func TestBisect(t *testing.T) {
 	const bad = 99
-	failure := errors.New("the endpoint is unreachable")
+	outage := errors.New("the endpoint is unreachable")
 	cases := map[string]struct {
 		groups   []rl.Group
 		err      error
@@ -70,15 +70,14 @@ func TestBisect(t *testing.T) {
 		"several are rejected":        {groups: []rl.Group{group(0, bad), group(1, 3), group(2, bad), group(3, 4)}, want: []int64{0, 2}},
 		"every group is rejected":     {groups: []rl.Group{group(0, bad), group(1, bad)}, rejected: true},
 		"tombstones are left out":     {groups: []rl.Group{group(0, 2), group(1, bad).Tombstone(rl.BelowFloor, "x"), group(2, bad)}, want: []int64{2}},
-		"a failure is not rejection":  {groups: []rl.Group{group(0, 2), group(1, 3)}, err: failure, wantErr: failure},
+		"a failure is not rejection":  {groups: []rl.Group{group(0, 2), group(1, 3)}, err: outage, wantErr: outage},
 		"a batch without usable ones": {groups: []rl.Group{group(0, bad).Tombstone(rl.BelowFloor, "x")}, rejected: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2}
 			got, err := s.bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, tinker.Loss{})
-			var rejected *trainee.RejectedError
-			if errors.As(err, &rejected) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
+			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
 				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
 			}
 			if diff := cmp.Diff(tc.want, slots(got)); diff != "" {
@@ -111,10 +110,9 @@ func TestBisectTriesLogarithmically(t *testing.T) {
 
 func TestSuspectGivesUp(t *testing.T) {
 	var s suspect
-	cause := &trainee.RejectedError{Err: errors.New("x")}
+	cause := failure.New(failure.DataRefused, errors.New("x"), "training")
 	for try := 1; try <= 4; try++ {
-		var rejected *trainee.RejectedError
-		final := errors.As(s.record(leases.Batch{}, cause), &rejected)
+		final := failure.KindOf(s.record(leases.Batch{}, cause)) == failure.DataRefused
 		if final != (try == 4) {
 			t.Errorf("rejection %d ends the run: %v", try, final)
 		}

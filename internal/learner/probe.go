@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -29,13 +30,10 @@ func (p prober) checker(features []capability.Feature) capability.Checker {
 	}
 }
 
-// Probe checks features. A base model or settings that the endpoint refuses are a *trainee.SettingsError.
+// Probe checks features. A base model or settings that the endpoint refuses are a failure of their own.
 func (p prober) Probe(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	report, err := p.checker(features).Run(ctx)
-	if client.CategoryFrom(err) == tinker.CategoryUser {
-		return report, &trainee.SettingsError{Err: err}
-	}
-	return report, err
+	return report, failure.Operation{Refused: failure.SettingsRefused}.Failed(err, "checking the endpoint")
 }
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an

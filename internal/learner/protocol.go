@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 )
 
 // The order of these tables is the protocol: see the package comment.
@@ -69,8 +69,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
 	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
 	err := perform(ctx, soft, s, stepPhases, l.config.Fault)
-	var rejected *trainee.RejectedError
-	if errors.As(err, &rejected) {
+	if failure.KindOf(err) == failure.DataRefused {
 		return l.loop.suspect.record(s.batch, err)
 	}
 	if err != nil {

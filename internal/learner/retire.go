@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 )
 
 // expirer sets the time to live of checkpoints.
@@ -59,7 +59,7 @@ func (r *retirer) retire(ctx context.Context, due []checkpoints.Retirement) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, d := range due {
-		if err := r.api.SetTTL(ctx, d.Path, &d.TTLSeconds); err != nil && !opening.IsMissing(err) {
+		if err := r.api.SetTTL(ctx, d.Path, &d.TTLSeconds); err != nil && failure.KindOf(err) != failure.Missing {
 			r.logger.Warn("checkpoint is not retired", "path", d.Path, "err", err)
 			continue
 		}

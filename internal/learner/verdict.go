@@ -7,12 +7,11 @@ import (
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // The reasons of a verdict that the learner itself gives, as conditions quote them; preflight has the others.
@@ -25,8 +24,7 @@ const (
 // verdictOf returns why the loop ended: the cause, and the remedy where the run requires intervention.
 func verdictOf(err error) contract.Verdict {
 	var unsupported *preflight.RejectedError
-	var settings *trainee.SettingsError
-	var rejected *trainee.RejectedError
+	kind := failure.KindOf(err)
 	switch {
 	case err == nil:
 		return contract.Verdict{Cause: contract.CauseCompleted}
@@ -36,19 +34,19 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: contract.CauseFenced, Reason: reasonSuperseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: unsupported.Reason, Message: unsupported.Message}
-	case errors.As(err, &settings):
+	case kind == failure.SettingsRefused:
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
 			Message: err.Error() + ": change the setting, or use an endpoint that supports it"}
-	case errors.As(err, &rejected):
+	case kind == failure.DataRefused:
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
 	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: preflight.ReasonOptimizerLost,
 			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
-	case errors.Is(err, trainee.ErrNoUsableState):
+	case kind == failure.LostCheckpoint:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
-	case client.CategoryFrom(err) == tinker.CategoryUnauthorized:
+	case kind == failure.CredentialsRefused:
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reasonKeyRefused,
 			Message: "The endpoint refuses the API key: put a valid one into the Secret and resume the run"}
 	default:

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
@@ -28,11 +29,11 @@ func TestVerdictOf(t *testing.T) {
 		"a drained learner may be resumed":                  {wrap(errDrained), contract.CauseDrained, ""},
 		"a superseded learner is Fenced":                    {wrap(journal.ErrFenced), contract.CauseFenced, "Superseded"},
 		"an attempt that another process claimed is Fenced": {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
-		"lost states are rejected data":                     {wrap(trainee.ErrNoUsableState), contract.CauseDataRejected, "NoUsableCheckpoint"},
-		"states without the optimizer are rejected data":    {fmt.Errorf("%w: %w", trainee.ErrNoUsableState, trainee.ErrColdOptimizer), contract.CauseDataRejected, "OptimizerNotRestored"},
+		"lost states are rejected data":                     {wrap(failure.New(failure.LostCheckpoint, errors.New("x"), "loading")), contract.CauseDataRejected, "NoUsableCheckpoint"},
+		"states without the optimizer are rejected data":    {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer, "loading"), contract.CauseDataRejected, "OptimizerNotRestored"},
 		"a refused key requires intervention":               {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
-		"refused settings require intervention":             {wrap(&trainee.SettingsError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
-		"data that are refused whole require intervention":  {wrap(&trainee.RejectedError{Err: errors.New("x")}), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"refused settings require intervention":             {wrap(failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"data that are refused whole require intervention":  {wrap(failure.New(failure.DataRefused, errors.New("x"), "training")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"an unknown model requires intervention":            {preflight.Reject(preflight.ReasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
 		"a broken model does not end the run":               {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
 		"a lost future does not end the run":                {wrap(&client.Error{Category: tinker.CategoryFutureLost}), contract.CauseCrashed, ""},

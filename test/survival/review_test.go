@@ -19,31 +19,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// T1: a short outage of load_weights (9 failed loads, then all is well).
-func TestReviewLoadOutage(t *testing.T) {
-	t.Skip("finding not repaired yet: learner A1")
-	w := newFixture(t, nil)
-	w.startWorker("w0", behavior{})
-	<-w.startLearner(1, w.dieAt("retire.before", 2)).done
-	w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 9})
-	began := time.Now()
-	a := w.startLearner(2, nil)
-	<-a.done
-	t.Logf("verdict %s %s after %v: %s", a.verdict.Cause, a.verdict.Reason, time.Since(began), a.verdict.Message)
-}
-
-// T1b: 3 failed loads only: falls back and pays again.
-func TestReviewLoadBlip(t *testing.T) {
-	t.Skip("finding not repaired yet: learner A1")
-	w := newFixture(t, nil)
-	p := w.startWorker("w0", behavior{})
-	<-w.startLearner(1, w.dieAt("retire.before", 2)).done
-	w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: 3})
-	a := w.startLearner(2, nil)
-	<-a.done
-	t.Logf("verdict %s from step %d; bought twice by the one worker: %d", a.verdict.Cause, a.verdict.Progress.FromStep, p.sampledTwice())
-}
-
 // T2: spurious user errors.
 func TestReviewSpuriousUserErrors(t *testing.T) {
 	t.Skip("finding not repaired yet: learner A2")

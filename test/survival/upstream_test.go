@@ -209,3 +209,22 @@ func TestOutageDuringCapabilityCheck(t *testing.T) {
 		})
 	}
 }
+
+func TestOutageOfLoadsCostsNothing(t *testing.T) {
+	want := baseline(t)
+	for name, count := range map[string]int{"a blip": 3, "longer than the states last": 9} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, nil)
+			worker := w.startWorker("w0", behavior{})
+			<-w.startLearner(1, w.dieAt("retire.before", 2)).done
+			w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: count})
+			verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+			if got := w.weights(verdict); got != want {
+				t.Error("the weights differ from those of an undisturbed run")
+			}
+			if verdict.Progress.FromStep != 2 || worker.sampledTwice() != 0 {
+				t.Errorf("resumed from step %d and bought %d groups twice, want step 2 and none", verdict.Progress.FromStep, worker.sampledTwice())
+			}
+		})
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -32,7 +33,7 @@ func (o *Opener) List(ctx context.Context) error {
 		}
 	}
 	for c, err := range o.API.Checkpoints(ctx) {
-		if IsMissing(err) {
+		if failure.KindOf(err) == failure.Missing {
 			break // the endpoint lists no checkpoints
 		}
 		if err != nil {
@@ -52,7 +53,7 @@ func (o *Opener) unloadEarlier(ctx context.Context) (map[string]string, error) {
 	runs := map[string]string{}
 	var earlier []string
 	for run, err := range o.API.TrainingRuns(ctx) {
-		if IsMissing(err) {
+		if failure.KindOf(err) == failure.Missing {
 			break // the endpoint lists no models
 		}
 		if err != nil {
@@ -76,13 +77,6 @@ func (o *Opener) unloadEarlier(ctx context.Context) (map[string]string, error) {
 		o.Logger.Info("model of an earlier attempt is not unloaded", "model", id, "err", err)
 	}
 	return runs, nil
-}
-
-// IsMissing reports whether an error means that what was asked for does not exist, or that the endpoint does not
-// support the call.
-func IsMissing(err error) bool {
-	category := client.CategoryFrom(err)
-	return category == tinker.CategoryNotFound || category == tinker.CategoryUnsupported
 }
 
 // readListed makes an entry of a checkpoint that the server lists, unless it is another run's.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -26,6 +27,9 @@ const (
 	uid   = "1f3a9c2b-0000-4000-8000-000000000001"
 	other = "1f3a9c2b-ffff-4000-8000-000000000001" // begins with the same 8 digits
 )
+
+// errLost says that no state loads.
+var errLost = failure.New(failure.LostCheckpoint, errors.New("missing"), "loading")
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
@@ -75,7 +79,7 @@ func (f *fake) Fresh(context.Context, *contract.InitFrom) (*trainee.Model, error
 
 func (f *fake) Resume(_ context.Context, states []checkpoints.Entry) (*trainee.Model, checkpoints.Entry, error) {
 	if f.resumed >= len(states) {
-		return nil, checkpoints.Entry{}, trainee.ErrNoUsableState
+		return nil, checkpoints.Entry{}, errLost
 	}
 	return &trainee.Model{Number: 2}, states[f.resumed], nil
 }
@@ -202,7 +206,7 @@ func TestLoad(t *testing.T) {
 		"the run begins":              {fake{}, nil, 0, 1, nil},
 		"the newest state":            {fake{checkpoints: states}, nil, 2, 2, nil},
 		"the one before":              {fake{checkpoints: states, resumed: 1}, nil, 1, 2, nil},
-		"no state loads":              {fake{checkpoints: states, resumed: 2}, nil, 0, 0, trainee.ErrNoUsableState},
+		"no state loads":              {fake{checkpoints: states, resumed: 2}, nil, 0, 0, errLost},
 		"a state of a higher attempt": {fake{checkpoints: []tinker.Checkpoint{saved(3, 1, tinker.KindState)}}, nil, 0, 0, journal.ErrFenced},
 		"a run that only evaluates":   {fake{checkpoints: states}, func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, 0, 1, nil},
 		"sampler weights that are given": {fake{}, func(f *contract.RunFile) {
@@ -256,7 +260,7 @@ func TestWindow(t *testing.T) {
 		"a version without a state is lost": {fake: fake{checkpoints: all[3:]}, at: 5,
 			want: map[int64]string{4: "remade", 5: "sampler"}, lost: 1, remade: 1},
 		"a version whose states do not load is lost, and those before": {
-			fake: fake{checkpoints: all[2:], remakeErr: trainee.ErrNoUsableState}, at: 5,
+			fake: fake{checkpoints: all[2:], remakeErr: errLost}, at: 5,
 			want: map[int64]string{5: "sampler"}, lost: 2, remade: 1},
 		"a failure is no loss":     {fake: fake{checkpoints: all[2:], remakeErr: failure}, at: 5, remade: 1, err: failure},
 		"the run begins at step 0": {at: 0, want: map[int64]string{0: "sampler"}},

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -70,7 +70,7 @@ func (o *Opener) Remake(ctx context.Context, v checkpoints.Version) (string, err
 		return "", fmt.Errorf("step %d: %w", v.Step, checkpoints.ErrVersionLost)
 	}
 	path, name, err := o.Models.RemakeSampler(ctx, states)
-	if errors.Is(err, trainee.ErrNoUsableState) {
+	if failure.KindOf(err) == failure.LostCheckpoint {
 		return "", fmt.Errorf("step %d: %w: %w", v.Step, checkpoints.ErrVersionLost, err)
 	}
 	if err != nil {

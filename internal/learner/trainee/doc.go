@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -28,26 +29,15 @@ type endpoint interface {
 
 var _ endpoint = (*client.Client)(nil)
 
-// RejectedError says that the endpoint refused the training data: it will refuse the same data again.
-type RejectedError struct{ Err error }
-
-// Error describes what the endpoint refused.
-func (e *RejectedError) Error() string { return "training data were refused: " + e.Err.Error() }
-
-// Unwrap returns the endpoint's error.
-func (e *RejectedError) Unwrap() error { return e.Err }
-
-// SettingsError says that the endpoint refused the run's settings, such as the base model or the optimizer's.
-type SettingsError struct{ Err error }
-
-// Error describes what the endpoint refused.
-func (e *SettingsError) Error() string { return "settings were refused: " + e.Err.Error() }
-
-// Unwrap returns the endpoint's error.
-func (e *SettingsError) Unwrap() error { return e.Err }
-
-// ErrNoUsableState says that there are states and none of them can be loaded.
-var ErrNoUsableState = errors.New("no saved state can be loaded")
+// What the endpoint's refusal of each operation, and a 404, mean.
+var (
+	creating = failure.Operation{Refused: failure.SettingsRefused, Missing: failure.Outage}
+	passing  = failure.Operation{Refused: failure.DataRefused, Missing: failure.LostModel}
+	stepping = failure.Operation{Refused: failure.SettingsRefused, Missing: failure.LostModel}
+	loading  = failure.Operation{Refused: failure.LostCheckpoint, Missing: failure.LostModel}
+	asking   = failure.Operation{Refused: failure.LostCheckpoint, Missing: failure.LostCheckpoint}
+	saving   = failure.Operation{Refused: failure.Outage, Missing: failure.LostModel}
+)
 
 // ErrColdOptimizer says that a state loads without its optimizer, which is required.
 var ErrColdOptimizer = errors.New("it loads without its optimizer")
@@ -57,12 +47,6 @@ var ErrUnclean = errors.New("the reply does not belong to the operation")
 
 func unclean(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnclean, fmt.Sprintf(format, args...))
-}
-
-// isUser reports whether an error is the endpoint's refusal of what it was sent.
-func isUser(err error) bool {
-	category := client.CategoryFrom(err)
-	return category == tinker.CategoryUser || category == tinker.CategoryTooLarge
 }
 
 // listed reports whether a checkpoint of that path is among those of a run.

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -41,8 +44,13 @@ type Factory struct {
 	// Check reports whether the optimizer of a state was restored with it; nil does not check.
 	Check func(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error)
 
+	// Now is the clock.
+	Now func() time.Time
+
 	mu   sync.Mutex
 	made int
+	// failing records since when a state fails to load without being refused.
+	failing map[string]time.Time
 }
 
 // Fresh makes the model that a run begins with: the base model, or what init names.
@@ -51,18 +59,18 @@ func (f *Factory) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, e
 		return f.create(ctx)
 	}
 	model, err := f.load(ctx, init.Checkpoint, init.RestoreOptimizer)
-	if errors.Is(err, errRefused) && init.RestoreOptimizer && !f.RequireOptimizer {
+	if failure.KindOf(err) == failure.LostCheckpoint && init.RestoreOptimizer && !f.RequireOptimizer {
 		f.Logger.Warn("first weights do not load with their optimizer", "path", init.Checkpoint, "err", err)
 		model, err = f.load(ctx, init.Checkpoint, false)
 	}
-	if errors.Is(err, errRefused) {
-		return nil, fmt.Errorf("loading the first weights %s: %w: %w", init.Checkpoint, ErrNoUsableState, err)
+	if failure.KindOf(err) == failure.LostCheckpoint {
+		return nil, fmt.Errorf("no first weights can be loaded: %w", err)
 	}
 	return model, err
 }
 
 // Resume loads the first of the states, which are given newest first, that can be loaded to train on, and returns
-// it with its model. It falls back to an older one only when each above it was tried and refused. Where the optimizer is
+// it with its model. It falls back to an older one only when each above it was refused, or has failed for minutes. Where the optimizer is
 // not required, a state that loads without it is used, and the model is Cold.
 func (f *Factory) Resume(ctx context.Context, states []checkpoints.Entry) (*Model, checkpoints.Entry, error) {
 	return f.newest(ctx, states, f.warm)
@@ -97,6 +105,7 @@ func (f *Factory) newest(
 		loads = append(loads, f.cold)
 	}
 	var refusals []error
+	var outage error
 	for _, open := range loads {
 		for _, state := range states {
 			if state.Name.Step == 0 && errors.Is(errors.Join(refusals...), ErrColdOptimizer) {
@@ -106,14 +115,41 @@ func (f *Factory) newest(
 			if err == nil {
 				return model, state, nil
 			}
-			if !errors.Is(err, errRefused) {
-				return nil, checkpoints.Entry{}, err
+			if failure.KindOf(err) != failure.LostCheckpoint {
+				if !f.isStuck(ctx, state.Path, err) {
+					return nil, checkpoints.Entry{}, err
+				}
+				outage = err
+				continue
 			}
 			f.Logger.Warn("state is refused", "path", state.Path, "err", err)
 			refusals = append(refusals, err)
 		}
 	}
-	return nil, checkpoints.Entry{}, fmt.Errorf("%w: %w", ErrNoUsableState, errors.Join(refusals[:min(len(refusals), 3)]...))
+	if outage != nil {
+		return nil, checkpoints.Entry{}, outage
+	}
+	return nil, checkpoints.Entry{}, failure.New(failure.LostCheckpoint,
+		errors.Join(refusals[:min(len(refusals), 3)]...), "no saved state can be loaded")
+}
+
+// isStuck reports whether a state has failed to load for so long, without being refused, that an older one is tried
+// instead: then the outage may concern the one state alone.
+func (f *Factory) isStuck(ctx context.Context, path string, err error) bool {
+	const patience = 5 * time.Minute
+	if kind := failure.KindOf(err); ctx.Err() != nil || (kind != failure.Outage && kind != failure.LostModel) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failing == nil {
+		f.failing = map[string]time.Time{}
+	}
+	since, known := f.failing[path]
+	if !known {
+		f.failing[path] = f.Now()
+	}
+	return known && f.Now().Sub(since) >= patience
 }
 
 // warm loads a state with its optimizer and checks that the optimizer was restored. A load may fail once at that;
@@ -141,7 +177,7 @@ func (f *Factory) warm(ctx context.Context, state checkpoints.Entry) (*Model, er
 		}
 		model.Abandon(ctx)
 		if !again {
-			return nil, fmt.Errorf("%w: %s: %w", errRefused, state.Path, ErrColdOptimizer)
+			return nil, failure.New(failure.LostCheckpoint, ErrColdOptimizer, "loading %s", state.Path)
 		}
 	}
 }
@@ -159,19 +195,16 @@ func (f *Factory) restore(ctx context.Context, state checkpoints.Entry, optimize
 	if !state.Listed {
 		// Rows name states that may never have been saved; asking is cheaper than making a model.
 		_, err := f.API.WeightsInfo(ctx, state.Path)
-		if isRefusal(err) {
-			return nil, fmt.Errorf("%w: %w", errRefused, err)
+		if isLost(err) {
+			return nil, failure.New(failure.LostCheckpoint, err, "asking for %s", state.Path)
 		}
 	}
 	return f.load(ctx, state.Path, optimizer)
 }
 
-// errRefused says that a state cannot be loaded, now or later.
-var errRefused = errors.New("the state is refused")
-
-func isRefusal(err error) bool {
-	category := client.CategoryFrom(err)
-	return category == tinker.CategoryUser || category == tinker.CategoryNotFound
+// isLost reports whether a question for a checkpoint was answered, and the answer is that there is none.
+func isLost(err error) bool {
+	return failure.KindOf(asking.Failed(err, "asking for a checkpoint")) == failure.LostCheckpoint
 }
 
 // load makes a model and loads a state into it. A failure that may pass is retried, each time with a new model,
@@ -184,50 +217,40 @@ func (f *Factory) load(ctx context.Context, path string, optimizer bool) (*Model
 		if model, err = f.create(ctx); err != nil {
 			return nil, err
 		}
-		if err = model.load(ctx, path, optimizer); err == nil {
+		if err = f.loadFailed(ctx, path, model.load(ctx, path, optimizer)); err == nil {
 			return model, nil
 		}
 		model.Abandon(ctx)
-		if isFinal(err) {
-			return nil, err
-		}
-		if f.isStateLost(ctx, path, err) {
+		if kind := failure.KindOf(err); kind != failure.Outage && kind != failure.LostModel {
 			break
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", errRefused, err)
+	return nil, err
 }
 
-// isFinal reports whether loading any other state would fail as well.
-func isFinal(err error) bool {
-	switch client.CategoryFrom(err) {
-	case tinker.CategoryUnauthorized, tinker.CategoryCanceled:
-		return true
+// loadFailed classifies the failure of a load. A 404 may mean the model as well as the state.
+func (f *Factory) loadFailed(ctx context.Context, path string, err error) error {
+	operation := loading
+	if err != nil && damaged.MatchString(err.Error()) {
+		return failure.New(failure.LostCheckpoint, err, "loading %s", path)
 	}
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if client.CategoryFrom(err) == tinker.CategoryNotFound {
+		if _, infoErr := f.API.WeightsInfo(ctx, path); isLost(infoErr) {
+			operation.Missing = failure.LostCheckpoint
+		}
+	}
+	return operation.Failed(err, "loading %s", path)
 }
 
-// isStateLost reports whether a load failed because of the state. A 404 may mean the model as well.
-func (f *Factory) isStateLost(ctx context.Context, path string, err error) bool {
-	switch client.CategoryFrom(err) {
-	case tinker.CategoryUser:
-		return true
-	case tinker.CategoryNotFound:
-		_, infoErr := f.API.WeightsInfo(ctx, path)
-		return isRefusal(infoErr)
-	}
-	return false
-}
+// damaged matches the messages of servers about a checkpoint that is damaged. The API has no code for it.
+var damaged = regexp.MustCompile(`(?i)\bcorrupt`)
 
 func (m *Model) load(ctx context.Context, path string, optimizer bool) error {
 	future, err := m.model.LoadState(ctx, path, optimizer)
-	if err != nil {
-		return fmt.Errorf("loading %s: %w", path, err)
+	if err == nil {
+		_, err = future.Wait(ctx)
 	}
-	if _, err := future.Wait(ctx); err != nil {
-		return fmt.Errorf("loading %s: %w", path, err)
-	}
-	return nil
+	return err
 }
 
 func (f *Factory) create(ctx context.Context) (*Model, error) {
@@ -248,11 +271,8 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 	if client.CategoryFrom(err) == tinker.CategoryNotFound {
 		f.Lost(session)
 	}
-	if isUser(err) {
-		return nil, &SettingsError{Err: fmt.Errorf("making a model: %w", err)}
-	}
 	if err != nil {
-		return nil, fmt.Errorf("making a model: %w", err)
+		return nil, creating.Failed(err, "making a model")
 	}
 	return &Model{api: f.API, model: model, Number: number}, nil
 }

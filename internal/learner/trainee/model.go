@@ -5,8 +5,8 @@ package trainee
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -49,7 +49,7 @@ type substep struct {
 type Training struct{ substeps []substep }
 
 // Train submits the passes and optimizer steps of a step back to back. After an error, here or of Wait, the
-// model must be abandoned; a *RejectedError concerns the data, a *SettingsError the optimizer.
+// model must be abandoned.
 func (m *Model) Train(ctx context.Context, step Step) (Training, error) {
 	edges := rl.SplitSubsteps(len(step.Datums), step.Substeps)
 	var training Training
@@ -77,11 +77,11 @@ func (t Training) Wait(ctx context.Context) (Replies, error) {
 func (m *Model) submit(ctx context.Context, step Step, datums []rl.Datum) (substep, error) {
 	pass, err := m.model.ForwardBackward(ctx, encode(datums), step.Loss)
 	if err != nil {
-		return substep{}, passError(err)
+		return substep{}, passing.Failed(err, "computing gradients")
 	}
 	optim, err := m.model.OptimStep(ctx, step.Adam)
 	if err != nil {
-		return substep{}, optimError(err)
+		return substep{}, stepping.Failed(err, "stepping the optimizer")
 	}
 	return substep{pass: pass, optim: optim, size: len(datums)}, nil
 }
@@ -91,10 +91,10 @@ func (s substep) collect(ctx context.Context, replies *Replies) error {
 	pass, passErr := s.pass.Wait(ctx)
 	optim, optimErr := s.optim.Wait(ctx)
 	if passErr != nil {
-		return passError(passErr)
+		return passing.Failed(passErr, "computing gradients")
 	}
 	if optimErr != nil {
-		return optimError(optimErr)
+		return stepping.Failed(optimErr, "stepping the optimizer")
 	}
 	logprobs, err := logprobsOf(pass, s.size)
 	if err != nil {
@@ -116,33 +116,17 @@ func (s substep) collect(ctx context.Context, replies *Replies) error {
 // lossSum is the one metric of a pass that adds up over substeps.
 const lossSum = "loss:sum"
 
-func passError(err error) error {
-	if isUser(err) {
-		return &RejectedError{Err: err}
-	}
-	return fmt.Errorf("computing gradients: %w", err)
-}
-
-func optimError(err error) error {
-	if isUser(err) {
-		return &SettingsError{Err: fmt.Errorf("stepping the optimizer: %w", err)}
-	}
-	return fmt.Errorf("stepping the optimizer: %w", err)
-}
-
 // Accepts reports whether the endpoint accepts the data, by a forward pass, which leaves no gradient.
 func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss) (bool, error) {
 	pass, err := m.model.Forward(ctx, encode(datums), loss)
 	if err == nil {
 		_, err = pass.Wait(ctx)
 	}
-	if isUser(err) {
+	err = passing.Failed(err, "trying data")
+	if failure.KindOf(err) == failure.DataRefused {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("trying data: %w", err)
-	}
-	return true, nil
+	return err == nil, err
 }
 
 // Save is a save in flight.
@@ -158,7 +142,7 @@ type Save struct {
 func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
 	future, err := m.model.SaveState(ctx, client.SaveRequest{Name: name})
 	if err != nil {
-		return nil, fmt.Errorf("saving state: %w", err)
+		return nil, saving.Failed(err, "saving state")
 	}
 	return &Save{model: m, kind: tinker.KindState, name: name, future: future}, nil
 }
@@ -167,7 +151,7 @@ func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
 func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
 	future, err := m.model.SaveSampler(ctx, client.SaveRequest{Name: name})
 	if err != nil {
-		return "", fmt.Errorf("saving sampler weights: %w", err)
+		return "", saving.Failed(err, "saving sampler weights")
 	}
 	return (&Save{model: m, kind: tinker.KindSampler, name: name, future: future}).Wait(ctx)
 }
@@ -185,14 +169,14 @@ func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result
 	if client.CategoryFrom(err) == tinker.CategoryExists {
 		checkpoints, lookErr := m.api.RunCheckpoints(ctx, m.model.ID())
 		if lookErr != nil {
-			return "", fmt.Errorf("looking %s up: %w", name, lookErr)
+			return "", saving.Failed(lookErr, "looking %s up", name)
 		}
 		if listed(checkpoints, want) {
 			return want, nil
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("saving %s %s: %w", kind, name, err)
+		return "", saving.Failed(err, "saving %s %s", kind, name)
 	}
 	if result.Path != want {
 		return "", unclean("saving %s answered with %q", want, result.Path)

@@ -5,15 +5,16 @@ package trainee
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -42,7 +43,7 @@ func opener(t *testing.T) (*Factory, *tinkersim.Server) {
 	}
 	session := ""
 	return &Factory{
-		API: api, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true,
+		API: api, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true, Now: time.Now,
 		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
 		Lost: func(string) { session = "" },
 		Session: func(ctx context.Context) (string, error) {
@@ -124,26 +125,23 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-func TestTrainTellsWhoseFaultItWas(t *testing.T) {
+func TestTrainClassifiesFailures(t *testing.T) {
 	cases := map[string]struct {
-		rule     fault.Rule
-		rejected bool
-		settings bool
+		rule fault.Rule
+		want failure.Kind
 	}{
-		"refused data":       {fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"}, true, false},
-		"refused optimizer":  {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "user"}, false, true},
-		"the server's fault": {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "server"}, false, false},
-		"a lost reply":       {fault.Rule{Op: "forward_backward", Do: fault.LoseFuture}, false, false},
+		"refused data":       {fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"}, failure.DataRefused},
+		"refused optimizer":  {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "user"}, failure.SettingsRefused},
+		"the server's fault": {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "server"}, failure.Outage},
+		"a lost reply":       {fault.Rule{Op: "forward_backward", Do: fault.LoseFuture}, failure.Outage},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o, sim := opener(t)
 			script(t, sim, tc.rule)
 			_, err := train(t, fresh(t, o))
-			var rejected *RejectedError
-			var settings *SettingsError
-			if err == nil || errors.As(err, &rejected) != tc.rejected || errors.As(err, &settings) != tc.settings {
-				t.Errorf("Train gives %v, want data refused %v, settings refused %v", err, tc.rejected, tc.settings)
+			if got := failure.KindOf(err); got != tc.want {
+				t.Errorf("Train gives %v of kind %d, want %d", err, got, tc.want)
 			}
 		})
 	}
@@ -192,10 +190,39 @@ func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
 			sim.Faults().Clear()
 			script(t, sim, tc.rules...)
 			_, got, err := o.Restore(t.Context(), []checkpoints.Entry{entry(missing, false), entry(newer, true), entry(older, true)})
-			if got.Path != tc.want || errors.Is(err, ErrNoUsableState) != (tc.want == "") {
+			if got.Path != tc.want || (failure.KindOf(err) == failure.LostCheckpoint) != (tc.want == "") {
 				t.Errorf("restored %q (%v), want %q", got.Path, err, tc.want)
 			}
 		})
+	}
+}
+
+func TestAFailingStoreDoesNotRefuseAState(t *testing.T) {
+	o, sim := opener(t)
+	clock := time.Unix(0, 0)
+	o.Now = func() time.Time { return clock }
+	model := fresh(t, o)
+	older, newer := save(t, model, "older"), save(t, model, "newer")
+	states := []checkpoints.Entry{{Path: newer, Listed: true}, {Path: older, Listed: true}}
+	restore := func() (string, error) {
+		_, got, err := o.Restore(t.Context(), states)
+		return got.Path, err
+	}
+	script(t, sim, fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: -1})
+	for range 2 {
+		if got, err := restore(); failure.KindOf(err) != failure.Outage {
+			t.Fatalf("restored %q (%v) in an outage", got, err)
+		}
+		clock = clock.Add(6 * time.Minute)
+	}
+	sim.Faults().Clear()
+	script(t, sim, fault.Rule{Op: "load_weights", Name: "newer", Do: fault.Fail, Category: "server", Count: -1})
+	if got, err := restore(); got != older {
+		t.Errorf("restored %q (%v) while the newest has not loaded for minutes, want %q", got, err, older)
+	}
+	sim.Faults().Clear()
+	if got, err := restore(); got != newer {
+		t.Errorf("restored %q (%v) after the outage, want %q", got, err, newer)
 	}
 }
 

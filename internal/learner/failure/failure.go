@@ -1,0 +1,103 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package failure says what a failed call of the endpoint means for the run. A failure is classified where it arises,
+// since only there the operation is known; every later decision reads its Kind.
+package failure
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// Kind is what a failure means for the run.
+type Kind int
+
+const (
+	// Other is the kind of all errors that no call of the endpoint gave.
+	Other Kind = iota
+	// Outage means that the same may succeed later, so it is tried again.
+	Outage
+	// DataRefused means that the endpoint refuses the training data.
+	DataRefused
+	// SettingsRefused means that the endpoint refuses the run's settings, such as the base model or the optimizer's.
+	SettingsRefused
+	// LostModel means that the model is of no use any more, so another one is opened.
+	LostModel
+	// LostCheckpoint means that a checkpoint can never be loaded.
+	LostCheckpoint
+	// CredentialsRefused means that the endpoint refuses the API key.
+	CredentialsRefused
+	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
+	Missing
+)
+
+// Error is a failure of a known kind.
+type Error struct {
+	Kind Kind
+	// Doing is what failed, as a gerund.
+	Doing string
+	Err   error
+}
+
+// Error describes what failed.
+func (e *Error) Error() string {
+	text := e.Doing + ": " + e.Err.Error()
+	switch e.Kind {
+	case DataRefused:
+		return "training data were refused: " + text
+	case SettingsRefused:
+		return "settings were refused: " + text
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// New returns a failure of a kind.
+func New(kind Kind, err error, doing string, args ...any) error {
+	return &Error{Kind: kind, Doing: fmt.Sprintf(doing, args...), Err: err}
+}
+
+// Operation says what the endpoint's refusal of an operation means, and a 404.
+type Operation struct{ Refused, Missing Kind }
+
+// Failed returns the failure of the operation, whose kind follows from the error's category; nil for no error.
+func (o Operation) Failed(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return New(o.kindOf(err), err, doing, args...)
+}
+
+func (o Operation) kindOf(err error) Kind {
+	var known *Error
+	if errors.As(err, &known) {
+		return known.Kind
+	}
+	if errors.Is(err, client.ErrModelBroken) {
+		return LostModel
+	}
+	switch client.CategoryFrom(err) {
+	case "", tinker.CategoryCanceled:
+		return Other
+	case tinker.CategoryUser, tinker.CategoryTooLarge:
+		return o.Refused
+	case tinker.CategoryNotFound:
+		return o.Missing
+	case tinker.CategoryUnsupported:
+		return Missing
+	case tinker.CategoryUnauthorized:
+		return CredentialsRefused
+	}
+	return Outage
+}
+
+// KindOf returns the kind of an error. A call that nobody classified fails by an outage, unless its category tells.
+func KindOf(err error) Kind {
+	return Operation{Refused: Outage, Missing: Missing}.kindOf(err)
+}
