@@ -20,7 +20,12 @@ type suspect struct {
 	batch *leases.Batch
 	// rejections counts the batches in which no group was found to be the cause.
 	rejections int
+	// rejectedWhole counts the batches of one group that was found to be the cause.
+	rejectedWhole int
 }
+
+// clear forgets earlier rejections once a step succeeds.
+func (s *suspect) clear() { s.rejections, s.rejectedWhole = 0, 0 }
 
 // record records a rejected batch. The model is of no use any more; the next one finds out which groups are the
 // cause.
@@ -34,8 +39,8 @@ func (s *suspect) record(batch leases.Batch, err error) error {
 	return fmt.Errorf("training on slots %d to %d: %s", batch.Slots.First, batch.Slots.Next-1, err.Error())
 }
 
-// bisect returns the groups of the batch that the endpoint rejects. When the endpoint rejects every group, the groups
-// are not the cause, which is an error.
+// bisect returns the groups of the batch that the endpoint rejects. When the endpoint rejects every group, or the one
+// group of two batches in a row, the groups are not the cause, which is an error.
 func (s *suspect) bisect(ctx context.Context, model accepter, loss tinker.Loss) ([]rl.Group, error) {
 	batch := *s.batch
 	s.batch = nil
@@ -50,6 +55,9 @@ func (s *suspect) bisect(ctx context.Context, model accepter, loss tinker.Loss) 
 		return nil, err
 	}
 	if len(rejected) == len(usable) {
+		s.rejectedWhole++
+	}
+	if s.rejectedWhole > 1 || (len(usable) > 1 && len(rejected) == len(usable)) {
 		return nil, failure.New(failure.DataRefused, errAllRejected, "trying the %d groups of step %d", len(usable), batch.Slots.Step+1)
 	}
 	if len(rejected) > 0 {
@@ -74,6 +82,9 @@ func bisect(ctx context.Context, groups []rl.Group, model accepter, loss tinker.
 	datums, err := rl.Datums(groups, rl.Advantages(groups, contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}))
 	if err != nil {
 		return nil, err
+	}
+	if len(datums) == 0 {
+		return nil, nil
 	}
 	accepted, err := model.Accepts(ctx, datums, loss)
 	if err != nil || accepted {

@@ -57,25 +57,32 @@ func slots(groups []rl.Group) []int64 {
 func TestBisect(t *testing.T) {
 	const bad = 99
 	outage := errors.New("the endpoint is unreachable")
+	empty := group(3, 2)
+	for i := range empty.Members {
+		empty.Members[i].Segments = nil // every reply was masked
+	}
 	cases := map[string]struct {
 		groups   []rl.Group
 		err      error
 		want     []int64
 		rejected bool // the batch as a whole
+		whole    int  // batches rejected whole before
 		wantErr  error
 	}{
-		"all are accepted":            {groups: []rl.Group{group(0, 2), group(1, 3)}},
-		"the first is rejected":       {groups: []rl.Group{group(0, bad), group(1, 3), group(2, 4)}, want: []int64{0}},
-		"the last is rejected":        {groups: []rl.Group{group(0, 2), group(1, 3), group(2, bad)}, want: []int64{2}},
-		"several are rejected":        {groups: []rl.Group{group(0, bad), group(1, 3), group(2, bad), group(3, 4)}, want: []int64{0, 2}},
-		"every group is rejected":     {groups: []rl.Group{group(0, bad), group(1, bad)}, rejected: true},
-		"tombstones are left out":     {groups: []rl.Group{group(0, 2), group(1, bad).Tombstone(rl.BelowFloor, "x"), group(2, bad)}, want: []int64{2}},
-		"a failure is not rejection":  {groups: []rl.Group{group(0, 2), group(1, 3)}, err: outage, wantErr: outage},
-		"a batch without usable ones": {groups: []rl.Group{group(0, bad).Tombstone(rl.BelowFloor, "x")}, rejected: true},
+		"all are accepted":           {groups: []rl.Group{group(0, 2), group(1, 3)}},
+		"the first is rejected":      {groups: []rl.Group{group(0, bad), group(1, 3), group(2, 4)}, want: []int64{0}},
+		"the last is rejected":       {groups: []rl.Group{group(0, 2), group(1, 3), group(2, bad)}, want: []int64{2}},
+		"several are rejected":       {groups: []rl.Group{group(0, bad), group(1, 3), group(2, bad), group(3, 4)}, want: []int64{0, 2}},
+		"every group is rejected":    {groups: []rl.Group{group(0, bad), group(1, bad)}, rejected: true},
+		"the one group is rejected":  {groups: []rl.Group{group(0, bad)}, want: []int64{0}},
+		"and in the batch before":    {groups: []rl.Group{group(0, bad)}, whole: 1, rejected: true},
+		"a group without data":       {groups: []rl.Group{empty, group(1, bad), group(2, 3), empty}, want: []int64{1}},
+		"tombstones are left out":    {groups: []rl.Group{group(0, 2), group(1, bad).Tombstone(rl.BelowFloor, "x"), group(2, bad)}, want: []int64{2}},
+		"a failure is not rejection": {groups: []rl.Group{group(0, 2), group(1, 3)}, err: outage, wantErr: outage},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2}
+			s := suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2, rejectedWhole: tc.whole}
 			got, err := s.bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, tinker.Loss{})
 			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
 				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)

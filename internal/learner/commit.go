@@ -63,6 +63,8 @@ func (c *commit) look(ctx context.Context) error {
 // cover reports to the workers that the groups of the version are durable.
 func (c *commit) cover(context.Context) error {
 	c.loop.saved = c.loop.at
+	c.status.Touch()
+	c.status.BlockOnModel("")
 	c.table.Cover(c.loop.at.Cursor)
 	c.server.Notify()
 	return nil

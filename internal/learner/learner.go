@@ -63,6 +63,10 @@ type loopState struct {
 	capabilities capability.Report
 	// cold is set once a model of this attempt resumed from a state without its optimizer.
 	cold bool
+	// committed is the highest step that was committed, and discarded counts the models that were thrown away since the
+	// last progress.
+	committed int64
+	discarded int
 	// begun is set once a first model was opened.
 	begun bool
 }
@@ -70,7 +74,6 @@ type loopState struct {
 // addSaved adds a checkpoint that was saved just now to the book.
 func (l *learner) addSaved(path string, name rl.CheckpointName, sampler bool) {
 	l.book.AddSaved(path, name, sampler, l.config.Now())
-	l.status.Touch()
 }
 
 // name returns the name of a checkpoint of the model.

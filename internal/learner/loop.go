@@ -6,9 +6,12 @@ package learner
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -19,21 +22,46 @@ func (l *learner) train(ctx, soft context.Context) error {
 		return endOf(soft, err)
 	}
 	for failures := 0; ; failures++ {
-		before := l.loop.at.Step
+		before := l.progress()
 		err := l.pass(ctx, soft)
 		l.evaluator.Stop()
-		if err == nil || soft.Err() != nil || isTerminal(err) {
+		if err == nil || soft.Err() != nil || isFinal(err, l.hasTrained()) {
 			return l.leave(ctx, soft, err)
 		}
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
-		l.abandon(ctx)
-		if l.loop.at.Step > before {
-			failures = 0
+		if l.loop.model != nil {
+			l.loop.discarded++
 		}
+		if l.progress() != before {
+			failures, l.loop.discarded = 0, 0
+		}
+		if l.loop.discarded >= maxDiscarded {
+			err = fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded, l.loop.at.Step, err)
+			return l.leave(ctx, soft, err)
+		}
+		l.status.BlockOnModel(err.Error())
+		l.abandon(ctx)
 		if err := l.config.Timing.wait(soft, failures); err != nil {
 			return err
 		}
 	}
+}
+
+// maxDiscarded is the number of models that may be thrown away in a row without progress.
+const maxDiscarded = 8
+
+// errNoProgress ends a learner that has thrown away model after model.
+var errNoProgress = errors.New("no progress")
+
+// progress returns what grows with each step that is committed and each group that is accepted.
+func (l *learner) progress() int64 {
+	l.loop.committed = max(l.loop.committed, l.loop.saved.Step)
+	return l.loop.committed + l.table.Counters().Accepted
+}
+
+// hasTrained reports whether the run has made a step, so that the endpoint once accepted its settings.
+func (l *learner) hasTrained() bool {
+	return l.loop.at.Step > 0 || slices.ContainsFunc(l.book.States(), func(e checkpoints.Entry) bool { return e.Name.Step > 0 })
 }
 
 // pass opens one model and trains with it until the run is complete or the model is of no use any more.

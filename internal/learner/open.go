@@ -34,6 +34,7 @@ func (o *modelOpening) load(ctx context.Context) error {
 		return err
 	}
 	o.loaded = true
+	o.status.Touch()
 	o.loop.model, o.loop.at = loaded.Model, loaded.At
 	if loaded.At.Step > 0 && (loaded.Model.Cold || o.loop.capabilities.Lacks(capability.OptimizerRestore)) {
 		o.loop.cold = true

@@ -39,7 +39,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.book = newBook(l.file)
 	l.preflight = preflight.New(preflight.Config{
 		File: l.file, API: l.client, Prober: prober{l}, Hub: l.config.Hub, Blocked: l.status.BlockOnTokenizer,
-		IsFinal: isTerminal, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
+		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
 	})
 	if l.table, l.batches, err = newTable(l.config); err != nil {
 		return err

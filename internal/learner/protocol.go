@@ -77,6 +77,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 	}
 	if !savesAt(l.file, l.loop.at.Step) {
 		l.journal.Flush()
+		l.status.BlockOnModel("")
 		return nil
 	}
 	return l.commit(ctx)

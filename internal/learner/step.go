@@ -73,6 +73,9 @@ func (s *trainingStep) announce(ctx context.Context) error {
 		return err
 	}
 	s.loop.at = next
+	if len(s.work.datums) > 0 {
+		s.loop.suspect.clear()
+	}
 	s.book.Append(next.Version())
 	s.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})
 	s.batches.Advance(rl.Position{Step: next.Step, Cursor: next.Cursor})

@@ -30,6 +30,8 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: contract.CauseCompleted}
 	case errors.Is(err, errDrained):
 		return contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked"}
+	case errors.Is(err, errNoProgress):
+		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	case isFenced(err):
 		return contract.Verdict{Cause: contract.CauseFenced, Reason: reasonSuperseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
@@ -59,10 +61,14 @@ func isFenced(err error) bool {
 	return errors.Is(err, journal.ErrFenced) || errors.Is(err, store.ErrClaimed)
 }
 
-// isTerminal reports whether opening another model does not help.
-func isTerminal(err error) bool {
+// isFinal reports whether opening another model does not help. Settings and data that a run has trained with before
+// cannot be at fault, whatever the endpoint says.
+func isFinal(err error, trained bool) bool {
 	if errors.Is(err, ErrKilled) {
 		return true
+	}
+	if kind := failure.KindOf(err); trained && (kind == failure.SettingsRefused || kind == failure.DataRefused) {
+		return false
 	}
 	return verdictOf(err).Cause != contract.CauseCrashed
 }

@@ -34,6 +34,7 @@ func TestVerdictOf(t *testing.T) {
 		"a refused key requires intervention":               {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
 		"refused settings require intervention":             {wrap(failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"data that are refused whole require intervention":  {wrap(failure.New(failure.DataRefused, errors.New("x"), "training")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"a learner without progress ends, whatever failed":  {fmt.Errorf("%w: %w", errNoProgress, failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},
 		"an unknown model requires intervention":            {preflight.Reject(preflight.ReasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
 		"a broken model does not end the run":               {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
 		"a lost future does not end the run":                {wrap(&client.Error{Category: tinker.CategoryFutureLost}), contract.CauseCrashed, ""},
@@ -44,12 +45,17 @@ func TestVerdictOf(t *testing.T) {
 			if got.Cause != tc.cause || got.Reason != tc.reason {
 				t.Errorf("verdict is %s (%s), want %s (%s)", got.Cause, got.Reason, tc.cause, tc.reason)
 			}
-			if ends := isTerminal(tc.err); ends != (tc.cause != contract.CauseCrashed) {
-				t.Errorf("isTerminal is %v for %s", ends, tc.cause)
+			if ends := isFinal(tc.err, false); ends != (tc.cause != contract.CauseCrashed) {
+				t.Errorf("isFinal is %v for %s", ends, tc.cause)
 			}
 		})
 	}
-	if !isTerminal(ErrKilled) {
+	for _, kind := range []failure.Kind{failure.SettingsRefused, failure.DataRefused} {
+		if isFinal(failure.New(kind, errors.New("x"), "training"), true) {
+			t.Errorf("kind %d ends a run that has trained", kind)
+		}
+	}
+	if !isFinal(ErrKilled, true) {
 		t.Error("a killed learner opens another model")
 	}
 }

@@ -26,6 +26,8 @@ type Status struct {
 	problems map[string]time.Time
 	// store and tokenizer describe why the artifact store and the tokenizer cannot be reached; empty if they can.
 	store, tokenizer string
+	// model describes why the last model was thrown away, until a step succeeds.
+	model string
 }
 
 // NewStatus returns the status of an attempt that is opening.
@@ -36,16 +38,15 @@ func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	}
 }
 
-// Update changes the progress that is reported; the loop is not stalled then.
+// Update changes the progress that is reported.
 func (s *Status) Update(change func(*contract.Progress)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.reply.Progress)
 	s.reply.Sequence++
-	s.progressed = s.now()
 }
 
-// Touch records that the loop is not stalled.
+// Touch records that the run has made progress: a state was loaded, a group accepted or a step committed.
 func (s *Status) Touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,6 +65,13 @@ func (s *Status) BlockOnTokenizer(problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokenizer = problem
+}
+
+// BlockOnModel reports why a model was thrown away; an empty problem means that a step succeeded.
+func (s *Status) BlockOnModel(problem string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model = problem
 }
 
 // Progress returns a copy of the progress.
@@ -93,6 +101,8 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 		reply.BlockedOn = "artifacts: " + s.store
 	case s.tokenizer != "":
 		reply.BlockedOn = "tokenizer: " + s.tokenizer
+	case s.model != "":
+		reply.BlockedOn = "model: " + s.model
 	default:
 		reply.BlockedOn = waiting
 	}

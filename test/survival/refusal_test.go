@@ -1,0 +1,126 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// TestSpuriousRefusals has the endpoint refuse once what it accepts otherwise.
+func TestSpuriousRefusals(t *testing.T) {
+	want := baseline(t)
+	for name, rules := range map[string][]fault.Rule{
+		"a failed optimizer step": {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Category: "user"}},
+		"an optimizer step's 400": {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 400, Message: "bad request"}},
+		"two passes": {
+			{Op: "forward_backward", Occurrence: 1, Do: fault.Fail, Category: "user"},
+			{Op: "forward_backward", Occurrence: 3, Do: fault.Fail, Category: "user"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, nil)
+			w.addFaults(rules...)
+			w.startWorker("w0", behavior{})
+			if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+		})
+	}
+}
+
+// TestSpuriousRefusalsBetweenSteps has one refusal after every third step, each of which is overcome.
+func TestSpuriousRefusalsBetweenSteps(t *testing.T) {
+	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 14, nil })
+	w.startWorker("w0", behavior{})
+	w.waitFor(w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
+		if point == "covered.sent" && step%3 == 0 {
+			w.addFaults(fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"})
+		}
+		return nil
+	}), contract.CauseCompleted)
+}
+
+// TestRejectedGroupOfOne rejects the one group of a batch, which does not end the run.
+func TestRejectedGroupOfOne(t *testing.T) {
+	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.TasksPerStep = 1 })
+	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
+		if g.Key.Kind == rl.Train && g.Key.Slot == 1 {
+			g.Members[1].Segments[0].Tokens[0] = 1 << 20
+		}
+		return g
+	}})
+	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	if got := w.outcomes()[1]; got != rl.InvalidTokens.String() {
+		t.Errorf("the bad group is %s", got)
+	}
+}
+
+// TestGroupWithoutDataIsNotRejected puts a group whose replies were all masked beside one that is rejected.
+func TestGroupWithoutDataIsNotRejected(t *testing.T) {
+	const bad = 5
+	for _, empty := range []int64{4, 6, 7} {
+		w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
+		w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
+			switch g.Key.Slot {
+			case bad:
+				g.Members[1].Segments[0].Tokens[0] = 1 << 20
+			case empty:
+				for i := range g.Members {
+					g.Members[i].Segments = nil
+				}
+			}
+			return g
+		}})
+		w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+		outcomes := w.outcomes()
+		if outcomes[bad] != rl.InvalidTokens.String() || outcomes[empty] != rl.Usable.String() {
+			t.Errorf("the bad group is %s and that without data in slot %d %s", outcomes[bad], empty, outcomes[empty])
+		}
+	}
+}
+
+// TestRepeatedFailureEndsAttempt has sampler weights refused for good: the learner reports why, and ends.
+func TestRepeatedFailureEndsAttempt(t *testing.T) {
+	const quota = "quota of checkpoints reached"
+	w := newFixture(t, nil)
+	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: quota})
+	w.startWorker("w0", behavior{})
+	a := w.startLearner(1, nil)
+	blocked := ""
+	for running := true; running; {
+		select {
+		case <-a.done:
+			running = false
+		case <-time.After(10 * time.Millisecond):
+			if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err == nil && strings.HasPrefix(reply.BlockedOn, "model: ") {
+				blocked = reply.BlockedOn
+			}
+		}
+	}
+	verdict := w.waitFor(a, contract.CauseCrashed)
+	if !strings.Contains(verdict.Message, quota) || !strings.Contains(blocked, quota) {
+		t.Errorf("the verdict is %q and the learner was blocked on %q, want both to quote the endpoint", verdict.Message, blocked)
+	}
+	if steps := w.sim.Stats().Operations["optim_step"]; steps > 10 {
+		t.Errorf("the step was trained %d times", steps)
+	}
+}
+
+// outcomes returns the outcome of each slot that a row names.
+func (w *fixture) outcomes() map[int64]string {
+	outcomes := map[int64]string{}
+	for _, row := range w.rows() {
+		for _, s := range row.Manifest {
+			outcomes[s.Slot] = s.Outcome
+		}
+	}
+	return outcomes
+}
