@@ -221,6 +221,17 @@ func (s *Store) put(ref tinker.Path, r record) error {
 	return nil
 }
 
+// RemoveEphemeral removes the ephemeral checkpoints of a run.
+func (s *Store) RemoveEphemeral(run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ref := range s.checkpoints {
+		if ref.Run == run && ref.Kind == Ephemeral {
+			_ = s.remove(ref) // the next Open removes files that are left
+		}
+	}
+}
+
 // trim removes the oldest ephemeral checkpoints of a run above ephemeralKept.
 func (s *Store) trim(run string) {
 	var list []Checkpoint

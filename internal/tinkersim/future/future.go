@@ -105,6 +105,21 @@ func (t *Table) Lookup(id string) (*Future, error) {
 	return nil, ErrLost
 }
 
+// Clear removes all futures, so that their results take no memory. Lookup returns ErrLost for them from now on.
+func (t *Table) Clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.futures)
+	t.resolved.Init()
+}
+
+// Sweep removes expired results.
+func (t *Table) Sweep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweep()
+}
+
 // Len returns how many futures the table holds.
 func (t *Table) Len() int {
 	t.mu.Lock()

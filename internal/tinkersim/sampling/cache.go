@@ -55,6 +55,14 @@ func (c *cache) peek(key string) *model.Weights {
 	return element.Value.(entry).weights
 }
 
+// clear removes all weights.
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.byKey)
+	c.used.Init()
+}
+
 func (c *cache) put(key string, weights *model.Weights) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

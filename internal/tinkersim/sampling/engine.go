@@ -127,6 +127,7 @@ func (e *Engine) Close() {
 	for _, r := range queue {
 		r.Done(Output{}, ErrClosed)
 	}
+	e.cache.clear()
 }
 
 // Submit adds a request to the queue, or returns ErrBusy or ErrClosed without calling Done.

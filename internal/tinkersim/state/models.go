@@ -84,7 +84,7 @@ func (m *Models) add(c creation) (response tinker.FutureResponse, err error) {
 		}
 		s.models[c.modelSeq] = accepted{digest: c.digest, requestID: response.RequestID}
 		s.runs = append(s.runs, c.run.ID)
-		s.onEnd = append(s.onEnd, func() { m.cancel(c.run.ID) })
+		s.onEnd = append(s.onEnd, func() { m.end(c.run.ID) })
 		return nil
 	})
 	if err != nil {
@@ -148,6 +148,15 @@ func (m *Models) cancel(id string) {
 		t.cancel()
 		delete(m.trainers, id)
 	}
+}
+
+// end removes a model whose session has ended, with the ephemeral weights that were saved from it.
+func (m *Models) end(id string) {
+	m.cancel(id)
+	m.mu.Lock()
+	delete(m.unloaded, id)
+	m.mu.Unlock()
+	m.store.RemoveEphemeral(id)
 }
 
 // Unload removes a model. Its future is resolved when all work of the model has stopped: what is listed

@@ -55,12 +55,10 @@ func (s *Sessions) Create(req tinker.CreateSessionRequest) (tinker.CreateSession
 	if err != nil {
 		return tinker.CreateSessionResponse{}, err
 	}
+	s.endIdle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock()
-	for _, other := range s.byID {
-		s.endIfIdle(other, now)
-	}
 	s.byID[id] = &session{
 		id:       id,
 		project:  req.ProjectID,
@@ -70,6 +68,16 @@ func (s *Sessions) Create(req tinker.CreateSessionRequest) (tinker.CreateSession
 		models:   map[int]accepted{},
 	}
 	return tinker.CreateSessionResponse{Type: tinker.TypeCreateSession, Session: id}, nil
+}
+
+// endIdle ends all sessions that were idle for too long.
+func (s *Sessions) endIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	for _, other := range s.byID {
+		s.endIfIdle(other, now)
+	}
 }
 
 // newID returns a random UUID.

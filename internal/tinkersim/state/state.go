@@ -114,13 +114,29 @@ func New(options Options, faults *fault.Set, counters *Counters) (*State, error)
 	})
 	sessions := newSessions(options)
 	samplers := newSamplers(sh, sessions)
-	return &State{
+	s := &State{
 		Sessions:    sessions,
 		Models:      newModels(sh, sessions, samplers),
 		Samplers:    samplers,
 		Checkpoints: &Checkpoints{store: store},
 		shared:      sh,
-	}, nil
+	}
+	return s, sh.background.start(s.removeExpired)
+}
+
+// removeExpired removes idle sessions and expired results until the State is closed, even if no request arrives.
+func (s *State) removeExpired() {
+	ticker := time.NewTicker(min(s.shared.options.SessionTimeout, time.Minute))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			s.Sessions.endIdle()
+			s.shared.futures.Sweep()
+		case <-s.shared.background.ctx.Done():
+			return
+		}
+	}
 }
 
 // Close stops all work, waits until it has stopped, and releases the directory. Unfinished work leaves nothing behind.
@@ -128,6 +144,7 @@ func (s *State) Close() {
 	s.shared.background.close()
 	s.shared.engine.Close()
 	s.shared.counters.countSampling(s.shared.engine.Stats())
+	s.shared.futures.Clear()
 	_ = s.shared.store.Close() // if that fails, the next State reports that the directory is in use
 }
 
@@ -153,6 +170,9 @@ func (s *State) HasBaseModel(name string) bool { return s.shared.bases.has(name)
 // ErrClosed or the context's error.
 func (s *State) Await(ctx context.Context, id string, patience time.Duration) (result future.Result, status future.QueueStatus, ok bool, err error) {
 	f, err := s.shared.futures.Lookup(id)
+	if s.shared.background.isClosed() {
+		err = ErrClosed
+	}
 	if err != nil {
 		return future.Result{}, future.QueueStatus{}, false, err
 	}

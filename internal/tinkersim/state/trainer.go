@@ -186,6 +186,7 @@ func (t *trainer) abandon() {
 	t.closed = true
 	remaining := t.queue.drain()
 	t.mu.Unlock()
+	t.adapter = nil // what still refers to the trainer must not keep its weights in memory
 	for _, item := range remaining {
 		item.value.settle(t.ctx, future.Result{}, errModelRemoved)
 	}
