@@ -85,3 +85,19 @@ func TestMissingDataIsNotFound(t *testing.T) {
 		t.Errorf("listed after reopening: %v", list)
 	}
 }
+
+// TestUnwritableRecordLeavesNoData checks that a save whose record cannot be written leaves no data file.
+func TestUnwritableRecordLeavesNoData(t *testing.T) {
+	s, _, dir := newStore(t)
+	kind := filepath.Join(dir, "tinkersim-runs", "3f6b_train_0", "weights")
+	if err := os.MkdirAll(filepath.Join(kind, "a.json", "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	want := files(t, dir)
+	if _, err := s.Save(t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "a"), Data: []byte("a")}); err == nil {
+		t.Error("the save succeeded")
+	}
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}

@@ -247,6 +247,13 @@ func writeFile(name string, data []byte) error {
 	return os.Rename(file.Name(), name)
 }
 
+// discard removes a data file unless it is in use. If that fails, the next Open removes the file.
+func discard(file string, used bool) {
+	if !used {
+		_ = os.Remove(file)
+	}
+}
+
 func writeJSON(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -193,6 +193,7 @@ func (s *Store) commit(ctx context.Context, save Save, r record) (Checkpoint, er
 		r.Expires = r.Time.Add(save.TTL)
 	}
 	if err := s.put(save.Path, r); err != nil {
+		discard(data, old.File == r.File)
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
 	}
 	if taken && old.File != r.File {
@@ -202,13 +203,6 @@ func (s *Store) commit(ctx context.Context, save Save, r record) (Checkpoint, er
 		s.trim(save.Run)
 	}
 	return r.checkpoint(save.Run, save.Kind), nil
-}
-
-// discard removes a data file unless it is in use. If that fails, the next Open removes the file.
-func discard(file string, used bool) {
-	if !used {
-		_ = os.Remove(file)
-	}
 }
 
 // put writes the JSON file and then updates the index.
