@@ -220,12 +220,36 @@ func (l layout) writeRun(run Run) error {
 	if err := writeJSON(filepath.Join(dir, runFile), run); err != nil {
 		return err
 	}
-	return os.Rename(dir, l.runDir(run.ID))
+	if err := os.Rename(dir, l.runDir(run.ID)); err != nil {
+		return err
+	}
+	return syncDir(l.runs)
+}
+
+// syncDir makes the names in a folder survive a power failure.
+func syncDir(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// makeDir creates a folder whose name survives a power failure. Its parent must exist.
+func makeDir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if os.IsExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
 }
 
 // writeFile writes a file atomically, so that it is complete or missing even after a power failure.
 func writeFile(name string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	if err := makeDir(filepath.Dir(name)); err != nil {
 		return err
 	}
 	file, err := os.CreateTemp(filepath.Dir(name), temporaryPrefix+"*"+temporarySuffix)
@@ -244,7 +268,10 @@ func writeFile(name string, data []byte) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), name)
+	if err := os.Rename(file.Name(), name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
 }
 
 // discard removes a data file unless it is in use. If that fails, the next Open removes the file.
