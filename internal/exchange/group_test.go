@@ -79,9 +79,9 @@ func TestDecodeGroupNamesTheFieldThatIsWrong(t *testing.T) {
 		field  string
 	}{
 		"no key":                      {func(g *pb.Group) { g.Key = nil }, "key.lineage"},
-		"a kind that is none":         {func(g *pb.Group) { g.Key.Kind = 3 }, "key.kind"},
-		"a lineage that is none":      {func(g *pb.Group) { g.Key.Lineage = "abc" }, "key.lineage"},
-		"an outcome that is none":     {func(g *pb.Group) { g.Outcome = 256 }, "outcome"},
+		"an invalid kind":             {func(g *pb.Group) { g.Key.Kind = 3 }, "key.kind"},
+		"an invalid lineage":          {func(g *pb.Group) { g.Key.Lineage = "abc" }, "key.lineage"},
+		"an invalid outcome":          {func(g *pb.Group) { g.Outcome = 256 }, "outcome"},
 		"an outcome below all":        {func(g *pb.Group) { g.Outcome = -1 }, "outcome"},
 		"a member's outcome":          {func(g *pb.Group) { g.Members[1].Outcome = 7 }, "members[1].outcome"},
 		"a member that is nothing":    {func(g *pb.Group) { g.Members[1] = nil }, "members[1].index"},

@@ -46,7 +46,7 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 		t.Error("a wanted group without a lineage passed")
 	}
 	if _, err := submitReplyFromProto(&pb.SubmitReply{Verdict: 5}); err == nil {
-		t.Error("a verdict that is none passed")
+		t.Error("an invalid status passed")
 	}
 }
 

@@ -84,7 +84,7 @@ func TestTableIsValid(t *testing.T) {
 	digest := regexp.MustCompile(`^([0-9a-f]{64})?$`)
 	for name, row := range d.Tokenizers {
 		if !used[name] || !digest.MatchString(row.SHA256) {
-			t.Errorf("tokenizer %q is not used or has a digest that is none: %q", name, row.SHA256)
+			t.Errorf("tokenizer %q is not used or has an invalid digest: %q", name, row.SHA256)
 		}
 	}
 }
