@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -145,6 +146,11 @@ func (p *policy) once(ctx context.Context, request episode.Request, reposts int)
 	if err != nil {
 		return episode.Sample{}, samplerKey{}, err
 	}
+	// What counts begins anew with each obstacle that the endpoint reports: a pause, a limit of its rate, an outage.
+	var began atomic.Pointer[time.Time]
+	begin := func() { began.Store(new(time.Now())) }
+	begin()
+	ctx = client.WithObserver(ctx, func(client.Event) { begin() })
 	seed := int64(rl.Seed(lease.Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try))
 	result, err := p.worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(request.Prompt), SamplingSession: session, SeqID: &number,
@@ -158,7 +164,7 @@ func (p *policy) once(ctx context.Context, request episode.Request, reposts int)
 	}
 	reply := result.Sequences[0]
 	stopped := reply.StopReason == tinker.StopReasonStop
-	return episode.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs, Stopped: stopped}, key, nil
+	return episode.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs, Stopped: stopped, Took: time.Since(*began.Load())}, key, nil
 }
 
 var _ episode.Policy = (*policy)(nil)

@@ -6,6 +6,7 @@ package rollout
 import (
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -205,5 +206,22 @@ func TestANumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	second, err := p.Sample(t.Context(), r)
 	if err != nil || len(second.Tokens) == 0 {
 		t.Errorf("Sample = %v, %v after %v", second, err, first)
+	}
+}
+
+// Waits that the endpoint asks for are not time that the policy takes.
+func TestThrottledSamplesTakeTheirOwnTimeOnly(t *testing.T) {
+	sim := newSimulator(t)
+	p := newPolicy(sim.client)
+	p.worker.sessions.use(sim.session())
+	p.group.lease.Sampler = sim.sampler
+	sim.strike(fault.Rule{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 1, Count: 3})
+	began := time.Now()
+	sample, err := p.Sample(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(began); waited < 3*time.Second || sample.Took <= 0 || sample.Took > waited-2500*time.Millisecond {
+		t.Errorf("the sample took %v of %v", sample.Took, waited)
 	}
 }

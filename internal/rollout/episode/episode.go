@@ -45,8 +45,9 @@ type episode struct {
 	rewards                     []float64
 	parts, metrics              map[string]float64
 	stop                        string
-	// timed is the context of sampling, with the time limit of the episode. It is nil before the first request.
-	timed context.Context
+	// elapsed is how long the policy and the environment worked since the first request. Replies of one round are
+	// sampled concurrently: the slowest counts.
+	elapsed time.Duration
 }
 
 // play begins the episode, plays it to its end or to a limit, and closes it.
@@ -72,15 +73,10 @@ func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
 
 // rounds samples and steps until the episode is done, or gives the limit that ends it.
 func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (limit string, err error) {
-	stopClock := func() {}
-	defer func() { stopClock() }()
 	for {
 		requests, limit, err := e.requestsFor(prompts)
 		if limit != "" || err != nil {
 			return limit, err
-		}
-		if e.timed == nil {
-			e.timed, stopClock = e.startClock(ctx)
 		}
 		turn, err := e.round(ctx, prompts, requests)
 		if errors.Is(err, errDeadline) {
@@ -96,34 +92,44 @@ func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (lim
 // round samples replies, has the environment step on them and records the turn. The error is errDeadline when
 // the time limit came first.
 func (e *episode) round(ctx context.Context, prompts []environment.Prompt, requests []Request) (environment.Turn, error) {
-	replies, err := e.sample(prompts, requests)
-	if e.isLate() {
-		return environment.Turn{}, errDeadline
-	}
+	replies, err := e.sample(ctx, prompts, requests)
 	if err != nil {
 		return environment.Turn{}, err
 	}
-	turn, err := e.running.Step(e.timed, replies)
-	if err != nil && e.isLate() {
-		return environment.Turn{}, errDeadline
-	}
+	turn, err := e.step(ctx, replies)
 	if err != nil {
-		return environment.Turn{}, faultOr(ctx, err)
+		return environment.Turn{}, err
 	}
 	return turn, e.record(turn)
 }
 
-// isLate reports whether the episode has reached its time limit.
-func (e *episode) isLate() bool { return errors.Is(context.Cause(e.timed), errDeadline) }
-
-// startClock starts the time limit of the episode, at its first request.
-func (e *episode) startClock(ctx context.Context) (timed context.Context, stop func()) {
-	seconds := e.spec.Settings.Limits.EpisodeSeconds
-	if seconds == 0 {
-		return ctx, func() {}
+// step has the environment step on replies, within what is left of the episode's time.
+func (e *episode) step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
+	timed, stop := ctx, func() {}
+	if limit := e.timeLimit(); limit > 0 {
+		timed, stop = context.WithTimeoutCause(ctx, limit-e.elapsed, errDeadline)
 	}
-	return context.WithTimeoutCause(ctx, time.Duration(seconds)*time.Second, errDeadline)
+	defer stop()
+	began := time.Now()
+	turn, err := e.running.Step(timed, replies)
+	e.elapsed += time.Since(began)
+	switch {
+	case err == nil:
+		return turn, nil
+	case errors.Is(context.Cause(timed), errDeadline):
+		return environment.Turn{}, errDeadline
+	default:
+		return environment.Turn{}, faultOr(ctx, err)
+	}
 }
+
+// timeLimit is how long the policy and the environment may work on the episode, and 0 without a limit.
+func (e *episode) timeLimit() time.Duration {
+	return time.Duration(e.spec.Settings.Limits.EpisodeSeconds) * time.Second
+}
+
+// isLate reports whether the episode has reached its time limit.
+func (e *episode) isLate() bool { return e.timeLimit() > 0 && e.elapsed >= e.timeLimit() }
 
 // requestsFor renders prompts into requests, or names the limit that forbids one of them.
 func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request, limit string, err error) {
@@ -136,6 +142,8 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 		return nil, stopTurns, nil
 	case limits.ToolCalls > 0 && e.toolCalls >= limits.ToolCalls:
 		return nil, stopToolCalls, nil
+	case e.isLate():
+		return nil, stopEpisodeSeconds, nil
 	}
 	requests = make([]Request, len(prompts))
 	for i, prompt := range prompts {
@@ -182,10 +190,11 @@ func (e *episode) conversation(prompt environment.Prompt) *conversation {
 	return c
 }
 
-// sample samples all replies of a round concurrently.
-func (e *episode) sample(prompts []environment.Prompt, requests []Request) ([]environment.Reply, error) {
+// sample samples all replies of a round concurrently. The error is errDeadline when they took too long: then none of
+// them counts.
+func (e *episode) sample(ctx context.Context, prompts []environment.Prompt, requests []Request) ([]environment.Reply, error) {
 	samples := make([]Sample, len(requests))
-	together, ctx := errgroup.WithContext(e.timed)
+	together, ctx := errgroup.WithContext(ctx)
 	for i, request := range requests {
 		together.Go(func() error {
 			var err error
@@ -198,6 +207,13 @@ func (e *episode) sample(prompts []environment.Prompt, requests []Request) ([]en
 	}
 	if err := together.Wait(); err != nil {
 		return nil, err
+	}
+	var slowest time.Duration
+	for _, sample := range samples {
+		slowest = max(slowest, sample.Took)
+	}
+	if e.elapsed += slowest; e.isLate() {
+		return nil, errDeadline
 	}
 	replies := make([]environment.Reply, len(requests))
 	for i, request := range requests {

@@ -199,7 +199,9 @@ func TestEpisodeSeconds(t *testing.T) {
 			if err := wait.Sleep(ctx, d); err != nil {
 				return Sample{}, err
 			}
-			return sampled("yes"), nil
+			sample := sampled("yes")
+			sample.Took = d
+			return sample, nil
 		}
 	}
 	cases := map[string]struct {
@@ -210,10 +212,10 @@ func TestEpisodeSeconds(t *testing.T) {
 		reward  float64
 		outcome rl.Outcome
 	}{
-		"an episode in time":             {policy: slow(time.Second), stop: "stop", turns: 5, reward: 5},
-		"one that takes too long":        {policy: slow(4 * time.Second), stop: "episode_seconds", turns: 2, reward: 12},
-		"one that is left out for it":    {policy: slow(4 * time.Second), onLimit: "Exclude", stop: "episode_seconds", turns: 2, outcome: rl.Deadline},
-		"a first reply that never comes": {policy: slow(time.Hour), stop: "episode_seconds", reward: 10},
+		"an episode in time":                {policy: slow(time.Second), stop: "stop", turns: 5, reward: 5},
+		"one that takes too long":           {policy: slow(4 * time.Second), stop: "episode_seconds", turns: 2, reward: 12},
+		"one that is left out for it":       {policy: slow(4 * time.Second), onLimit: "Exclude", stop: "episode_seconds", turns: 2, outcome: rl.Deadline},
+		"a first reply that takes too long": {policy: slow(time.Hour), stop: "episode_seconds", reward: 10},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

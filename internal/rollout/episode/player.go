@@ -52,6 +52,8 @@ type Sample struct {
 	Logprobs []float32
 	// Stopped is set when a stop ended the reply, and not its length.
 	Stopped bool
+	// Took is how long the policy worked on the reply: without queueing, pauses, outages and requests that failed.
+	Took time.Duration
 }
 
 // RefusedError reports that the endpoint refuses the request as invalid, and would refuse it again.

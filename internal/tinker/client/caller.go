@@ -125,7 +125,7 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 		resp, err := send(ctx, req)
 		again := err != nil && isRepeated(asError(req.op, err), &conflicts)
 		if last != nil && (!again || CategoryFrom(err) != last.Category) {
-			c.observe(Event{Op: req.op, Category: last.Category, Over: true})
+			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
 		}
 		if err == nil {
 			return resp, nil
@@ -136,7 +136,7 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 			return response{}, failed
 		}
 		delay := wait.delayAfter(failed)
-		c.report(failed, delay)
+		c.report(ctx, failed, delay)
 		if err := sleep(ctx, delay); err != nil {
 			return response{}, &Error{
 				Category: tinker.CategoryCanceled, Op: req.op, Status: failed.Status, Message: failed.Message,
@@ -161,9 +161,9 @@ func isRepeated(e *Error, conflicts *int) bool {
 	return e.Temporary()
 }
 
-func (c *caller) report(failed *Error, delay time.Duration) {
+func (c *caller) report(ctx context.Context, failed *Error, delay time.Duration) {
 	c.log.Debug("retrying a call", "op", failed.Op, "category", failed.Category, "status", failed.Status, "wait", delay)
-	c.observe(Event{
+	c.notify(ctx, Event{
 		Op: failed.Op, Category: failed.Category, Status: failed.Status, Reason: failed.Message, Wait: delay,
 	})
 }

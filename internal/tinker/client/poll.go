@@ -48,7 +48,7 @@ func (c *caller) poll(ctx context.Context, p pending) (response, error) {
 			return response{}, err
 		}
 		state, err := readState(p, resp, metadataOnly)
-		paused = c.reportPause(p.op, paused, state)
+		paused = c.reportPause(ctx, p.op, paused, state)
 		switch {
 		case err != nil || state.done:
 			next.Stop()
@@ -149,13 +149,13 @@ func readState(p pending, resp response, metadataOnly bool) (pollState, error) {
 }
 
 // reportPause reports a paused queue after each poll that says so, and its end once.
-func (c *caller) reportPause(op string, before tinker.QueueState, now pollState) tinker.QueueState {
+func (c *caller) reportPause(ctx context.Context, op string, before tinker.QueueState, now pollState) tinker.QueueState {
 	if now.queue == "" || now.queue == tinker.QueueActive {
 		if before != "" {
-			c.observe(Event{Op: op, Category: tinker.CategoryPaused, QueueState: before, Over: true})
+			c.notify(ctx, Event{Op: op, Category: tinker.CategoryPaused, QueueState: before, Over: true})
 		}
 		return ""
 	}
-	c.observe(Event{Op: op, Category: tinker.CategoryPaused, QueueState: now.queue, Reason: now.reason})
+	c.notify(ctx, Event{Op: op, Category: tinker.CategoryPaused, QueueState: now.queue, Reason: now.reason})
 	return now.queue
 }

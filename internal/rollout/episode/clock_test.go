@@ -1,0 +1,67 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// A pause of the endpoint's queue, here of an hour, is not the policy's time: the episode, which may take 15 minutes,
+// earns what it earns without the pause.
+func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
+	tokens := qwen3(t)
+	rows, err := dataset.NewArithmetic(99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := families.New("qwen3", tokens, families.Options{End: "<|im_end|>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
+	play := func(t *testing.T, pause time.Duration) rl.Group {
+		inner := &script{tokens: tokens, replies: []string{call, "It is 198."}}
+		policy := policyFunc(func(ctx context.Context, q Request) (Sample, error) {
+			if err := wait.Sleep(ctx, pause); err != nil {
+				return Sample{}, err
+			}
+			sample, err := inner.Sample(ctx, q)
+			sample.Took = time.Second
+			return sample, err
+		})
+		g := alone(func(e *contract.Environment) {
+			e.Limits = contract.Limits{Turns: 50, EpisodeSeconds: 900, OnLimit: "Grade"}
+		})
+		g.Split, g.Task = "train", 7993
+		p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
+		group, err := p.Play(t.Context(), g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return group
+	}
+	synctest.Test(t, func(t *testing.T) {
+		paused, undisturbed := play(t, time.Hour), play(t, 0)
+		if diff := cmp.Diff(undisturbed, paused); diff != "" || undisturbed.Members[0].Reward != 1 {
+			t.Errorf("reward %v; a pause changes the group (-undisturbed +paused):\n%s", undisturbed.Members[0].Reward, diff)
+		}
+	})
+}
