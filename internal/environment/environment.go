@@ -54,8 +54,9 @@ type Episode interface {
 	// Finish ends an episode that has reached a limit, and returns what the episode still earns as it stands.
 	// The Turn it returns is Done.
 	Finish(ctx context.Context) (Turn, error)
-	// Close is called once, also after errors, and does not fail. It may outlive the context of Start.
-	Close()
+	// Close is called once, also after errors, and does not fail. Its context is alive, though that of Start may have
+	// ended, and has a deadline.
+	Close(ctx context.Context)
 }
 
 // Prompt asks one role of the policy for a reply.

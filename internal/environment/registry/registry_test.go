@@ -48,7 +48,7 @@ func TestNewToolUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer episode.Close()
+	defer episode.Close(t.Context())
 	prompts, err := episode.Prompts(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func (e *episode) Finish(context.Context) (environment.Turn, error) {
 }
 
 // Close implements environment.Episode.
-func (e *episode) Close() {}
+func (e *episode) Close(context.Context) {}
 
 var (
 	_ environment.Environment = (*Environment)(nil)

@@ -4,6 +4,7 @@
 package singleturn
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -30,7 +31,7 @@ func start(t *testing.T, env *Environment, task environment.Task) environment.Ep
 	if err != nil {
 		t.Fatalf("Start: %v", err)
 	}
-	t.Cleanup(episode.Close)
+	t.Cleanup(func() { episode.Close(context.Background()) })
 	return episode
 }
 

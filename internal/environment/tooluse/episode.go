@@ -145,6 +145,6 @@ func (e *episode) Finish(ctx context.Context) (environment.Turn, error) {
 }
 
 // Close implements environment.Episode.
-func (e *episode) Close() { e.session.Close() }
+func (e *episode) Close(ctx context.Context) { e.session.Close(ctx) }
 
 var _ environment.Episode = (*episode)(nil)

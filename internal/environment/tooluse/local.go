@@ -126,7 +126,7 @@ func (s *localSession) grade(reply environment.Reply) Outcome {
 }
 
 // Close implements Session.
-func (s *localSession) Close() {}
+func (s *localSession) Close(context.Context) {}
 
 var (
 	_ Backend              = (*Local)(nil)

@@ -32,8 +32,8 @@ type Session interface {
 	// Finish returns what an episode that ends without an answer still earns. The argument last is the reply that
 	// it ended with, or nil if there was none. The Text of the Outcome is ignored.
 	Finish(ctx context.Context, last *environment.Reply) (Outcome, error)
-	// Close is called once, also after errors, and does not fail.
-	Close()
+	// Close is called once, also after errors, and does not fail. Its context has a deadline.
+	Close(ctx context.Context)
 }
 
 // Result is the result of a call.

@@ -43,7 +43,7 @@ func start(t *testing.T, backend Backend, options Options) (environment.Episode,
 	if err != nil {
 		t.Fatalf("Start: %v", err)
 	}
-	t.Cleanup(episode.Close)
+	t.Cleanup(func() { episode.Close(context.Background()) })
 	prompts, err := episode.Prompts(t.Context())
 	if err != nil {
 		t.Fatalf("Prompts: %v", err)
@@ -344,7 +344,7 @@ func (s *rewardingSession) Finish(context.Context, *environment.Reply) (Outcome,
 	return Outcome{}, s.fail
 }
 
-func (*rewardingSession) Close() {}
+func (*rewardingSession) Close(context.Context) {}
 
 func TestBackendRewardsCalls(t *testing.T) {
 	episode, _ := start(t, rewardingBackend{}, Options{})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -65,3 +66,75 @@ func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 		}
 	})
 }
+
+// A call of an environment that never returns is a fault, which is counted, within the episode's time limit or a
+// default.
+func TestCallsOfEnvironmentsHaveDeadlines(t *testing.T) {
+	cases := map[string]struct {
+		seconds int
+		within  time.Duration
+	}{
+		"a time limit":  {seconds: 10, within: 10 * time.Second},
+		"no time limit": {within: callTimeout},
+	}
+	for name, tc := range cases {
+		for _, where := range []string{"Start", "Prompts", "Step", "Finish"} {
+			t.Run(where+" with "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					env := &hanging{where: where}
+					p := newPlayer(t, env, says("x"))
+					g := alone(func(e *contract.Environment) {
+						e.Limits = contract.Limits{EpisodeSeconds: tc.seconds, Turns: 2}
+					})
+					began := time.Now()
+					group, err := p.Play(t.Context(), g)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want, within := rl.EnvironmentFault, tc.within
+					if where == "Step" && tc.seconds > 0 {
+						// The time limit of the episode ends a step: the episode is graded as it stands.
+						want = rl.Deadline
+					}
+					if group.Outcome != want || time.Since(began) > within+closeTimeout {
+						t.Errorf("the group is %v after %v: %s", group.Outcome, time.Since(began), group.Reason)
+					}
+				})
+			})
+		}
+	}
+}
+
+// hanging is an environment that never returns from one call.
+type hanging struct{ where string }
+
+func (h *hanging) hang(ctx context.Context, where string) error {
+	if h.where != where {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (h *hanging) Splits(context.Context) ([]environment.Split, error) { return nil, nil }
+
+func (h *hanging) Start(ctx context.Context, _ environment.Task) (environment.Episode, error) {
+	return &hangingEpisode{h}, h.hang(ctx, "Start")
+}
+
+type hangingEpisode struct{ *hanging }
+
+func (e *hangingEpisode) Prompts(ctx context.Context) ([]environment.Prompt, error) {
+	return ask("q"), e.hang(ctx, "Prompts")
+}
+
+func (e *hangingEpisode) Step(ctx context.Context, _ []environment.Reply) (environment.Turn, error) {
+	return environment.Turn{Prompts: ask("q")}, e.hang(ctx, "Step")
+}
+
+func (e *hangingEpisode) Finish(ctx context.Context) (environment.Turn, error) {
+	return environment.Turn{Done: true}, e.hang(ctx, "Finish")
+}
+
+// Close hangs always.
+func (e *hangingEpisode) Close(ctx context.Context) { <-ctx.Done() }

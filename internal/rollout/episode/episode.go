@@ -54,15 +54,17 @@ type episode struct {
 func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
 	task := environment.Task{Split: e.spec.Split, Index: e.spec.Task,
 		Seed: rl.EpisodeSeed(e.spec.Seed, e.spec.Key.Kind, e.spec.Key.Slot, e.member, e.try)}
-	running, err := e.player.Environment.Start(ctx, task)
+	running, err := callEnvironment(ctx, e, "Start", func(ctx context.Context) (environment.Episode, error) {
+		return e.player.Environment.Start(ctx, task)
+	})
 	if err != nil {
-		return rl.Member{}, "", faultOr(ctx, err)
+		return rl.Member{}, "", err
 	}
 	e.running = running
-	defer running.Close()
-	prompts, err := running.Prompts(ctx)
+	defer e.close(ctx)
+	prompts, err := callEnvironment(ctx, e, "Prompts", running.Prompts)
 	if err != nil {
-		return rl.Member{}, "", faultOr(ctx, err)
+		return rl.Member{}, "", err
 	}
 	limit, err := e.rounds(ctx, prompts)
 	if err != nil {
@@ -107,20 +109,18 @@ func (e *episode) round(ctx context.Context, prompts []environment.Prompt, reque
 func (e *episode) step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
 	timed, stop := ctx, func() {}
 	if limit := e.timeLimit(); limit > 0 {
-		timed, stop = context.WithTimeoutCause(ctx, limit-e.elapsed, errDeadline)
+		timed, stop = context.WithTimeout(ctx, limit-e.elapsed)
 	}
 	defer stop()
 	began := time.Now()
-	turn, err := e.running.Step(timed, replies)
+	turn, err := callEnvironment(timed, e, "Step", func(ctx context.Context) (environment.Turn, error) {
+		return e.running.Step(ctx, replies)
+	})
 	e.elapsed += time.Since(began)
-	switch {
-	case err == nil:
-		return turn, nil
-	case errors.Is(context.Cause(timed), errDeadline):
+	if err != nil && ctx.Err() == nil && e.isLate() {
 		return environment.Turn{}, errDeadline
-	default:
-		return environment.Turn{}, faultOr(ctx, err)
 	}
+	return turn, err
 }
 
 // timeLimit is how long the policy and the environment may work on the episode, and 0 without a limit.

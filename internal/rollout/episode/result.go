@@ -63,9 +63,9 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 		e.stop = limit
 	}
 	if limited && e.spec.Settings.Limits.OnLimit != contract.OnLimitExclude {
-		turn, err := e.running.Finish(ctx)
+		turn, err := callEnvironment(ctx, e, "Finish", e.running.Finish)
 		if err != nil {
-			return rl.Member{}, "", faultOr(ctx, err)
+			return rl.Member{}, "", err
 		}
 		if err := e.record(turn); err != nil {
 			return rl.Member{}, "", err
@@ -89,12 +89,4 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 		m.Segments = append(m.Segments, rl.Trainable(c.segments)...)
 	}
 	return m, "", nil
-}
-
-// faultOr gives the context's error if it has ended, and err as a fault otherwise.
-func faultOr(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return environment.AsFault(err)
 }

@@ -70,7 +70,7 @@ func (e *scriptedEpisode) Finish(context.Context) (environment.Turn, error) {
 	return e.env.finish()
 }
 
-func (e *scriptedEpisode) Close() {
+func (e *scriptedEpisode) Close(context.Context) {
 	e.env.mu.Lock()
 	defer e.env.mu.Unlock()
 	e.env.closed++

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -24,6 +25,9 @@ const (
 	ReasonNoTasks          = "NoTasks"
 	ReasonCanaryFailed     = "CanaryFailed"
 )
+
+// closeTimeout bounds the end of an episode.
+const closeTimeout = 30 * time.Second
 
 // canaryError reports that an environment does not reward as it should.
 type canaryError struct{ problem string }
@@ -112,7 +116,11 @@ func play(ctx context.Context, env environment.Environment, task environment.Tas
 	if err != nil {
 		return 0, err
 	}
-	defer episode.Close()
+	defer func() {
+		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer stop()
+		episode.Close(closing)
+	}()
 	prompts, err := episode.Prompts(ctx)
 	if err != nil {
 		return 0, err

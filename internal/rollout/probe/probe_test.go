@@ -77,7 +77,7 @@ func (e doubleEpisode) Finish(context.Context) (environment.Turn, error) {
 	return environment.Turn{Done: true}, nil
 }
 
-func (e doubleEpisode) Close() { e.closed++ }
+func (e doubleEpisode) Close(context.Context) { e.closed++ }
 
 // mute is an environment that knows no answers.
 type mute struct{ environment.Environment }
