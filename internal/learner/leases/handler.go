@@ -136,6 +136,9 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 	w := t.workers.observe(name, t.config.Now())
 	for _, key := range keys {
 		delete(w.playing, key)
+		// A worker releases what it has not stored any more, too.
+		delete(w.stored, key)
+		delete(w.requested, key)
 		e := t.demands.entries[key]
 		if e == nil || !e.isLeased(name) {
 			continue

@@ -15,28 +15,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// A worker says that it no longer has what it said it held.
-func TestReviewReleaseOfHeld(t *testing.T) {
-	t.Skip("finding not repaired yet: learner B5")
-	f, c := open(t, 0)
-	f.Demand("train", leases(0))
-	hello(t, f, "w0", exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(0)}}})
-	hello(t, f, "w1", exchange.HelloRequest{})
-	f.Release("w0", []rl.Key{key(0)}, "drain")
-	waited := 0
-	for len(slots(f, "w1", 64)) == 0 {
-		c.now = c.now.Add(2 * time.Second)
-		waited += 2
-		f.Renew("w0", exchange.Renewal{})
-		f.Renew("w1", exchange.Renewal{})
-		f.Release("w0", []rl.Key{key(0)}, "drain")
-		if waited > 200 {
-			break
-		}
-	}
-	t.Logf("leased to the other worker after %d s", waited)
-}
-
 func benchStream(envs int) []rl.Source {
 	var s []rl.Source
 	for e := range envs {

@@ -317,3 +317,18 @@ func TestHelloWaitsForTheModel(t *testing.T) {
 		t.Error("Hello was answered by a table that is closed")
 	}
 }
+
+// A worker that has lost a group which it reported to store releases it: the group is leased to another at once.
+func TestReleaseOfAStoredGroup(t *testing.T) {
+	f, _ := open(t, 0)
+	f.Demand("train", leases(0))
+	hello(t, f, "w0", exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(0)}}})
+	hello(t, f, "w1", exchange.HelloRequest{})
+	if got := slots(f, "w1", 64); len(got) != 0 {
+		t.Fatalf("slots %v are leased while a worker stores them", got)
+	}
+	f.Release("w0", []rl.Key{key(0)}, "drain")
+	if got := slots(f, "w1", 64); len(got) != 1 {
+		t.Errorf("slots %v are leased after the release, want slot 0", got)
+	}
+}
