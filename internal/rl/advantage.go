@@ -4,6 +4,7 @@
 package rl
 
 import (
+	"iter"
 	"math"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -80,7 +81,14 @@ func eachGroup(cells []cell, f func([]cell)) {
 	}
 }
 
+// subtractMean gives exact zeros where all values are equal but for rounding.
 func subtractMean(cells []cell) {
+	if isConstant(cells) {
+		for i := range cells {
+			cells[i].value = 0
+		}
+		return
+	}
 	baseline := mean(cells)
 	for i := range cells {
 		cells[i].value -= baseline
@@ -98,14 +106,7 @@ func subtractOthers(cells []cell) {
 	}
 }
 
-// mean is exact where all values are equal.
 func mean(cells []cell) float64 {
-	if isConstant(cells) {
-		if len(cells) == 0 {
-			return 0
-		}
-		return cells[0].value
-	}
 	sum := 0.0
 	for _, c := range cells {
 		sum += c.value
@@ -114,12 +115,26 @@ func mean(cells []cell) float64 {
 }
 
 func isConstant(cells []cell) bool {
-	for _, c := range cells {
-		if c.value != cells[0].value {
-			return false
+	return AreConstant(func(yield func(float64) bool) {
+		for _, c := range cells {
+			if !yield(c.value) {
+				return
+			}
 		}
+	})
+}
+
+// constantWithin is how much numbers may differ by rounding, relative to the greatest of them or to 1.
+const constantWithin = 1e-8
+
+// AreConstant reports whether numbers are equal but for rounding: sums of the same rewards in another order differ in
+// the last bits.
+func AreConstant(numbers iter.Seq[float64]) bool {
+	low, high := math.Inf(1), math.Inf(-1)
+	for v := range numbers {
+		low, high = min(low, v), max(high, v)
 	}
-	return true
+	return high-low <= constantWithin*max(1, math.Abs(low), math.Abs(high))
 }
 
 func divideByDeviation(cells []cell, ddof int) {

@@ -53,6 +53,16 @@ func TestAdvantages(t *testing.T) {
 			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
 			want:      [][]float32{{0, 0, 0}, {0, 0, 0, 0, 0, 0}},
 		},
+		"rewards that differ by rounding are equal": {
+			groups:    []Group{rewarded(0.6000000000000001, 0.6, 0.6000000000000001, 0.6), rewarded(3e9, 3e9+1e-6)},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
+			want:      [][]float32{{0, 0, 0, 0}, {0, 0}},
+		},
+		"rewards that differ by little more are not": {
+			groups:    []Group{rewarded(0.6, 0.6+4e-8)},
+			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
+			want:      [][]float32{{-1, 1}},
+		},
 		"equal rewards give exact zeros against the others, too": {
 			groups:    []Group{rewarded(0.1, 0.1, 0.1)},
 			advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone},

@@ -44,17 +44,13 @@ func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcom
 	return rl.Usable, ""
 }
 
-// isConstant reports whether all usable members have the same reward.
+// isConstant reports whether all usable members have the same reward, but for rounding.
 func isConstant(members []rl.Member) bool {
-	first := -1
-	for i, m := range members {
-		switch {
-		case m.Outcome != rl.Usable:
-		case first < 0:
-			first = i
-		case m.Reward != members[first].Reward:
-			return false
+	return rl.AreConstant(func(yield func(float64) bool) {
+		for _, m := range members {
+			if m.Outcome == rl.Usable && !yield(m.Reward) {
+				return
+			}
 		}
-	}
-	return true
+	})
 }

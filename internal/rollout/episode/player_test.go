@@ -244,3 +244,15 @@ func TestPlayEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+func TestRewardsThatDifferByRoundingAreConstant(t *testing.T) {
+	members := []rl.Member{{Reward: 0.6000000000000001}, {Index: 1, Reward: 0.6}, {Index: 2, Outcome: rl.EnvironmentFault, Reward: 5}}
+	spec := game(func(g *Spec) { g.DropConstant = true })
+	if outcome, reason := outcomeOfGroup(spec, members, make([]string, 3)); outcome != rl.Constant {
+		t.Errorf("the group is %v: %s", outcome, reason)
+	}
+	members[1].Reward = 0.5
+	if outcome, reason := outcomeOfGroup(spec, members, make([]string, 3)); outcome != rl.Usable {
+		t.Errorf("the group is %v: %s", outcome, reason)
+	}
+}
