@@ -32,6 +32,9 @@ type Message struct {
 	CallID string
 	// Name is the name of the tool whose result a tool's message is. Some formats write it.
 	Name string
+	// Reply numbers the policy's replies of a trajectory, from 1: the message is that reply. It is 0 for every other
+	// message.
+	Reply int
 	// Sampled are the ids that the policy sampled for this message, stop token included; nil for a message
 	// that was not sampled. They answer a prompt without a prefill.
 	Sampled []int32

@@ -33,28 +33,24 @@ func (c *conversation) render(prompt environment.Prompt) renderer.Conversation {
 	if len(prompt.Tools) > 0 {
 		out.Tools = prompt.Tools
 	}
-	next := 0
 	for i, m := range prompt.Messages {
-		if at := c.find(m, next); at >= 0 {
-			out.Messages[i].Sampled, out.Messages[i].Parts = c.replies[at].Sampled, c.replies[at].Parts
-			next = at + 1
+		out.Messages[i].Reply = 0
+		if c.isReply(m) {
+			reply := c.replies[m.Reply-1]
+			out.Messages[i].Sampled, out.Messages[i].Parts = reply.Sampled, reply.Parts
 		}
 	}
 	return out
 }
 
-// find gives the index of the first reply from next on that is the message, or -1.
-func (c *conversation) find(m chat.Message, next int) int {
-	if m.Role != chat.RoleAssistant {
-		return -1
+// isReply reports whether a message is a reply as the environment was given it. Its text does not decide: the
+// environment's own examples may say the same.
+func (c *conversation) isReply(m chat.Message) bool {
+	if m.Role != chat.RoleAssistant || m.Reply < 1 || m.Reply > len(c.replies) {
+		return false
 	}
-	for i := next; i < len(c.replies); i++ {
-		known := c.replies[i]
-		if known.Content == m.Content && known.CallID == m.CallID && slices.Equal(known.Calls, m.Calls) {
-			return i
-		}
-	}
-	return -1
+	known := c.replies[m.Reply-1]
+	return known.Content == m.Content && known.CallID == m.CallID && slices.Equal(known.Calls, m.Calls)
 }
 
 // answer parses a sample into the reply that the environment is given, and the message that the conversation keeps.

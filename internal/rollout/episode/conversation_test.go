@@ -4,6 +4,8 @@
 package episode
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,10 +17,10 @@ import (
 
 // The environment sees the answer only. The renderer needs what the policy said before it, too.
 func TestRenderHandsSampledIDsAndReasoningBack(t *testing.T) {
-	said := chat.Message{Role: "assistant", Content: "4"}
+	said, reply := chat.Message{Role: "assistant", Content: "4"}, chat.Message{Role: "assistant", Content: "4", Reply: 1}
 	parts := []chat.Part{{Text: "two and two", Thinking: true}, {Text: "4"}}
 	c := &conversation{replies: []chat.Message{{Role: "assistant", Content: "4", Sampled: []int32{1, 2}, Parts: parts}}}
-	prompt := environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "2+2?"}, said, {Role: "user", Content: "Sure?"}, said}}
+	prompt := environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "2+2?"}, reply, {Role: "user", Content: "Sure?"}, said}}
 	want := renderer.Conversation{Messages: []chat.Message{
 		{Role: "user", Content: "2+2?"},
 		{Role: "assistant", Content: "4", Sampled: []int32{1, 2}, Parts: parts},
@@ -27,5 +29,23 @@ func TestRenderHandsSampledIDsAndReasoningBack(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, c.render(prompt)); diff != "" {
 		t.Errorf("render (-want +got):\n%s", diff)
+	}
+}
+
+// An example that says what the policy says stays as it is, and the reply keeps the ids that were sampled for it: the
+// next prompt contains them, and both turns train as one segment.
+func TestExamplesDoNotTakeTheIDsOfReplies(t *testing.T) {
+	policy := policyFunc(func(context.Context, Request) (Sample, error) { return sampled("   yes  "), nil })
+	first := ask("example", "yes", "q")
+	env := &scripted{first: first, step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
+		if turn == 1 {
+			return done(1), nil
+		}
+		messages := append(slices.Clone(first[0].Messages), replies[0].Message, chat.Message{Role: "user", Content: "on"})
+		return environment.Turn{Prompts: []environment.Prompt{{Messages: messages}}}, nil
+	}}
+	group := play(t, env, policy, alone(nil))
+	if n := len(group.Members[0].Segments); n != 1 {
+		t.Errorf("there are %d segments, want 1", n)
 	}
 }

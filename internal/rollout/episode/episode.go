@@ -241,6 +241,7 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 	}
 	c := e.conversation(prompt)
 	c.replies = append(c.replies, kept)
+	out.Message.Reply = len(c.replies)
 	if err := c.add(request, sample); err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}
 	}

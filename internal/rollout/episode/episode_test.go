@@ -271,6 +271,7 @@ func TestHowRepliesEnd(t *testing.T) {
 				return tc.sample, nil
 			})
 			group := play(t, env, policy, alone(func(s *contract.Environment) { s.Sampling.Stop = tc.stops }))
+			tc.want.Message.Reply = 1
 			if diff := cmp.Diff(tc.want, got); diff != "" || group.Members[0].StopReason != tc.stop {
 				t.Errorf("stop reason %s, reply (-want +got):\n%s", group.Members[0].StopReason, diff)
 			}
