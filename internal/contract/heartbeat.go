@@ -47,7 +47,7 @@ type HeartbeatReply struct {
 	// empty when it does not wait.
 	BlockedOn string `json:"blockedOn,omitempty"`
 	// Upstream is not empty while the endpoint is the cause: throttled, payment, paused_capacity,
-	// paused_rate_limit, unreachable, server_error.
+	// paused_rate_limit, unreachable, server_error, credentials.
 	Upstream string   `json:"upstream,omitempty"`
 	Progress Progress `json:"progress"`
 }

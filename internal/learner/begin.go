@@ -51,12 +51,12 @@ func (b *beginning) check(ctx context.Context) error {
 // connect makes the session that groups are sampled in, or takes over that of the attempt before.
 func (b *beginning) connect(ctx context.Context) error {
 	b.rollouts.Adopt(ctx, b.journal.Session())
+	if _, err := b.rollouts.Get(ctx); err != nil {
+		return err
+	}
 	if b.journal.HasStore() {
 		b.table.Expect(b.journal.Workers())
 		b.background(b.recordWorkers)
-	}
-	if _, err := b.rollouts.Get(ctx); err != nil {
-		return err
 	}
 	b.background(func(ctx context.Context) { b.rollouts.Keep(ctx, b.config.Timing.Tick) })
 	return nil

@@ -55,6 +55,9 @@ type Timing struct {
 	Tick time.Duration
 	// Pause is the first pause after a model was thrown away without progress; it doubles up to 30 s: 0.5 s.
 	Pause time.Duration
+	// KeyPatience is how long an API key that the endpoint refuses is tried again before the learner ends, so that a
+	// new pod reads the Secret anew: 45 s.
+	KeyPatience time.Duration
 }
 
 // wait waits before the next try, longer the more have failed without progress.
@@ -87,6 +90,7 @@ func (c Config) withDefaults() Config {
 	c.Timing.Silence = orDefault(c.Timing.Silence, 30*time.Second)
 	c.Timing.Tick = orDefault(c.Timing.Tick, time.Second)
 	c.Timing.Pause = orDefault(c.Timing.Pause, 500*time.Millisecond)
+	c.Timing.KeyPatience = orDefault(c.Timing.KeyPatience, 45*time.Second)
 	if c.Hub == nil {
 		c.Hub = &fetch.Fetcher{}
 	}

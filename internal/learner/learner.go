@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -67,6 +68,8 @@ type loopState struct {
 	// last progress.
 	committed int64
 	discarded int
+	// keyRefused is when the endpoint began to refuse the API key; zero while it accepts it.
+	keyRefused time.Time
 	// begun is set once a first model was opened.
 	begun bool
 }

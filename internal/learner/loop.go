@@ -12,24 +12,25 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // train opens models and trains until the run is complete. soft ends when the learner is to drain: what must not be
 // interrupted runs under ctx.
 func (l *learner) train(ctx, soft context.Context) error {
-	if err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault); err != nil {
+	if err := l.begin(ctx, soft); err != nil {
 		return endOf(soft, err)
 	}
 	for failures := 0; ; failures++ {
 		before := l.progress()
 		err := l.pass(ctx, soft)
 		l.evaluator.Stop()
-		if err == nil || soft.Err() != nil || isFinal(err, l.hasTrained()) {
+		if err == nil || soft.Err() != nil || (isFinal(err, l.hasTrained()) && !l.retriesKey(err)) {
 			return l.leave(ctx, soft, err)
 		}
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
-		if l.loop.model != nil {
+		if l.loop.model != nil && failure.KindOf(err) != failure.CredentialsRefused {
 			l.loop.discarded++
 		}
 		if l.progress() != before {
@@ -46,6 +47,47 @@ func (l *learner) train(ctx, soft context.Context) error {
 		}
 	}
 }
+
+// begin performs the phases of the beginning, again while the endpoint refuses the key.
+func (l *learner) begin(ctx, soft context.Context) error {
+	for failures := 1; ; failures++ {
+		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)
+		if err == nil {
+			l.acceptKey()
+		}
+		if err == nil || soft.Err() != nil || !l.retriesKey(err) {
+			return err
+		}
+		l.config.Logger.Warn("endpoint refuses the API key", "err", err)
+		if err := l.config.Timing.wait(soft, failures); err != nil {
+			return err
+		}
+	}
+}
+
+// retriesKey reports whether an error says that the endpoint refuses the API key, which is tried again for a while.
+func (l *learner) retriesKey(err error) bool {
+	if failure.KindOf(err) != failure.CredentialsRefused {
+		return false
+	}
+	l.status.AddProblem(problemCredentials)
+	now := l.config.Now()
+	if l.loop.keyRefused.IsZero() {
+		l.loop.keyRefused = now
+	}
+	return now.Sub(l.loop.keyRefused) < l.config.Timing.KeyPatience
+}
+
+// acceptKey records that the endpoint accepts the API key.
+func (l *learner) acceptKey() {
+	if !l.loop.keyRefused.IsZero() {
+		l.loop.keyRefused = time.Time{}
+		l.status.RemoveProblem(problemCredentials)
+	}
+}
+
+// problemCredentials is what heartbeats report while the endpoint refuses the API key.
+const problemCredentials = "credentials"
 
 // maxDiscarded is the number of models that may be thrown away in a row without progress.
 const maxDiscarded = 8

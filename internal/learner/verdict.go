@@ -49,8 +49,8 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
 	case kind == failure.CredentialsRefused:
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reasonKeyRefused,
-			Message: "The endpoint refuses the API key: put a valid one into the Secret and resume the run"}
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonKeyRefused,
+			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretRef names; the run then continues"}
 	default:
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	}

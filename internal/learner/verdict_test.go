@@ -31,7 +31,7 @@ func TestVerdictOf(t *testing.T) {
 		"an attempt that another process claimed is Fenced": {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
 		"lost states are rejected data":                     {wrap(failure.New(failure.LostCheckpoint, errors.New("x"), "loading")), contract.CauseDataRejected, "NoUsableCheckpoint"},
 		"states without the optimizer are rejected data":    {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer, "loading"), contract.CauseDataRejected, "OptimizerNotRestored"},
-		"a refused key requires intervention":               {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseConfigRejected, "KeyRefused"},
+		"a refused key ends the attempt, not the run":       {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseUpstream, "KeyRefused"},
 		"refused settings require intervention":             {wrap(failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"data that are refused whole require intervention":  {wrap(failure.New(failure.DataRefused, errors.New("x"), "training")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"a learner without progress ends, whatever failed":  {fmt.Errorf("%w: %w", errNoProgress, failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},

@@ -114,6 +114,57 @@ func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	}
 }
 
+// TestRefusedKey has the endpoint refuse the key for some calls, which costs nothing, and for good, which ends the
+// attempt and not the run.
+func TestRefusedKey(t *testing.T) {
+	want := baseline(t)
+	for _, op := range []string{"create_session", "create_model", "forward_backward", "save_weights", "save_weights_for_sampler"} {
+		t.Run("for some calls of "+op, func(t *testing.T) {
+			w := newFixture(t, nil)
+			w.addFaults(fault.Rule{Op: op, Do: fault.Refuse, Status: 401, Count: 3})
+			worker := w.startWorker("w0", behavior{})
+			if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			if n := worker.sampledTwice(); n != 0 {
+				t.Errorf("%d groups were sampled twice", n)
+			}
+		})
+	}
+	for name, op := range map[string]string{"from the beginning": "create_session", "in a step": "optim_step"} {
+		t.Run("for good "+name, func(t *testing.T) {
+			w := newFixture(t, nil)
+			w.keyPatience = 300 * time.Millisecond
+			w.addFaults(fault.Rule{Op: op, Do: fault.Refuse, Status: 401, Count: -1})
+			w.startWorker("w0", behavior{})
+			began := time.Now()
+			a := w.startLearner(1, nil)
+			upstream := ""
+			for running := true; running; {
+				select {
+				case <-a.done:
+					running = false
+				case <-time.After(10 * time.Millisecond):
+					if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err == nil && reply.Upstream == "credentials" {
+						upstream = reply.BlockedOn
+					}
+				}
+			}
+			verdict := w.waitFor(a, contract.CauseUpstream)
+			if verdict.Reason != "KeyRefused" || verdict.Cause.ExitCode() != 75 || upstream != "endpoint: credentials" {
+				t.Errorf("the verdict is %s (exit %d) and the learner was blocked on %q", verdict.Reason, verdict.Cause.ExitCode(), upstream)
+			}
+			if took := time.Since(began); took < w.keyPatience {
+				t.Errorf("the learner ended after %v", took)
+			}
+			w.sim.Faults().Clear()
+			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+		})
+	}
+}
+
 // outcomes returns the outcome of each slot that a row names.
 func (w *fixture) outcomes() map[int64]string {
 	outcomes := map[int64]string{}

@@ -144,6 +144,13 @@ func (s *Status) AddProblem(kind string) {
 	s.problems[kind] = s.now()
 }
 
+// RemoveProblem records that a problem is over.
+func (s *Status) RemoveProblem(kind string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.problems, kind)
+}
+
 func upstreamKind(event client.Event) string {
 	switch event.Category {
 	case tinker.CategoryThrottled:
