@@ -109,7 +109,7 @@ var permitted = map[string][]string{
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
 	"internal/learner/report":  {"internal/contract", "internal/tinker", "internal/tinker/client"},
-	"internal/learner/session": {"internal/tinker/client"},
+	"internal/learner/session": {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/store":   nil,
 	"internal/learner/trainee": {
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/rl", "internal/tinker",

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -30,7 +31,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 			return l.leave(ctx, soft, err)
 		}
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
-		if l.loop.model != nil && failure.KindOf(err) != failure.CredentialsRefused {
+		if l.loop.model != nil && !isWaiting(err) {
 			l.loop.discarded++
 		}
 		if l.progress() != before {
@@ -42,6 +43,9 @@ func (l *learner) train(ctx, soft context.Context) error {
 		}
 		l.status.BlockOnModel(err.Error())
 		l.abandon(ctx)
+		if errors.Is(err, leases.ErrPolicyMissing) {
+			l.rollouts.Check(soft) // workers find nothing in a session that is lost
+		}
 		if err := l.config.Timing.wait(soft, failures); err != nil {
 			return err
 		}
@@ -94,6 +98,12 @@ const maxDiscarded = 8
 
 // errNoProgress ends a learner that has thrown away model after model.
 var errNoProgress = errors.New("no progress")
+
+// isWaiting reports whether a failure is over once the endpoint recovers, and costs no training until then: the key is
+// refused, or workers do not find the sampler weights, be it because their session is lost.
+func isWaiting(err error) bool {
+	return failure.KindOf(err) == failure.CredentialsRefused || errors.Is(err, leases.ErrPolicyMissing)
+}
 
 // progress returns what grows with each step that is committed and each group that is accepted.
 func (l *learner) progress() int64 {

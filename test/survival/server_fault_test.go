@@ -6,6 +6,7 @@ package survival
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
@@ -125,5 +126,20 @@ func TestServerRestart(t *testing.T) {
 			}
 			w.checkMetrics()
 		})
+	}
+}
+
+// TestLostSamplerCostsOneModel loses sampler weights while groups are sampled that end one after the other.
+func TestLostSamplerCostsOneModel(t *testing.T) {
+	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
+	w.startWorker("w0", behavior{delay: func(slot int64) time.Duration { return time.Duration(slot%4) * 40 * time.Millisecond }})
+	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	// The second model and the two of the check that its optimizer was restored.
+	if n := w.models(); n != 4 {
+		t.Errorf("%d models were made, want 4", n)
+	}
+	if n := len(verdict.Progress.Checkpoints); n == 0 {
+		t.Error("the verdict names no state")
 	}
 }

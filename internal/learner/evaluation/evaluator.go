@@ -28,7 +28,7 @@ type table interface {
 
 // policies knows which policies workers can sample.
 type policies interface {
-	TakeMissing(policy leases.Policy) bool
+	IsMissing(sampler string) bool
 	CoverEvaluation(e exchange.Evaluation)
 }
 
@@ -180,7 +180,6 @@ func (e *Evaluator) collect(ctx context.Context, v checkpoints.Version) ([]rl.Gr
 	if err != nil {
 		return nil, err
 	}
-	policy := leases.Policy{Lineage: version.Lineage, Evaluation: e.Schedule.Digest}
 	demanded := e.Schedule.Leases(version)
 	e.Table.Demand(demandName(v), demanded)
 	for {
@@ -189,7 +188,7 @@ func (e *Evaluator) collect(ctx context.Context, v checkpoints.Version) ([]rl.Gr
 		if all {
 			return groups, nil
 		}
-		if e.Policies.TakeMissing(policy) {
+		if e.Policies.IsMissing(version.Sampler) {
 			if version.Sampler, err = e.Samplers.Remake(ctx, v); err != nil {
 				return nil, err
 			}

@@ -74,10 +74,10 @@ func (f *fake) Changed() <-chan struct{} {
 	return changed
 }
 
-func (f *fake) TakeMissing(leases.Policy) bool {
+func (f *fake) IsMissing(sampler string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.missing) > 0
+	return f.missing[sampler]
 }
 
 func (f *fake) CoverEvaluation(exchange.Evaluation) {}

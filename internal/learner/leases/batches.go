@@ -220,7 +220,7 @@ func (s *BatchSource) isPolicyMissing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.versions {
-		if s.table.TakeMissing(Policy{Lineage: v.Lineage}) {
+		if s.table.IsMissing(v.Sampler) {
 			return true
 		}
 	}

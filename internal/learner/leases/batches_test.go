@@ -74,8 +74,9 @@ func TestBatchEndsEarly(t *testing.T) {
 	slots(f, "w0", 64)
 	f.Release("w0", []rl.Key{key(0)}, "policy_gone")
 	if _, err := tr.Batch(t.Context()); !errors.Is(err, ErrPolicyMissing) {
-		t.Errorf("Batch without sampler weights: %v, want ErrPolicyGone", err)
+		t.Errorf("Batch without sampler weights: %v, want ErrPolicyMissing", err)
 	}
+	tr.Reset(rl.Position{}, []Version{{Lineage: lineage, Sampler: "saved anew"}})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("why")
 	cancel(why)

@@ -34,10 +34,11 @@ type entry struct {
 	group  *rl.Group
 	digest rl.Digest
 	from   string
-	// worker has the lease since granted; it is empty while nobody has it. reassigned is set once a second
-	// worker may have been given it.
+	// worker has the lease since granted; it is empty while nobody has it. sampler is the path that was leased, empty
+	// when it is not known. reassigned is set once a second worker may have been given the lease.
 	worker     string
 	granted    time.Time
+	sampler    string
 	reassigned bool
 }
 
@@ -106,7 +107,7 @@ func (d *demands) adopt(workers *workers, now time.Time) {
 	for _, name := range workers.alive(now) {
 		for key := range workers.byName[name].playing {
 			if e := d.entries[key]; e != nil && e.isLeased("") {
-				e.worker, e.granted = name, now
+				e.worker, e.granted, e.sampler = name, now, ""
 			}
 		}
 	}

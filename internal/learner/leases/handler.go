@@ -79,14 +79,14 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	room := min(free, credits-all, t.load.share(len(t.workers.alive(now)))-own)
 	var leases []exchange.Lease
 	for key, e := range t.demands.inOrder() {
-		if !e.isLeased("") || t.workers.isStored(key, now) {
+		if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] {
 			continue
 		}
 		// A worker that plays nothing is leased one group, however large: it will not have more room later.
 		if all >= credits || e.lease.GroupSize > room && own+len(leases) > 0 {
 			break
 		}
-		e.worker, e.granted = name, now
+		e.worker, e.granted, e.sampler = name, now, e.lease.Sampler
 		w.playing[key] = true
 		room -= e.lease.GroupSize
 		all += e.lease.GroupSize
@@ -144,8 +144,8 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 			continue
 		}
 		e.worker = ""
-		if reason == "policy_gone" {
-			t.missing[Policy{Lineage: key.Lineage, Evaluation: key.Evaluation}] = true
+		if reason == "policy_gone" && e.sampler != "" {
+			t.missing[e.sampler] = true
 		}
 	}
 	t.config.Logger.Info("worker released leases", "worker", name, "leases", len(keys), "reason", reason)

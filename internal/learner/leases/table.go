@@ -57,8 +57,8 @@ type Table struct {
 	workers    workers
 	notices    notices
 	load       load
-	// missing are the policies whose sampler weights a worker did not find.
-	missing  map[Policy]bool
+	// missing are the paths of sampler weights that a worker did not find.
+	missing  map[string]bool
 	counters Counters
 }
 
@@ -67,7 +67,7 @@ func NewTable(config Config) *Table {
 	return &Table{
 		config: config, opened: make(chan struct{}), closed: make(chan struct{}),
 		demands: newDemands(), workers: newWorkers(config.Silence), notices: notices{play: config.Play},
-		load: newLoad(config.Concurrency), missing: map[Policy]bool{},
+		load: newLoad(config.Concurrency), missing: map[string]bool{},
 	}
 }
 
@@ -217,13 +217,11 @@ type Policy struct {
 // ErrPolicyMissing reports that the sampler weights of a policy that is needed do not exist any more.
 var ErrPolicyMissing = errors.New("the sampler weights of the policy are missing")
 
-// TakeMissing reports, once, that a worker did not find the sampler weights of a policy.
-func (t *Table) TakeMissing(policy Policy) bool {
+// IsMissing reports whether a worker did not find the sampler weights at a path. They are leased no more.
+func (t *Table) IsMissing(sampler string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	missing := t.missing[policy]
-	delete(t.missing, policy)
-	return missing
+	return t.missing[sampler]
 }
 
 // Counters counts what became of groups so far.

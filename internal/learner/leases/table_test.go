@@ -295,14 +295,24 @@ func TestThrottling(t *testing.T) {
 
 func TestRelease(t *testing.T) {
 	f, _ := open(t, 0)
-	f.Demand("train", leases(0))
+	demand := func(sampler string) {
+		list := leases(0, 1)
+		for i := range list {
+			list[i].Sampler = sampler
+		}
+		f.Demand("train", list)
+	}
+	demand("old")
 	hello(t, f, "w0", exchange.HelloRequest{})
 	slots(f, "w0", 64)
 	f.Release("w0", []rl.Key{key(0)}, "policy_gone")
-	policy := Policy{Lineage: lineage}
-	expect(t, "gone", true, f.TakeMissing(policy))
-	expect(t, "gone is told once", false, f.TakeMissing(policy))
-	expect(t, "leased again", []int64{0}, slots(f, "w0", 64))
+	expect(t, "the old weights are missing", true, f.IsMissing("old"))
+	expect(t, "missing weights are not leased", []int64{}, slots(f, "w0", 64))
+	demand("new")
+	expect(t, "weights that were saved anew are leased", []int64{0}, slots(f, "w0", 64))
+	f.Release("w0", []rl.Key{key(1)}, "policy_gone")
+	expect(t, "the new weights are missing", false, f.IsMissing("new"))
+	expect(t, "the second group is leased again", []int64{1}, slots(f, "w0", 64))
 }
 
 func TestHelloWaitsForTheModel(t *testing.T) {

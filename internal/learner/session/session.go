@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
@@ -91,6 +92,20 @@ func (k *Keeper) Keep(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// Check drops the session if the endpoint has lost it.
+func (k *Keeper) Check(ctx context.Context) {
+	k.mu.Lock()
+	session := k.session
+	k.mu.Unlock()
+	if session == "" {
+		return
+	}
+	if err := k.api.Heartbeat(ctx, session); failure.KindOf(err) == failure.Missing {
+		k.logger.Warn("session is lost", "session", session, "err", err)
+		k.Drop(session)
 	}
 }
 
