@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -50,6 +49,7 @@ type learner struct {
 	// background runs a task beside the loop until the learner ends.
 	background func(task func(context.Context))
 	retirer    *retirer
+	key        keyRefusal
 
 	loop loopState
 }
@@ -68,8 +68,6 @@ type loopState struct {
 	// last progress.
 	committed int64
 	discarded int
-	// keyRefused is when the endpoint began to refuse the API key; zero while it accepts it.
-	keyRefused time.Time
 	// begun is set once a first model was opened.
 	begun bool
 }

@@ -27,7 +27,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		before := l.progress()
 		err := l.pass(ctx, soft)
 		l.evaluator.Stop()
-		if err == nil || soft.Err() != nil || (isFinal(err, l.hasTrained()) && !l.retriesKey(err)) {
+		if err == nil || soft.Err() != nil || (isFinal(err, l.loop.hasTrained(l.book.States())) && !l.key.retries(err)) {
 			return l.leave(ctx, soft, err)
 		}
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
@@ -57,9 +57,9 @@ func (l *learner) begin(ctx, soft context.Context) error {
 	for failures := 1; ; failures++ {
 		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)
 		if err == nil {
-			l.acceptKey()
+			l.key.accept()
 		}
-		if err == nil || soft.Err() != nil || !l.retriesKey(err) {
+		if err == nil || soft.Err() != nil || !l.key.retries(err) {
 			return err
 		}
 		l.config.Logger.Warn("endpoint refuses the API key", "err", err)
@@ -68,30 +68,6 @@ func (l *learner) begin(ctx, soft context.Context) error {
 		}
 	}
 }
-
-// retriesKey reports whether an error says that the endpoint refuses the API key, which is tried again for a while.
-func (l *learner) retriesKey(err error) bool {
-	if failure.KindOf(err) != failure.CredentialsRefused {
-		return false
-	}
-	l.status.AddProblem(problemCredentials)
-	now := l.config.Now()
-	if l.loop.keyRefused.IsZero() {
-		l.loop.keyRefused = now
-	}
-	return now.Sub(l.loop.keyRefused) < l.config.Timing.KeyPatience
-}
-
-// acceptKey records that the endpoint accepts the API key.
-func (l *learner) acceptKey() {
-	if !l.loop.keyRefused.IsZero() {
-		l.loop.keyRefused = time.Time{}
-		l.status.RemoveProblem(problemCredentials)
-	}
-}
-
-// problemCredentials is what heartbeats report while the endpoint refuses the API key.
-const problemCredentials = "credentials"
 
 // maxDiscarded is the number of models that may be thrown away in a row without progress.
 const maxDiscarded = 8
@@ -112,8 +88,8 @@ func (l *learner) progress() int64 {
 }
 
 // hasTrained reports whether the run has made a step, so that the endpoint once accepted its settings.
-func (l *learner) hasTrained() bool {
-	return l.loop.at.Step > 0 || slices.ContainsFunc(l.book.States(), func(e checkpoints.Entry) bool { return e.Name.Step > 0 })
+func (s *loopState) hasTrained(states []checkpoints.Entry) bool {
+	return s.at.Step > 0 || slices.ContainsFunc(states, func(e checkpoints.Entry) bool { return e.Name.Step > 0 })
 }
 
 // pass opens one model and trains with it until the run is complete or the model is of no use any more.
