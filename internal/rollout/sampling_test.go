@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -231,4 +232,36 @@ func TestKeepAliveFollowsTheSession(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// What a sampling session fails for is the weights only once a heartbeat shows that the session lives: an endpoint
+// that throttles heartbeats says nothing about either.
+func TestAFailedHeartbeatDoesNotRejectThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newEndpoint()
+		api.weights = map[string]bool{}
+		throttled := &throttledHeartbeats{endpoint: api, left: 2, restore: func() {
+			api.change(func() { api.weights["tinker://run/sampler_weights/v0"] = true })
+		}}
+		if _, err := newPolicy(throttled).Sample(t.Context(), request()); err != nil {
+			t.Errorf("Sample: %v", err)
+		}
+	})
+}
+
+// throttledHeartbeats is an endpoint that answers heartbeats with 429 at first, and is restored with the last of them.
+type throttledHeartbeats struct {
+	*endpoint
+	left    int
+	restore func()
+}
+
+func (e *throttledHeartbeats) Heartbeat(ctx context.Context, session string) error {
+	if e.left == 0 {
+		return e.endpoint.Heartbeat(ctx, session)
+	}
+	if e.left--; e.left == 0 {
+		e.restore()
+	}
+	return trouble(tinker.CategoryThrottled)
 }

@@ -186,12 +186,17 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		// The API key may be corrected; the learner reports the problem meanwhile.
 		return wait.Sleep(ctx, distrustPeriod)
 	}
-	switch client.CategoryFrom(s.endpoint.Heartbeat(ctx, session)) {
-	case tinker.CategoryNotFound, tinker.CategoryFutureLost:
+	alive := s.endpoint.Heartbeat(ctx, session)
+	switch category := client.CategoryFrom(alive); {
+	case alive == nil:
+		return &policyMissingError{err: err}
+	case category == tinker.CategoryNotFound, category == tinker.CategoryFutureLost:
 		s.lose(session)
 		return nil
+	default:
+		// Whether the session lives is not known.
+		return wait.Sleep(ctx, failurePause)
 	}
-	return &policyMissingError{err: err}
 }
 
 // keepAlive sends heartbeats for the live session, until ctx ends.
