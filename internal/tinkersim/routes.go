@@ -72,7 +72,7 @@ func sessionRoutes() []endpoint {
 		}, samplers, (*state.Samplers).Create),
 		jsonEndpoint(state.OpSample, func(r tinker.SampleRequest) fault.Call {
 			return fault.Call{Session: r.SamplingSession, Seq: valueOrZero(r.SeqID), Name: r.ModelPath}
-		}, samplers, (*state.Samplers).Sample),
+		}, samplers, (*state.Samplers).Sample).knownOptionsOnly(),
 		simpleEndpoint("GET /api/v1/samplers/{id}", "get_sampler", func(r *request) (response, error) {
 			return jsonOrError(r.state.Samplers.Info(r.PathValue("id")))
 		}),

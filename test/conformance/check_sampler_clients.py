@@ -76,14 +76,14 @@ def sequence_ids(env):
 
 @check(needs="prompt_options")
 def options_that_are_not_there_are_not_ignored(env):
-    """Features that tinkersim lacks must return an error or nothing."""
+    """Features that tinkersim lacks must return an error."""
     client, params = env.base_sampler(), types.SamplingParams(max_tokens=1)
     ask = lambda **options: client.sample(prompt(QUESTION), 1, params, **options).result()
-    require_raises(RuntimeError, lambda: ask(prompt_alt_tokens_k=2))
+    require_raises(tinker.BadRequestError, lambda: ask(prompt_alt_tokens_k=2))
     require_raises(RuntimeError, lambda: ask(include_prompt_logprobs=True, prompt_logprobs_last_n=3))
     targets = types.TensorData.from_numpy(np.full((len(QUESTION) - 1, 1), 32))
-    require_equal(ask(target_prompt_logprobs=targets).target_prompt_logprobs, None, "the targets' log-probabilities")
-    require_equal(getattr(ask(topk_sample_logprobs=2).sequences[0], "topk_logprobs", None), None, "the alternatives")
+    require_raises(tinker.BadRequestError, lambda: ask(target_prompt_logprobs=targets))
+    require_raises(tinker.BadRequestError, lambda: ask(topk_sample_logprobs=2))
 
 
 @check()
