@@ -150,7 +150,7 @@ var permitted = map[string][]string{
 	"internal/tinker": {
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
-	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client"},
+	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
 	"internal/tinker/client":     {"internal/tinker", "golang.org/x/sync"},
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/fault",

@@ -25,7 +25,14 @@ const key = "tml-probe"
 // server starts a simulator behind a middleware, and returns it with a checker of all features.
 func server(t *testing.T, wrap middleware) (*tinkersim.Server, capability.Checker) {
 	t.Helper()
-	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: key})
+	return serverWith(t, tinkersim.Options{}, wrap)
+}
+
+// serverWith starts a simulator with options.
+func serverWith(t *testing.T, options tinkersim.Options, wrap middleware) (*tinkersim.Server, capability.Checker) {
+	t.Helper()
+	options.Dir, options.APIKey = t.TempDir(), key
+	sim, err := tinkersim.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +113,7 @@ func TestSimulatorSupportsEverything(t *testing.T) {
 
 // TestIgnoredFeatures uses servers that report success and do something else.
 func TestIgnoredFeatures(t *testing.T) {
-	const ignored, unsupported, unknown = capability.Ignored, capability.Unsupported, capability.Unknown
+	const supported, ignored, unsupported, unknown = capability.Supported, capability.Ignored, capability.Unsupported, capability.Unknown
 	cases := map[string]struct {
 		features   []capability.Feature
 		middleware middleware
@@ -162,7 +169,7 @@ func TestIgnoredFeatures(t *testing.T) {
 		},
 		"seeds, with equal samples": {features: sampling,
 			middleware: editJSON("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["seed"] = 7 }),
-			want:       supports{capability.Seed: ignored, capability.Temperature: unknown, capability.TopK: unknown, capability.TopP: unknown},
+			want:       supports{capability.Seed: ignored, capability.Temperature: supported, capability.TopK: supported, capability.TopP: supported},
 		},
 		"the temperature": {features: sampling,
 			middleware: editJSON("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["temperature"] = 1 }),

@@ -17,7 +17,7 @@
 //
 // Training costs 128 tokens for the first model and 48 for each further one: two of them for the optimizer's
 // state, and one more than the number of wanted Adam settings. A loss costs 16 tokens forward and 16 more for each
-// setting. Sampling costs up to 256 tokens for the seed and as many for each sampling setting. A run with the usual
-// settings costs less than a thousand tokens, which is about a hundredth of a cent on a large model. The check saves
+// setting. Sampling costs 512 tokens, another 1,024 for the seed and 512 for each sampling setting. A run with the usual
+// settings costs less than three thousand tokens, which is a few hundredths of a cent on a large model. The check saves
 // two checkpoints with a TTL of an hour, and deletes them at the end if the server can.
 package capability

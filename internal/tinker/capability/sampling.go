@@ -10,13 +10,15 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// The size of one request for samples, which is so large that two are hardly equal by chance.
+// The number of prompts, which are prefixes of the sequence, and of samples of one token after each.
 const (
-	numSamples = 8
-	maxTokens  = 8
+	numPrompts = 16
+	numSamples = 32
 )
 
 // samplingCheck checks sampling from the initial weights of the first model.
@@ -24,6 +26,8 @@ type samplingCheck struct {
 	*check
 	session string
 	seq     atomic.Int64
+	// wide holds samples that no setting narrows, or nil.
+	wide [][]string
 }
 
 // checkSampling checks seeds, the choice of tokens, and the log-probabilities of prompts.
@@ -59,75 +63,87 @@ func (k *check) checkSampling(ctx context.Context) {
 	}
 }
 
-// draw samples under a new number, so that the server does not return earlier samples.
-func (s *samplingCheck) draw(ctx context.Context, seed int64, change func(*tinker.SamplingParams)) ([][]int32, error) {
+// draw draws samples after each of several prompts, whose requests have the seeds from the given one on. It
+// samples under new numbers, so that the server does not return earlier samples.
+func (s *samplingCheck) draw(ctx context.Context, seed int64, change func(*tinker.SamplingParams)) ([][]string, error) {
 	params := tinker.DefaultSampling()
-	params.MaxTokens, params.Seed = new(maxTokens), &seed
+	params.MaxTokens = new(1)
 	if change != nil {
 		change(&params)
 	}
-	result, err := s.API.Sample(ctx, tinker.SampleRequest{
-		NumSamples: numSamples, Prompt: tinker.Text(sequence), SamplingParams: params,
-		SamplingSession: s.session, SeqID: new(s.seq.Add(1)),
-	})
-	if err != nil {
-		return nil, err
+	drawn := make([][]string, numPrompts)
+	requests, ctx := errgroup.WithContext(ctx)
+	for i := range drawn {
+		own := params
+		own.Seed = new(seed + int64(i))
+		requests.Go(func() error {
+			result, err := s.API.Sample(ctx, tinker.SampleRequest{
+				NumSamples: numSamples, Prompt: tinker.Text(sequence[:len(sequence)-i]), SamplingParams: own,
+				SamplingSession: s.session, SeqID: new(s.seq.Add(1)),
+			})
+			for _, sample := range result.Sequences {
+				drawn[i] = append(drawn[i], fmt.Sprint(sample.Tokens))
+			}
+			return err
+		})
 	}
-	var drawn [][]int32
-	for _, sample := range result.Sequences {
-		drawn = append(drawn, sample.Tokens)
-	}
-	return drawn, nil
+	return drawn, requests.Wait()
 }
 
-// drawTwice draws with two seeds, and reports whether the samples are equal.
-func (s *samplingCheck) drawTwice(ctx context.Context, seeds [2]int64, change func(*tinker.SamplingParams)) (bool, error) {
-	one, err := s.draw(ctx, seeds[0], change)
-	if err != nil {
-		return false, err
+// The first seeds of the requests.
+const (
+	seedWide   = 1
+	seedOther  = 101
+	seedNarrow = 201
+)
+
+// drawWide returns samples that no setting narrows. It draws them once.
+func (s *samplingCheck) drawWide(ctx context.Context) ([][]string, error) {
+	if s.wide != nil {
+		return s.wide, nil
 	}
-	other, err := s.draw(ctx, seeds[1], change)
-	return slices.EqualFunc(one, other, slices.Equal), err
+	drawn, err := s.draw(ctx, seedWide, nil)
+	if err == nil {
+		s.wide = drawn
+	}
+	return drawn, err
 }
 
 // seed draws with equal and with different seeds.
 func (s *samplingCheck) seed(ctx context.Context) {
-	same, err := s.drawTwice(ctx, [2]int64{1, 1}, nil)
+	wide, err := s.drawWide(ctx)
 	if err != nil {
 		s.recordError(Seed, err)
 		return
 	}
-	other, err := s.drawTwice(ctx, [2]int64{1, 2}, nil)
-	switch {
-	case err != nil:
+	same, err := s.draw(ctx, seedWide, nil)
+	if err != nil {
 		s.recordError(Seed, err)
-	case !same:
-		s.record(Seed, Ignored, "the same seed draws different tokens")
-	case other:
-		s.record(Seed, Ignored, "another seed draws the same tokens")
-	default:
-		s.record(Seed, Supported, "")
+		return
 	}
+	other, err := s.draw(ctx, seedOther, nil)
+	if err != nil {
+		s.recordError(Seed, err)
+		return
+	}
+	support, note := seeding(wide, same, other)
+	s.record(Seed, support, note)
 }
 
-// choice checks a setting that leaves a single token to choose, so that another seed draws the same tokens.
+// choice checks a setting that leaves a single token to choose, except for noise.
 func (s *samplingCheck) choice(ctx context.Context, f Feature, narrow func(*tinker.SamplingParams)) {
-	wide, err := s.drawTwice(ctx, [2]int64{1, 2}, nil)
+	wide, err := s.drawWide(ctx)
 	if err != nil {
 		s.recordError(f, err)
 		return
 	}
-	same, err := s.drawTwice(ctx, [2]int64{1, 2}, narrow)
-	switch {
-	case err != nil:
+	drawn, err := s.draw(ctx, seedNarrow, narrow)
+	if err != nil {
 		s.recordError(f, err)
-	case wide:
-		s.record(f, Unknown, "another seed draws the same tokens even without it")
-	case !same:
-		s.record(f, Ignored, "the setting does not narrow the choice of tokens")
-	default:
-		s.record(f, Supported, "")
+		return
 	}
+	support, note := narrowing(wide, drawn)
+	s.record(f, support, note)
 }
 
 // promptLogprobs compares the log-probabilities of a prompt with those of a forward pass over it.
@@ -141,14 +157,20 @@ func (s *samplingCheck) promptLogprobs(ctx context.Context) {
 		s.record(PromptLogprobs, Supported, "")
 		return
 	}
-	const maxDistance = 0.25 // nats; sampler and trainer round differently
-	far := 0.0
+	// Sampler and trainer round differently. These are root mean squares in nats.
+	const near, far = 0.35, 0.6
+	squares := 0.0
 	for i, want := range s.initial {
-		far = max(far, math.Abs(float64(got[i+1])-want))
+		squares += math.Pow(float64(got[i+1])-want, 2)
 	}
-	if far <= maxDistance { // this is false for NaN
+	distance := math.Sqrt(squares / float64(len(s.initial)))
+	note := fmt.Sprintf("they differ from those of a forward pass by %.2g nats", distance)
+	switch {
+	case distance <= near:
 		s.record(PromptLogprobs, Supported, "")
-		return
+	case distance <= far:
+		s.record(PromptLogprobs, Unknown, note)
+	default: // this includes NaN
+		s.record(PromptLogprobs, Unsupported, note)
 	}
-	s.record(PromptLogprobs, Unsupported, fmt.Sprintf("they differ from those of a forward pass by %.2g nats", far))
 }

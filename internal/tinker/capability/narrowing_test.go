@@ -1,0 +1,109 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capability
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// drawnModel is a model whose logits after each prefix are normal random numbers.
+type drawnModel struct {
+	random        *rand.Rand
+	tokens        int
+	spread, noise float64
+	logits        map[string][]float64
+}
+
+// draw draws samples after each prompt at a temperature, near 0 for greedy. Each token has its own noise.
+func (m drawnModel) draw(temperature float64) [][]string {
+	out := make([][]string, numPrompts)
+	for i := range out {
+		for range numSamples {
+			sample := string(rune('A' + i))
+			sample += string(rune('0' + m.choose(m.after(sample), temperature)))
+			out[i] = append(out[i], sample)
+		}
+	}
+	return out
+}
+
+// after returns the logits after a prefix.
+func (m drawnModel) after(prefix string) []float64 {
+	if m.logits[prefix] == nil {
+		logits := make([]float64, m.tokens)
+		for i := range logits {
+			logits[i] = m.random.NormFloat64() * m.spread
+		}
+		m.logits[prefix] = logits
+	}
+	return m.logits[prefix]
+}
+
+// choose draws a token as the largest of the noisy logits with Gumbel noise.
+func (m drawnModel) choose(logits []float64, temperature float64) int {
+	best, at := math.Inf(-1), 0
+	for i, l := range logits {
+		l += m.noise * m.random.NormFloat64()
+		if l = l/temperature - math.Log(m.random.ExpFloat64()); l > best {
+			best, at = l, i
+		}
+	}
+	return at
+}
+
+// repeat returns the samples of a request that is repeated with its seed: the noise changes some of them.
+func (m drawnModel) repeat(drawn [][]string) [][]string {
+	again := m.draw(1)
+	for i := range drawn {
+		for j, sample := range drawn[i] {
+			if m.random.Float64() >= m.noise {
+				again[i][j] = sample
+			}
+		}
+	}
+	return again
+}
+
+// TestNoisySampling decides on samples of 1,000 models whose arithmetic is noisy: settings that narrow the choice of
+// tokens, and seeds, that the server honours or ignores.
+func TestNoisySampling(t *testing.T) {
+	const decisions = 1000
+	for _, noise := range []float64{0, 0.05, 0.2} {
+		for _, spread := range []float64{1, 3} {
+			t.Run(fmt.Sprintf("noise %g, spread of logits %g", noise, spread), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 2))
+				counts := map[string]int{}
+				for range decisions {
+					m := drawnModel{random: random, tokens: 50, spread: spread, noise: noise, logits: map[string][]float64{}}
+					wide, other := m.draw(1), m.draw(1)
+					record := func(setting string, support Support, _ string) { counts[setting+" "+string(support)]++ }
+					again := m.repeat(wide)
+					support, note := narrowing(wide, m.draw(0.01))
+					record("honoured setting", support, note)
+					support, note = narrowing(wide, other)
+					record("ignored setting", support, note)
+					support, note = seeding(wide, again, other)
+					record("honoured seed", support, note)
+					support, note = seeding(wide, m.draw(1), other)
+					record("ignored seed", support, note)
+					support, note = seeding(wide, again, m.repeat(wide))
+					record("fixed seed", support, note)
+				}
+				for _, setting := range []string{"setting", "seed"} {
+					if n := counts["honoured "+setting+" ignored"]; n > 0 || counts["honoured "+setting+" supported"] < decisions*9/10 {
+						t.Errorf("the honoured %s: %v", setting, counts)
+					}
+				}
+				for _, setting := range []string{"ignored setting", "ignored seed", "fixed seed"} {
+					if counts[setting+" ignored"] < decisions-1 {
+						t.Errorf("the %s: %v", setting, counts)
+					}
+				}
+			})
+		}
+	}
+}
