@@ -98,7 +98,10 @@ func (o *modelOpening) resume() {
 	o.book.Begin(at)
 	o.journal.Discard()
 	o.restoreUsage()
-	o.journal.Chain(at.Step, at.Lineage.String(), func(row store.Row) bool { return o.book.Complete(row.Step, row.Parent) })
+	o.journal.Chain(at.Step, at.Lineage.String(), func(row store.Row) bool {
+		o.score(row)
+		return o.book.Complete(row.Step, row.Parent)
+	})
 	o.evaluator.Restore(at.Step)
 	o.journal.Rebuild(at.Step, at.Lineage.String())
 	o.report(func(p *contract.Progress) {
@@ -107,6 +110,15 @@ func (o *modelOpening) resume() {
 			p.FromStep, o.loop.begun = at.Step, true
 		}
 	})
+}
+
+// score scores a saved version by the metrics of its step, should the best be chosen by them.
+func (o *modelOpening) score(row store.Row) {
+	metric := o.file.Checkpoints.KeepBestMetric
+	version, known := o.book.Version(row.Step)
+	if value, ok := row.Metrics[metric]; ok && known && row.State != "" && !o.evaluator.Measures(metric) {
+		o.book.Score(version, value)
+	}
 }
 
 // restoreUsage reads the usage that the row of the loaded version records, once: what this process used stays counted

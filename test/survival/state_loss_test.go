@@ -186,3 +186,28 @@ func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
 	})
 	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }
+
+// TestBestByTrainingMetricAfterLearnerDeath chooses the best by a metric that rows alone record.
+func TestBestByTrainingMetricAfterLearnerDeath(t *testing.T) {
+	run := func() *fixture {
+		w := newFixture(t, func(f *contract.RunFile) {
+			f.Evaluation, f.Fixed.Algorithm.Steps, f.Checkpoints.KeepBestMetric = nil, 6, "env/all/reward/total"
+		})
+		w.startWorker("w0", behavior{})
+		return w
+	}
+	w := run()
+	want := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted).Progress.Best
+	w = run()
+	<-w.startLearner(1, w.dieAt("covered.sent", 5)).done
+	got := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted).Progress.Best
+	if want == nil || got == nil {
+		t.Fatalf("the best is %v after a death, %v without", got, want)
+	}
+	if want.Step > 5 {
+		t.Fatalf("the best is of step %d, which is after the death", want.Step)
+	}
+	if got.Step != want.Step || *got.Value != *want.Value {
+		t.Errorf("the best is of step %d (%v) after a death, %d (%v) without", got.Step, *got.Value, want.Step, *want.Value)
+	}
+}
