@@ -35,6 +35,21 @@ type Result struct {
 	At time.Time
 	// Err is why the newest heartbeat had no reply; nil when it had one.
 	Err error
+	// Since is when this manager sent its first heartbeat; the zero time before.
+	Since time.Time
+}
+
+// Unanswered is how long this manager has asked in vain: since the newest reply, or since the first heartbeat.
+// It is 0 before the first, since a learner that was never asked is not silent.
+func (r Result) Unanswered(now time.Time) time.Duration {
+	if r.Since.IsZero() {
+		return 0
+	}
+	from := r.Since
+	if r.Reply != nil && r.At.After(from) {
+		from = r.At
+	}
+	return now.Sub(from)
 }
 
 // Fresh reports whether the reply is new enough to act on.
@@ -158,11 +173,21 @@ func (p *Poller) due(everyone bool) map[types.NamespacedName][]Target {
 		for target := range maps.Values(targets) {
 			if !p.inFlight[target.Pod] && (everyone || p.sent[target.Pod] != target) {
 				p.inFlight[target.Pod], p.sent[target.Pod] = true, target
+				p.markAsked(target.Pod)
 				due[run] = append(due[run], target)
 			}
 		}
 	}
 	return due
+}
+
+// markAsked remembers when a learner was first sent a heartbeat.
+func (p *Poller) markAsked(pod types.UID) {
+	result := p.results[pod]
+	if result.Since.IsZero() {
+		result.Since = p.config.Now()
+		p.results[pod] = result
+	}
 }
 
 func (p *Poller) poll(ctx context.Context, run types.NamespacedName, target Target) {
@@ -184,9 +209,9 @@ func (p *Poller) record(run types.NamespacedName, target Target, reply contract.
 		return false
 	}
 	before := p.results[target.Pod]
-	after := Result{Reply: before.Reply, At: before.At, Err: err}
+	after := Result{Reply: before.Reply, At: before.At, Err: err, Since: before.Since}
 	if err == nil {
-		after = Result{Reply: &reply, At: p.config.Now()}
+		after.Reply, after.At = &reply, p.config.Now()
 	}
 	p.results[target.Pod] = after
 	return changed(before, after)
@@ -202,6 +227,7 @@ func changed(before, after Result) bool {
 	}
 	return before.Reply.Sequence != after.Reply.Sequence ||
 		before.Reply.Upstream != after.Reply.Upstream ||
+		before.Reply.BlockedOn != after.Reply.BlockedOn ||
 		before.Reply.Attempt != after.Reply.Attempt ||
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase
 }

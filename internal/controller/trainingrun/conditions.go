@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -66,6 +67,35 @@ func (v view) reply() *contract.HeartbeatReply {
 		return nil
 	}
 	return ownReply(v.run, v.seen)
+}
+
+// awaitsReply says that the newest attempt's learner runs and has no fresh reply, but has not been asked in vain for
+// long enough to count as unreachable: this manager has just started, or a heartbeat was lost.
+func (v view) awaitsReply() bool {
+	if ended(v.run) || v.plan.start > 0 || v.plan.ending != nil || v.seen.heartbeat.Fresh(v.now) {
+		return false
+	}
+	l := v.seen.learners[newestAttempt(v.run)]
+	_, running := learnerRunning(l.pod)
+	return running && !v.now.After(silentFrom(l, v.seen, v.now))
+}
+
+// answeredBefore says that this attempt's learner was observed to run before, perhaps by another manager: as long as the
+// next reply is awaited, the status stands as it is.
+func (v view) answeredBefore() bool {
+	c := meta.FindStatusCondition(v.run.Status.Conditions, v1alpha1.ConditionLearnerRunning)
+	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonUnreachable)
+}
+
+// stands says that the conditions which follow from heartbeats stay as they were.
+func (v view) stands(kind string) bool {
+	return v.awaitsReply() && v.answeredBefore() && meta.FindStatusCondition(v.run.Status.Conditions, kind) != nil
+}
+
+// asBefore gives a condition as the status has it.
+func (v view) asBefore(kind string) status.Condition {
+	c := meta.FindStatusCondition(v.run.Status.Conditions, kind)
+	return status.Condition{Type: kind, Status: c.Status, Reason: c.Reason, Message: c.Message}
 }
 
 func completeCondition(v view) status.Condition {
@@ -132,14 +162,16 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonRestarting, fmt.Sprintf("Attempt %d ended: %s.", attempt.Number, attempt.Cause))
 	}
 	pod := v.seen.learners[newestAttempt(v.run)].pod
-	since, running := learnerRunning(pod)
+	_, running := learnerRunning(pod)
 	switch {
 	case !running:
 		o := waiting(v.run, pod)
 		return status.False(kind, o.Reason, o.Message)
 	case v.reply() != nil:
 		return status.True(kind, v1alpha1.ReasonRunning, "The learner runs and answers.")
-	case v.seen.heartbeat.Reply == nil && v.now.Sub(since) < firstReplyLimit:
+	case v.awaitsReply() && v.answeredBefore():
+		return v.asBefore(kind)
+	case v.awaitsReply():
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner runs and has not answered yet.")
 	default:
 		return status.Unknown(kind, v1alpha1.ReasonUnreachable, "The learner runs but does not answer; it is left alone, since it may be working.")
@@ -178,6 +210,8 @@ func progressingCondition(v view) status.Condition {
 		return status.False(kind, v.plan.blocked.reason, v.plan.blocked.message)
 	case v.plan.backingOff:
 		return status.False(kind, v1alpha1.ReasonBackingOff, fmt.Sprintf("Attempt %d ended (%s); the next one waits.", attempt.Number, attempt.Cause))
+	case v.stands(kind):
+		return v.asBefore(kind)
 	case !v.is(v1alpha1.ConditionLearnerRunning):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, progressWithoutLearner)
 	}
@@ -219,6 +253,8 @@ func stalledCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	case v.plan.blocked != nil && v.plan.blocked.needsAction:
 		return status.True(kind, v.plan.blocked.reason, v.plan.blocked.message)
+	case v.stands(kind):
+		return v.asBefore(kind)
 	case learnerNeedsAction(v):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
 	case reply != nil && reply.Upstream == "payment":
@@ -283,7 +319,7 @@ func stateOf(v view) string {
 // learnerState is what the learner of an attempt in progress is doing.
 func learnerState(v view) string {
 	reply := v.reply()
-	if reply == nil && v.seen.heartbeat.Reply != nil {
+	if reply == nil && (v.seen.heartbeat.Reply != nil || v.answeredBefore()) {
 		// It does not answer at the moment, so that its last reply stands.
 		return cmp.Or(v.run.Status.State, v1alpha1.StatePreparing)
 	}

@@ -151,8 +151,13 @@ func observing(attempt int32, l learner, changes ...func(*observed)) observed {
 func replying(reply contract.HeartbeatReply) func(*observed) {
 	return func(seen *observed) {
 		reply.RunUID = "0123456789"
-		seen.heartbeat = poller.Result{Reply: &reply, At: now.Add(-time.Second)}
+		seen.heartbeat = poller.Result{Reply: &reply, At: now.Add(-time.Second), Since: now.Add(-time.Hour)}
 	}
+}
+
+// silent has the learner answer none of an hour's heartbeats.
+func silent(seen *observed) {
+	seen.heartbeat = poller.Result{Since: now.Add(-time.Hour), Err: errors.New("connection refused")}
 }
 
 func repliedLongAgo(reply contract.HeartbeatReply) func(*observed) {

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -168,16 +169,25 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Tim
 		p.requeue = drainUnreachable
 		return p
 	}
-	limit := drainLimit
-	if !seen.heartbeat.Fresh(now) {
-		limit = drainUnreachable
-	}
-	if now.Sub(since) >= limit {
+	if drainOverdue(l, seen, now.Sub(since), now) {
 		p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
 		return p
 	}
 	p.requeue = drainUnreachable
 	return p
+}
+
+// drainOverdue says that a drain has taken too long. A learner that runs has at least drainUnreachable from the first
+// heartbeat of this manager, whose own start cuts no drain short.
+func drainOverdue(l learner, seen observed, taken time.Duration, now time.Time) bool {
+	if _, running := learnerRunning(l.pod); !running {
+		return taken >= drainUnreachable
+	}
+	asked := seen.heartbeat.Since
+	if asked.IsZero() || now.Sub(asked) < drainUnreachable {
+		return false
+	}
+	return taken >= drainLimit || (taken >= drainUnreachable && seen.heartbeat.Unanswered(now) >= drainUnreachable)
 }
 
 // untilDeadline is when the next deadline of a learner could be over.
@@ -187,11 +197,37 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 		begun := ptr.Deref(newest.StartTime, metav1.NewTime(now))
 		return max(time.Second, begun.Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
 	}
+	if seen.heartbeat.Reply == nil || seen.heartbeat.Err != nil {
+		// The poller notifies of the first heartbeat without a reply, and not of those that follow.
+		return untilSilent(l, seen, now)
+	}
 	if !seen.heartbeat.Fresh(now) {
 		return maxRequeue
 	}
 	idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
-	return max(time.Second, seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds)-idle)
+	left := seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds) - idle
+	if left <= 0 {
+		return maxRequeue // The deadline does not apply for now, and an event comes when it does again.
+	}
+	return max(time.Second, left)
+}
+
+// silentFrom is when a learner that runs counts as unreachable unless it replies: once this manager has asked in vain
+// for poller.FreshFor, and not before a new learner's first reply is due.
+func silentFrom(l learner, seen observed, now time.Time) time.Time {
+	from := now.Add(poller.FreshFor - seen.heartbeat.Unanswered(now))
+	if since, running := learnerRunning(l.pod); running && seen.heartbeat.Reply == nil && since.Add(firstReplyLimit).After(from) {
+		return since.Add(firstReplyLimit)
+	}
+	return from
+}
+
+func untilSilent(l learner, seen observed, now time.Time) time.Duration {
+	left := silentFrom(l, seen, now).Sub(now)
+	if left < 0 {
+		return maxRequeue
+	}
+	return left + time.Second
 }
 
 // withSuspension deletes the Jobs of a suspended run once their attempt is over.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
 
 // outcome is what a plan comes to, for comparing.
@@ -104,7 +105,7 @@ func TestMakePlan(t *testing.T) {
 		"Jobs of earlier attempts go whenever they are seen": {
 			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 1, time.Minute))),
 			observing(2, learner{newJob("two"), newPod()}, func(o *observed) { o.learners[1] = learner{job: newJob("one")} }),
-			outcome{Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true, Requeue: maxRequeue},
+			outcome{Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true, Requeue: poller.FreshFor + time.Second},
 		},
 		"Jobs of later attempts mean that this view is old": {
 			newRun(attempts(inProgress(1))),
@@ -124,7 +125,7 @@ func TestMakePlan(t *testing.T) {
 			outcome{Desired: contract.DesiredDrain, Workers: true, Deletes: []string{"one"}, Requeue: maxRequeue},
 		},
 		"one that does not answer is not waited for as long": {
-			newRun(attempts(inProgress(1)), suspend, conditionIs(v1alpha1.ConditionSuspended, "Unknown", time.Minute)), observing(1, running),
+			newRun(attempts(inProgress(1)), suspend, conditionIs(v1alpha1.ConditionSuspended, "Unknown", time.Minute)), observing(1, running, silent),
 			outcome{Desired: contract.DesiredDrain, Workers: true, Deletes: []string{"one"}, Requeue: maxRequeue},
 		},
 		"a drained run rests without pods": {
@@ -145,11 +146,11 @@ func TestMakePlan(t *testing.T) {
 		},
 		"no progress without workers is in order": {
 			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601}), func(o *observed) { o.rollout = nil }),
-			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: time.Second},
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
 		"no progress for upstream's sake is no stall": {
 			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601, Upstream: "payment"})),
-			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: time.Second},
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
 		"old words say nothing of a stall": {
 			newRun(attempts(inProgress(1))), observing(1, running, repliedLongAgo(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601})),

@@ -4,7 +4,6 @@
 package trainingrun
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
 
 func show(t *testing.T, s v1alpha1.TrainingRunStatus, kinds ...string) {
@@ -24,62 +22,6 @@ func show(t *testing.T, s v1alpha1.TrainingRunStatus, kinds ...string) {
 		t.Logf("  %s=%s %s: %q", k, c.Status, c.Reason, c.Message)
 	}
 	t.Logf("  state=%s", s.State)
-}
-
-// 1. after a manager restart: a healthy learner that has run for an hour, no beat yet.
-func TestReviewManagerRestart(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers H2")
-	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
-		r.Status.State = "Training"
-		r.Status.Attempts[0].StartTime = ago(time.Hour)
-	})
-	pod := newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Hour) })
-	seen := observing(1, learner{newJob("one"), pod}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "a", WorkersSeen: 2}}))
-	before := computeStatus(run, seen, makePlan(run, seen, now), now)
-	t.Log("before the restart:")
-	show(t, before, "LearnerRunning", "Progressing", "Ready")
-	run.Status = before
-	seen.heartbeat = poller.Result{}
-	p := makePlan(run, seen, now)
-	after := computeStatus(run, seen, p, now)
-	due, wait := writeDue(&before, &after, time.Time{}, now)
-	t.Logf("first reconcile of the new manager: written=%v wait=%v requeue=%v", due, wait, p.requeue)
-	show(t, after, "LearnerRunning", "Progressing", "Ready")
-}
-
-// 2. manager restart in a drain of 2 minutes.
-func TestReviewRestartInDrain(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers H2")
-	run := newRun(attempts(inProgress(1)), suspend, conditionIs(v1alpha1.ConditionSuspended, "Unknown", 2*time.Minute))
-	fresh := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseDraining, Step: 5}}))
-	t.Logf("with beat: %+v", outcomeOf(makePlan(run, fresh, now)))
-	none := observing(1, learner{newJob("one"), newPod()})
-	t.Logf("first reconcile of a new manager: %+v", outcomeOf(makePlan(run, none, now)))
-}
-
-// 3. a learner falls silent: one piece of news, then nothing for 5 minutes.
-func TestReviewSilence(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers M1")
-	run := newRun(attempts(inProgress(1)))
-	seen := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a", WorkersSeen: 2}}))
-	seen.heartbeat.Err = errors.New("i/o timeout")
-	p := makePlan(run, seen, now)
-	s := computeStatus(run, seen, p, now)
-	t.Logf("requeue=%v", p.requeue)
-	show(t, s, "LearnerRunning", "Progressing", "Ready")
-}
-
-// 4. 1 Hz.
-func TestReviewHot(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers L3")
-	run := newRun(attempts(inProgress(1)))
-	for _, up := range []string{"payment", ""} {
-		seen := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Upstream: up, SecondsSinceProgress: 7200, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5}}))
-		if up == "" {
-			seen.rollout.Status.Ready = nil
-		}
-		t.Logf("upstream=%q: %+v", up, outcomeOf(makePlan(run, seen, now)))
-	}
 }
 
 // 5. blocked on artifacts.
