@@ -43,7 +43,7 @@ func (p *pod) template(labels map[string]string, overrides v1alpha1.PodOverrides
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 	p.container.TerminationMessagePath = corev1.TerminationMessagePathDefault
-	p.container.TerminationMessagePolicy = corev1.TerminationMessageReadFile
+	p.container.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	made := template(labels, corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
 		TerminationGracePeriodSeconds: ptr.To(p.grace),
