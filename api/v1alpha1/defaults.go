@@ -21,6 +21,7 @@ func (r *TrainingRun) Default() {
 	setDefault(&r.Spec.Rollouts.Concurrency, 256)
 	r.Spec.FailurePolicy.setDefaults()
 	setDefault(&r.Spec.Suspend, false)
+	setDefault(&r.Spec.Retry, 0)
 }
 
 // Default sets every field of the spec that has a default and is not given, as TrainingRun's method does.
@@ -77,6 +78,7 @@ func (c *Checkpoints) setDefaults() {
 func (p *FailurePolicy) setDefaults() {
 	setDefault(&p.MaxRestarts, 5)
 	setDefault(&p.RequireOptimizer, true)
+	setDefault(&p.StalledAfterSeconds, 120)
 	setDefault(&p.StartDeadlineSeconds, 900)
 	setDefault(&p.ProgressDeadlineSeconds, 3600)
 }

@@ -16,6 +16,9 @@ type TrainingRunStatus struct {
 	// ObservedGeneration is the newest spec that was acted upon.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// ObservedRetry is the spec.retry that was last acted upon.
+	// +optional
+	ObservedRetry *int32 `json:"observedRetry,omitempty"`
 	// State sums the conditions up for people; values may be added.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
@@ -175,6 +178,14 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Cause string `json:"cause,omitempty"`
+	// Reason of its end, if the cause has several.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Count of consecutive attempts that ended for this reason and share this entry, whose number is the
+	// newest's; only given where there are several.
+	// +optional
+	Count int32 `json:"count,omitempty"`
 	// Message about its end.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional

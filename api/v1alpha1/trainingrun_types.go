@@ -110,6 +110,13 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
+	// Retry takes a run that has failed back: with each increase it continues from its last usable checkpoint,
+	// with a new restart budget. It does nothing to a run that has not failed.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="retry counts how often a failed run is to be tried again and can only grow: increase it"
+	// +optional
+	Retry *int32 `json:"retry,omitempty"`
 	// TTLSecondsAfterFinished deletes the object that long after it has finished; without it
 	// the object is kept.
 	// +kubebuilder:validation:Minimum=0

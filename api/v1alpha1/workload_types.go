@@ -32,7 +32,7 @@ type Learner struct {
 
 // FailurePolicy is when the run is restarted and when it is given up.
 type FailurePolicy struct {
-	// MaxRestarts after crashes without a new checkpoint between them. Lost nodes, evictions
+	// MaxRestarts after crashes without a new checkpoint between them. Lost nodes, evictions, refused keys
 	// and outages of the service do not count.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=5
@@ -42,6 +42,12 @@ type FailurePolicy struct {
 	// +kubebuilder:default=true
 	// +optional
 	RequireOptimizer *bool `json:"requireOptimizer,omitempty"`
+	// StalledAfterSeconds is how long a pod may be unschedulable before the run is Stalled: an autoscaler
+	// may add a node meanwhile.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=120
+	// +optional
+	StalledAfterSeconds *int32 `json:"stalledAfterSeconds,omitempty"`
 	// StartDeadlineSeconds for the learner's container to be running; past it, the next attempt begins.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=900

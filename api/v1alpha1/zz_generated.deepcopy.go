@@ -495,6 +495,11 @@ func (in *FailurePolicy) DeepCopyInto(out *FailurePolicy) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.StalledAfterSeconds != nil {
+		in, out := &in.StalledAfterSeconds, &out.StalledAfterSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.StartDeadlineSeconds != nil {
 		in, out := &in.StartDeadlineSeconds, &out.StartDeadlineSeconds
 		*out = new(int32)
@@ -1442,6 +1447,11 @@ func (in *TrainingRunSpec) DeepCopyInto(out *TrainingRunSpec) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Retry != nil {
+		in, out := &in.Retry, &out.Retry
+		*out = new(int32)
+		**out = **in
+	}
 	if in.TTLSecondsAfterFinished != nil {
 		in, out := &in.TTLSecondsAfterFinished, &out.TTLSecondsAfterFinished
 		*out = new(int32)
@@ -1472,6 +1482,11 @@ func (in *TrainingRunStatus) DeepCopyInto(out *TrainingRunStatus) {
 	if in.ObservedGeneration != nil {
 		in, out := &in.ObservedGeneration, &out.ObservedGeneration
 		*out = new(int64)
+		**out = **in
+	}
+	if in.ObservedRetry != nil {
+		in, out := &in.ObservedRetry, &out.ObservedRetry
+		*out = new(int32)
 		**out = **in
 	}
 	if in.StartTime != nil {

@@ -141,6 +141,16 @@ const (
 	CauseUnknown        Cause = "Unknown"
 )
 
+// Reported says that learners report the cause themselves.
+func (c Cause) Reported() bool {
+	switch c {
+	case CauseCompleted, CauseDrained, CauseUpstream, CauseConfigRejected, CauseDataRejected, CauseCrashed, CauseFenced, CauseStalled:
+		return true
+	default:
+		return false
+	}
+}
+
 // Verdict is what a learner reports when it ends, at most 4,096 bytes of JSON in the termination message.
 type Verdict struct {
 	Cause Cause `json:"cause"`

@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -178,7 +179,7 @@ var _ = Describe("The end of an attempt", func() {
 var _ = Describe("What ends a run", func() {
 	It("is refused configuration, with the verdict's own reason and mend", func() {
 		for reason, want := range map[string]string{
-			"KeyRefused": "KeyRefused", "ModelUnknown": "ModelUnknown", "NoUsableCheckpoint": "NoUsableCheckpoint",
+			"ModelUnknown": "ModelUnknown", "NoUsableCheckpoint": "NoUsableCheckpoint",
 			"SomethingNew": "ConfigRejected",
 		} {
 			w := newEnv()
@@ -194,9 +195,9 @@ var _ = Describe("What ends a run", func() {
 		}
 	})
 
-	It("is three crashes at one step", func() {
+	It("is a used-up restart budget at one step, and retry takes the run back", func() {
 		w := newEnv()
-		run, _ := w.startedRun()
+		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.MaxRestarts = new(int32(2)) })
 		for attempt := int32(1); attempt <= 3; attempt++ {
 			if attempt > 1 {
 				w.clock.advance(time.Minute)
@@ -207,6 +208,46 @@ var _ = Describe("What ends a run", func() {
 		}
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True NoProgress")) })
 		Expect(message(run, v1alpha1.ConditionFailed)).To(ContainSubstring("at step 0"))
+		started := run.Status.StartTime
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Retry = new(int32(1)) })
+		w.attempt(run, 4, progress(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(run.Status.CompletionTime).To(BeNil())
+		})
+		Expect(*run.Status.ObservedRetry).To(BeEquivalentTo(1))
+		Expect(run.Status.StartTime).To(Equal(started))
+		lower := run.DeepCopy()
+		lower.Spec.Retry = new(int32(0))
+		Expect(kube.Update(context.Background(), lower)).To(MatchError(ContainSubstring("can only grow")))
+	})
+
+	It("is no refused key: the run waits for another", func() {
+		w := newEnv()
+		run, _ := w.startedRun()
+		refuse := func(attempt int32) {
+			w.verdict(w.learner(run.Name, attempt), contract.Verdict{
+				Cause: contract.CauseUpstream, Reason: "KeyRefused", Message: "401", Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening},
+			})
+			w.eventually(run, func(g Gomega) {
+				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True KeyRefused"))
+				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False KeyRefused"))
+			})
+		}
+		for attempt := int32(1); attempt <= 8; attempt++ {
+			refuse(attempt)
+			Consistently(func() []string { return w.attemptsWithJobs() }, "300ms", "100ms").Should(Equal([]string{fmt.Sprint(attempt)}))
+			w.clock.advance(46 * time.Second)
+			w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"attempt": fmt.Sprint(attempt)} })
+		}
+		w.attempt(run, 9, progress(3))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(run.Status.Attempts).To(HaveLen(2))
+		})
+		Expect(run.Status.Attempts[1].Count).To(BeEquivalentTo(8))
+		Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
 	})
 
 	It("is a used-up restart budget, which a new step's checkpoint refills", func() {

@@ -168,8 +168,8 @@ var _ = Describe("API writes in a minute", func() {
 	It("are none after the end, refused key or not", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
-		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "m", Attempt: 1})
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True KeyRefused")) })
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown", Message: "m", Attempt: 1})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True ModelUnknown")) })
 		none(w, run)
 	})
 

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// sameStepFailures end a run: that many counted failures in a row, all at one step.
+// sameStepFailures is how many counted failures in a row, all at one step, show that the step itself fails.
 const sameStepFailures = 3
 
 // These bound the back-off between attempts that make no progress.
@@ -24,6 +24,30 @@ const (
 	firstBackoff = 10 * time.Second
 	maxBackoff   = 5 * time.Minute
 )
+
+// repairInterval is the time from the end of an attempt that awaits a repair to the next, which finds out whether it
+// was made.
+const repairInterval = 45 * time.Second
+
+// awaitsRepair says that an attempt ended for what a person can repair while the run waits.
+func awaitsRepair(a v1alpha1.Attempt) bool {
+	return a.Cause == string(contract.CauseUpstream) && a.Reason == v1alpha1.ReasonKeyRefused
+}
+
+// joined gives the attempts with the newest, which has ended, in one entry with those before it that ended for the
+// same reason and await the same repair.
+func joined(attempts []v1alpha1.Attempt) []v1alpha1.Attempt {
+	if len(attempts) < 2 || !awaitsRepair(attempts[0]) || !awaitsRepair(attempts[1]) || fruitful(attempts[0]) {
+		return attempts
+	}
+	newest, former := attempts[0], attempts[1]
+	newest.Count = max(former.Count, 1) + 1
+	newest.StartTime = former.StartTime
+	if former.FromStep != nil {
+		newest.FromStep, newest.ToStep = former.FromStep, former.ToStep
+	}
+	return append([]v1alpha1.Attempt{newest}, attempts[2:]...)
+}
 
 // countsAsFailure says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
 // endpoint or a user did to the learner does not.
@@ -58,20 +82,21 @@ func finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 	if !countsAsFailure(string(end.cause)) {
 		return nil
 	}
+	allowed := *policy.MaxRestarts
+	if failures <= allowed {
+		return nil
+	}
 	if step, stuck := stuckAt(attempts); stuck {
 		return &final{v1alpha1.ConditionFailed, v1alpha1.ReasonNoProgress,
-			fmt.Sprintf("%d attempts in a row failed at step %d: %s", sameStepFailures, step, end.message)}
+			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up, and the last %d attempts failed at step %d: %s", allowed, sameStepFailures, step, end.message)}
 	}
-	if allowed := *policy.MaxRestarts; failures > allowed {
-		return &final{v1alpha1.ConditionFailed, v1alpha1.ReasonRestartsExhausted,
-			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.message)}
-	}
-	return nil
+	return &final{v1alpha1.ConditionFailed, v1alpha1.ReasonRestartsExhausted,
+		fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.message)}
 }
 
 // rejections are the reasons of verdicts that conditions quote.
 var rejections = []string{
-	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonKeyRefused,
+	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored,
 	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonTokenizerRejected, v1alpha1.ReasonUnsupportedByEndpoint, v1alpha1.ReasonEndpointUnreachable,
 }
 
@@ -96,16 +121,27 @@ func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
 	return steps[0], true
 }
 
+// fruitful says that an attempt committed a step. One that never reported has no FromStep; its ToStep is where its
+// successor began.
+func fruitful(a v1alpha1.Attempt) bool {
+	return a.FromStep != nil && a.ToStep != nil && *a.ToStep > *a.FromStep
+}
+
 // backoff is how long to wait after the newest attempt before the next: not at all after one that made
-// progress, nor after the first that did not; then 10 s, doubling to 5 minutes. An attempt that gave up
-// on the endpoint waits at least 10 s.
+// progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
+// on the endpoint it is at least 10 s, and after one that awaits a repair always repairInterval.
 func backoff(attempts []v1alpha1.Attempt) time.Duration {
+	if awaitsRepair(attempts[0]) {
+		return repairInterval
+	}
 	barren := 0
 	for _, a := range attempts {
-		if a.ToStep != nil && *a.ToStep > ptr.Deref(a.FromStep, 0) {
+		if fruitful(a) {
 			break
 		}
-		barren++
+		if !awaitsRepair(a) {
+			barren++
+		}
 	}
 	var wait time.Duration
 	if barren >= 2 {

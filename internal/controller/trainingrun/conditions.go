@@ -103,10 +103,12 @@ func completeCondition(v view) status.Condition {
 }
 
 func failedCondition(v view) status.Condition {
-	return finalCondition(v, v1alpha1.ConditionFailed, "The run has not failed.")
+	return finalCondition(v, v1alpha1.ConditionFailed, notFailed)
 }
 
-// finalCondition never goes back from True.
+const notFailed = "The run has not failed."
+
+// finalCondition stays True, except that of a failed run that is tried again.
 func finalCondition(v view, kind, otherwise string) status.Condition {
 	if f := v.plan.final; f != nil && f.condition == kind {
 		return status.True(kind, f.reason, f.message)
@@ -208,6 +210,8 @@ func progressingCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
 	case v.plan.blocked != nil:
 		return status.False(kind, v.plan.blocked.reason, v.plan.blocked.message)
+	case v.plan.backingOff && v.unrepaired():
+		return status.False(kind, attempt.Reason, keyRefused(v.run))
 	case v.plan.backingOff:
 		return status.False(kind, v1alpha1.ReasonBackingOff, fmt.Sprintf("Attempt %d ended (%s); the next one waits.", attempt.Number, attempt.Cause))
 	case v.stands(kind):
@@ -253,6 +257,8 @@ func stalledCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	case v.plan.blocked != nil && v.plan.blocked.needsAction:
 		return status.True(kind, v.plan.blocked.reason, v.plan.blocked.message)
+	case v.unrepaired():
+		return status.True(kind, v1alpha1.ReasonKeyRefused, keyRefused(v.run))
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
@@ -265,6 +271,27 @@ func stalledCondition(v view) status.Condition {
 	default:
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	}
+}
+
+// unrepaired says that the newest attempt that has shown anything of the endpoint ended for what awaits a repair: the
+// next one has not loaded a state yet.
+func (v view) unrepaired() bool {
+	attempts := v.next.Attempts
+	switch {
+	case len(attempts) == 0 || suspended(v.run):
+		return false
+	case attempts[0].CompletionTime != nil:
+		return awaitsRepair(attempts[0])
+	default:
+		return attempts[0].FromStep == nil && len(attempts) > 1 && awaitsRepair(attempts[1])
+	}
+}
+
+// keyRefused says how a refused key is repaired.
+func keyRefused(run *v1alpha1.TrainingRun) string {
+	ref := run.Spec.Tinker.APIKeySecretRef
+	return fmt.Sprintf("The endpoint refuses the API key: put a valid one into key %q of Secret %q, or correct tinker.apiKeySecretRef; "+
+		"the run then continues by itself.", ref.Key, ref.Name)
 }
 
 // learnerNeedsAction says that the learner's pod requires intervention.

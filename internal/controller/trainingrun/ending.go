@@ -6,11 +6,13 @@ package trainingrun
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -78,7 +80,7 @@ func endingOfPod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
 func endingOfTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *ending {
 	verdict, err := contract.DecodeVerdict(t.Message)
 	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {
-		return &ending{cause: verdict.Cause, reason: verdict.Reason, message: verdict.Message, progress: &verdict.Progress}
+		return endingOfVerdict(verdict)
 	}
 	if t.Reason == "OOMKilled" {
 		return &ending{cause: contract.CauseOOMKilled, message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
@@ -97,7 +99,34 @@ func endingOfTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStat
 	if !known {
 		cause = disruption(pod, contract.CauseCrashed)
 	}
-	return &ending{cause: cause, message: fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)}
+	message := fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)
+	if err != nil && t.Message != "" {
+		// The kubelet gives the end of the log where a container left no message.
+		message = fmt.Sprintf("The learner exited with code %d; its log ends: %s", t.ExitCode, lastBytes(t.Message, maxLogEnd))
+	}
+	return &ending{cause: cause, message: message}
+}
+
+// maxLogEnd is how much of a learner's log fits into an attempt's message.
+const maxLogEnd = maxAttemptMessage - 64
+
+// endingOfVerdict gives an ending as the learner reports it. A cause that no learner reports counts as a crash. A
+// refused key can be replaced while the run waits, also where a learner calls it a refused configuration.
+func endingOfVerdict(v contract.Verdict) *ending {
+	end := &ending{cause: v.Cause, reason: v.Reason, message: v.Message, progress: &v.Progress}
+	if !v.Cause.Reported() {
+		end.cause = contract.CauseCrashed
+	}
+	if v.Cause == contract.CauseConfigRejected && v.Reason == v1alpha1.ReasonKeyRefused {
+		end.cause = contract.CauseUpstream
+	}
+	return end
+}
+
+// lastBytes gives the end of a text in one line of at most n bytes.
+func lastBytes(text string, n int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	return strings.ToValidUTF8(text[max(0, len(text)-n):], "")
 }
 
 // disruption is the cause of a pod that something else than the learner ended; otherwise it is as given.

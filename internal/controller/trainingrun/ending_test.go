@@ -4,6 +4,7 @@
 package trainingrun
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ func TestEndingOfLearner(t *testing.T) {
 		"exit 75 without a verdict":                        {learner{job, newPod(exited(75, "Error", ""))}, contract.CauseDrained},
 		"exit 77 without a verdict":                        {learner{job, newPod(exited(77, "Error", ""))}, contract.CauseFenced},
 		"gave up on the endpoint":                          {learner{job, newPod(exited(75, "Error", verdict(contract.CauseUpstream, 2)))}, contract.CauseUpstream},
+		"a cause that no learner reports":                  {learner{job, newPod(exited(1, "Error", verdict("SomethingElse", 2)))}, contract.CauseCrashed},
+		"a cause that only the manager infers":             {learner{job, newPod(exited(1, "Error", verdict(contract.CauseNodeLost, 2)))}, contract.CauseCrashed},
 		"a panic":                                          {learner{job, newPod(exited(2, "Error", "panic: oh"))}, contract.CauseCrashed},
 		"out of memory":                                    {learner{job, newPod(exited(137, "OOMKilled", ""))}, contract.CauseOOMKilled},
 		"killed":                                           {learner{job, newPod(exited(137, "Error", ""))}, contract.CauseCrashed},
@@ -67,6 +70,14 @@ func TestEndingOfLearner(t *testing.T) {
 				t.Error("the ending says nothing")
 			}
 		})
+	}
+}
+
+func TestEndingQuotesTheLog(t *testing.T) {
+	log := strings.Repeat("x", 5000) + "\npanic: index out of range\n"
+	got := endingOfLearner(1, learner{pod: newPod(exited(2, "Error", log))}, now)
+	if got.cause != contract.CauseCrashed || !strings.HasSuffix(got.message, "panic: index out of range") || len(got.message) > maxAttemptMessage {
+		t.Errorf("ending of a panic = %s: %q (%d bytes)", got.cause, got.message, len(got.message))
 	}
 }
 

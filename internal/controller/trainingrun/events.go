@@ -57,6 +57,9 @@ func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 	for i := len(after.Attempts) - 1; i >= 0; i-- {
 		a := after.Attempts[i]
 		was, found := known[a.Number]
+		if repeats(after.Attempts[i:]) {
+			continue
+		}
 		if !found && a.CompletionTime == nil && i == 0 {
 			all = append(all, record.Normal(eventAttemptStarted, "Start", fmt.Sprintf("Attempt %d starts.", a.Number)))
 		}
@@ -65,6 +68,14 @@ func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 		}
 	}
 	return all
+}
+
+// repeats says that the first attempt only finds out whether the repair that the one before awaits was made.
+func repeats(attempts []v1alpha1.Attempt) bool {
+	if attempts[0].CompletionTime != nil {
+		return attempts[0].Count > 1
+	}
+	return len(attempts) > 1 && awaitsRepair(attempts[1])
 }
 
 func attemptEnded(a v1alpha1.Attempt) record.Event {

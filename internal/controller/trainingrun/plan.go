@@ -27,6 +27,8 @@ import (
 type plan struct {
 	// ending of the newest attempt, when it has just ended.
 	ending *ending
+	// next is the status with that ending, or of a failed run that is tried again; nil when it stays as it is.
+	next *v1alpha1.TrainingRunStatus
 	// final ends the run.
 	final *final
 	// start is the number of the attempt to record and make; 0 for none.
@@ -59,12 +61,18 @@ const (
 // maxRequeue bounds how long a run that waits is not reconciled.
 const maxRequeue = 5 * time.Minute
 
-// makePlan decides, in this order: a run that is over is cleaned up; the newest attempt continues, or has
-// ended; its ending ends the run; a suspended run gets no attempt; otherwise the next attempt starts, after its
+// makePlan decides, in this order: a run that is over is cleaned up, unless it failed and is to be tried again; the newest
+// attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt; otherwise the next attempt starts, after its
 // back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen)}
-	if finished(run) {
+	retrying := finished(run) && retried(run)
+	switch {
+	case retrying:
+		run = run.DeepCopy()
+		run.Status = withRetry(run.Status, now)
+		p.next = &run.Status
+	case finished(run):
 		return p.withCleanup(run, seen, now)
 	}
 	if suspended(run) {
@@ -76,6 +84,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 			return p.withRunning(run, seen, now)
 		}
 		next := withEnding(run, seen, *p.ending, now)
+		p.next = &next
 		if p.final = finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), *p.ending); p.final != nil {
 			p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
 			return p
@@ -87,7 +96,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 		return p.withSuspension(run, seen)
 	}
 	p.workers = run.Status.StartTime != nil
-	if left := backoffLeft(run, now); left > 0 {
+	if left := backoffLeft(run, now); left > 0 && !retrying {
 		p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
 		p.backingOff, p.requeue = true, left
 		return p
@@ -95,6 +104,20 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
 	p.start = newestAttempt(run) + 1
 	return p
+}
+
+// retried says that a failed run is to be tried again.
+func retried(run *v1alpha1.TrainingRun) bool {
+	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) && *run.Spec.Retry > ptr.Deref(run.Status.ObservedRetry, 0)
+}
+
+// withRetry is the status of a failed run that is tried again: what it was fixed to and its attempts stay.
+func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.TrainingRunStatus {
+	next := *before.DeepCopy()
+	next.CompletionTime, next.FailuresSinceCheckpoint = nil, ptr.To[int32](0)
+	generation := ptr.Deref(next.ObservedGeneration, 0)
+	status.Set(&next.Conditions, generation, now, status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonNotFinished, notFailed))
+	return next
 }
 
 // endingOf returns the end of the newest attempt, by its pod, its Job or a deadline.

@@ -12,6 +12,7 @@ package trainingrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -83,16 +84,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	p := makePlan(run, seen, r.Now())
+	// An attempt that cannot be prepared now leaves a plan without it, whose status is written all the same.
+	var unprepared error
 	if p.start > 0 {
-		if p, err = r.prepare(ctx, run, seen, p); err != nil {
-			return ctrl.Result{}, err
-		}
+		p, unprepared = r.prepare(ctx, run, seen, p)
 	}
 	wait, err := r.execute(ctx, run, seen, p)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil // This view of the run was old; a newer one is coming.
 	}
-	return ctrl.Result{RequeueAfter: wait}, err
+	return ctrl.Result{RequeueAfter: wait}, errors.Join(unprepared, err)
 }
 
 // execute writes the status first, then acts, and returns when to reconcile again.

@@ -32,26 +32,6 @@ func TestReviewBlocked(t *testing.T) {
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Progressing", "Ready", "Stalled")
 }
 
-// 6. back-off when an attempt that never reported lies between.
-func TestReviewBackoff(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers L2")
-	never := func(n int32, to *int64) v1alpha1.Attempt {
-		return v1alpha1.Attempt{Number: n, Cause: "Disrupted", StartTime: ago(time.Hour), CompletionTime: ago(0), ToStep: to}
-	}
-	list := []v1alpha1.Attempt{
-		endedAttempt(6, contract.CauseDisrupted, 87, 87, 0), never(5, new(int64(87))), endedAttempt(4, contract.CauseDisrupted, 87, 87, 0), never(3, new(int64(87))),
-	}
-	t.Logf("barren attempts 6..3, two of which never reported: backoff=%v", backoff(list))
-}
-
-// 7. restarts: what ends a run with maxRestarts 5 and a checkpoint after each step.
-func TestReviewBudget(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers M3")
-	f := finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(20))}, []v1alpha1.Attempt{
-		{Number: 3, Cause: "Crashed"}, {Number: 2, Cause: "Crashed"}, {Number: 1, Cause: "Crashed"}}, 3, ending{cause: contract.CauseCrashed, message: "dial tcp: no such host"})
-	t.Logf("maxRestarts 20, three crashes before the first heartbeat: %+v", f)
-}
-
 // 8. the learner's Job is refused; workers' Job is refused.
 func TestReviewRefused(t *testing.T) {
 	t.Skip("finding not repaired yet: controllers H4")
@@ -69,19 +49,6 @@ func TestReviewRefused(t *testing.T) {
 	seen = observing(1, learner{newJob("one"), nil})
 	t.Log("the Job is there and its pod is refused by a quota:")
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Progressing", "Ready", "Stalled")
-}
-
-// 9. known checkpoints of the next attempt's file.
-func TestReviewKnown(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers M6")
-	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
-		r.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
-	})
-	verdict := contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 9, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: 9, State: "tinker://m/weights/9"}}}}
-	seen := observing(1, learner{newJob("one"), newPod(exited(75, "Error", verdictText(t, verdict)))})
-	p := makePlan(run, seen, now)
-	s := computeStatus(run, seen, func() plan { q := p; q.start = 0; return q }(), now)
-	t.Logf("start=%d; the status will list %v; prepare is given run.Status.Checkpoints=%v", p.start, s.Checkpoints[0].Step, run.Status.Checkpoints[0].Step)
 }
 
 // 10. Unschedulable.

@@ -6,6 +6,7 @@ package trainingrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,9 +29,18 @@ const (
 
 // prepare makes the run file of the attempt that is to start, or sets what blocks it.
 func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (plan, error) {
+	if p.next != nil {
+		run = run.DeepCopy()
+		run.Status = *p.next
+	}
 	fixed, pinned, err := r.earlierFile(ctx, run)
+	var unreadable *fileError
+	if errors.As(err, &unreadable) {
+		return p.withBlock(&problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonRunFileInvalid, unreadable.Error(), true}), nil
+	}
 	if err != nil {
-		return plan{}, err
+		p.start = 0
+		return p, err
 	}
 	pins, blocked := resolveEnvironments(run, pinned, seen)
 	var path string
@@ -49,6 +59,19 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	p.file, p.pins = &file, pins
 	return p, nil
 }
+
+// fileError says that the run file of an earlier attempt cannot be used, which trying again does not change.
+type fileError struct {
+	name string
+	err  error
+}
+
+func (e *fileError) Error() string {
+	return fmt.Sprintf("ConfigMap %s, the run file of an earlier attempt, cannot be read: %v: install the version of the operator that wrote it, "+
+		"or create another run with initFrom.", e.name, e.err)
+}
+
+func (e *fileError) Unwrap() error { return e.err }
 
 // withBlock gives the plan without its start.
 func (p plan) withBlock(by *problem) plan {
@@ -69,11 +92,11 @@ func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun)
 		}
 		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, &fileError{config.Name, err}
 		}
 		pins := desired.Pins{}
 		if err := json.Unmarshal([]byte(config.Data[desired.PinsKey]), &pins); err != nil {
-			return nil, nil, fmt.Errorf("decoding pinned environments: %w", err)
+			return nil, nil, &fileError{config.Name, fmt.Errorf("decoding pinned environments: %w", err)}
 		}
 		return &file.Fixed, pins, nil
 	}

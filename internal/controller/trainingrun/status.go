@@ -21,6 +21,7 @@ import (
 // Bounds of an attempt's entry.
 const (
 	maxAttempts       = 10
+	maxAttemptReason  = 64
 	maxAttemptMessage = 256
 )
 
@@ -29,12 +30,13 @@ const (
 func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *run.Status.DeepCopy()
 	switch {
-	case p.ending != nil:
-		next = withEnding(run, seen, *p.ending, now)
+	case p.next != nil:
+		next = *p.next.DeepCopy()
 	case !finished(run):
 		next = withHeartbeat(run, seen, now)
 	}
 	next.ObservedGeneration = ptr.To(run.Generation)
+	next.ObservedRetry = ptr.To(*run.Spec.Retry)
 	if p.start > 0 {
 		recordAttempt(&next, p, now)
 	}
@@ -120,8 +122,10 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.T
 	}
 	newest := &next.Attempts[0]
 	newest.Cause = string(end.cause)
+	newest.Reason = status.Trim(end.reason, maxAttemptReason)
 	newest.Message = status.Trim(end.message, maxAttemptMessage)
 	newest.CompletionTime = ptr.To(metav1.NewTime(now))
+	next.Attempts = joined(next.Attempts)
 	return next
 }
 

@@ -1,0 +1,141 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// refusing is a learner of an attempt whose key the endpoint refuses.
+func refusing(t *testing.T, attempt int32, cause contract.Cause) learner {
+	t.Helper()
+	v := contract.Verdict{Cause: cause, Reason: "KeyRefused", Message: "401", Attempt: attempt}
+	return learner{newJob("job"), newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, v)))}
+}
+
+// A run whose key is refused makes one attempt every 45 s, for an hour, and then continues by itself.
+func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
+	for _, cause := range []contract.Cause{contract.CauseUpstream, contract.CauseConfigRejected} {
+		run := newRun(attempts(v1alpha1.Attempt{Number: 7, StartTime: ago(time.Hour), FromStep: new(int64(0)), ToStep: new(int64(169))}))
+		start, at, made := now, now, 0
+		for at.Sub(start) < time.Hour {
+			newest := newestAttempt(run)
+			seen := observing(newest, refusing(t, newest, cause))
+			p := makePlan(run, seen, at)
+			p.file = &contract.RunFile{}
+			run.Status = computeStatus(run, seen, p, at)
+			if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "True KeyRefused" {
+				t.Fatalf("%s: Stalled = %s, want True KeyRefused", cause, got)
+			}
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionStalled); !strings.Contains(c.Message, `key "k" of Secret "tinker"`) {
+				t.Fatalf("Stalled says %q, want the repair", c.Message)
+			}
+			if p.start == 0 && p.requeue == 0 {
+				t.Fatal("the run waits without a requeue")
+			}
+			if p.start > 0 {
+				made++
+				at = at.Add(3 * time.Second)
+			}
+			at = at.Add(p.requeue)
+		}
+		if made > 80 || made < 60 {
+			t.Errorf("%s: %d attempts in an hour, want one every 48 s", cause, made)
+		}
+		if n := len(run.Status.Attempts); n > 3 {
+			t.Errorf("%s: %d entries of attempts, want one for all that ended alike", cause, n)
+		}
+		if n := run.Status.Attempts[1].Count + run.Status.Attempts[0].Count; int(n) < made-1 {
+			t.Errorf("%s: count = %d after %d attempts", cause, n, made)
+		}
+		if n := run.Status.FailuresSinceCheckpoint; n != nil && *n != 0 {
+			t.Errorf("%s: a refused key costs %d of the restart budget", cause, *n)
+		}
+		newest := newestAttempt(run)
+		reply := contract.HeartbeatReply{Attempt: newest, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 169, FromStep: 169, Steps: 200, Lineage: "a", WorkersSeen: 2}}
+		if run.Status.Attempts[0].CompletionTime != nil {
+			continue
+		}
+		seen := observing(newest, learner{newJob("job"), newPod()}, replying(reply))
+		run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
+		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" {
+			t.Errorf("%s: Stalled = %s once a learner trains", cause, got)
+		}
+	}
+}
+
+func TestRetryTakesAFailedRunBack(t *testing.T) {
+	failed := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+		run := newRun(append([]func(*v1alpha1.TrainingRun){
+			attempts(endedAttempt(6, contract.CauseCrashed, 5, 5, time.Second), endedAttempt(5, contract.CauseCrashed, 5, 5, time.Minute), endedAttempt(4, contract.CauseCrashed, 5, 5, time.Minute)),
+			conditionIs(v1alpha1.ConditionFailed, "True", time.Minute), conditionIs(v1alpha1.ConditionStalled, "True", time.Minute),
+			func(r *v1alpha1.TrainingRun) {
+				r.Spec.Retry, r.Spec.TTLSecondsAfterFinished = new(int32(1)), new(int32(1))
+				r.Status.CompletionTime, r.Status.FailuresSinceCheckpoint = ago(time.Minute), new(int32(6))
+			},
+		}, changes...)...)
+		return run
+	}
+	run := failed()
+	seen := observing(6, learner{newJob("six"), newPod(exited(1, "Error", ""))})
+	p := makePlan(run, seen, now)
+	if p.start != 7 || p.expire || p.backingOff {
+		t.Fatalf("plan = %+v, want attempt 7 at once", outcomeOf(p))
+	}
+	p.file = &contract.RunFile{}
+	next := computeStatus(run, seen, p, now)
+	if f, s := conditionOf(next, v1alpha1.ConditionFailed), conditionOf(next, v1alpha1.ConditionStalled); f != "False NotFinished" || s != "False NotStalled" {
+		t.Errorf("Failed = %s, Stalled = %s; want both False", f, s)
+	}
+	if next.CompletionTime != nil || *next.FailuresSinceCheckpoint != 0 || *next.ObservedRetry != 1 || !next.StartTime.Equal(run.Status.StartTime) {
+		t.Errorf("completionTime = %v, failures = %d, observedRetry = %d, startTime = %v", next.CompletionTime, *next.FailuresSinceCheckpoint, *next.ObservedRetry, next.StartTime)
+	}
+	// One more crash at the step does not end the run: the budget starts anew.
+	run.Status = next
+	seen = observing(7, learner{newJob("seven"), newPod(exited(1, "Error", ""))})
+	if p := makePlan(run, seen, now); p.final != nil {
+		t.Errorf("the first crash after the retry ends the run: %s", p.final.reason)
+	}
+}
+
+func TestRetryOfARunThatHasNotFailed(t *testing.T) {
+	retry := func(r *v1alpha1.TrainingRun) { r.Spec.Retry = new(int32(3)) }
+	run := newRun(attempts(inProgress(1)), retry)
+	seen := observing(1, runningFor(time.Hour), replying(trainingReply))
+	p := makePlan(run, seen, now)
+	if p.start != 0 || p.ending != nil {
+		t.Errorf("plan of a run in progress = %+v", outcomeOf(p))
+	}
+	run.Status = computeStatus(run, seen, p, now)
+	if *run.Status.ObservedRetry != 3 {
+		t.Errorf("observedRetry = %d, want 3: a later failure is not retried by itself", *run.Status.ObservedRetry)
+	}
+	complete := newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, time.Minute)), conditionIs(v1alpha1.ConditionComplete, "True", time.Minute), retry)
+	if p := makePlan(complete, observing(1, learner{newJob("one"), nil}), now); p.start != 0 {
+		t.Error("a complete run is tried again")
+	}
+}
+
+// The next attempt's run file is made from the status that includes the ending.
+func TestNextAttemptKnowsTheVerdict(t *testing.T) {
+	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
+		r.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
+	})
+	verdict := contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: contract.Progress{
+		Phase: contract.PhaseTraining, Step: 9, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: 9, State: "tinker://m/weights/9"}},
+		Capabilities: &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"seed"}},
+	}}
+	seen := observing(1, learner{newJob("one"), newPod(exited(75, "Error", verdictText(t, verdict)))})
+	p := makePlan(run, seen, now)
+	if p.start != 2 || p.next == nil || p.next.Checkpoints[0].Step != 9 || p.next.Capabilities == nil {
+		t.Errorf("attempt %d is made from the status %+v, want checkpoint 9 and the capabilities in it", p.start, p.next)
+	}
+}
