@@ -115,6 +115,7 @@ type Algorithm struct {
 	// Epochs, passes over all tasks, to train for: epochs x tasks / tasksPerStep steps, rounded down,
 	// and at least one.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Epochs *int64 `json:"epochs,omitempty"`
 	// Seed of the order of tasks and of all sampling.

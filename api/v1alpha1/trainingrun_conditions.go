@@ -67,6 +67,8 @@ const (
 	ReasonSecretKeyNotFound = "SecretKeyNotFound"
 	ReasonConfigNotFound    = "ConfigNotFound"
 	ReasonContainerRefused  = "ContainerRefused"
+	ReasonCreateRefused     = "CreateRefused"
+	ReasonSpecRefused       = "SpecRefused"
 	ReasonRestarting        = "Restarting"
 )
 
@@ -81,6 +83,8 @@ const (
 	ReasonEndpointUnreachable = "EndpointUnreachable"
 	ReasonEndpointFailing     = "EndpointFailing"
 	ReasonThrottled           = "Throttled"
+	ReasonArtifactsBlocked    = "ArtifactsBlocked"
+	ReasonTokenizerBlocked    = "TokenizerBlocked"
 	ReasonPaymentRequired     = "PaymentRequired"
 	ReasonPausedCapacity      = "PausedCapacity"
 	ReasonPausedRateLimit     = "PausedRateLimit"

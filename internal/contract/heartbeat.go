@@ -3,6 +3,8 @@
 
 package contract
 
+import "strings"
+
 // HeartbeatPath is the path of the one endpoint.
 const HeartbeatPath = "/heartbeat"
 
@@ -50,6 +52,21 @@ type HeartbeatReply struct {
 	// paused_rate_limit, unreachable, server_error, credentials.
 	Upstream string   `json:"upstream,omitempty"`
 	Progress Progress `json:"progress"`
+}
+
+// What BlockedOn begins with where the learner waits for something that a person can repair.
+const (
+	BlockedOnArtifacts = "artifacts: "
+	BlockedOnTokenizer = "tokenizer: "
+)
+
+// Blocked returns what the learner waits for if a person can repair it; otherwise it is empty. Waiting for episodes
+// is not a problem, and Upstream describes those of the endpoint.
+func (r HeartbeatReply) Blocked() string {
+	if r.Upstream != "" || !(strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer)) {
+		return ""
+	}
+	return r.BlockedOn
 }
 
 // Progress is where the run is.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,15 +38,34 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
 	if pod == nil {
 		return Obstacle{v1alpha1.ReasonStarting, "The pod has not been made yet.", false}
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return Obstacle{v1alpha1.ReasonUnschedulable, "The pod cannot be scheduled: " + c.Message, true}
-		}
+	if c := unschedulable(pod); c != nil {
+		return Obstacle{v1alpha1.ReasonUnschedulable, "The pod cannot be scheduled: " + c.Message, true}
 	}
 	if c := statusOf(pod, container); c != nil && c.State.Waiting != nil {
 		return waiting(pod, c, fields)
 	}
 	return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
+}
+
+// Unschedulable says that the scheduler finds no node for a pod, and since when.
+func Unschedulable(pod *corev1.Pod) (time.Time, bool) {
+	c := unschedulable(pod)
+	if c == nil {
+		return time.Time{}, false
+	}
+	return c.LastTransitionTime.Time, true
+}
+
+func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
+	if pod == nil {
+		return nil
+	}
+	for i, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
 }
 
 func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle {

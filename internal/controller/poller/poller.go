@@ -227,7 +227,7 @@ func changed(before, after Result) bool {
 	}
 	return before.Reply.Sequence != after.Reply.Sequence ||
 		before.Reply.Upstream != after.Reply.Upstream ||
-		before.Reply.BlockedOn != after.Reply.BlockedOn ||
+		before.Reply.Blocked() != after.Reply.Blocked() ||
 		before.Reply.Attempt != after.Reply.Attempt ||
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase
 }

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Event is an event to record once the status that it follows from is written.
@@ -33,10 +35,13 @@ func Warning(reason, action, note string) Event {
 	return Event{corev1.EventTypeWarning, reason, action, note}
 }
 
+// maxNote is the longest note of an event that the API server accepts.
+const maxNote = 1024
+
 // Events records events about an object.
 func Events(recorder events.EventRecorder, object client.Object, all ...Event) {
 	for _, e := range all {
-		recorder.Eventf(object, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
+		recorder.Eventf(object, nil, e.Type, e.Reason, e.Action, "%s", contract.Truncate(e.Note, maxNote))
 	}
 }
 

@@ -220,7 +220,13 @@ func progressingCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, progressWithoutLearner)
 	}
 	reply := v.reply()
-	if up, known := upstreams[reply.Upstream]; known {
+	if blocked := reply.Blocked(); blocked != "" {
+		reason, message := blockedOn(blocked)
+		return status.False(kind, reason, message)
+	}
+	if up, known := upstreams[reply.Upstream]; known && up.continues {
+		return status.True(kind, up.reason, up.message)
+	} else if known {
 		return status.False(kind, up.reason, up.message)
 	}
 	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != contract.PhaseOpening {
@@ -263,6 +269,8 @@ func stalledCondition(v view) status.Condition {
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
+	case reply != nil && reply.Blocked() != "" && v.lasts(v1alpha1.ConditionProgressing):
+		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 	case reply != nil && reply.Upstream == "payment":
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 	case reply != nil && reply.Progress.Diverged:
@@ -302,7 +310,13 @@ func learnerNeedsAction(v view) bool {
 	}
 	pod := v.seen.learners[attempt.Number].pod
 	_, running := learnerRunning(pod)
-	return !running && waiting(v.run, pod).NeedsAction
+	return !running && waiting(v.run, pod).NeedsAction && graceLeft(v.run, pod, v.now) == 0
+}
+
+// lasts says that a condition has not held for longer than failurePolicy.stalledAfterSeconds.
+func (v view) lasts(kind string) bool {
+	since, is := status.Since(v.next.Conditions, kind, metav1.ConditionFalse)
+	return is && v.now.Sub(since) >= seconds(*v.run.Spec.FailurePolicy.StalledAfterSeconds)
 }
 
 // readyCondition holds while the run does what the spec asks: it makes progress, is complete, or is suspended.

@@ -179,7 +179,19 @@ func TestComputeStatus(t *testing.T) {
 			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
 		}},
 		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("throttled"))), "Training", map[string]string{
-			"Progressing": "False Throttled", "Stalled": "False NotStalled", "Ready": "False Throttled",
+			"Progressing": "True Throttled", "Stalled": "False NotStalled", "Ready": "True Throttled",
+		}},
+		"a volume that is not writable": {newRun(attempts(inProgress(1))), observing(1, running, replying(blocked)), "Preparing", map[string]string{
+			"Progressing": "False ArtifactsBlocked", "Stalled": "False NotStalled", "Ready": "False ArtifactsBlocked",
+		}},
+		"a volume that was not writable for two minutes": {newRun(attempts(inProgress(1)), conditionIs("Progressing", "False", 2*time.Minute)), observing(1, running, replying(blocked)), "Preparing", map[string]string{
+			"Progressing": "False ArtifactsBlocked", "Stalled": "True ArtifactsBlocked", "Ready": "False ArtifactsBlocked",
+		}},
+		"a pod that is unschedulable for a moment": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(pending, unschedulableFor(time.Minute))}), "Preparing", map[string]string{
+			"LearnerRunning": "False Unschedulable", "Stalled": "False NotStalled",
+		}},
+		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(pending, unschedulableFor(2*time.Minute))}), "Preparing", map[string]string{
+			"LearnerRunning": "False Unschedulable", "Stalled": "True Unschedulable", "Ready": "False Unschedulable",
 		}},
 		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
 			"Progressing": "False PaymentRequired", "Stalled": "True PaymentRequired",

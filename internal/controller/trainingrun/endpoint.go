@@ -5,6 +5,7 @@ package trainingrun
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
@@ -67,11 +68,25 @@ func resumableCondition(v view) status.Condition {
 }
 
 // upstreams are the reasons by what a learner reports of its endpoint.
-var upstreams = map[string]struct{ reason, message string }{
-	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows."},
-	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: check the account's billing; the run then continues by itself."},
-	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model because it lacks capacity."},
-	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit."},
-	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network."},
-	"server_error":      {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own."},
+var upstreams = map[string]struct {
+	reason, message string
+	// continues says that the run makes progress all the same.
+	continues bool
+}{
+	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows.", true},
+	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: check the account's billing; the run then continues by itself.", false},
+	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model because it lacks capacity.", false},
+	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit.", false},
+	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network.", false},
+	"server_error":      {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
+}
+
+// blockedOn gives the reason and the repair of what a learner waits for.
+func blockedOn(words string) (reason, message string) {
+	if problem, ok := strings.CutPrefix(words, contract.BlockedOnArtifacts); ok {
+		return v1alpha1.ReasonArtifactsBlocked, fmt.Sprintf("The learner cannot write its files (%s): repair the volume of artifacts.claimName; "+
+			"the run then continues by itself.", problem)
+	}
+	return v1alpha1.ReasonTokenizerBlocked, fmt.Sprintf("The learner cannot load the tokenizer (%s): check the source of model.tokenizer and the network; "+
+		"the run then continues by itself.", strings.TrimPrefix(words, contract.BlockedOnTokenizer))
 }

@@ -121,6 +121,13 @@ func podCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, r
 	}
 }
 
+func unschedulableFor(d time.Duration) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		podCondition(corev1.PodScheduled, "False", "Unschedulable")(pod)
+		pod.Status.Conditions[0].LastTransitionTime = *ago(d)
+	}
+}
+
 func verdictText(t *testing.T, v contract.Verdict) string {
 	t.Helper()
 	data, err := contract.EncodeVerdict(v)
@@ -166,6 +173,10 @@ func repliedLongAgo(reply contract.HeartbeatReply) func(*observed) {
 		seen.heartbeat.At = now.Add(-time.Hour)
 		seen.heartbeat.Err = errors.New("connection refused")
 	}
+}
+
+var blocked = contract.HeartbeatReply{
+	Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied", Progress: contract.Progress{Phase: contract.PhaseOpening},
 }
 
 func readyEnvironment() *v1alpha1.RewardEnvironment {

@@ -218,7 +218,11 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 	newest := run.Status.Attempts[0]
 	if _, running := learnerRunning(l.pod); !running {
 		begun := ptr.Deref(newest.StartTime, metav1.NewTime(now))
-		return max(time.Second, begun.Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
+		left := max(time.Second, begun.Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
+		if grace := graceLeft(run, l.pod, now); grace > 0 {
+			left = min(left, grace+time.Second)
+		}
+		return left
 	}
 	if seen.heartbeat.Reply == nil || seen.heartbeat.Err != nil {
 		// The poller notifies of the first heartbeat without a reply, and not of those that follow.
@@ -226,6 +230,9 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 	}
 	if !seen.heartbeat.Fresh(now) {
 		return maxRequeue
+	}
+	if seen.heartbeat.Reply.Blocked() != "" {
+		return seconds(*run.Spec.FailurePolicy.StalledAfterSeconds) + time.Second
 	}
 	idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
 	left := seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds) - idle

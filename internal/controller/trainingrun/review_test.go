@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
@@ -22,14 +20,6 @@ func show(t *testing.T, s v1alpha1.TrainingRunStatus, kinds ...string) {
 		t.Logf("  %s=%s %s: %q", k, c.Status, c.Reason, c.Message)
 	}
 	t.Logf("  state=%s", s.State)
-}
-
-// 5. blocked on artifacts.
-func TestReviewBlocked(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers H5")
-	run := newRun(attempts(inProgress(1)))
-	seen := observing(1, learner{newJob("one"), newPod()}, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied", Progress: contract.Progress{Phase: contract.PhaseOpening}}))
-	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Progressing", "Ready", "Stalled")
 }
 
 // 8. the learner's Job is refused; workers' Job is refused.
@@ -49,12 +39,4 @@ func TestReviewRefused(t *testing.T) {
 	seen = observing(1, learner{newJob("one"), nil})
 	t.Log("the Job is there and its pod is refused by a quota:")
 	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Progressing", "Ready", "Stalled")
-}
-
-// 10. Unschedulable.
-func TestReviewUnschedulable(t *testing.T) {
-	t.Skip("finding not repaired yet: controllers M2")
-	run := newRun(attempts(inProgress(1)))
-	seen := observing(1, learner{newJob("one"), newPod(pending, podCondition(corev1.PodScheduled, "False", "Unschedulable"))})
-	show(t, computeStatus(run, seen, makePlan(run, seen, now), now), "LearnerRunning", "Ready", "Stalled")
 }

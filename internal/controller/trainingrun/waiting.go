@@ -30,3 +30,13 @@ func waiting(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
 func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
 	return podstate.Running(pod, desired.LearnerContainer)
 }
+
+// graceLeft is how long a pod that cannot be scheduled may remain so before the run is stalled: an autoscaler may add a
+// node meanwhile. It is 0 for any other pod.
+func graceLeft(run *v1alpha1.TrainingRun, pod *corev1.Pod, now time.Time) time.Duration {
+	since, unschedulable := podstate.Unschedulable(pod)
+	if !unschedulable {
+		return 0
+	}
+	return max(0, since.Add(seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)).Sub(now))
+}
