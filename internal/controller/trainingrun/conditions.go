@@ -4,7 +4,6 @@
 package trainingrun
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -69,35 +69,6 @@ func (v view) reply() *contract.HeartbeatReply {
 	return ownReply(v.run, v.seen)
 }
 
-// awaitsReply says that the newest attempt's learner runs and has no fresh reply, but has not been asked in vain for
-// long enough to count as unreachable: this manager has just started, or a heartbeat was lost.
-func (v view) awaitsReply() bool {
-	if ended(v.run) || v.plan.start > 0 || v.plan.ending != nil || v.seen.heartbeat.Fresh(v.now) {
-		return false
-	}
-	l := v.seen.learners[newestAttempt(v.run)]
-	_, running := learnerRunning(l.pod)
-	return running && !v.now.After(silentFrom(l, v.seen, v.now))
-}
-
-// answeredBefore says that this attempt's learner was observed to run before, perhaps by another manager: as long as the
-// next reply is awaited, the status stands as it is.
-func (v view) answeredBefore() bool {
-	c := meta.FindStatusCondition(v.run.Status.Conditions, v1alpha1.ConditionLearnerRunning)
-	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonUnreachable)
-}
-
-// stands says that the conditions which follow from heartbeats stay as they were.
-func (v view) stands(kind string) bool {
-	return v.awaitsReply() && v.answeredBefore() && meta.FindStatusCondition(v.run.Status.Conditions, kind) != nil
-}
-
-// asBefore gives a condition as the status has it.
-func (v view) asBefore(kind string) status.Condition {
-	c := meta.FindStatusCondition(v.run.Status.Conditions, kind)
-	return status.Condition{Type: kind, Status: c.Status, Reason: c.Reason, Message: c.Message}
-}
-
 func completeCondition(v view) status.Condition {
 	return finalCondition(v, v1alpha1.ConditionComplete, "The run has not completed.")
 }
@@ -110,8 +81,8 @@ const notFailed = "The run has not failed."
 
 // finalCondition stays True, except that of a failed run that is tried again.
 func finalCondition(v view, kind, otherwise string) status.Condition {
-	if f := v.plan.final; f != nil && f.condition == kind {
-		return status.True(kind, f.reason, f.message)
+	if f := v.plan.final; f != nil && f.Condition == kind {
+		return status.True(kind, f.Reason, f.Message)
 	}
 	if v.is(kind) {
 		return v.as(kind, kind, status.True)
@@ -289,9 +260,9 @@ func (v view) unrepaired() bool {
 	case len(attempts) == 0 || suspended(v.run):
 		return false
 	case attempts[0].CompletionTime != nil:
-		return awaitsRepair(attempts[0])
+		return budget.AwaitsRepair(attempts[0])
 	default:
-		return attempts[0].FromStep == nil && len(attempts) > 1 && awaitsRepair(attempts[1])
+		return attempts[0].FromStep == nil && len(attempts) > 1 && budget.AwaitsRepair(attempts[1])
 	}
 }
 
@@ -334,61 +305,4 @@ func readyCondition(v view) status.Condition {
 	default:
 		return v.as(kind, v1alpha1.ConditionProgressing, status.False)
 	}
-}
-
-// stateOf sums the conditions up for people.
-func stateOf(v view) string {
-	attempt := v.attempt()
-	switch {
-	case v.is(v1alpha1.ConditionComplete):
-		return v1alpha1.StateSucceeded
-	case v.is(v1alpha1.ConditionFailed):
-		return v1alpha1.StateFailed
-	case v.is(v1alpha1.ConditionSuspended):
-		return v1alpha1.StateSuspended
-	case suspended(v.run):
-		return v1alpha1.StateDraining
-	case attempt == nil || v.plan.blocked != nil:
-		return v1alpha1.StatePending
-	case attempt.CompletionTime != nil || v.plan.start > 0:
-		return startingState(v)
-	default:
-		return learnerState(v)
-	}
-}
-
-// learnerState is what the learner of an attempt in progress is doing.
-func learnerState(v view) string {
-	reply := v.reply()
-	if reply == nil && (v.seen.heartbeat.Reply != nil || v.answeredBefore()) {
-		// It does not answer at the moment, so that its last reply stands.
-		return cmp.Or(v.run.Status.State, v1alpha1.StatePreparing)
-	}
-	if reply == nil {
-		return startingState(v)
-	}
-	switch reply.Progress.Phase {
-	case contract.PhaseOpening:
-		return startingState(v)
-	case contract.PhaseEvaluating:
-		return v1alpha1.StateEvaluating
-	case contract.PhaseDraining:
-		return v1alpha1.StateDraining
-	default:
-		return v1alpha1.StateTraining
-	}
-}
-
-// startingState distinguishes a first start, or one after a suspension, from one after a failure.
-func startingState(v view) string {
-	for _, a := range v.next.Attempts {
-		if a.CompletionTime == nil {
-			continue
-		}
-		if a.Cause != string(contract.CauseDrained) {
-			return v1alpha1.StateRecovering
-		}
-		break
-	}
-	return v1alpha1.StatePreparing
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 )
 
@@ -75,7 +76,7 @@ func repeats(attempts []v1alpha1.Attempt) bool {
 	if attempts[0].CompletionTime != nil {
 		return attempts[0].Count > 1
 	}
-	return len(attempts) > 1 && awaitsRepair(attempts[1])
+	return len(attempts) > 1 && budget.AwaitsRepair(attempts[1])
 }
 
 func attemptEnded(a v1alpha1.Attempt) record.Event {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -30,7 +31,7 @@ type plan struct {
 	// next is the status with that ending, or of a failed run that is tried again; nil when it stays as it is.
 	next *v1alpha1.TrainingRunStatus
 	// final ends the run.
-	final *final
+	final *budget.Final
 	// start is the number of the attempt to record and make; 0 for none.
 	start int32
 	// file and pins are what it starts with; prepare fills them in.
@@ -85,7 +86,8 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 		}
 		next := withEnding(run, seen, *p.ending, now)
 		p.next = &next
-		if p.final = finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), *p.ending); p.final != nil {
+		end := budget.End{Cause: p.ending.cause, Reason: p.ending.reason, Message: p.ending.message}
+		if p.final = budget.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end); p.final != nil {
 			p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
 			return p
 		}
@@ -322,3 +324,16 @@ func unlessDeleted(job *batchv1.Job) []client.Object {
 func suspended(run *v1alpha1.TrainingRun) bool { return *run.Spec.Suspend }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+// backoffLeft is what is left of that at a time.
+func backoffLeft(run *v1alpha1.TrainingRun, now time.Time) time.Duration {
+	if len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime == nil {
+		return 0
+	}
+	return run.Status.Attempts[0].CompletionTime.Add(budget.Backoff(run.Status.Attempts)).Sub(now)
+}
+
+func finished(run *v1alpha1.TrainingRun) bool {
+	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) ||
+		status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed)
+}

@@ -34,7 +34,7 @@ func outcomeOf(p plan) outcome {
 		got.Ending = p.ending.cause
 	}
 	if p.final != nil {
-		got.Final = p.final.reason
+		got.Final = p.final.Reason
 	}
 	for _, object := range p.deletes {
 		got.Deletes = append(got.Deletes, object.GetName())

@@ -102,7 +102,7 @@ func TestRetryTakesAFailedRunBack(t *testing.T) {
 	run.Status = next
 	seen = observing(7, learner{newJob("seven"), newPod(exited(1, "Error", ""))})
 	if p := makePlan(run, seen, now); p.final != nil {
-		t.Errorf("the first crash after the retry ends the run: %s", p.final.reason)
+		t.Errorf("the first crash after the retry ends the run: %s", p.final.Reason)
 	}
 }
 

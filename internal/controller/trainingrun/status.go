@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -117,7 +118,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.T
 		report(&next, *end.progress, now)
 		status.KeepOlder(&next, former)
 	}
-	if countsAsFailure(string(end.cause)) {
+	if budget.CountsAsFailure(string(end.cause)) {
 		next.FailuresSinceCheckpoint = ptr.To(ptr.Deref(next.FailuresSinceCheckpoint, 0) + 1)
 	}
 	newest := &next.Attempts[0]
@@ -125,7 +126,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.T
 	newest.Reason = status.Trim(end.reason, maxAttemptReason)
 	newest.Message = status.Trim(end.message, maxAttemptMessage)
 	newest.CompletionTime = ptr.To(metav1.NewTime(now))
-	next.Attempts = joined(next.Attempts)
+	next.Attempts = budget.Join(next.Attempts)
 	return next
 }
 
