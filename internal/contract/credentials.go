@@ -49,7 +49,7 @@ func ReadCredentials(dir string) (Credentials, error) {
 	contents := map[string][]byte{}
 	for _, key := range []string{TokenKey, CertificateKey, PrivateKeyKey} {
 		data, err := os.ReadFile(filepath.Join(dir, key))
-		if err != nil && !(key == PrivateKeyKey && errors.Is(err, fs.ErrNotExist)) {
+		if optional := key == PrivateKeyKey; err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
 			return Credentials{}, fmt.Errorf("reading credentials: %w", err)
 		}
 		contents[key] = data

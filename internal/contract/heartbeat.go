@@ -63,7 +63,8 @@ const (
 // Blocked returns what the learner waits for if a person can repair it; otherwise it is empty. Waiting for episodes
 // is not a problem, and Upstream describes those of the endpoint.
 func (r HeartbeatReply) Blocked() string {
-	if r.Upstream != "" || !(strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer)) {
+	repairable := strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer)
+	if r.Upstream != "" || !repairable {
 		return ""
 	}
 	return r.BlockedOn

@@ -190,7 +190,12 @@ func progressingCondition(v view) status.Condition {
 	case !v.is(v1alpha1.ConditionLearnerRunning):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, progressWithoutLearner)
 	}
-	reply := v.reply()
+	return progressOfLearner(v, *v.reply())
+}
+
+// progressOfLearner is the progress that a learner which runs reports.
+func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
+	const kind = v1alpha1.ConditionProgressing
 	if blocked := reply.Blocked(); blocked != "" {
 		reason, message := blockedOn(blocked)
 		return status.False(kind, reason, message)

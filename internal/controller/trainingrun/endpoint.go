@@ -78,7 +78,9 @@ var upstreams = map[string]struct {
 	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model because it lacks capacity.", false},
 	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit.", false},
 	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network.", false},
-	"server_error":      {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
+	"credentials": {v1alpha1.ReasonKeyRefused, "The endpoint refuses the API key: put a valid one into the Secret of tinker.apiKeySecretRef; " +
+		"the run then continues by itself.", false},
+	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 
 // blockedOn gives the reason and the repair of what a learner waits for.

@@ -23,7 +23,7 @@ const lockedDir = "TINKERSIM_TEST_LOCKED_DIR"
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(lockedDir); dir != "" {
 		_, err := checkpoint.Open(dir, time.Now, discard)
-		fmt.Println("opened:", err)
+		_, _ = fmt.Fprintln(os.Stdout, "opened:", err)
 		select {}
 	}
 	os.Exit(m.Run())
