@@ -108,7 +108,7 @@ test-unit: ## Run the unit tests with the race detector.
 
 .PHONY: test-survival
 test-survival: ## Run whole trainings with a fault at every fault point, in one process and in several.
-	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/...,CGO_ENABLED=0)
+	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/...,CGO_ENABLED=0)
 
 .PHONY: conformance
 conformance: ## Run two versions of the official Python SDK against tinkersim.

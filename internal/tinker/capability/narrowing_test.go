@@ -68,13 +68,14 @@ func (m drawnModel) repeat(drawn [][]string) [][]string {
 	return again
 }
 
-// TestNoisySampling decides on samples of 1,000 models whose arithmetic is noisy: settings that narrow the choice of
-// tokens, and seeds, that the server honours or ignores.
+// TestNoisySampling decides on samples of 1,000 models, 50 under the race detector, whose arithmetic is noisy: settings
+// that narrow the choice of tokens, and seeds, that the server honours or ignores.
 func TestNoisySampling(t *testing.T) {
-	const decisions = 1000
+	const decisions = simulatedDecisions
 	for _, noise := range []float64{0, 0.05, 0.2} {
 		for _, spread := range []float64{1, 3} {
 			t.Run(fmt.Sprintf("noise %g, spread of logits %g", noise, spread), func(t *testing.T) {
+				t.Parallel()
 				random := rand.New(rand.NewPCG(1, 2))
 				counts := map[string]int{}
 				for range decisions {
