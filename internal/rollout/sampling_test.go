@@ -71,7 +71,7 @@ func TestWhatPasses(t *testing.T) {
 		"a result that failed is, too":            {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
 		"a number that another play has used is":  {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
 		"what was not answered keeps its number":  {failures: []tinker.Category{tinker.CategoryUnreachable, tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
-		"a key that is refused may be mended":     {failures: []tinker.Category{tinker.CategoryUnauthorized}, counters: []int64{0, 0}},
+		"a key that is refused may be repaired":   {failures: []tinker.Category{tinker.CategoryUnauthorized}, counters: []int64{0, 0}},
 		"a sampling session that is gone is made": {failures: []tinker.Category{tinker.CategoryNotFound}, counters: []int64{0, 0}},
 	}
 	for name, tc := range cases {

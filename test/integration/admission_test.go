@@ -62,7 +62,7 @@ func environments(more string) string {
 }
 
 var _ = Describe("A bad TrainingRun", func() {
-	DescribeTable("is refused, with the field and the mend",
+	DescribeTable("is refused, with the field and the repair",
 		func(patch string, says ...string) {
 			object := merged(smallestRun, patch)
 			object.SetNamespace("default")
@@ -137,7 +137,7 @@ var _ = Describe("A bad TrainingRun", func() {
 })
 
 var _ = Describe("A bad RewardEnvironment", func() {
-	DescribeTable("is refused, with the field and the mend",
+	DescribeTable("is refused, with the field and the repair",
 		func(patch string, says ...string) {
 			object := merged(smallestEnvironment, patch)
 			object.SetNamespace("default")

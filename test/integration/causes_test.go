@@ -181,7 +181,7 @@ var _ = Describe("The end of an attempt", func() {
 })
 
 var _ = Describe("What ends a run", func() {
-	It("is refused configuration, with the verdict's own reason and mend", func() {
+	It("is refused configuration, with the verdict's own reason and repair", func() {
 		for reason, want := range map[string]string{
 			"ModelUnknown": "ModelUnknown", "NoUsableCheckpoint": "NoUsableCheckpoint",
 			"SomethingNew": "ConfigRejected",
@@ -292,8 +292,8 @@ var _ = Describe("A learner that cannot start", func() {
 			Name: "learner", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: words}},
 		}}}}
 	}
-	DescribeTable("is told of with its cause and the mend",
-		func(pod *corev1.Pod, reason, mend string) {
+	DescribeTable("is reported with its cause and the repair",
+		func(pod *corev1.Pod, reason, repair string) {
 			w := newEnv()
 			w.environment()
 			run := w.create()
@@ -307,7 +307,7 @@ var _ = Describe("A learner that cannot start", func() {
 				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
 			})
-			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionLearnerRunning), w.namespace, "NS")).To(ContainSubstring(mend))
+			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionLearnerRunning), w.namespace, "NS")).To(ContainSubstring(repair))
 			Expect(run.Status.Attempts).To(HaveLen(1))
 		},
 		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), "SecretNotFound",
