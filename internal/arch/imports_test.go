@@ -52,6 +52,12 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/record": {"internal/contract", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+	"internal/controller/resolve": {
+		"api/v1alpha1", "internal/desired", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
+	},
+	"internal/controller/runevents": {
+		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/record", "k8s.io/apimachinery",
+	},
 	"internal/controller/rewardenvironment": {
 		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/controller/record", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
@@ -59,8 +65,8 @@ var permitted = map[string][]string{
 	},
 	"internal/controller/trainingrun": {
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/podstate", "internal/controller/poller",
-		"internal/controller/record", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
-		"k8s.io/utils", "sigs.k8s.io/controller-runtime",
+		"internal/controller/record", "internal/controller/resolve", "internal/controller/runevents", "internal/desired",
+		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {
 		"api/v1alpha1", "internal/contract", "internal/models", "k8s.io/api", "k8s.io/apimachinery",

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -108,14 +109,14 @@ func suspendedCondition(v view) status.Condition {
 
 func environmentsCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionEnvironmentsReady
-	if b := v.plan.blocked; b != nil && b.condition == kind {
-		return status.False(kind, b.reason, b.message)
+	if b := v.plan.blocked; b != nil && b.Condition == kind {
+		return status.False(kind, b.Reason, b.Message)
 	}
 	if v.next.StartTime != nil {
 		return status.True(kind, v1alpha1.ReasonEnvironmentsPinned, "The run has pinned its environments.")
 	}
-	if _, p := resolveEnvironments(v.run, nil, v.seen); p != nil {
-		return status.False(kind, p.reason, p.message)
+	if _, p := resolve.Environments(v.run, nil, v.seen.environments); p != nil {
+		return status.False(kind, p.Reason, p.Message)
 	}
 	return status.True(kind, v1alpha1.ReasonEnvironmentsReady, "All environments are ready.")
 }
@@ -180,7 +181,7 @@ func progressingCondition(v view) status.Condition {
 	case suspended(v.run):
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
 	case v.plan.blocked != nil:
-		return status.False(kind, v.plan.blocked.reason, v.plan.blocked.message)
+		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.plan.backingOff && v.unrepaired():
 		return status.False(kind, attempt.Reason, keyRefused(v.run))
 	case v.plan.backingOff:
@@ -237,8 +238,8 @@ func stalledCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionFailed, status.True)
 	case v.is(v1alpha1.ConditionComplete):
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
-	case v.plan.blocked != nil && v.plan.blocked.needsAction:
-		return status.True(kind, v.plan.blocked.reason, v.plan.blocked.message)
+	case v.plan.blocked != nil && v.plan.blocked.NeedsAction:
+		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.unrepaired():
 		return status.True(kind, v1alpha1.ReasonKeyRefused, keyRefused(v.run))
 	case v.stands(kind):

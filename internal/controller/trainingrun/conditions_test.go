@@ -21,6 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -100,10 +101,10 @@ func planned(run *v1alpha1.TrainingRun, seen observed) plan {
 	if p.start == 0 {
 		return p
 	}
-	pins, blocked := resolveEnvironments(run, nil, seen)
+	pins, blocked := resolve.Environments(run, nil, seen.environments)
 	path := ""
 	if blocked == nil {
-		path, blocked = resolveInitFrom(run, seen.source)
+		path, blocked = resolve.InitFrom(run, seen.source)
 	}
 	if blocked != nil {
 		return p.withBlock(blocked)

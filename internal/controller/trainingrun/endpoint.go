@@ -18,8 +18,8 @@ import (
 // acceptedCondition also reports settings of the spec that the endpoint does not support.
 func acceptedCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionAccepted
-	if b := v.plan.blocked; b != nil && b.condition == kind {
-		return status.False(kind, b.reason, b.message)
+	if b := v.plan.blocked; b != nil && b.Condition == kind {
+		return status.False(kind, b.Reason, b.Message)
 	}
 	if v.unsupported() {
 		return v.as(kind, v1alpha1.ConditionFailed, status.False)

@@ -20,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -38,7 +39,7 @@ type plan struct {
 	file *contract.RunFile
 	pins desired.Pins
 	// blocked is why an attempt that is due cannot start.
-	blocked *problem
+	blocked *resolve.Problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
 	// desired is what heartbeats ask of learners.

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -36,16 +37,18 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	fixed, pinned, err := r.earlierFile(ctx, run)
 	var unreadable *fileError
 	if errors.As(err, &unreadable) {
-		return p.withBlock(&problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonRunFileInvalid, unreadable.Error(), true}), nil
+		return p.withBlock(&resolve.Problem{
+			Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: unreadable.Error(), NeedsAction: true,
+		}), nil
 	}
 	if err != nil {
 		p.start = 0
 		return p, err
 	}
-	pins, blocked := resolveEnvironments(run, pinned, seen)
+	pins, blocked := resolve.Environments(run, pinned, seen.environments)
 	var path string
 	if blocked == nil && fixed == nil {
-		path, blocked = resolveInitFrom(run, seen.source)
+		path, blocked = resolve.InitFrom(run, seen.source)
 	}
 	if blocked != nil {
 		return p.withBlock(blocked), nil
@@ -54,7 +57,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		Run: run, Attempt: p.start, Pins: pins, DefaultBaseURL: r.Settings.DefaultBaseURL, InitFrom: path, Fixed: fixed,
 	})
 	if err != nil {
-		return p.withBlock(fileProblem(err)), nil
+		return p.withBlock(resolve.FileProblem(err)), nil
 	}
 	p.file, p.pins = &file, pins
 	return p, nil
@@ -74,7 +77,7 @@ func (e *fileError) Error() string {
 func (e *fileError) Unwrap() error { return e.err }
 
 // withBlock gives the plan without its start.
-func (p plan) withBlock(by *problem) plan {
+func (p plan) withBlock(by *resolve.Problem) plan {
 	p.start, p.blocked, p.requeue = 0, by, maxRequeue
 	return p
 }
@@ -135,7 +138,7 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 func (r *Reconciler) jobRefused(run *v1alpha1.TrainingRun, attempt int32, err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		r.memory.refuse(run, attempt, err.Error())
-		record.Events(r.Recorder, run, record.Warning(eventCreateRefused, "Create", err.Error()))
+		record.Events(r.Recorder, run, record.Warning(v1alpha1.ReasonCreateRefused, "Create", err.Error()))
 	}
 	return fmt.Errorf("creating learner job: %w", err)
 }

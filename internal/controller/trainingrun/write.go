@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runevents"
 )
 
 // The least times between two writes of one status, where the newer could wait. A step or a metric more is
@@ -37,7 +38,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun,
 		return 0, err
 	}
 	r.memory.written(before, run, now)
-	record.Events(r.Recorder, run, newEvents(*run.Spec.Checkpoints.EverySteps, &before.Status, &run.Status)...)
+	record.Events(r.Recorder, run, runevents.New(*run.Spec.Checkpoints.EverySteps, &before.Status, &run.Status)...)
 	return 0, nil
 }
 

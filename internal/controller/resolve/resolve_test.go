@@ -1,62 +1,90 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trainingrun
+package resolve
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-func sorted(less func(a, b string) bool) cmp.Option { return cmpopts.SortSlices(less) }
+// newRun returns a run that trains on the environment env, changed and with its defaults.
+func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+	run := &v1alpha1.TrainingRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789"},
+		Spec: v1alpha1.TrainingRunSpec{
+			Environments: []v1alpha1.TrainingEnvironment{{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env"}, GroupSize: 8}},
+			Algorithm:    &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(60))},
+		},
+	}
+	for _, change := range changes {
+		change(run)
+	}
+	run.Default()
+	return run
+}
 
-func keyOf(run *v1alpha1.TrainingRun) types.NamespacedName { return client.ObjectKeyFromObject(run) }
+func readyEnvironment() *v1alpha1.RewardEnvironment {
+	env := &v1alpha1.RewardEnvironment{
+		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},
+		Spec: v1alpha1.RewardEnvironmentSpec{
+			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+		},
+		Status: v1alpha1.RewardEnvironmentStatus{
+			ObservedGeneration: new(int64(1)), Digest: "digest",
+			Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Probed"}},
+			Splits:     []v1alpha1.SplitStatus{{Name: "train", Tasks: new(int64(900))}, {Name: "test", Tasks: new(int64(100))}},
+		},
+	}
+	env.Default()
+	return env
+}
 
 // reasonOf gives a problem's reason and whether it needs a person.
-func reasonOf(p *problem) string {
+func reasonOf(p *Problem) string {
 	switch {
 	case p == nil:
 		return ""
-	case p.needsAction:
-		return p.reason + " (person)"
+	case p.NeedsAction:
+		return p.Reason + " (person)"
 	default:
-		return p.reason
+		return p.Reason
 	}
 }
 
-func TestResolveEnvironments(t *testing.T) {
+func TestEnvironments(t *testing.T) {
 	started := func(digest string) *v1alpha1.TrainingRun {
-		return newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
+		return newRun(func(r *v1alpha1.TrainingRun) {
+			r.Status.StartTime = new(metav1.Now())
 			r.Status.Environments = []v1alpha1.EnvironmentStatus{{Name: "env", Digest: digest}}
 		})
 	}
-	changed := func(by func(*v1alpha1.RewardEnvironment)) observed {
+	one := func(env *v1alpha1.RewardEnvironment) map[string]*v1alpha1.RewardEnvironment {
+		return map[string]*v1alpha1.RewardEnvironment{"env": env}
+	}
+	var none map[string]*v1alpha1.RewardEnvironment
+	changed := func(by func(*v1alpha1.RewardEnvironment)) map[string]*v1alpha1.RewardEnvironment {
 		env := readyEnvironment()
 		by(env)
-		return observing(0, learner{}, func(o *observed) { o.environments = map[string]*v1alpha1.RewardEnvironment{"env": env} })
+		return one(env)
 	}
 	own := desired.Pins{"env": {Digest: "pinned"}}
 	cases := map[string]struct {
 		run    *v1alpha1.TrainingRun
 		pinned desired.Pins
-		seen   observed
+		seen   map[string]*v1alpha1.RewardEnvironment
 		want   string // digest that is pinned
 		reason string
 	}{
-		"what is ready is pinned":          {newRun(), nil, observing(0, learner{}), "digest", ""},
-		"what is pinned stays":             {started("pinned"), own, observing(0, learner{}), "pinned", ""},
-		"even if the object is gone":       {started("pinned"), own, observing(0, learner{}, func(o *observed) { o.environments = nil }), "pinned", ""},
-		"a missing one":                    {newRun(), nil, observing(0, learner{}, func(o *observed) { o.environments = nil }), "", "EnvironmentNotFound (person)"},
+		"what is ready is pinned":          {newRun(), nil, one(readyEnvironment()), "digest", ""},
+		"what is pinned stays":             {started("pinned"), own, one(readyEnvironment()), "pinned", ""},
+		"even if the object is gone":       {started("pinned"), own, none, "pinned", ""},
+		"a missing one":                    {newRun(), nil, none, "", "EnvironmentNotFound (person)"},
 		"one that was never probed":        {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "", "EnvironmentNotReady"},
 		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }), "", "EnvironmentNotReady"},
 		"one that is down": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
@@ -65,20 +93,20 @@ func TestResolveEnvironments(t *testing.T) {
 		"one that cannot work": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Invalid"
 		}), "", "EnvironmentNotReady (person)"},
-		"files lost, environment unchanged":  {started("digest"), nil, observing(0, learner{}), "digest", ""},
-		"files lost, environment is another": {started("other"), nil, observing(0, learner{}), "digest", "EnvironmentChanged (person)"},
+		"files lost, environment unchanged":  {started("digest"), nil, one(readyEnvironment()), "digest", ""},
+		"files lost, environment is another": {started("other"), nil, one(readyEnvironment()), "digest", "EnvironmentChanged (person)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			pins, p := resolveEnvironments(tc.run, tc.pinned, tc.seen)
+			pins, p := Environments(tc.run, tc.pinned, tc.seen)
 			if got := reasonOf(p); got != tc.reason || pins["env"].Digest != tc.want {
-				t.Errorf("resolveEnvironments = %q, %q, want %q, %q", pins["env"].Digest, got, tc.want, tc.reason)
+				t.Errorf("Environments = %q, %q, want %q, %q", pins["env"].Digest, got, tc.want, tc.reason)
 			}
 		})
 	}
 }
 
-func TestResolveInitFrom(t *testing.T) {
+func TestInitFrom(t *testing.T) {
 	from := func(step *int64) *v1alpha1.TrainingRun {
 		return newRun(func(r *v1alpha1.TrainingRun) {
 			r.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "source", Step: step}}
@@ -94,7 +122,9 @@ func TestResolveInitFrom(t *testing.T) {
 	}
 	evaluates := from(nil)
 	evaluates.Spec.Algorithm = nil
-	complete := source(conditionIs(v1alpha1.ConditionComplete, "True", 0))
+	complete := source(func(r *v1alpha1.TrainingRun) {
+		r.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
+	})
 	empty := source()
 	empty.Status = v1alpha1.TrainingRunStatus{}
 	itself := from(nil)
@@ -117,36 +147,19 @@ func TestResolveInitFrom(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, p := resolveInitFrom(tc.run, tc.source)
+			got, p := InitFrom(tc.run, tc.source)
 			if got != tc.want || reasonOf(p) != tc.reason {
-				t.Errorf("resolveInitFrom = %q, %q, want %q, %q", got, reasonOf(p), tc.want, tc.reason)
+				t.Errorf("InitFrom = %q, %q, want %q, %q", got, reasonOf(p), tc.want, tc.reason)
 			}
 		})
 	}
 }
 
 func TestFileProblem(t *testing.T) {
-	if p := fileProblem(&desired.SplitError{Environment: "e", Split: "s"}); p.condition != "EnvironmentsReady" || p.reason != "SplitNotFound" {
-		t.Errorf("fileProblem = %+v", p)
+	if p := FileProblem(&desired.SplitError{Environment: "e", Split: "s"}); p.Condition != "EnvironmentsReady" || p.Reason != "SplitNotFound" {
+		t.Errorf("FileProblem = %+v", p)
 	}
-	if p := fileProblem(errors.New("x")); p.condition != "Accepted" || p.reason != "RunFileInvalid" {
-		t.Errorf("fileProblem = %+v", p)
-	}
-}
-
-func TestTargets(t *testing.T) {
-	run := newRun(attempts(inProgress(2)))
-	seen := observing(2, learner{newJob("two"), newPod()}, func(o *observed) {
-		o.learners[1] = learner{pod: newPod(func(p *corev1.Pod) { p.UID, p.Status.PodIP = "old", "fd00::1" })}
-		o.learners[3] = learner{pod: newPod(pending)}
-	})
-	got := targets(run, seen, contract.DesiredDrain)
-	if len(got) != 2 || got[0].Address != "[fd00::1]:7444" || got[1].Address != "10.0.0.1:7444" {
-		t.Fatalf("targets = %+v", got)
-	}
-	for _, target := range got {
-		if target.Request != (contract.HeartbeatRequest{RunUID: "0123456789", Attempt: 2, Desired: contract.DesiredDrain}) {
-			t.Errorf("request = %+v", target.Request)
-		}
+	if p := FileProblem(errors.New("x")); p.Condition != "Accepted" || p.Reason != "RunFileInvalid" {
+		t.Errorf("FileProblem = %+v", p)
 	}
 }

@@ -1,10 +1,12 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trainingrun
+// Package runevents derives the events of a run from the changes of its status.
+package runevents
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +23,16 @@ const (
 	eventAttemptEnded    = "AttemptEnded"
 	eventCheckpointSaved = "CheckpointSaved"
 	eventResumed         = "Resumed"
-	eventCreateRefused   = "CreateRefused"
 )
 
-// newEvents returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
-func newEvents(every int64, before, after *v1alpha1.TrainingRunStatus) []record.Event {
+// waits are the reasons of Progressing=False that have an event: what the run waits for outside of the cluster.
+var waits = []string{
+	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity, v1alpha1.ReasonPausedRateLimit,
+	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointFailing,
+}
+
+// New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
+func New(every int64, before, after *v1alpha1.TrainingRunStatus) []record.Event {
 	all := attemptEvents(before, after)
 	if c := lastingCheckpoint(every, before, after); c != nil {
 		all = append(all, record.Normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
@@ -46,6 +53,13 @@ func lastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *
 		}
 	}
 	return after.LatestCheckpoint
+}
+
+func latestStep(s *v1alpha1.TrainingRunStatus) int64 {
+	if s.LatestCheckpoint == nil {
+		return 0
+	}
+	return s.LatestCheckpoint.Step
 }
 
 func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
@@ -104,7 +118,7 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionTrue && !failed
 		}},
 		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (record.Event, bool) {
-			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && isUpstream(is.Reason)
+			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waits, is.Reason)
 		}},
 		{v1alpha1.ConditionResumable, func(_, is *metav1.Condition) (record.Event, bool) {
 			return record.Warning(is.Reason, "Resume", is.Message), is.Reason == v1alpha1.ReasonOptimizerNotRestored && !failed
@@ -140,13 +154,4 @@ func lastPath(s *v1alpha1.TrainingRunStatus) string {
 		return ""
 	}
 	return " Its last checkpoint: " + s.LatestCheckpoint.State
-}
-
-func isUpstream(reason string) bool {
-	for _, up := range upstreams {
-		if up.reason == reason {
-			return true
-		}
-	}
-	return false
 }

@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trainingrun
+// Package resolve finds what a run refers to: the environments to pin, and the checkpoint to begin from. What is missing
+// is a Problem, which names the condition that does not hold and the repair.
+package resolve
 
 import (
 	"cmp"
@@ -17,25 +19,25 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// problem is why an attempt cannot start: a condition that does not hold.
-type problem struct {
-	condition string
-	reason    string
-	message   string
-	// needsAction says that somebody has to act; otherwise the problem passes by itself.
-	needsAction bool
+// Problem is why an attempt cannot start: a condition that does not hold.
+type Problem struct {
+	Condition string
+	Reason    string
+	Message   string
+	// NeedsAction says that somebody has to act; otherwise the problem passes by itself.
+	NeedsAction bool
 }
 
-// resolveEnvironments gives the pins of all environments that a run refers to. What the run has pinned
+// Environments gives the pins of all environments that a run refers to. What the run has pinned
 // already stays as it is; pinned is nil when there is no run file to read that from.
-func resolveEnvironments(run *v1alpha1.TrainingRun, pinned desired.Pins, seen observed) (desired.Pins, *problem) {
+func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *Problem) {
 	pins := desired.Pins{}
 	for _, name := range desired.References(run) {
 		if pin, ok := pinned[name]; ok {
 			pins[name] = pin
 			continue
 		}
-		env := seen.environments[name]
+		env := environments[name]
 		if p := usable(name, env); p != nil {
 			return nil, p
 		}
@@ -47,19 +49,19 @@ func resolveEnvironments(run *v1alpha1.TrainingRun, pinned desired.Pins, seen ob
 	return pins, nil
 }
 
-func usable(name string, env *v1alpha1.RewardEnvironment) *problem {
+func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 	if env == nil {
-		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
+		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
 			fmt.Sprintf("RewardEnvironment %q does not exist in this namespace: create it, or correct environmentRef.", name), true}
 	}
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	probed := ready != nil && ptr.Deref(env.Status.ObservedGeneration, 0) == env.Generation
 	if !probed {
-		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
+		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
 			fmt.Sprintf("RewardEnvironment %q is being probed.", name), false}
 	}
 	if !status.IsTrue(env.Status.Conditions, v1alpha1.ConditionReady) {
-		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
+		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
 			fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message), ready.Reason == v1alpha1.ReasonInvalid}
 	}
 	return nil
@@ -75,7 +77,7 @@ func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
 
 // environmentsChanged compares with the digests that the status of a started run has: without its run file nothing
 // else shows whether the environments are those that it started with.
-func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem {
+func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *Problem {
 	if run.Status.StartTime == nil {
 		return nil
 	}
@@ -86,21 +88,21 @@ func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem 
 	for _, use := range run.Spec.Environments {
 		name := desired.RefName(use.EnvironmentUse)
 		if digest := digests[use.Name]; digest != "" && digest != pins[name].Digest {
-			return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentChanged,
+			return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentChanged,
 				fmt.Sprintf("RewardEnvironment %q has changed since the run started, and the run's files were deleted: restore its spec.", name), true}
 		}
 	}
 	return nil
 }
 
-// resolveInitFrom gives the checkpoint that initFrom comes to.
-func resolveInitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, *problem) {
+// InitFrom gives the checkpoint that initFrom comes to.
+func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, *Problem) {
 	init := run.Spec.InitFrom
 	if init == nil || init.Run == nil {
 		return ptr.Deref(init, v1alpha1.InitFrom{}).Checkpoint, nil
 	}
-	notFound := func(format string, args ...any) (string, *problem) {
-		return "", &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound, fmt.Sprintf(format, args...), true}
+	notFound := func(format string, args ...any) (string, *Problem) {
+		return "", &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound, fmt.Sprintf(format, args...), true}
 	}
 	name := init.Run.Name
 	if source == nil {
@@ -117,10 +119,10 @@ func resolveInitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (s
 			return initPath(run, c), nil
 		}
 	}
-	if finished(source) {
+	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions, v1alpha1.ConditionFailed) {
 		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
-	return "", &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotReady,
+	return "", &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotReady,
 		fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name), false}
 }
 
@@ -154,15 +156,15 @@ func stepsOf(run *v1alpha1.TrainingRun) string {
 	return strings.Join(steps, ", ")
 }
 
-// fileProblem describes why a run file cannot be made, and what to do.
-func fileProblem(err error) *problem {
+// FileProblem describes why a run file cannot be made, and what to do.
+func FileProblem(err error) *Problem {
 	var split *desired.SplitError
 	if errors.As(err, &split) {
-		return &problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound, split.Error(), true}
+		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound, split.Error(), true}
 	}
 	var model *desired.ModelError
 	if errors.As(err, &model) {
-		return &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonModelUnknown, model.Error(), true}
+		return &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonModelUnknown, model.Error(), true}
 	}
-	return &problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonRunFileInvalid, "The spec does not make a valid run: " + err.Error(), true}
+	return &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonRunFileInvalid, "The spec does not make a valid run: " + err.Error(), true}
 }
