@@ -100,8 +100,8 @@ var permitted = map[string][]string{
 	},
 	"internal/learner/checkpoints": {"internal/contract", "internal/rl"},
 	"internal/learner/evaluation": {
-		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/leases",
-		"internal/learner/report", "internal/learner/store", "internal/rl",
+		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/failure",
+		"internal/learner/leases", "internal/learner/report", "internal/learner/store", "internal/rl",
 	},
 	"internal/learner/failure": {"internal/tinker", "internal/tinker/client"},
 	"internal/learner/journal": {"internal/learner/store"},

@@ -98,6 +98,7 @@ func (l *learner) prepareEvaluator() {
 			l.server.Notify()
 			l.status.SetEvaluation(l.file, metrics)
 		},
+		Blocked: l.status.BlockOnEvaluation, Pause: l.config.Timing.wait,
 	})
 	l.retirer = &retirer{
 		api: l.client, book: l.book, outstanding: l.evaluator.Outstanding, logger: l.config.Logger, now: l.config.Now,

@@ -4,10 +4,54 @@
 package survival
 
 import (
+	"context"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
+
+// TestRetryOfFailedEvaluation loses the sampler weights of an evaluation, and the first try to make them again fails.
+// The evaluation is done while the run trains, without another model.
+func TestRetryOfFailedEvaluation(t *testing.T) {
+	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 6 })
+	worker := w.startWorker("w0", behavior{blockEvaluation: true})
+	<-w.startLearner(1, w.dieAt("claim.looked", 2)).done
+	worker.kill()
+	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000000.*a001", Do: fault.Missing, Count: -1})
+	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000000", Do: fault.Fail, Category: "server"})
+	w.startWorker("w1", behavior{})
+	results := func() int {
+		found, err := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
+		if err != nil {
+			t.Error(err)
+		}
+		return len(found)
+	}
+	a := w.startLearner(2, func(ctx context.Context, _ func() error, point string, step int64) error {
+		if point != "covered.sent" || step != 5 {
+			return nil
+		}
+		const patience = 5 * time.Second
+		for began := time.Now(); results() == 0 && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			if time.Since(began) > patience {
+				t.Error("the failed evaluation has no result by step 5")
+				break
+			}
+		}
+		return nil
+	})
+	w.waitFor(a, contract.CauseCompleted)
+	if got := results(); got != 2 {
+		t.Errorf("%d evaluations have a result, want 2", got)
+	}
+	// One in each attempt, two to check the optimizer that was loaded, and two to make the weights again.
+	if made := w.sim.Stats().Calls["create_model"]; made > 6 {
+		t.Errorf("%d models were made, want 6", made)
+	}
+}
 
 // TestEvaluationWithoutTraining scores a base model, a state and sampler weights, without training.
 func TestEvaluationWithoutTraining(t *testing.T) {

@@ -4,7 +4,6 @@
 package survival
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
+// rows reads the rows of the run.
 func (w *fixture) rows() []store.Row {
 	files, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "rows", "*.json"))
 	var rows []store.Row
@@ -58,27 +58,4 @@ func TestReviewUsageOverRestart(t *testing.T) {
 	struck := w.waitFor(w.startLearner(5, nil), contract.CauseCompleted).Progress.Usage
 	t.Logf("sampled tokens: %d undisturbed, %d after four deaths of the learner alone; groups bought twice: %d, said to be: %d",
 		quiet.SampledTokens, struck.SampledTokens, p.sampledTwice(), struck.BoughtTwiceTokens)
-}
-
-// T3: an evaluation whose sampler is gone and whose remaking fails once.
-func TestReviewEvaluationParked(t *testing.T) {
-	t.Skip("finding not repaired yet: learner B4")
-	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 6 })
-	worker := w.startWorker("w0", behavior{blockEvaluation: true})
-	<-w.startLearner(1, w.dieAt("claim.looked", 2)).done
-	worker.kill()
-	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000000.*a001", Do: fault.Missing, Count: -1})
-	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000000", Do: fault.Fail, Category: "server"})
-	w.startWorker("w1", behavior{})
-	a := w.startLearner(2, func(_ context.Context, _ func() error, point string, step int64) error {
-		if point == "covered.sent" {
-			found, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
-			t.Logf("at step %d: %d results of evaluations; %d sampling sessions asked for", step, len(found), w.sim.Stats().Calls["create_sampling_session"])
-			time.Sleep(300 * time.Millisecond)
-		}
-		return nil
-	})
-	w.waitFor(a, contract.CauseCompleted)
-	found, _ := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
-	t.Logf("at the end: %d", len(found))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
@@ -64,7 +65,11 @@ type Config struct {
 	Versions versions
 	// Evaluated receives the metrics of each evaluation that ends.
 	Evaluated func(metrics map[string]float64)
-	Logger    *slog.Logger
+	// Blocked receives why an evaluation failed that is tried again, and an empty text once one has its result.
+	Blocked func(problem string)
+	// Pause waits before the next try, longer the more have failed.
+	Pause  func(ctx context.Context, failures int) error
+	Logger *slog.Logger
 }
 
 // Evaluator evaluates the versions that are due.
@@ -80,9 +85,12 @@ func New(config Config) *Evaluator { return &Evaluator{Config: config} }
 func (e *Evaluator) Start(ctx context.Context) { e.tasks.start(ctx) }
 
 // Stop stops all evaluations.
-func (e *Evaluator) Stop() { e.tasks.stop() }
+func (e *Evaluator) Stop() {
+	e.tasks.stop()
+	e.Blocked("")
+}
 
-// Wait waits until none is in progress, and fails as the first that failed.
+// Wait waits until none is in progress, and fails if the endpoint refused the API key.
 func (e *Evaluator) Wait(ctx context.Context) error { return e.tasks.wait(ctx) }
 
 // Outstanding lists the versions whose evaluation has no result yet.
@@ -109,7 +117,7 @@ func (e *Evaluator) Begin(saved int64) {
 			e.tasks.settle(v)
 			continue
 		}
-		e.tasks.begin(v, func(ctx context.Context) error { return e.evaluate(ctx, v) })
+		e.tasks.begin(v, func(ctx context.Context) error { return e.run(ctx, v) })
 	}
 }
 
@@ -139,6 +147,30 @@ func (e *Evaluator) result(v checkpoints.Version) (store.Evaluation, bool) {
 		return store.Evaluation{}, false
 	}
 	return e.Results.Evaluation(v.Step, lineage.String(), e.Schedule.Digest)
+}
+
+// run evaluates a version, and tries again whatever fails but a refused API key: the learner as a whole deals with
+// that. Between two tries nothing is demanded of the workers.
+func (e *Evaluator) run(ctx context.Context, v checkpoints.Version) error {
+	for failures := 1; ; failures++ {
+		err := e.evaluate(ctx, v)
+		if err == nil {
+			e.Blocked("")
+			return nil
+		}
+		e.Table.Withdraw(demandName(v))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e.Logger.Warn("evaluation failed", "step", v.Step, "failures", failures, "err", err)
+		if failure.KindOf(err) == failure.CredentialsRefused {
+			return err
+		}
+		e.Blocked(err.Error())
+		if err := e.Pause(ctx, failures); err != nil {
+			return err
+		}
+	}
 }
 
 // evaluate has the groups of one evaluation sampled and makes the result durable.

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -32,11 +33,37 @@ type fake struct {
 	scores   map[int64]float64
 	demanded map[string]string
 	// missing are samplers that a worker does not find, lost are versions that cannot be sampled.
-	missing  map[string]bool
-	lost     map[int64]error
-	remade   int
-	blocked  bool
-	writeErr error
+	missing map[string]bool
+	lost    map[int64]error
+	remade  int
+	blocked bool
+	// failures are what Find and WriteEvaluation fail with, one after the other.
+	failures []error
+	// problems are what was reported, and demandedAtPause counts what was demanded between two tries.
+	problems        []string
+	demandedAtPause int
+}
+
+func (f *fake) fail() error {
+	if len(f.failures) == 0 {
+		return nil
+	}
+	err := f.failures[0]
+	f.failures = f.failures[1:]
+	return err
+}
+
+func (f *fake) pause(ctx context.Context, _ int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.demandedAtPause += len(f.demanded)
+	return ctx.Err()
+}
+
+func (f *fake) block(problem string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.problems = append(f.problems, problem)
 }
 
 func (f *fake) Demand(name string, list []exchange.Lease) {
@@ -92,6 +119,9 @@ func (f *fake) Find(_ context.Context, v checkpoints.Version) (leases.Version, e
 func (f *fake) Remake(context.Context, checkpoints.Version) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.fail(); err != nil {
+		return "", err
+	}
 	f.remade++
 	clear(f.missing)
 	return "remade", nil
@@ -114,7 +144,7 @@ func (f *fake) WriteEvaluation(_ context.Context, result store.Evaluation, line 
 		kind = "lost"
 	}
 	f.written = append(f.written, fmt.Sprintf("%d %s, line %v", result.Step, kind, line))
-	return f.writeErr
+	return nil
 }
 
 func (f *fake) Version(step int64) (checkpoints.Version, bool) {
@@ -143,7 +173,7 @@ func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator,
 	}
 	e := New(Config{
 		Schedule: NewSchedule(file), Attempt: 1, Metric: "test/pass@1", Table: f, Policies: f, Samplers: f, Results: f,
-		Versions: f, Evaluated: func(map[string]float64) {}, Logger: slog.New(slog.DiscardHandler),
+		Versions: f, Evaluated: func(map[string]float64) {}, Blocked: f.block, Pause: f.pause, Logger: slog.New(slog.DiscardHandler),
 	})
 	e.Start(t.Context())
 	t.Cleanup(e.Stop)
@@ -151,7 +181,7 @@ func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator,
 }
 
 func TestEvaluator(t *testing.T) {
-	failure := errors.New("the endpoint is unreachable")
+	refused := failure.New(failure.CredentialsRefused, errors.New("unauthorized"), "loading a state")
 	done := store.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.5}}
 	cases := map[string]struct {
 		file    func(*contract.RunFile)
@@ -169,9 +199,8 @@ func TestEvaluator(t *testing.T) {
 		"none without a schedule":       {func(f *contract.RunFile) { f.Evaluation = nil }, nil, 8, nil, 0, nil},
 		"a run that only evaluates":     {func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, nil, 0, []string{"0 result, line false"}, 0, nil},
 		"a version that is lost":        {nil, func(f *fake) { f.lost[0] = checkpoints.ErrVersionLost }, 0, []string{"0 lost, line false"}, 0, nil},
-		"a failure":                     {nil, func(f *fake) { f.lost[0] = failure }, 0, nil, 0, failure},
+		"a refused API key":             {nil, func(f *fake) { f.lost[0] = refused }, 0, nil, 0, refused},
 		"a sampler that is missing":     {nil, func(f *fake) { f.missing["sampler-0"] = true }, 0, []string{"0 result, line true"}, 1, nil},
-		"a result that is not written":  {nil, func(f *fake) { f.writeErr = failure }, 0, []string{"0 result, line true"}, 0, failure},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -195,6 +224,42 @@ func TestEvaluator(t *testing.T) {
 				t.Errorf("outstanding are %v", e.Outstanding())
 			}
 		})
+	}
+}
+
+// TestRetryOfFailedEvaluation has sampler weights lost whose making fails twice.
+func TestRetryOfFailedEvaluation(t *testing.T) {
+	outage := errors.New("the weight store is full")
+	e, f := start(t, evaluating(nil), func(f *fake) {
+		f.missing["sampler-0"], f.failures = true, []error{outage, outage}
+	})
+	e.Begin(0)
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatalf("Wait gives %v, want no error", err)
+	}
+	if diff := cmp.Diff([]string{"0 result, line true"}, f.written); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	problem := "evaluating step 0: " + outage.Error()
+	if diff := cmp.Diff([]string{problem, problem, ""}, f.problems); diff != "" {
+		t.Errorf("problems reported (-want +got):\n%s", diff)
+	}
+	if f.demandedAtPause > 0 {
+		t.Error("groups are demanded between two tries, though nothing can sample them")
+	}
+}
+
+// TestRetryAfterRefusedKey begins an evaluation again that ended because the API key was refused.
+func TestRetryAfterRefusedKey(t *testing.T) {
+	refused := failure.New(failure.CredentialsRefused, errors.New("unauthorized"), "loading a state")
+	e, f := start(t, evaluating(nil), func(f *fake) { f.missing["sampler-0"], f.failures = true, []error{refused} })
+	e.Begin(0)
+	if err := e.Wait(t.Context()); !errors.Is(err, refused) {
+		t.Fatalf("Wait gives %v, want %v", err, refused)
+	}
+	e.Begin(0)
+	if err := e.Wait(t.Context()); err != nil || len(f.written) != 1 {
+		t.Errorf("Wait gives %v after the key was repaired, and there are %d results, want 1", err, len(f.written))
 	}
 }
 

@@ -6,6 +6,7 @@ package evaluation
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,10 +20,10 @@ type tasks struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
-	// open are begun and have no result; done have one. failed joins the errors that ended others.
+	// open have no result yet, done have one, and failed are open, but have ended with an error.
 	open   map[checkpoints.Version]bool
 	done   map[checkpoints.Version]bool
-	failed error
+	failed map[checkpoints.Version]error
 }
 
 // start prepares for evaluations that end with ctx.
@@ -30,7 +31,8 @@ func (t *tasks) start(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ctx, t.end = context.WithCancel(ctx)
-	t.open, t.done, t.failed = map[checkpoints.Version]bool{}, map[checkpoints.Version]bool{}, nil
+	t.open, t.done = map[checkpoints.Version]bool{}, map[checkpoints.Version]bool{}
+	t.failed = map[checkpoints.Version]error{}
 }
 
 // stop ends them all.
@@ -44,21 +46,22 @@ func (t *tasks) stop() {
 	t.running.Wait()
 }
 
-// begin runs an evaluation unless it was begun before.
+// begin runs an evaluation unless it is in progress or has its result.
 func (t *tasks) begin(v checkpoints.Version, run func(ctx context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.open[v] || t.done[v] {
+	if t.done[v] || (t.open[v] && t.failed[v] == nil) {
 		return
 	}
 	t.open[v] = true
+	delete(t.failed, v)
 	ctx := t.ctx
 	t.running.Go(func() {
 		err := run(ctx)
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if err != nil {
-			t.failed = errors.Join(t.failed, err)
+			t.failed[v] = err
 			return
 		}
 		delete(t.open, v)
@@ -66,11 +69,11 @@ func (t *tasks) begin(v checkpoints.Version, run func(ctx context.Context) error
 	})
 }
 
-// isKnown reports whether an evaluation is begun or has its result.
+// isKnown reports whether an evaluation is in progress or has its result.
 func (t *tasks) isKnown(v checkpoints.Version) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.open[v] || t.done[v]
+	return t.done[v] || (t.open[v] && t.failed[v] == nil)
 }
 
 // settle records that an evaluation has had its result before.
@@ -92,7 +95,7 @@ func (t *tasks) outstanding() []checkpoints.Version {
 	return versions
 }
 
-// wait returns when none is in progress.
+// wait returns when none is in progress, with the errors of those that failed.
 func (t *tasks) wait(ctx context.Context) error {
 	t.running.Wait()
 	if ctx.Err() != nil {
@@ -100,5 +103,5 @@ func (t *tasks) wait(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.failed
+	return errors.Join(slices.Collect(maps.Values(t.failed))...)
 }

@@ -28,6 +28,8 @@ type Status struct {
 	store, tokenizer string
 	// model describes why the last model was thrown away, until a step succeeds.
 	model string
+	// evaluation describes why an evaluation failed that is tried again.
+	evaluation string
 }
 
 // NewStatus returns the status of an attempt that is opening.
@@ -74,6 +76,13 @@ func (s *Status) BlockOnModel(problem string) {
 	s.model = problem
 }
 
+// BlockOnEvaluation reports why an evaluation failed; an empty problem means that one has its result.
+func (s *Status) BlockOnEvaluation(problem string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evaluation = problem
+}
+
 // Progress returns a copy of the progress.
 func (s *Status) Progress() contract.Progress {
 	s.mu.Lock()
@@ -103,6 +112,8 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 		reply.BlockedOn = "tokenizer: " + s.tokenizer
 	case s.model != "":
 		reply.BlockedOn = "model: " + s.model
+	case s.evaluation != "":
+		reply.BlockedOn = "evaluation: " + s.evaluation
 	default:
 		reply.BlockedOn = waiting
 	}

@@ -31,6 +31,11 @@ func TestStatus(t *testing.T) {
 	if got := s.Reply("").BlockedOn; got != "artifacts: disk is full" {
 		t.Errorf("blocked on %q, want the store", got)
 	}
+	s.BlockOnStore("")
+	s.BlockOnEvaluation("the weight store is full")
+	if got := s.Reply("sampling: 1 of 2 groups").BlockedOn; got != "evaluation: the weight store is full" {
+		t.Errorf("blocked on %q, want the evaluation", got)
+	}
 	s.Observe(client.Event{Category: tinker.CategoryThrottled})
 	if got := s.Reply(""); got.Upstream != "throttled" || got.BlockedOn != "endpoint: throttled" {
 		t.Errorf("blocked on %q, upstream %q, want throttled", got.BlockedOn, got.Upstream)
