@@ -72,7 +72,7 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Splits []SplitStatus `json:"splits,omitempty"`
-	// CanaryReward of the episode that the probe played with the right answer.
+	// CanaryReward of the episode that the probe played with the right answer; absent where the answers are not known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
 	// ProbeTime is when the probe ended.

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/probe"
 )
 
@@ -58,5 +59,5 @@ func probeFile(ctx context.Context, name string) (result contract.ProbeResult, f
 	if err != nil {
 		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
 	}
-	return probe.Probe(ctx, definition)
+	return probe.Probe(ctx, registry.Builder{}, definition)
 }

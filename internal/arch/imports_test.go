@@ -29,7 +29,7 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"cmd/rollout": {
-		"internal/contract", "internal/exchange", "internal/renderer/load", "internal/rollout",
+		"internal/contract", "internal/environment/registry", "internal/exchange", "internal/renderer/load", "internal/rollout",
 		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker/client",
 		"internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
 	},
@@ -73,20 +73,20 @@ var permitted = map[string][]string{
 		"k8s.io/utils",
 	},
 	"internal/environment":         {"internal/chat"},
-	"internal/environment/dataset": {"internal/environment"},
+	"internal/environment/dataset": {"internal/chat", "internal/environment"},
 	"internal/environment/registry": {
 		"internal/contract", "internal/environment", "internal/environment/dataset",
 		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify",
 	},
 	"internal/environment/singleturn": {
-		"internal/chat", "internal/environment", "internal/environment/dataset",
+		"internal/environment", "internal/environment/dataset",
 		"internal/environment/verify",
 	},
 	"internal/environment/tooluse": {
 		"internal/chat", "internal/environment", "internal/environment/dataset",
 		"internal/environment/verify",
 	},
-	"internal/environment/verify": {"internal/environment"},
+	"internal/environment/verify": {"internal/environment", "internal/environment/dataset"},
 	"internal/exchange": {
 		"internal/contract", "internal/exchange/exchangepb", "internal/rl", "internal/wait",
 		"google.golang.org/grpc", "google.golang.org/protobuf",

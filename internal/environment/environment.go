@@ -9,6 +9,7 @@ package environment
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
@@ -24,9 +25,13 @@ type Environment interface {
 
 // Answerer is an environment that knows the answers to its tasks, so that it can be checked without a model.
 type Answerer interface {
-	// Answers returns a reply that earns the most on the task, and one that must earn less.
+	// Answers returns a reply that earns the most on the task, and one that must earn less. The error is ErrNoAnswers
+	// if they are not known; otherwise it is a *Fault, or the context's.
 	Answers(ctx context.Context, task Task) (right, wrong string, err error)
 }
+
+// ErrNoAnswers reports that an environment does not know the answers to its tasks.
+var ErrNoAnswers = errors.New("the environment does not know the answers to its tasks")
 
 // Split is a named list of tasks.
 type Split struct {

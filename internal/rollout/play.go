@@ -26,7 +26,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		w.submitter.outbox.add(lease.Key)
 		return
 	}
-	spec, player, err := w.prepare(lease)
+	spec, player, err := w.prepare(ctx, lease)
 	if err != nil {
 		w.config.Logger.Error("releasing a lease that cannot be played", "slot", lease.Key.Slot, "environment", lease.Environment, "err", err)
 		w.players.Go(func() { w.giveUp(ctx, lease.Key, reasonEnvironmentDown) })
@@ -48,12 +48,12 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 }
 
 // prepare finds what a lease is played with.
-func (w *Worker) prepare(lease exchange.Lease) (episode.Spec, *episode.Player, error) {
+func (w *Worker) prepare(ctx context.Context, lease exchange.Lease) (episode.Spec, *episode.Player, error) {
 	play := w.play.Load()
 	if play == nil {
 		return episode.Spec{}, nil, errors.New("no learner has reported what is played")
 	}
-	return play.prepare(lease)
+	return play.prepare(ctx, lease)
 }
 
 // playGroup plays a group to its end and stores it. A group that is revoked leaves nothing behind; one that

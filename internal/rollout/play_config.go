@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -73,7 +74,7 @@ func (c *playConfig) largestGroup() int {
 }
 
 // prepare finds what a lease is played with. The caller fills in policy, gate and progress.
-func (c *playConfig) prepare(lease exchange.Lease) (episode.Spec, *episode.Player, error) {
+func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode.Spec, *episode.Player, error) {
 	list := c.play.Environments
 	if lease.Key.Kind == rl.Evaluate {
 		list = c.play.Evaluations[lease.Key.Evaluation]
@@ -82,7 +83,7 @@ func (c *playConfig) prepare(lease exchange.Lease) (episode.Spec, *episode.Playe
 	if at < 0 {
 		return episode.Spec{}, nil, fmt.Errorf("no environment %q is known for kind %s and evaluation %q", lease.Environment, lease.Key.Kind, lease.Key.Evaluation)
 	}
-	env, err := c.built.get(list[at].Definition)
+	env, err := c.built.get(ctx, list[at].Definition)
 	if err != nil {
 		return episode.Spec{}, nil, err
 	}
@@ -96,11 +97,12 @@ func (c *playConfig) prepare(lease exchange.Lease) (episode.Spec, *episode.Playe
 
 // environments holds the environments that were built, by the digest of their definition.
 type environments struct {
-	mu    sync.Mutex
-	built map[string]environment.Environment
+	builder registry.Builder
+	mu      sync.Mutex
+	built   map[string]environment.Environment
 }
 
-func (e *environments) get(definition contract.Definition) (environment.Environment, error) {
+func (e *environments) get(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
 	digest, err := contract.DefinitionDigest(definition)
 	if err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func (e *environments) get(definition contract.Definition) (environment.Environm
 	if env, ok := e.built[digest]; ok {
 		return env, nil
 	}
-	env, err := registry.New(definition)
+	env, err := e.builder.Build(ctx, definition)
 	if err != nil {
 		return nil, err
 	}

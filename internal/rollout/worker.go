@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -39,6 +40,8 @@ type Config struct {
 	Groups *groupstore.Store
 	// Renderer is that of the run's model; it is nil for a model whose tokenizer is built in.
 	Renderer *load.Renderer
+	// Environments builds what the leases play.
+	Environments registry.Builder
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
@@ -74,6 +77,7 @@ func New(config Config) *Worker {
 		config:   config,
 		groups:   config.Groups,
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
+		built:    environments{builder: config.Environments},
 	}
 	w.active = newActiveGroups(&w.changes)
 	w.submitter = &submitter{learner: config.Learner, groups: config.Groups, active: w.active, logger: config.Logger}

@@ -4,6 +4,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"sort"
 	"strconv"
@@ -58,20 +59,20 @@ func NewArithmetic(maxOperand int) (*Arithmetic, error) {
 }
 
 // Splits implements Dataset. A split without rows is left out.
-func (d *Arithmetic) Splits() []environment.Split {
+func (d *Arithmetic) Splits(context.Context) ([]environment.Split, error) {
 	test := d.tests[d.operands]
 	splits := make([]environment.Split, 0, 2)
 	if test > 0 {
 		splits = append(splits, environment.Split{Name: testSplit, Tasks: test})
 	}
-	return append(splits, environment.Split{Name: trainSplit, Tasks: d.operands*d.operands - test})
+	return append(splits, environment.Split{Name: trainSplit, Tasks: d.operands*d.operands - test}), nil
 }
 
 // Row implements Dataset.
-func (d *Arithmetic) Row(split string, index int64) (Row, error) {
+func (d *Arithmetic) Row(_ context.Context, split string, index int64) (Row, error) {
 	count, ok := d.counter(split)
 	if !ok || index < 0 || index >= count(d.operands) {
-		return Row{}, &RowError{Split: split, Index: index}
+		return Row{}, noRow(split, index)
 	}
 	a := int64(sort.Search(int(d.operands), func(a int) bool { return count(int64(a)+1) > index }))
 	left := index - count(a)
@@ -84,7 +85,7 @@ func (d *Arithmetic) Row(split string, index int64) (Row, error) {
 		}
 		left--
 	}
-	return Row{}, &RowError{Split: split, Index: index}
+	return Row{}, noRow(split, index)
 }
 
 // counter returns a function that counts the rows of the split whose left operand is below a.
@@ -100,7 +101,7 @@ func (d *Arithmetic) counter(split string) (count func(a int64) int64, ok bool) 
 }
 
 func sum(a, b int64) Row {
-	return Row{Prompt: fmt.Sprintf("What is %d + %d?", a, b), Answer: strconv.FormatInt(a+b, 10)}
+	return NewRow(fmt.Sprintf("What is %d + %d?", a, b), strconv.FormatInt(a+b, 10))
 }
 
 // isTestRow reports whether a + b belongs to the split test.

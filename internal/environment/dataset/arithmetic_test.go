@@ -22,8 +22,20 @@ func arithmetic(t *testing.T, maxOperand int) *Arithmetic {
 	return d
 }
 
+func splits(t *testing.T, d *Arithmetic) []environment.Split {
+	t.Helper()
+	list, err := d.Splits(t.Context())
+	if err != nil {
+		t.Fatalf("Splits: %v", err)
+	}
+	return list
+}
+
 func TestArithmeticSplits(t *testing.T) {
-	got := arithmetic(t, 99).Splits()
+	got, err := arithmetic(t, 99).Splits(t.Context())
+	if err != nil {
+		t.Fatalf("Splits: %v", err)
+	}
 	// A change of these numbers changes what runs train on and what they are evaluated with.
 	want := []environment.Split{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -36,7 +48,7 @@ func TestArithmeticRows(t *testing.T) {
 		t.Run(fmt.Sprintf("operands to %d", maxOperand), func(t *testing.T) {
 			d := arithmetic(t, maxOperand)
 			where := map[string]string{}
-			for _, split := range d.Splits() {
+			for _, split := range splits(t, d) {
 				collect(t, d, split, where)
 			}
 			if len(where) != (maxOperand+1)*(maxOperand+1) {
@@ -59,7 +71,7 @@ func collect(t *testing.T, d *Arithmetic, split environment.Split, where map[str
 	t.Helper()
 	last := -1
 	for i := range split.Tasks {
-		row, err := d.Row(split.Name, i)
+		row, err := d.Row(t.Context(), split.Name, i)
 		if err != nil {
 			t.Fatalf("Row(%s, %d): %v", split.Name, i, err)
 		}
@@ -87,8 +99,8 @@ func TestArithmeticRow(t *testing.T) {
 		want  Row
 		ok    bool
 	}{
-		"the first of train":           {split: "train", index: 0, want: Row{Prompt: "What is 0 + 0?", Answer: "0"}, ok: true},
-		"the last of train":            {split: "train", index: 7993, want: Row{Prompt: "What is 99 + 99?", Answer: "198"}, ok: true},
+		"the first of train":           {split: "train", index: 0, want: NewRow("What is 0 + 0?", "0"), ok: true},
+		"the last of train":            {split: "train", index: 7993, want: NewRow("What is 99 + 99?", "198"), ok: true},
 		"an index beyond the end":      {split: "train", index: 7994},
 		"a negative index":             {split: "test", index: -1},
 		"an unknown split":             {split: "validation", index: 0},
@@ -97,10 +109,13 @@ func TestArithmeticRow(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := d.Row(tc.split, tc.index)
+			got, err := d.Row(t.Context(), tc.split, tc.index)
 			var rowError *RowError
 			if (err == nil) != tc.ok || (err != nil && !errors.As(err, &rowError)) {
 				t.Fatalf("Row: err = %v, want success %v", err, tc.ok)
+			}
+			if fault := environment.AsFault(err); !tc.ok && !fault.Permanent {
+				t.Errorf("Row: err = %v, want a permanent fault", err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Row (-want +got):\n%s", diff)
@@ -120,7 +135,7 @@ func TestNewArithmeticBounds(t *testing.T) {
 func TestArithmeticTestShare(t *testing.T) {
 	for _, maxOperand := range []int{99, 999} {
 		d := arithmetic(t, maxOperand)
-		splits := d.Splits()
+		splits := splits(t, d)
 		share := float64(splits[0].Tasks) / float64(splits[0].Tasks+splits[1].Tasks)
 		if share < 0.19 || share > 0.21 {
 			t.Errorf("with operands to %d the test split has %.3f of the sums", maxOperand, share)

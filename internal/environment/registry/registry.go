@@ -6,6 +6,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -25,50 +26,67 @@ func (e *DefinitionError) Error() string { return "building environment: " + e.E
 // Unwrap returns the cause.
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
-// New builds the environment of a definition. An error is a *DefinitionError.
-func New(definition contract.Definition) (environment.Environment, error) {
+// Builder builds environments. Its fields are what environments need from outside; the zero value builds those that
+// need nothing.
+type Builder struct {
+	// Data opens the data sets that are not generated. It should return soon, and leave it to the data set's methods to
+	// fetch rows. An error is a *environment.Fault, the context's, or says what is wrong with the definition.
+	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
+}
+
+// Build builds the environment of a definition. An error is a *DefinitionError, a *environment.Fault or the context's.
+func (b Builder) Build(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
 	if err := definition.Validate(); err != nil {
 		return nil, &DefinitionError{Err: err}
 	}
-	env, err := build(definition)
-	if err != nil {
+	env, err := b.build(ctx, definition)
+	var fault *environment.Fault
+	switch {
+	case err == nil:
+		return env, nil
+	case errors.As(err, &fault) || ctx.Err() != nil:
+		return nil, err
+	default:
 		return nil, &DefinitionError{Err: err}
 	}
-	return env, nil
 }
 
-func build(definition contract.Definition) (environment.Environment, error) {
-	rows, err := newDataset(*definition.Dataset)
+func (b Builder) build(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
+	grader, err := newGrader(*definition.Reward)
 	if err != nil {
 		return nil, err
 	}
-	verifier, err := newVerifier(*definition.Reward)
+	rows, err := b.newDataset(ctx, *definition.Dataset)
 	if err != nil {
 		return nil, err
 	}
 	if definition.Interaction == nil {
-		return singleturn.New(rows, verifier), nil
+		return singleturn.New(rows, grader), nil
 	}
-	return newToolUse(rows, verifier, *definition.Interaction.ToolUse)
+	return newToolUse(rows, grader, *definition.Interaction.ToolUse)
 }
 
 // newToolUse builds an environment with tools. The only tool is the calculator.
-func newToolUse(rows dataset.Dataset, verifier verify.Verifier, definition contract.ToolUse) (environment.Environment, error) {
-	return tooluse.New(tooluse.NewLocal(rows, verifier, tooluse.Calculator{}), tooluse.Options{
+func newToolUse(rows dataset.Dataset, grader verify.Grader, definition contract.ToolUse) (environment.Environment, error) {
+	return tooluse.New(tooluse.NewLocal(rows, grader, tooluse.Calculator{}), tooluse.Options{
 		SystemPrompt:    definition.SystemPrompt,
 		MaxParseErrors:  definition.ParseErrors.MaxConsecutive,
 		MaskParseErrors: definition.ParseErrors.Train == contract.TrainMask,
 	})
 }
 
-func newDataset(definition contract.Dataset) (dataset.Dataset, error) {
-	if definition.Arithmetic == nil {
-		return nil, errors.New("dataset must be arithmetic")
+func (b Builder) newDataset(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error) {
+	switch {
+	case definition.Arithmetic != nil:
+		return dataset.NewArithmetic(definition.Arithmetic.MaxOperand)
+	case b.Data != nil:
+		return b.Data(ctx, definition)
+	default:
+		return nil, errors.New("this program can open no data set but arithmetic")
 	}
-	return dataset.NewArithmetic(definition.Arithmetic.MaxOperand)
 }
 
-func newVerifier(definition contract.RewardRule) (verify.Verifier, error) {
+func newGrader(definition contract.RewardRule) (verify.Grader, error) {
 	if definition.ExactMatch == nil {
 		return nil, errors.New("reward must be exactMatch")
 	}

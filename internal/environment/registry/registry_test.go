@@ -20,10 +20,10 @@ func arithmetic(maxOperand int) contract.Definition {
 	}
 }
 
-func TestNew(t *testing.T) {
-	env, err := New(arithmetic(9))
+func TestBuild(t *testing.T) {
+	env, err := Builder{}.Build(t.Context(), arithmetic(9))
 	if err != nil {
-		t.Fatalf("New: %v", err)
+		t.Fatalf("Build: %v", err)
 	}
 	got, err := env.Splits(t.Context())
 	if err != nil {
@@ -35,14 +35,14 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestNewToolUse(t *testing.T) {
+func TestBuildToolUse(t *testing.T) {
 	definition := arithmetic(9)
 	definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
 		SystemPrompt: "Call tools.", ParseErrors: contract.ParseErrors{MaxConsecutive: 0, Train: contract.TrainMask},
 	}}
-	env, err := New(definition)
+	env, err := Builder{}.Build(t.Context(), definition)
 	if err != nil {
-		t.Fatalf("New: %v", err)
+		t.Fatalf("Build: %v", err)
 	}
 	episode, err := env.Start(t.Context(), environment.Task{Split: "train"})
 	if err != nil {
@@ -62,7 +62,7 @@ func TestNewToolUse(t *testing.T) {
 	}
 }
 
-func TestNewRejectsInvalidDefinitions(t *testing.T) {
+func TestBuildRejectsInvalidDefinitions(t *testing.T) {
 	whole := arithmetic(9)
 	cases := map[string]contract.Definition{
 		"nothing":                  {},
@@ -76,10 +76,10 @@ func TestNewRejectsInvalidDefinitions(t *testing.T) {
 	}
 	for name, definition := range cases {
 		t.Run(name, func(t *testing.T) {
-			env, err := New(definition)
+			env, err := Builder{}.Build(t.Context(), definition)
 			var wrong *DefinitionError
 			if !errors.As(err, &wrong) {
-				t.Errorf("New = %v, %v, want a *DefinitionError", env, err)
+				t.Errorf("Build = %v, %v, want a *DefinitionError", env, err)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ package tooluse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
@@ -23,19 +24,19 @@ type Tool interface {
 	Call(arguments string) (string, error)
 }
 
-// Local is the backend with the questions of a data set, tools of this process, and a verifier that scores the answer.
+// Local is the backend with the questions of a data set, tools of this process, and a grader that scores the answer.
 type Local struct {
-	rows     dataset.Dataset
-	verifier verify.Verifier
-	tools    map[string]Tool
+	rows   dataset.Dataset
+	grader verify.Grader
+	tools  map[string]Tool
 	// described are the tools in their order, and names are their names, for messages.
 	described []chat.Tool
 	names     string
 }
 
-// NewLocal returns the backend of the rows, the verifier and the tools. The names of the tools must differ.
-func NewLocal(rows dataset.Dataset, verifier verify.Verifier, tools ...Tool) *Local {
-	l := &Local{rows: rows, verifier: verifier, tools: map[string]Tool{}}
+// NewLocal returns the backend of the rows, the grader and the tools. The names of the tools must differ.
+func NewLocal(rows dataset.Dataset, grader verify.Grader, tools ...Tool) *Local {
+	l := &Local{rows: rows, grader: grader, tools: map[string]Tool{}}
 	var names []string
 	for _, tool := range tools {
 		described := tool.Describe()
@@ -48,11 +49,13 @@ func NewLocal(rows dataset.Dataset, verifier verify.Verifier, tools ...Tool) *Lo
 }
 
 // Splits implements Backend.
-func (l *Local) Splits(context.Context) ([]environment.Split, error) { return l.rows.Splits(), nil }
+func (l *Local) Splits(ctx context.Context) ([]environment.Split, error) {
+	return l.rows.Splits(ctx)
+}
 
 // Open implements Backend. An unknown row is a permanent fault.
-func (l *Local) Open(_ context.Context, task environment.Task) (Session, error) {
-	row, err := l.row(task)
+func (l *Local) Open(ctx context.Context, task environment.Task) (Session, error) {
+	row, err := l.rows.Row(ctx, task.Split, task.Index)
 	if err != nil {
 		return nil, err
 	}
@@ -60,20 +63,12 @@ func (l *Local) Open(_ context.Context, task environment.Task) (Session, error) 
 }
 
 // Answers implements environment.Answerer.
-func (l *Local) Answers(_ context.Context, task environment.Task) (right, wrong string, err error) {
-	row, err := l.row(task)
+func (l *Local) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
+	row, err := l.rows.Row(ctx, task.Split, task.Index)
 	if err != nil {
 		return "", "", err
 	}
-	return row.Answer, l.verifier.Wrong(row.Answer), nil
-}
-
-func (l *Local) row(task environment.Task) (dataset.Row, error) {
-	row, err := l.rows.Row(task.Split, task.Index)
-	if err != nil {
-		return dataset.Row{}, &environment.Fault{Permanent: true, Err: err}
-	}
-	return row, nil
+	return verify.Answers(l.grader, row)
 }
 
 // localSession is a session of one row. It has no other state.
@@ -84,7 +79,7 @@ type localSession struct {
 
 // Messages implements Session.
 func (s *localSession) Messages(context.Context) ([]chat.Message, error) {
-	return []chat.Message{{Role: "user", Content: s.row.Prompt}}, nil
+	return slices.Clip(s.row.Messages), nil
 }
 
 // Tools implements Session.
@@ -105,24 +100,27 @@ func (s *localSession) Call(_ context.Context, call chat.ToolCall) (Result, erro
 }
 
 // Answer implements Session.
-func (s *localSession) Answer(_ context.Context, reply environment.Reply) (Outcome, error) {
-	return s.grade(reply), nil
+func (s *localSession) Answer(ctx context.Context, reply environment.Reply) (Outcome, error) {
+	return s.grade(ctx, reply)
 }
 
 // Finish implements Session. A reply that calls tools or breaks the format is not an answer, whatever its text: the
-// verifier scores an empty one instead. Without any reply there is no reward.
-func (s *localSession) Finish(_ context.Context, last *environment.Reply) (Outcome, error) {
+// grader scores an empty one instead. Without any reply there is no reward.
+func (s *localSession) Finish(ctx context.Context, last *environment.Reply) (Outcome, error) {
 	if last == nil {
 		return Outcome{}, nil
 	}
 	empty := *last
 	empty.Message = chat.Message{Role: last.Message.Role}
-	return s.grade(empty), nil
+	return s.grade(ctx, empty)
 }
 
-func (s *localSession) grade(reply environment.Reply) Outcome {
-	score := s.verifier.Verify(s.row.Answer, reply)
-	return Outcome{Rewards: []environment.Reward{{Value: score.Reward}}, Metrics: score.Metrics}
+func (s *localSession) grade(ctx context.Context, reply environment.Reply) (Outcome, error) {
+	score, err := s.grader.Grade(ctx, s.row, reply)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Rewards: score.Outcome(), Metrics: score.Metrics}, nil
 }
 
 // Close implements Session.

@@ -14,7 +14,6 @@ package tooluse
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -80,7 +79,7 @@ func (e *Environment) Start(ctx context.Context, task environment.Task) (environ
 func (e *Environment) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
 	answerer, ok := e.backend.(environment.Answerer)
 	if !ok {
-		return "", "", &environment.Fault{Permanent: true, Err: errors.New("the backend knows no answers")}
+		return "", "", environment.ErrNoAnswers
 	}
 	return answerer.Answers(ctx, task)
 }

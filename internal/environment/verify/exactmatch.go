@@ -4,10 +4,12 @@
 package verify
 
 import (
+	"context"
 	"regexp"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
 // ExactMatch has these metrics, each 0 or 1. Exactly one of the first four is 1.
@@ -28,8 +30,8 @@ const (
 // commas between digits. A reply that a token limit cut earns 0, since its end is not known.
 type ExactMatch struct{}
 
-// Verify implements Verifier.
-func (ExactMatch) Verify(answer string, reply environment.Reply) Score {
+// Grade implements Grader.
+func (ExactMatch) Grade(_ context.Context, row dataset.Row, reply environment.Reply) (Score, error) {
 	found := MetricWrong
 	number, ok := lastInteger(reply.Message.Content)
 	switch {
@@ -37,7 +39,7 @@ func (ExactMatch) Verify(answer string, reply environment.Reply) Score {
 		found = MetricTruncated
 	case !ok:
 		found = MetricNoAnswer
-	case number == canonical(answer):
+	case number == canonical(row.Answer):
 		found = MetricCorrect
 	}
 	score := Score{Metrics: map[string]float64{
@@ -46,11 +48,13 @@ func (ExactMatch) Verify(answer string, reply environment.Reply) Score {
 	score.Metrics[found] = 1
 	score.Metrics[MetricAnswered] = score.Metrics[MetricCorrect] + score.Metrics[MetricWrong]
 	score.Reward = score.Metrics[MetricCorrect]
-	return score
+	return score, nil
 }
 
-// Wrong implements Verifier. An additional digit makes another number.
-func (ExactMatch) Wrong(answer string) string { return answer + "1" }
+// Answers implements Answerer. An additional digit makes another number.
+func (ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
+	return row.Answer, row.Answer + "1", row.Answer != ""
+}
 
 var integer = regexp.MustCompile(`-?[0-9]+`)
 
@@ -76,4 +80,7 @@ func canonical(number string) string {
 	return digits
 }
 
-var _ Verifier = ExactMatch{}
+var (
+	_ Grader   = ExactMatch{}
+	_ Answerer = ExactMatch{}
+)

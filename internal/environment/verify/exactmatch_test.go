@@ -4,12 +4,14 @@
 package verify
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
 func TestExactMatch(t *testing.T) {
@@ -44,18 +46,32 @@ func TestExactMatch(t *testing.T) {
 			if tc.metric == MetricCorrect || tc.metric == MetricWrong {
 				want.Metrics[MetricAnswered] = 1
 			}
-			if diff := cmp.Diff(want, ExactMatch{}.Verify(tc.answer, reply)); diff != "" {
-				t.Errorf("Verify (-want +got):\n%s", diff)
+			got, err := ExactMatch{}.Grade(t.Context(), dataset.Row{Answer: tc.answer}, reply)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("Grade: err %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 }
 
-func TestExactMatchWrongIsWrong(t *testing.T) {
+func TestExactMatchAnswers(t *testing.T) {
 	for _, answer := range []string{"0", "7", "198", "-3"} {
-		reply := environment.Reply{Message: chat.Message{Content: ExactMatch{}.Wrong(answer)}}
-		if got := (ExactMatch{}).Verify(answer, reply); got.Reward != 0 {
-			t.Errorf("Wrong(%q) = %q earns %v", answer, reply.Message.Content, got.Reward)
+		row := dataset.Row{Answer: answer}
+		right, wrong, err := Answers(ExactMatch{}, row)
+		if err != nil {
+			t.Fatalf("Answers(%q): %v", answer, err)
 		}
+		for text, want := range map[string]float64{right: 1, wrong: 0} {
+			reply := environment.Reply{Message: chat.Message{Content: text}}
+			if got, err := (ExactMatch{}).Grade(t.Context(), row, reply); got.Reward != want || err != nil {
+				t.Errorf("with the answer %q the reply %q earns %v, %v, want %v", answer, text, got.Reward, err, want)
+			}
+		}
+	}
+}
+
+func TestAnswersAreNotKnown(t *testing.T) {
+	if _, _, err := Answers(ExactMatch{}, dataset.Row{}); !errors.Is(err, environment.ErrNoAnswers) {
+		t.Errorf("Answers of a row without an answer: err = %v, want ErrNoAnswers", err)
 	}
 }

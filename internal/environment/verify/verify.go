@@ -4,19 +4,47 @@
 // Package verify scores replies by rules. It asks no model and no server, so the score of a reply is always the same.
 package verify
 
-import "github.com/tinker-operator/tinker-operator/internal/environment"
+import (
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+)
 
 // Score tells what a reply is worth.
 type Score struct {
 	Reward float64
+	// Parts are the parts of Reward by name, for metrics.
+	Parts map[string]float64
 	// Metrics are averaged over episodes, by name.
 	Metrics map[string]float64
 }
 
-// Verifier compares replies with answers. It is safe for concurrent use.
-type Verifier interface {
-	// Verify scores the reply to a question with this answer.
-	Verify(answer string, reply environment.Reply) Score
-	// Wrong returns the text of a reply that is worth less than the answer itself, for checks of an environment.
-	Wrong(answer string) string
+// Outcome returns the reward of an episode's last turn.
+func (s Score) Outcome() []environment.Reward {
+	return []environment.Reward{{Value: s.Reward, Parts: s.Parts}}
+}
+
+// Grader scores replies. It is safe for concurrent use.
+type Grader interface {
+	// Grade scores the reply to the prompt of a row. An error is a *environment.Fault, or the context's; a reply that is
+	// merely wrong is none.
+	Grade(ctx context.Context, row dataset.Row, reply environment.Reply) (Score, error)
+}
+
+// Answerer is a Grader that knows replies to the rows, so that an environment can be checked without a model.
+type Answerer interface {
+	// Answers returns the text of a reply that earns the most on the row, and of one that must earn less. It returns
+	// false if it does not know them.
+	Answers(row dataset.Row) (right, wrong string, ok bool)
+}
+
+// Answers asks the grader for the answers to a row. The error is environment.ErrNoAnswers if it does not know them.
+func Answers(grader Grader, row dataset.Row) (right, wrong string, err error) {
+	if answerer, ok := grader.(Answerer); ok {
+		if right, wrong, ok := answerer.Answers(row); ok {
+			return right, wrong, nil
+		}
+	}
+	return "", "", environment.ErrNoAnswers
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe checks an environment before anything is trained on it: that it can be built, has tasks,
-// and distinguishes a right answer from a wrong one. It needs no model.
+// Package probe checks an environment before anything is trained on it: that it can be built, has tasks, plays an
+// episode, and distinguishes a right answer from a wrong one if it knows them. It needs no model.
 package probe
 
 import (
@@ -26,6 +26,9 @@ const (
 	ReasonCanaryFailed     = "CanaryFailed"
 )
 
+// unknownAnswer is the reply to a task whose answer is not known.
+const unknownAnswer = "I do not know."
+
 // closeTimeout bounds the end of an episode.
 const closeTimeout = 30 * time.Second
 
@@ -37,10 +40,14 @@ func (e *canaryError) Error() string { return e.problem }
 
 // Probe builds the environment and checks it. The result has what is wrong; final is set when
 // it will be wrong next time, too, as far as is known.
-func Probe(ctx context.Context, definition contract.Definition) (result contract.ProbeResult, final bool) {
-	env, err := registry.New(definition)
-	if err != nil {
+func Probe(ctx context.Context, builder registry.Builder, definition contract.Definition) (result contract.ProbeResult, final bool) {
+	env, err := builder.Build(ctx, definition)
+	var invalid *registry.DefinitionError
+	switch {
+	case errors.As(err, &invalid):
 		return contract.ProbeResult{Reason: ReasonInvalid, Message: err.Error()}, true
+	case err != nil:
+		return failed(contract.ProbeResult{}, err)
 	}
 	return probe(ctx, env)
 }
@@ -65,7 +72,7 @@ func probe(ctx context.Context, env environment.Environment) (result contract.Pr
 	if err != nil {
 		return failed(result, err)
 	}
-	result.OK, result.CanaryReward = true, &reward
+	result.OK, result.CanaryReward = true, reward
 	return result, false
 }
 
@@ -85,52 +92,44 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 	return result, fault.Permanent
 }
 
-// canary plays the task twice, with a right and with a wrong answer, and gives the reward of the right one.
-// An error is a *canaryError, a *environment.Fault or the context's.
-func canary(ctx context.Context, env environment.Environment, task environment.Task) (float64, error) {
-	answerer, ok := env.(environment.Answerer)
-	if !ok {
-		return 0, &canaryError{problem: "the environment knows no answer to be checked with"}
+// canary plays the task twice, with a right and with a wrong answer, and returns the reward of the right one. An
+// environment that does not know its answers plays the task once, and has no reward to return. An error is a
+// *canaryError, a *environment.Fault or the context's.
+func canary(ctx context.Context, env environment.Environment, task environment.Task) (*float64, error) {
+	right, wrong, err := answers(ctx, env, task)
+	if errors.Is(err, environment.ErrNoAnswers) {
+		if _, err := play(ctx, env, task, unknownAnswer); err != nil {
+			return nil, fmt.Errorf("playing an episode: %w", err)
+		}
+		return nil, nil
 	}
-	right, wrong, err := answerer.Answers(ctx, task)
 	if err != nil {
-		return 0, fmt.Errorf("asking for answers: %w", err)
+		return nil, fmt.Errorf("asking for answers: %w", err)
 	}
-	best, err := play(ctx, env, task, right)
+	best, err := playAnswer(ctx, env, task, right)
 	if err != nil {
-		return 0, fmt.Errorf("playing the right answer: %w", err)
+		return nil, fmt.Errorf("playing the right answer: %w", err)
 	}
-	worst, err := play(ctx, env, task, wrong)
+	worst, err := playAnswer(ctx, env, task, wrong)
 	if err != nil {
-		return 0, fmt.Errorf("playing a wrong answer: %w", err)
+		return nil, fmt.Errorf("playing a wrong answer: %w", err)
 	}
 	if best <= worst {
-		return 0, &canaryError{problem: fmt.Sprintf("a right answer earns %v and a wrong one %v", best, worst)}
+		return nil, &canaryError{problem: fmt.Sprintf("a right answer earns %v and a wrong one %v", best, worst)}
 	}
-	return best, nil
+	return &best, nil
 }
 
-// play answers the first prompt of every conversation and gives the sum of rewards.
-func play(ctx context.Context, env environment.Environment, task environment.Task, text string) (float64, error) {
-	episode, err := env.Start(ctx, task)
-	if err != nil {
-		return 0, err
+func answers(ctx context.Context, env environment.Environment, task environment.Task) (right, wrong string, err error) {
+	if answerer, ok := env.(environment.Answerer); ok {
+		return answerer.Answers(ctx, task)
 	}
-	defer func() {
-		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer stop()
-		episode.Close(closing)
-	}()
-	prompts, err := episode.Prompts(ctx)
-	if err != nil {
-		return 0, err
-	}
-	replies := make([]environment.Reply, len(prompts))
-	for i, prompt := range prompts {
-		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation,
-			Message: chat.Message{Role: "assistant", Content: text}}
-	}
-	turn, err := episode.Step(ctx, replies)
+	return "", "", environment.ErrNoAnswers
+}
+
+// playAnswer plays the task with an answer, which must end the episode, and returns the sum of rewards.
+func playAnswer(ctx context.Context, env environment.Environment, task environment.Task, text string) (float64, error) {
+	turn, err := play(ctx, env, task, text)
 	if err != nil {
 		return 0, err
 	}
@@ -142,4 +141,27 @@ func play(ctx context.Context, env environment.Environment, task environment.Tas
 		sum += reward.Value
 	}
 	return sum, nil
+}
+
+// play answers the first prompt of every conversation.
+func play(ctx context.Context, env environment.Environment, task environment.Task, text string) (environment.Turn, error) {
+	episode, err := env.Start(ctx, task)
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	defer func() {
+		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer stop()
+		episode.Close(closing)
+	}()
+	prompts, err := episode.Prompts(ctx)
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	replies := make([]environment.Reply, len(prompts))
+	for i, prompt := range prompts {
+		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation,
+			Message: chat.Message{Role: "assistant", Content: text}}
+	}
+	return episode.Step(ctx, replies)
 }

@@ -13,10 +13,11 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 )
 
 func TestProbeArithmetic(t *testing.T) {
-	got, _ := Probe(t.Context(), contract.Definition{
+	got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
 		Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
 		Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
 	})
@@ -30,7 +31,7 @@ func TestProbeArithmetic(t *testing.T) {
 }
 
 func TestProbeOfNoDefinition(t *testing.T) {
-	if got, final := Probe(t.Context(), contract.Definition{}); got.OK || got.Reason != ReasonInvalid || !final {
+	if got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{}); got.OK || got.Reason != ReasonInvalid || !final {
 		t.Errorf("Probe = %+v, final %v", got, final)
 	}
 }
@@ -43,7 +44,9 @@ type double struct {
 	// right and wrong are what the answers earn.
 	right, wrong float64
 	goesOn       bool
-	closed       int
+	// unknown means that the answers are not known.
+	unknown bool
+	closed  int
 }
 
 func (d *double) Splits(context.Context) ([]environment.Split, error) { return d.splits, d.splitsError }
@@ -56,6 +59,9 @@ func (d *double) Start(context.Context, environment.Task) (environment.Episode, 
 }
 
 func (d *double) Answers(context.Context, environment.Task) (right, wrong string, err error) {
+	if d.unknown {
+		return "", "", environment.ErrNoAnswers
+	}
 	return "right", "wrong", nil
 }
 
@@ -100,7 +106,10 @@ func TestProbe(t *testing.T) {
 		"one that rewards both answers alike":  {env: &double{splits: some, right: 1, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
 		"one that rewards the wrong one":       {env: &double{splits: some, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
 		"one that never ends":                  {env: &double{splits: some, right: 1, goesOn: true}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
-		"one that has no answer to be checked": {env: mute{&double{splits: some}}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true},
+		"one that knows no answers":            {env: mute{&double{splits: some}}, want: contract.ProbeResult{OK: true, Splits: splits}},
+		"one that does not know this answer":   {env: &double{splits: some, unknown: true}, want: contract.ProbeResult{OK: true, Splits: splits}, closed: 1},
+		"one that continues without an answer": {env: mute{&double{splits: some, goesOn: true}}, want: contract.ProbeResult{OK: true, Splits: splits}},
+		"one that fails without an answer":     {env: mute{&double{splits: some, startError: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
