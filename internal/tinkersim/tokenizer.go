@@ -46,7 +46,7 @@ func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	case "tokenizer_config.json":
 		return json.Marshal(map[string]any{
 			"tokenizer_class":              "PreTrainedTokenizerFast",
-			"model_max_length":             model.MaxContext,
+			"model_max_length":             model.LongContext,
 			"clean_up_tokenization_spaces": false,
 			"eos_token":                    v.EndName(),
 		})
@@ -54,7 +54,7 @@ func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 		return json.Marshal(map[string]any{
 			"model_type":              "gpt2",
 			"vocab_size":              v.Size(),
-			"max_position_embeddings": model.MaxContext,
+			"max_position_embeddings": model.LongContext,
 			"eos_token_id":            v.End(),
 		})
 	}
@@ -69,7 +69,7 @@ func baseModelFile(name string) ([]byte, error) {
 	case "tokenizer_config.json":
 		return json.Marshal(map[string]any{
 			"tokenizer_class":              "PreTrainedTokenizerFast",
-			"model_max_length":             model.MaxContext,
+			"model_max_length":             model.Window,
 			"clean_up_tokenization_spaces": false,
 			"eos_token":                    "<|end|>",
 		})
@@ -77,7 +77,7 @@ func baseModelFile(name string) ([]byte, error) {
 		return json.Marshal(map[string]any{
 			"model_type":              "gpt2",
 			"vocab_size":              model.Vocab,
-			"max_position_embeddings": model.MaxContext,
+			"max_position_embeddings": model.Window,
 			"bos_token_id":            model.TokenBOS,
 			"eos_token_id":            model.TokenEnd,
 		})

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -232,9 +233,45 @@ func TestForeignVocabularyBaseModel(t *testing.T) {
 	if _, err := c.Sample(t.Context(), req); err == nil {
 		t.Error("an unknown id was accepted")
 	}
-	long := strings.Repeat("What is 27 + 58? ", 300)
-	req.Prompt, req.SeqID = tinker.Text(write(long)), new(int64(3))
-	if _, err := c.Sample(t.Context(), req); err == nil || !strings.Contains(err.Error(), "bytes") {
+}
+
+// TestLongPrompt checks that a prompt may be as long as the announced context, and that the reply to a long one does
+// not take long: the sampler reads its end only.
+func TestLongPrompt(t *testing.T) {
+	b, write := startWithQwen(t, tinkersim.Options{})
+	c := b.client()
+	capabilities, err := c.Capabilities(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	announced := map[string]int{}
+	for _, m := range capabilities.SupportedModels {
+		announced[m.ModelName] = m.MaxContextLength
+	}
+	if diff := cmp.Diff(map[string]int{tinkersim.ModelName: 4096, foreignName: 32768}, announced); diff != "" {
+		t.Errorf("context lengths (-want +announced):\n%s", diff)
+	}
+	sampling, err := c.CreateSamplingSession(t.Context(), b.session(c), 1, "", foreignName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := write(strings.Repeat("What is the sum of these numbers? ", 4000))
+	req := tinker.SampleRequest{NumSamples: 2, Prompt: tinker.Text(prompt[:30000]), SamplingSession: sampling, SeqID: new(int64(1))}
+	req.SamplingParams = tinker.DefaultSampling()
+	req.SamplingParams.MaxTokens = new(8)
+	start := time.Now()
+	samples, err := c.Sample(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > longPromptLimit {
+		t.Errorf("a prompt of 30000 tokens took %v", took)
+	}
+	if n := len(samples.Sequences[0].Tokens); n < 1 || n > 8 {
+		t.Errorf("%d tokens were sampled", n)
+	}
+	req.Prompt, req.SeqID = tinker.Text(prompt[:32768]), new(int64(2))
+	if _, err := c.Sample(t.Context(), req); err == nil || !strings.Contains(err.Error(), "context of 32768") {
 		t.Errorf("a prompt beyond the context: %v", err)
 	}
 }

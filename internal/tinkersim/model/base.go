@@ -22,6 +22,7 @@ var baseFile []byte
 type BaseModel struct {
 	*network
 	vocabulary Vocabulary
+	context    int
 	// silent are the native tokens without an id in the vocabulary.
 	silent []int32
 }
@@ -52,13 +53,13 @@ func newBaseModel(file []byte) (*BaseModel, error) {
 		return nil, err
 	}
 	shared := &network{params: transformer.NewParams(flat), digest: sha256.Sum256(file)}
-	return &BaseModel{network: shared, vocabulary: nativeVocabulary{}}, nil
+	return &BaseModel{network: shared, vocabulary: nativeVocabulary{}, context: Window}, nil
 }
 
 // WithVocabulary returns the same model with another vocabulary. States and weights that were saved with one
 // vocabulary can be read with another.
 func (b *BaseModel) WithVocabulary(vocabulary Vocabulary) *BaseModel {
-	other := &BaseModel{network: b.network, vocabulary: vocabulary}
+	other := &BaseModel{network: b.network, vocabulary: vocabulary, context: LongContext}
 	for _, native := range nativeTokens {
 		if _, ok := vocabulary.Token(native); !ok {
 			other.silent = append(other.silent, native)
@@ -66,6 +67,9 @@ func (b *BaseModel) WithVocabulary(vocabulary Vocabulary) *BaseModel {
 	}
 	return other
 }
+
+// Context returns the most tokens that a prompt and its completion, or a datum, may have.
+func (b *BaseModel) Context() int { return b.context }
 
 // Text returns the bytes that tokens stand for. The model's special tokens and ids that are not in the
 // vocabulary have none.

@@ -14,9 +14,10 @@ type completion struct {
 	SampleRequest
 	*Sample
 	vocabulary Vocabulary
-	// prompt is the prompt in native tokens, and length is the number of native tokens including those that were added.
-	prompt []int32
-	length int
+	// window is the native tokens of the window that predicts the next token, and start the position of the first of
+	// them in the sequence, which begins with the prompt.
+	window []int32
+	start  int
 	slot   int
 	text   []byte
 	// last is the native token that was added last.
@@ -27,18 +28,36 @@ type completion struct {
 	sum     float64
 }
 
-func newCompletion(vocabulary Vocabulary, r SampleRequest, prompt []int32, out *Sample) *completion {
-	return &completion{SampleRequest: r, Sample: out, vocabulary: vocabulary, prompt: prompt, length: len(prompt)}
+// newCompletion returns the completion of a request with its prompt in native tokens.
+func newCompletion(base *BaseModel, r SampleRequest, prompt []int32, out *Sample) *completion {
+	r.MaxTokens = min(r.MaxTokens, base.context-len(r.Prompt))
+	c := &completion{SampleRequest: r, Sample: out, vocabulary: base.vocabulary, window: slices.Clip(prompt)}
+	c.move()
+	return c
 }
 
-// room is the most native tokens that prompt and completion may have.
+// move moves the window to where the next token is predicted, and reports whether it has changed.
+func (c *completion) move() bool {
+	last := c.start + len(c.window) - 1
+	if position := len(c.Tokens); position < len(c.Forced) {
+		last += len(c.vocabulary.Spell(c.Forced[position])) - 1
+	}
+	start := windowOf(last).start()
+	if len(c.pending) > 0 || start == c.start {
+		return false
+	}
+	c.window, c.start = slices.Clone(c.window[start-c.start:]), start
+	return true
+}
+
+// room is the most native tokens that the window may have.
 func (c *completion) room() int {
 	forced := 0
 	for _, token := range c.Forced[:min(c.MaxTokens, len(c.Forced))] {
 		forced += len(c.vocabulary.Spell(token))
 	}
-	drawn := max(0, min(c.MaxTokens, MaxContext)-len(c.Forced))
-	return min(len(c.prompt)+forced+drawn, MaxContext)
+	drawn := max(0, c.MaxTokens-len(c.Forced))
+	return min(len(c.window)+forced+drawn, Window)
 }
 
 // extend adds one native token. If it completes a token of the vocabulary, it adds that token as well.
@@ -47,7 +66,7 @@ func (c *completion) extend(choose *chooser, logits []float32) error {
 	if len(c.pending) == 0 && position < len(c.Forced) {
 		c.pending, c.sum = c.vocabulary.Spell(c.Forced[position]), 0
 	}
-	addNoise(logits, c.SampleRequest, c.length)
+	addNoise(logits, c.SampleRequest, c.start+len(c.window))
 	var token int32
 	var logprob float64
 	if len(c.pending) > 0 {
@@ -60,7 +79,7 @@ func (c *completion) extend(choose *chooser, logits []float32) error {
 	if math.IsNaN(logprob) {
 		return errNotFinite
 	}
-	c.length++
+	c.window = append(c.window, c.last)
 	c.text = appendText(c.text, c.last)
 	if c.sum = logprob; len(c.pending) > 0 {
 		return nil
@@ -80,7 +99,7 @@ func (c *completion) stops(token int32) bool {
 	})
 }
 
-// isComplete reports whether the completion has ended. A forced token that does not fit into the context is cut off.
+// isComplete reports whether the completion has ended.
 func (c *completion) isComplete() bool {
-	return c.Stopped || len(c.Tokens) == c.MaxTokens || c.length == MaxContext
+	return c.Stopped || len(c.Tokens) == c.MaxTokens
 }

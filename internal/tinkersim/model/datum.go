@@ -10,7 +10,7 @@ import (
 
 // Datum is one training sequence: position i of Tokens predicts target i.
 type Datum struct {
-	// Tokens is the model input, 1 to MaxContext native tokens.
+	// Tokens is the model input: at least one token, and no more than the context.
 	Tokens []int32
 	// Inputs are the inputs of the loss by their Tinker names: target_tokens, weights, logprobs,
 	// advantages, clip_low_threshold and clip_high_threshold.

@@ -21,13 +21,23 @@ type targetPlace struct {
 	position int
 }
 
+// window returns the window that predicts the target in a sequence that is not cut into windows yet.
+func (p targetPlace) window() window { return windowOf(p.position + len(p.native) - 1) }
+
+// in returns the place within a window.
+func (p targetPlace) in(w window) targetPlace {
+	p.position -= w.start()
+	return p
+}
+
 // appendSequences appends the sequences of the last datum.
 //
 // The first sequence is the datum's input. It gives the log-probabilities of most targets: of those that the
 // input continues with, and of those that are one native token. Any other target needs its native tokens except
 // the last one after the tokens that precede it. For the last position they are appended to the input; elsewhere
 // such a target gets a sequence of its own. These are ordered from the last position down, so that each shares
-// the tokens before its target with the sequence before it.
+// the tokens before its target with the sequence before it. Sequences that are longer than a window are cut into
+// windows.
 func (b *BaseModel) appendSequences(p *prepared, tokens []int32) error {
 	s, err := b.read(tokens)
 	if err != nil {
@@ -35,7 +45,7 @@ func (b *BaseModel) appendSequences(p *prepared, tokens []int32) error {
 	}
 	index := len(p.datums) - 1
 	d := p.datums[index]
-	main := sequenceTargets{datum: index}
+	var places []targetPlace
 	var branches [][]int32
 	var others []sequenceTargets
 	for position := len(tokens) - 1; position >= 0; position-- {
@@ -51,27 +61,32 @@ func (b *BaseModel) appendSequences(p *prepared, tokens []int32) error {
 				s.native = append(s.native, between...)
 			}
 			if hasPrefix(s.native[end:], between) {
-				main.places = append(main.places, at)
+				places = append(places, at)
 				continue
 			}
-			branches = append(branches, slices.Concat(s.native[:end], between))
-			others = append(others, sequenceTargets{datum: index, places: []targetPlace{at}})
+			w := at.window()
+			branches = append(branches, slices.Concat(s.native[w.start():end], between))
+			others = append(others, sequenceTargets{datum: index, places: []targetPlace{at.in(w)}})
 		}
 	}
-	slices.Reverse(main.places)
-	p.sequences = append(append(p.sequences, s.native), branches...)
-	p.targets = append(append(p.targets, main), others...)
-	return s.checkAll(p.sequences[len(p.sequences)-1-len(branches):])
+	p.addWindows(s.native, index, places)
+	p.sequences, p.targets = append(p.sequences, branches...), append(p.targets, others...)
+	return nil
 }
 
-// checkAll checks that all sequences fit into the context.
-func (s spelling) checkAll(sequences [][]int32) error {
-	for _, sequence := range sequences {
-		if err := s.checkLength(len(sequence)); err != nil {
-			return err
-		}
+// addWindows appends the windows of a sequence, each with those of the targets that it predicts. The targets are
+// given from the last to the first.
+func (p *prepared) addWindows(native []int32, datum int, places []targetPlace) {
+	windows := windowsOf(native)
+	targets := make([]sequenceTargets, len(windows))
+	for i := range targets {
+		targets[i].datum = datum
 	}
-	return nil
+	for _, at := range slices.Backward(places) {
+		w := at.window()
+		targets[w].places = append(targets[w].places, at.in(w))
+	}
+	p.sequences, p.targets = append(p.sequences, windows...), append(p.targets, targets...)
 }
 
 func hasPrefix(tokens, prefix []int32) bool {

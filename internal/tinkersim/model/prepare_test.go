@@ -59,7 +59,7 @@ func TestPrepareErrors(t *testing.T) {
 		"no tokens":                  {Loss{"ppo", nil}, nil, rl},
 		"token above the vocabulary": {Loss{"ppo", nil}, []int32{5, 260}, rl},
 		"negative token":             {Loss{"ppo", nil}, []int32{-5, 2}, rl},
-		"too many tokens":            {Loss{"ppo", nil}, make([]int32, MaxContext+1), rl},
+		"too many tokens":            {Loss{"ppo", nil}, make([]int32, Window+1), rl},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := testBase().prepare([]Datum{{Tokens: test.tokens, Inputs: test.inputs}}, test.loss)

@@ -14,7 +14,7 @@ import (
 
 // SampleRequest asks for one completion.
 type SampleRequest struct {
-	// Prompt is the text to continue, 1 to MaxContext-1 native tokens.
+	// Prompt is the text to continue: at least one token, and fewer than the context.
 	Prompt []int32
 	// MaxTokens is the most tokens to add, at least 1. The end of the context ends a sample, too.
 	MaxTokens int
@@ -64,8 +64,8 @@ func (b *BaseModel) readPrompt(r SampleRequest) (spelling, error) {
 	switch {
 	case err != nil:
 		return spelling{}, userErrorf("the prompt cannot be read: %v", err)
-	case len(prompt.native) >= MaxContext:
-		return spelling{}, userErrorf("the prompt of %d tokens leaves no room in the context of %d", len(prompt.native), MaxContext)
+	case len(r.Prompt) >= b.context:
+		return spelling{}, userErrorf("the prompt of %d tokens leaves no room in the context of %d", len(r.Prompt), b.context)
 	}
 	for _, token := range r.Forced {
 		if b.vocabulary.Spell(token) == nil {
@@ -111,15 +111,18 @@ func (w *Weights) Sample(ctx context.Context, reqs []SampleRequest) ([]Sample, e
 		if err != nil {
 			return nil, userErrorf("request %d: %v", i, err)
 		}
-		completions[i] = newCompletion(w.base.vocabulary, r, prompt.native, &out[i])
+		completions[i] = newCompletion(w.base, r, prompt.native, &out[i])
 	}
-	jobs := jobsOf(completions)
-	errs := make([]error, len(jobs))
-	transformer.InParallel(len(jobs), func(job int) {
-		errs[job] = w.sampleJob(ctx, jobs[job])
-	})
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	for len(completions) > 0 {
+		jobs := jobsOf(completions)
+		moved, errs := make([][]*completion, len(jobs)), make([]error, len(jobs))
+		transformer.InParallel(len(jobs), func(job int) {
+			moved[job], errs[job] = w.sampleJob(ctx, jobs[job])
+		})
+		if err := errors.Join(errs...); err != nil {
+			return nil, err
+		}
+		completions = slices.Concat(moved...)
 	}
 	return out, nil
 }
@@ -141,14 +144,15 @@ func jobsOf(all []*completion) [][]*completion {
 	return jobs
 }
 
-// sampleJob decodes a few completions together, each until it is complete.
-func (w *Weights) sampleJob(ctx context.Context, live []*completion) error {
+// sampleJob decodes a few completions together, each until it is complete or moves to another window. It returns
+// those that moved.
+func (w *Weights) sampleJob(ctx context.Context, live []*completion) (moved []*completion, err error) {
 	decoder := w.base.decoder()
 	defer w.base.decoders.Put(decoder)
 	prompts, room := make([][]int32, len(live)), make([]int, len(live))
 	for i, c := range live {
 		c.slot = i
-		prompts[i], room[i] = c.prompt, c.room()
+		prompts[i], room[i] = c.window, c.room()
 	}
 	decoder.Start(w.params, prompts, room)
 	choose := chooser{silent: w.base.silent}
@@ -158,19 +162,23 @@ func (w *Weights) sampleJob(ctx context.Context, live []*completion) error {
 		slots, tokens = slots[:0], tokens[:0]
 		for i, c := range live {
 			if err := c.extend(&choose, decoder.Logits(i)); err != nil {
-				return err
+				return nil, err
 			}
-			if !c.isComplete() {
+			switch {
+			case c.isComplete():
+			case c.move():
+				moved = append(moved, c)
+			default:
 				next = append(next, c)
 				slots, tokens = append(slots, c.slot), append(tokens, c.last)
 			}
 		}
 		live = next
 		if len(live) == 0 {
-			return nil
+			return moved, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		decoder.Step(w.params, slots, tokens)
 	}

@@ -197,7 +197,7 @@ func TestSampleStops(t *testing.T) {
 		t.Fatalf("the plain reply is %q, %v", text, free)
 	}
 	long := request(q)
-	long.Prompt = append(make([]int32, MaxContext-len(q.prompt())-2), q.prompt()...)
+	long.Prompt = append(make([]int32, Window-len(q.prompt())-2), q.prompt()...)
 	for name, test := range map[string]struct {
 		change func(*SampleRequest)
 		want   string
@@ -231,7 +231,7 @@ func TestSampleInvalidRequests(t *testing.T) {
 	for name, change := range map[string]func(*SampleRequest){
 		"empty prompt":             func(r *SampleRequest) { r.Prompt = nil },
 		"token out of range":       func(r *SampleRequest) { r.Prompt = []int32{Vocab} },
-		"no room":                  func(r *SampleRequest) { r.Prompt = make([]int32, MaxContext) },
+		"no room":                  func(r *SampleRequest) { r.Prompt = make([]int32, Window) },
 		"no tokens":                func(r *SampleRequest) { r.MaxTokens = 0 },
 		"negative temperature":     func(r *SampleRequest) { r.Temperature = -1 },
 		"no number as temperature": func(r *SampleRequest) { r.Temperature = math.NaN() },
@@ -296,7 +296,7 @@ func TestJobLimits(t *testing.T) {
 	completions := func(n, tokens int) []*completion {
 		var all []*completion
 		for range n {
-			all = append(all, newCompletion(nativeVocabulary{}, SampleRequest{MaxTokens: tokens - 1}, []int32{1}, new(Sample)))
+			all = append(all, newCompletion(testBase(), SampleRequest{Prompt: []int32{1}, MaxTokens: tokens - 1}, []int32{1}, new(Sample)))
 		}
 		return all
 	}
@@ -308,9 +308,9 @@ func TestJobLimits(t *testing.T) {
 		"few":                        {completions(3, 10), []int{3}},
 		"as many as go together":     {completions(sampleRows, 10), []int{sampleRows}},
 		"one more":                   {completions(sampleRows+1, 10), []int{sampleRows, 1}},
-		"long ones, fewer together":  {completions(10, MaxContext), []int{8, 2}},
-		"a long one and short ones":  {append(completions(8, MaxContext), completions(2, 10)...), []int{8, 2}},
-		"short ones before long one": {append(completions(2, 10), completions(8, MaxContext)...), []int{9, 1}},
+		"long ones, fewer together":  {completions(10, Window), []int{8, 2}},
+		"a long one and short ones":  {append(completions(8, Window), completions(2, 10)...), []int{8, 2}},
+		"short ones before long one": {append(completions(2, 10), completions(8, Window)...), []int{9, 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,9 +13,6 @@ import (
 // Vocab is the number of tokens: 256 bytes and four specials.
 const Vocab = transformer.Vocab
 
-// MaxContext is the most tokens that a prompt and its completion, or a datum, may have.
-const MaxContext = transformer.MaxContext
-
 // The special tokens. Ids below them are bytes.
 const (
 	// TokenEnd, <|end|>, ends a turn. It always stops a sample.

@@ -10,7 +10,7 @@ package model
 // exact and its gradient flows through all of them. Only ids that stand for one native token are sampled;
 // native tokens without such an id are never drawn.
 type Vocabulary interface {
-	// Spell returns the native tokens of an id, at least one, or nil if the vocabulary does not have the id.
+	// Spell returns the native tokens of an id, from one to MaxSpelling, or nil if the vocabulary does not have the id.
 	Spell(id int32) []int32
 	// Token returns the id that stands for one native token alone; ok is false if there is none.
 	Token(native int32) (id int32, ok bool)
@@ -47,8 +47,11 @@ type spelling struct {
 
 // read converts a sequence to native tokens, if the model accepts it.
 func (b *BaseModel) read(tokens []int32) (spelling, error) {
-	if len(tokens) == 0 {
+	switch {
+	case len(tokens) == 0:
 		return spelling{}, userErrorf("it has no tokens")
+	case len(tokens) > b.context:
+		return spelling{}, userErrorf("its %d tokens are more than the context of %d", len(tokens), b.context)
 	}
 	s := spelling{native: make([]int32, 0, len(tokens)), ends: make([]int, len(tokens))}
 	for i, token := range tokens {
@@ -59,20 +62,5 @@ func (b *BaseModel) read(tokens []int32) (spelling, error) {
 		s.native = append(s.native, native...)
 		s.ends[i] = len(s.native)
 	}
-	if err := s.checkLength(len(s.native)); err != nil {
-		return spelling{}, err
-	}
 	return s, nil
-}
-
-// checkLength checks that so many native tokens fit into the context.
-func (s spelling) checkLength(n int) error {
-	switch {
-	case n <= MaxContext:
-		return nil
-	case len(s.ends) == n:
-		return userErrorf("its %d tokens are more than the context of %d", n, MaxContext)
-	default:
-		return userErrorf("its %d tokens have %d bytes, which is more than the context of %d", len(s.ends), n, MaxContext)
-	}
 }

@@ -318,34 +318,6 @@ func TestForcedTokens(t *testing.T) {
 	}
 }
 
-func TestContextCountsNativeTokens(t *testing.T) {
-	_, foreignAdapter := equalAdapters()
-	w := foreignAdapter.Snapshot()
-	words := MaxContext / 12 // "\n\nAssistant:" has 12 bytes
-	long := make([]int32, words+1)
-	for i := range long {
-		long[i] = 2002
-	}
-	request := SampleRequest{Prompt: long, MaxTokens: 5000, Temperature: 1, TopP: 1}
-	var user *UserError
-	if err := w.base.Validate(request); !errors.As(err, &user) || !strings.Contains(err.Error(), "bytes") {
-		t.Errorf("a prompt beyond the context: %v", err)
-	}
-	if _, err := foreignAdapter.Forward(t.Context(), []Datum{shifted(long, nil)}, Loss{Name: "cross_entropy"}); !errors.As(err, &user) {
-		t.Errorf("a datum whose target ends beyond the context: %v", err)
-	}
-	request.Prompt = long[:words]
-	ended := request
-	ended.Forced = encode("|")
-	got, err := w.Sample(t.Context(), []SampleRequest{request, ended})
-	if err != nil {
-		t.Fatalf("a prompt that leaves a little room: %v", err)
-	}
-	if most := MaxContext - 12*words; len(got[0].Tokens) > most || len(got[1].Tokens) != 1 {
-		t.Errorf("%d and %d tokens were added where %d had room", len(got[0].Tokens), len(got[1].Tokens), most)
-	}
-}
-
 func TestUnknownIDs(t *testing.T) {
 	_, foreignAdapter := equalAdapters()
 	w := foreignAdapter.Snapshot()

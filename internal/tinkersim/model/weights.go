@@ -76,8 +76,11 @@ func UnmarshalWeights(base *BaseModel, data []byte) (*Weights, error) {
 // 0 is NaN.
 func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32, error) {
 	out := make([]float32, len(prompt))
-	err := w.visitPrompt(ctx, prompt, func(s spelling, logits func(position int) []float32) {
+	err := w.visitPrompt(ctx, prompt, func(s spelling, in window, logits func(position int) []float32) {
 		for i := range prompt[1:] {
+			if windowOf(s.ends[i+1]-2) != in {
+				continue
+			}
 			sum := 0.0
 			for at := s.ends[i]; at < s.ends[i+1]; at++ {
 				sum += score(logits(at-1), s.native[at])
@@ -99,9 +102,11 @@ func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32, k int)
 		return nil, nil, userErrorf("top-k of %d is not between 1 and %d", k, most)
 	}
 	ids, logprobs = make([][]int32, len(prompt)), make([][]float32, len(prompt))
-	err = w.visitPrompt(ctx, prompt, func(s spelling, logits func(position int) []float32) {
+	err = w.visitPrompt(ctx, prompt, func(s spelling, in window, logits func(position int) []float32) {
 		for i := range prompt[1:] {
-			ids[i+1], logprobs[i+1] = w.likeliest(logits(s.ends[i]-1), k)
+			if last := s.ends[i] - 1; windowOf(last) == in {
+				ids[i+1], logprobs[i+1] = w.likeliest(logits(last), k)
+			}
 		}
 	})
 	if err != nil {
@@ -126,18 +131,21 @@ func (w *Weights) likeliest(logits []float32, k int) (ids []int32, logprobs []fl
 	return ids, logprobs
 }
 
-// visitPrompt calls visit with the prompt in native tokens and the logits after each of them.
-func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(s spelling, logits func(position int) []float32)) error {
+// visitPrompt calls visit for each window of the prompt, with the prompt in native tokens and the logits after each
+// position of the window. It calls visit concurrently.
+func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(s spelling, in window, logits func(position int) []float32)) error {
 	s, err := w.base.read(prompt)
 	if err != nil {
 		return userErrorf("the prompt cannot be read: %v", err)
 	}
 	return w.base.engine.Run(ctx, transformer.Job{
 		Params:    w.params,
-		Sequences: [][]int32{s.native},
-		Visit: func(p *transformer.Pass, _, _ int) {
-			rows := p.Rows(0)
-			visit(s, func(position int) []float32 { return p.Logits(rows[position]) })
+		Sequences: windowsOf(s.native),
+		Visit: func(p *transformer.Pass, first, next int) {
+			for i := first; i < next; i++ {
+				rows, in := p.Rows(i-first), window(i)
+				visit(s, in, func(position int) []float32 { return p.Logits(rows[position-in.start()]) })
+			}
 		},
 	})
 }

@@ -70,7 +70,7 @@ func (b baseModels) capabilities() tinker.ServerCapabilities {
 	var models []tinker.SupportedModel
 	for _, name := range b.names {
 		models = append(models, tinker.SupportedModel{
-			ModelName: name, MaxContextLength: model.MaxContext, Trainable: new(true), Sampleable: new(true),
+			ModelName: name, MaxContextLength: b.byName[name].Context(), Trainable: new(true), Sampleable: new(true),
 		})
 	}
 	return tinker.ServerCapabilities{SupportedModels: models}

@@ -141,12 +141,12 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 	case req.TopkPromptLogprobs < 0 || req.TopkPromptLogprobs > model.Vocab:
 		return nil, badRequest("topk_prompt_logprobs must be from 0 to %d", model.Vocab)
 	}
-	row := newRow(from, req, prompt)
 	base, err := s.bases.get(from.base)
-	if err == nil {
-		err = base.Validate(row)
-	}
 	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	row := newRow(from, req, prompt, base.Context())
+	if err := base.Validate(row); err != nil {
 		return nil, badRequest("%s", err)
 	}
 	forced := s.options.ForcedSamples.Rule(base.Text(prompt))
@@ -164,12 +164,12 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 	return request, nil
 }
 
-// newRow returns the first of the completions that a request asks for.
-func newRow(from *sampler, req tinker.SampleRequest, prompt []int32) model.SampleRequest {
+// newRow returns the first of the completions that a request asks for. Without max_tokens it may fill the context.
+func newRow(from *sampler, req tinker.SampleRequest, prompt []int32, context int) model.SampleRequest {
 	params := req.SamplingParams
 	row := model.SampleRequest{
 		Prompt:      prompt,
-		MaxTokens:   model.MaxContext,
+		MaxTokens:   context,
 		Temperature: params.Temperature,
 		TopP:        params.TopP,
 		TopK:        params.TopK,

@@ -166,6 +166,7 @@ func TestLoadErrors(t *testing.T) {
 		"a byte that is missing":         {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { delete(vocab, "x") })}, "0x78"},
 		"a vocabulary of another kind":   {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["▁the"] = 280 })}, "not byte-level"},
 		"an id that is out of the world": {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = 1 << 30 })}, "zz"},
+		"a token that is too long":       {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab[strings.Repeat("z", 2049)] = 280 })}, "2049 bytes"},
 		"a negative id":                  {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = -2 })}, "zz"},
 		"ranks without added tokens":     {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks()}, "ends a turn"},
 		"an invalid line":                {"tiktoken.model", map[string][]byte{"tiktoken.model": []byte("YQ== x\n"), configFile: []byte(config)}, "line 1"},

@@ -1,0 +1,11 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build race
+
+package tinkersim_test
+
+import "time"
+
+// The race detector makes arithmetic many times slower: sizes_test.go says what this is.
+const longPromptLimit = 60 * time.Second
