@@ -98,10 +98,12 @@ func (o *modelOpening) resume() {
 	o.book.Begin(at)
 	o.journal.Discard()
 	o.restoreUsage()
-	o.journal.Chain(at.Step, at.Lineage.String(), func(row store.Row) bool {
-		o.score(row)
-		return o.book.Complete(row.Step, row.Parent)
-	})
+	for version := range o.journal.Chain(at.Step, at.Lineage.String()) {
+		o.book.Complete(version.Step, version.Lineage)
+		if version.Row != nil {
+			o.score(*version.Row)
+		}
+	}
 	o.evaluator.Restore(at.Step)
 	o.journal.Rebuild(at.Step, at.Lineage.String())
 	o.report(func(p *contract.Progress) {
@@ -121,16 +123,17 @@ func (o *modelOpening) score(row store.Row) {
 	}
 }
 
-// restoreUsage reads the usage that the row of the loaded version records, once: what this process used stays counted
-// when an older state is loaded.
+// restoreUsage reads the usage that the newest row records which can be read, once: what this process used stays
+// counted when an older state is loaded.
 func (o *modelOpening) restoreUsage() {
 	if o.loop.begun || !o.journal.HasStore() || o.loop.at.Step == 0 {
 		return
 	}
-	row, err := o.journal.Row(o.loop.at.Step, o.loop.at.Lineage.String())
-	if err != nil {
-		o.config.Logger.Warn("usage so far is not known", "err", err)
-		return
+	for version := range o.journal.Chain(o.loop.at.Step, o.loop.at.Lineage.String()) {
+		if row := version.Row; row != nil {
+			o.book.RestoreUsage(contract.Usage(row.Usage), row.TrainingSeconds)
+			return
+		}
+		o.config.Logger.Warn("row of a step is missing or damaged, and so is not counted in the usage", "step", version.Step)
 	}
-	o.book.RestoreUsage(contract.Usage(row.Usage), row.TrainingSeconds)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/session"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -32,11 +33,12 @@ func (l *learner) prepare(ctx context.Context) error {
 	if err != nil {
 		return preflight.Reject(preflight.ReasonUnsupported, "setting the endpoint up: %v", err)
 	}
+	l.book = newBook(l.file)
 	l.journal = journal.New(journal.Config{
 		Dir: l.file.ArtifactsDir, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
 		Logger: l.config.Logger, Blocked: l.status.BlockOnStore, Pause: time.Second,
+		Parent: parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
-	l.book = newBook(l.file)
 	l.preflight = preflight.New(preflight.Config{
 		File: l.file, API: l.client, Prober: prober{l}, Hub: l.config.Hub, Blocked: l.status.BlockOnTokenizer,
 		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
@@ -55,6 +57,25 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.prepareModels(ctx)
 	l.prepareEvaluator()
 	return nil
+}
+
+// parents returns the lineage of the version before one, as the names of checkpoints record it.
+func parents(book *checkpoints.Book, genesis rl.Lineage) store.Parent {
+	return func(step int64, lineage string) (string, bool) {
+		if step == 1 {
+			return genesis.String(), true
+		}
+		own, err := rl.ParseLineage(lineage)
+		if err != nil {
+			return "", false
+		}
+		before, ok := book.Parent(checkpoints.Version{Step: step, Lineage: own.Short()})
+		if !ok {
+			return "", false
+		}
+		parent, err := rl.LineageFromShort(before.Lineage)
+		return parent.String(), err == nil
+	}
 }
 
 // newBook returns the record of the run's checkpoints.

@@ -55,6 +55,10 @@ func (p prober) isTrained(state checkpoints.Entry) bool {
 	if err != nil {
 		return false
 	}
-	row, err := p.journal.Row(at.Step, at.Lineage.String())
-	return err == nil && row.Usage.TrainedTokens > 0
+	for version := range p.journal.Chain(at.Step, at.Lineage.String()) {
+		if version.Row != nil {
+			return version.Row.Usage.TrainedTokens > 0
+		}
+	}
+	return false
 }

@@ -5,12 +5,10 @@ package survival
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -337,54 +335,4 @@ func (w *fixture) archive(path string) string {
 		}
 		return hex.EncodeToString(hash.Sum(nil))
 	}
-}
-
-// checkMetrics demands each step exactly once in metrics.jsonl, in order, with what a step has.
-func (w *fixture) checkMetrics() {
-	w.t.Helper()
-	file, err := os.Open(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer file.Close()
-	var steps []int64
-	scanner := bufio.NewScanner(file)
-	for scanner.Scan() {
-		var line map[string]float64
-		if err := json.Unmarshal(scanner.Bytes(), &line); err != nil {
-			w.t.Fatalf("metrics.jsonl: %v in %q", err, scanner.Text())
-		}
-		if _, trained := line["progress/batch"]; !trained {
-			continue // the final version's evaluation
-		}
-		steps = append(steps, int64(line["step"]))
-	}
-	if want := w.file.Fixed.Algorithm.Steps; int64(len(steps)) != want {
-		w.t.Fatalf("metrics.jsonl has the steps %v, want 0 to %d", steps, want-1)
-	}
-	for i, step := range steps {
-		if step != int64(i) {
-			w.t.Fatalf("metrics.jsonl has the steps %v, want each once and in order", steps)
-		}
-	}
-}
-
-// result returns pass@1 of the evaluation of a version, as metrics.jsonl has it.
-func (w *fixture) result(step int64) float64 {
-	w.t.Helper()
-	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for text := range strings.Lines(string(data)) {
-		var line map[string]float64
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			w.t.Fatal(err)
-		}
-		if value, ok := line["test/pass@1"]; ok && int64(line["step"]) == step {
-			return value
-		}
-	}
-	w.t.Fatalf("metrics.jsonl has no evaluation of step %d", step)
-	return 0
 }

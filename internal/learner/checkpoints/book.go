@@ -93,14 +93,23 @@ func (b *Book) Append(v Version) {
 	b.chain[v.Step] = v.Lineage
 }
 
-// Complete adds the parent of a version to the chain, of which a row may know more than names. It reports whether
-// the parent is a lineage.
-func (b *Book) Complete(step int64, parent string) bool {
-	if len(parent) < shortLineage {
-		return false
+// Complete adds a version to the chain by its lineage in the long form: rows may know more of the chain than names.
+func (b *Book) Complete(step int64, lineage string) {
+	if len(lineage) >= shortLineage {
+		b.Append(Version{Step: step, Lineage: lineage[:shortLineage]})
 	}
-	b.Append(Version{Step: step - 1, Lineage: parent[:shortLineage]})
-	return true
+}
+
+// Parent returns the version before one, if the name of a checkpoint records it.
+func (b *Book) Parent(v Version) (Version, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.index {
+		if e.VersionOf() == v {
+			return Version{Step: v.Step - 1, Lineage: e.Name.Parent}, true
+		}
+	}
+	return Version{}, false
 }
 
 // Version returns the version of the chain at a step, if it is known.

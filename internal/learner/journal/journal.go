@@ -32,6 +32,8 @@ type Config struct {
 	Logger   *slog.Logger
 	// Blocked is given the store's problem, and an empty one when the store answers again.
 	Blocked func(problem string)
+	// Parent knows the parents of versions without their rows.
+	Parent store.Parent
 	// Pause is the time between two calls of a store that does not answer.
 	Pause time.Duration
 }

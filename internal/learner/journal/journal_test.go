@@ -260,7 +260,9 @@ func TestWithoutStore(t *testing.T) {
 	j.Add(store.Row{Step: 1})
 	j.SetSession("session")
 	j.Rebuild(1, "l")
-	j.Chain(1, "l", func(store.Row) bool { t.Error("a row is visited"); return true })
+	for version := range j.Chain(1, "l") {
+		t.Errorf("%v is visited", version)
+	}
 	if !j.Flush() {
 		t.Error("rows wait for a store that does not exist")
 	}

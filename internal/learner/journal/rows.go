@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"io/fs"
+	"iter"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
@@ -71,7 +72,7 @@ func (j *Journal) Rebuild(step int64, lineage string) {
 	if j.store == nil {
 		return
 	}
-	if err := j.store.Rebuild(step, lineage); err != nil {
+	if err := j.store.Rebuild(step, lineage, j.config.Parent); err != nil {
 		j.config.Logger.Warn("metrics are not rebuilt", "err", err)
 	}
 }
@@ -81,7 +82,7 @@ func (j *Journal) AwaitRebuild(ctx context.Context, step int64, lineage string) 
 	if j.store == nil {
 		return nil
 	}
-	return j.insist(ctx, "putting metrics together", func() error { return j.store.Rebuild(step, lineage) })
+	return j.insist(ctx, "putting metrics together", func() error { return j.store.Rebuild(step, lineage, j.config.Parent) })
 }
 
 // Row returns the row of a version; the error is fs.ErrNotExist when there is none.
@@ -92,11 +93,12 @@ func (j *Journal) Row(step int64, lineage string) (store.Row, error) {
 	return j.store.Row(step, lineage)
 }
 
-// Chain visits the rows from a version back along the parents, the newest first, until visit returns false.
-func (j *Journal) Chain(step int64, lineage string, visit func(store.Row) bool) {
-	if j.store != nil {
-		j.store.Chain(step, lineage, visit)
+// Chain yields a version and those that it descends from, the newest first, with their rows.
+func (j *Journal) Chain(step int64, lineage string) iter.Seq[store.Ancestor] {
+	if j.store == nil {
+		return func(func(store.Ancestor) bool) {}
 	}
+	return j.store.Chain(step, lineage, j.config.Parent)
 }
 
 // RecentStates lists the paths of states that the rows of the highest steps name.

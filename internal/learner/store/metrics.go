@@ -34,20 +34,17 @@ type metricsFile struct {
 const stepKey = "step"
 
 // Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its
-// versions, whatever the file held before.
-func (s *Store) Rebuild(step int64, lineage string) error {
+// versions, whatever the file held before. A row that cannot be read costs its own metrics alone.
+func (s *Store) Rebuild(step int64, lineage string, parent Parent) error {
 	lines := map[int64]map[string]float64{}
-	evaluate := func(version int64, lineage string) {
-		if found := s.evaluationsOf(version, lineage); len(found) > 0 {
-			merge(lines, version, found)
+	for version := range s.Chain(step, lineage, parent) {
+		if version.Row != nil {
+			merge(lines, version.Step-1, version.Row.Metrics)
+		}
+		if found := s.evaluationsOf(version.Step, version.Lineage); len(found) > 0 {
+			merge(lines, version.Step, found)
 		}
 	}
-	evaluate(step, lineage)
-	s.Chain(step, lineage, func(row Row) bool {
-		merge(lines, row.Step-1, row.Metrics)
-		evaluate(row.Step-1, row.Parent)
-		return true
-	})
 	s.metrics.mu.Lock()
 	defer s.metrics.mu.Unlock()
 	return s.metrics.write(lines)

@@ -72,7 +72,11 @@ func (s *Store) WriteRow(row Row) error {
 // Row reads the row of a version; the error is fs.ErrNotExist when there is none.
 func (s *Store) Row(step int64, lineage string) (Row, error) {
 	var row Row
-	if err := readJSON(s.rowPath(step, lineage), &row); err != nil {
+	err := readJSON(s.rowPath(step, lineage), &row)
+	if err == nil && (row.Step != step || row.Lineage != lineage) {
+		err = fmt.Errorf("it is that of step %d and lineage %q", row.Step, row.Lineage)
+	}
+	if err != nil {
 		return Row{}, fmt.Errorf("reading row %d: %w", step, err)
 	}
 	return row, nil
@@ -99,18 +103,6 @@ func (s *Store) RecentStates(limit int) ([]string, error) {
 		}
 	}
 	return paths, nil
-}
-
-// Chain visits the rows from a version back along the parents, the newest first, and ends before the first that is
-// missing. visit returns false to stop.
-func (s *Store) Chain(step int64, lineage string, visit func(Row) bool) {
-	for step > 0 {
-		row, err := s.Row(step, lineage)
-		if err != nil || !visit(row) {
-			return
-		}
-		step, lineage = step-1, row.Parent
-	}
 }
 
 // WriteEvaluation makes the result of an evaluation durable.

@@ -4,7 +4,9 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -90,6 +92,9 @@ func row(step int64, lineage, parent string) Row {
 	return Row{Step: step, Lineage: lineage, Parent: parent, Metrics: map[string]float64{"progress/batch": float64(step - 1)}}
 }
 
+// noParent knows nothing that rows do not know.
+func noParent(int64, string) (string, bool) { return "", false }
+
 func TestRebuildFollowsTheParents(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -100,7 +105,7 @@ func TestRebuildFollowsTheParents(t *testing.T) {
 		s.WriteEvaluation(Evaluation{Step: 0, Lineage: "a0", Plan: "p", Metrics: map[string]float64{"test/x": 1}}),
 		s.WriteEvaluation(Evaluation{Step: 3, Lineage: "a3", Plan: "p", Metrics: map[string]float64{"test/x": 2}}),
 		s.WriteEvaluation(Evaluation{Step: 2, Lineage: "b2", Plan: "p", Metrics: map[string]float64{"test/x": 3}}),
-		s.Rebuild(3, "a3"),
+		s.Rebuild(3, "a3", noParent),
 	)
 	want := []string{
 		`{"progress/batch":0,"step":0,"test/x":1}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`, `{"step":3,"test/x":2}`,
@@ -114,7 +119,7 @@ func TestAppend(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	must(t,
-		s.Rebuild(0, "a0"), s.AppendStep(row(1, "a1", "a0")), s.AppendStep(row(2, "a2", "a1")),
+		s.Rebuild(0, "a0", noParent), s.AppendStep(row(1, "a1", "a0")), s.AppendStep(row(2, "a2", "a1")),
 		s.AppendEvaluation(Evaluation{Step: 1, Metrics: map[string]float64{"test/x": 1}}),
 		s.AppendStep(row(3, "a3", "a2")),
 	)
@@ -126,7 +131,7 @@ func TestAppend(t *testing.T) {
 	}
 	// A later attempt puts the file together anew; what the first one adds then is lost on it.
 	later := open(t, dir)
-	must(t, later.Rebuild(0, "a0"), s.AppendStep(row(4, "a4", "a3")), s.AppendEvaluation(Evaluation{Step: 1}),
+	must(t, later.Rebuild(0, "a0", noParent), s.AppendStep(row(4, "a4", "a3")), s.AppendEvaluation(Evaluation{Step: 1}),
 		later.AppendStep(row(1, "a1", "a0")))
 	if diff := cmp.Diff(want[:1], lines(t, dir)); diff != "" {
 		t.Errorf("metrics.jsonl after a zombie's additions (-want +got):\n%s", diff)
@@ -147,11 +152,63 @@ func TestSession(t *testing.T) {
 func TestNothingIsLeftBesideTheFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	must(t, s.WriteRow(row(1, "a", "b")), s.Rebuild(1, "a"))
+	must(t, s.WriteRow(row(1, "a", "b")), s.Rebuild(1, "a", noParent))
 	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.Contains(path, ".new-") {
 			t.Errorf("%s was left behind", path)
 		}
 		return err
 	}))
+}
+
+func TestRebuildWithoutSomeRows(t *testing.T) {
+	steps := func(list ...string) string { return strings.Join(list, " ") }
+	all := steps("0", "1", "2", "3")
+	damage := map[string]func(path string) error{
+		"missing":   os.Remove,
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"torn":      func(path string) error { return os.Truncate(path, 40) },
+		"of others": func(path string) error { return os.WriteFile(path, []byte("{}"), 0o644) },
+	}
+	cases := map[string]struct {
+		rows   []int64
+		branch bool
+		parent Parent
+		want   string
+	}{
+		"no row is damaged":             {nil, true, noParent, all},
+		"the newest":                    {[]int64{4}, false, noParent, steps("0", "1", "2")},
+		"one in between":                {[]int64{2}, false, noParent, steps("0", "2", "3")},
+		"the first":                     {[]int64{1}, false, noParent, steps("1", "2", "3")},
+		"two of them":                   {[]int64{2, 4}, false, noParent, steps("0", "2")},
+		"above a branch":                {[]int64{3}, true, noParent, steps("3")},
+		"above a branch, names know it": {[]int64{3}, true, func(step int64, _ string) (string, bool) { return fmt.Sprintf("a%d", step-1), true }, steps("0", "1", "3")},
+	}
+	for kind, change := range damage {
+		for name, tc := range cases {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				dir := t.TempDir()
+				s := open(t, dir)
+				for step := int64(1); step <= 4; step++ {
+					must(t, s.WriteRow(row(step, fmt.Sprintf("a%d", step), fmt.Sprintf("a%d", step-1))))
+				}
+				if tc.branch {
+					must(t, s.WriteRow(row(2, "b2", "a1")))
+				}
+				for _, step := range tc.rows {
+					must(t, change(s.rowPath(step, fmt.Sprintf("a%d", step))))
+				}
+				must(t, s.Rebuild(4, "a4", tc.parent))
+				var got []string
+				for _, line := range lines(t, dir) {
+					var values map[string]float64
+					must(t, json.Unmarshal([]byte(line), &values))
+					got = append(got, fmt.Sprint(values["step"]))
+				}
+				if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+					t.Errorf("steps that have metrics (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
 }
