@@ -71,30 +71,44 @@ func optimizerNeeds(o contract.Optimizer) []need {
 	return needs
 }
 
+// use is an environment as the run uses it, with the path of its field.
+type use struct {
+	path string
+	contract.Environment
+}
+
+// usesOf lists the environments of training and evaluation.
+func usesOf(file contract.RunFile) []use {
+	var uses []use
+	for _, env := range file.Fixed.Environments {
+		uses = append(uses, use{fmt.Sprintf("environments[%s]", env.Name), env})
+	}
+	if file.Evaluation != nil {
+		for _, env := range file.Evaluation.Environments {
+			uses = append(uses, use{fmt.Sprintf("evaluation.environments[%s]", env.Name), env})
+		}
+	}
+	return uses
+}
+
 // samplingNeeds lists the needs of the environments, each setting once.
 func samplingNeeds(file contract.RunFile) []need {
-	uses := map[string][]contract.Environment{"environments": file.Fixed.Environments}
-	if file.Evaluation != nil {
-		uses["evaluation.environments"] = file.Evaluation.Environments
-	}
 	var needs []need
 	add := func(f capability.Feature, setting string) {
 		if !slices.ContainsFunc(needs, func(n need) bool { return n.feature == f }) {
 			needs = append(needs, need{f, setting, "leave it out"})
 		}
 	}
-	for _, list := range slices.Sorted(maps.Keys(uses)) {
-		for _, env := range uses[list] {
-			at := fmt.Sprintf("%s[%s].sampling.", list, env.Name)
-			if env.Sampling.Temperature != 1 {
-				add(capability.Temperature, at+"temperature")
-			}
-			if env.Sampling.TopP != 1 {
-				add(capability.TopP, at+"topP")
-			}
-			if env.Sampling.TopK > 0 {
-				add(capability.TopK, at+"topK")
-			}
+	for _, use := range usesOf(file) {
+		at := use.path + ".sampling."
+		if use.Sampling.Temperature != 1 {
+			add(capability.Temperature, at+"temperature")
+		}
+		if use.Sampling.TopP != 1 {
+			add(capability.TopP, at+"topP")
+		}
+		if use.Sampling.TopK > 0 {
+			add(capability.TopK, at+"topK")
 		}
 	}
 	return needs

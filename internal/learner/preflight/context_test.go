@@ -1,0 +1,67 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+func TestContextLength(t *testing.T) {
+	const context = 1000
+	training := func(maxTokens int, limits contract.Limits) func(*contract.RunFile) {
+		return func(f *contract.RunFile) {
+			env := &f.Fixed.Environments[0]
+			env.Sampling.MaxTokens, env.Limits = maxTokens, limits
+		}
+	}
+	cases := map[string]struct {
+		change func(*contract.RunFile)
+		// unknown says that the endpoint does not announce the context.
+		unknown bool
+		// says are parts of the message; without them, the run is accepted.
+		says []string
+	}{
+		"a reply that leaves room for a prompt":    {change: training(999, contract.Limits{})},
+		"a reply that fills the context":           {change: training(1000, contract.Limits{}), says: []string{"environments[e].sampling.maxTokens is 1000", "set it to at most 999", "limits.trajectoryTokens to at most 1000"}},
+		"a prompt and a reply that fit":            {change: training(400, contract.Limits{PromptTokens: 600})},
+		"a prompt and a reply that do not fit":     {change: training(401, contract.Limits{PromptTokens: 600}), says: []string{"environments[e].limits.promptTokens 600", "sampling.maxTokens 401", "1001", "the context of m has 1000", "lower one of them", "limits.trajectoryTokens to at most 1000"}},
+		"a trajectory that fits":                   {change: training(401, contract.Limits{PromptTokens: 600, TrajectoryTokens: 1000})},
+		"a trajectory that does not fit":           {change: training(401, contract.Limits{PromptTokens: 600, TrajectoryTokens: 1001}), says: []string{"limits.promptTokens 600"}},
+		"a long trajectory whose first reply fits": {change: training(400, contract.Limits{PromptTokens: 600, TrajectoryTokens: 5000})},
+		"a context that is not known":              {change: training(5000, contract.Limits{}), unknown: true},
+		"a run that has a checkpoint":              {change: func(f *contract.RunFile) { training(5000, contract.Limits{})(f); f.KnownCheckpoints = []string{"c"} }},
+		"an evaluation whose reply does not fit":   {change: func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.MaxTokens = 4096 }, says: []string{"evaluation.environments[e].sampling.maxTokens is 4096"}},
+		"a run that only evaluates and does not fit": {change: func(f *contract.RunFile) {
+			f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.MaxTokens = nil, nil, 1000
+		}, says: []string{"evaluation.environments[e]"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			served := tinker.SupportedModel{ModelName: "m", MaxContextLength: context}
+			if tc.unknown {
+				served.MaxContextLength = 0
+			}
+			f := &fake{server: tinker.ServerCapabilities{SupportedModels: []tinker.SupportedModel{served}}}
+			err := check(f, tc.change).CheckModel(t.Context())
+			if len(tc.says) == 0 {
+				if err != nil {
+					t.Errorf("CheckModel gives %v", err)
+				}
+				return
+			}
+			if reasonOf(err) != ReasonUnsupported {
+				t.Fatalf("CheckModel gives %v, want the reason %s", err, ReasonUnsupported)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the message lacks %q: %s", part, err)
+				}
+			}
+		})
+	}
+}
