@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // problemCredentials is what heartbeats report while the endpoint refuses the API key.
@@ -27,7 +28,7 @@ func (k *keyRefusal) retries(err error) bool {
 	if failure.KindOf(err) != failure.CredentialsRefused {
 		return false
 	}
-	k.status.AddProblem(problemCredentials)
+	k.status.AddProblem(problemCredentials, client.EvidenceOf(err))
 	if k.since.IsZero() {
 		k.since = k.now()
 	}

@@ -99,7 +99,7 @@ func (l *learner) tick(ctx context.Context) {
 				l.status.Touch()
 			}
 			if kind := l.table.Problem(); kind != "" {
-				l.status.AddProblem(kind)
+				l.status.AddProblem(kind, "")
 			}
 		case <-ctx.Done():
 			return

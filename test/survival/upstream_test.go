@@ -4,6 +4,7 @@
 package survival
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -147,13 +148,14 @@ func TestOutage(t *testing.T) {
 	cases := map[string]struct {
 		rule     fault.Rule
 		upstream string
+		evidence string
 	}{
-		"429 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 429, Count: -1}, "throttled"},
-		"402 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 402, Count: -1}, "payment"},
-		"503 at every poll":   {fault.Rule{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Count: -1}, "server_error"},
-		"nobody answers":      {fault.Rule{Do: fault.DropRequest, Count: -1}, "unreachable"},
-		"no capacity":         {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_capacity", Count: -1}, "paused_capacity"},
-		"a rate limit":        {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_rate_limit", Count: -1}, "paused_rate_limit"},
+		"429 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 429, Count: -1}, "throttled", "POST /api/v1/optim_step was answered with 429"},
+		"402 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 402, Count: -1}, "payment", "POST /api/v1/optim_step was answered with 402"},
+		"503 at every poll":   {fault.Rule{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Count: -1}, "server_error", "POST /api/v1/retrieve_future was answered with 503"},
+		"nobody answers":      {fault.Rule{Do: fault.DropRequest, Count: -1}, "unreachable", "POST /api/v1/client/config got no answer: EOF"},
+		"no capacity":         {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_capacity", Count: -1}, "paused_capacity", ""},
+		"a rate limit":        {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_rate_limit", Count: -1}, "paused_rate_limit", ""},
 	}
 	want := baseline(t)
 	for name, tc := range cases {
@@ -171,6 +173,9 @@ func TestOutage(t *testing.T) {
 			})
 			if reply.BlockedOn == "" {
 				t.Error("the heartbeat does not say what the learner is blocked on")
+			}
+			if !strings.HasPrefix(reply.UpstreamError, tc.evidence) {
+				t.Errorf("upstream error is %q, want %q", reply.UpstreamError, tc.evidence)
 			}
 			const watched, most = time.Second, 200
 			before := w.calls()

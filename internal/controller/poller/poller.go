@@ -227,6 +227,7 @@ func changed(before, after Result) bool {
 	}
 	return before.Reply.Sequence != after.Reply.Sequence ||
 		before.Reply.Upstream != after.Reply.Upstream ||
+		before.Reply.UpstreamError != after.Reply.UpstreamError ||
 		before.Reply.Blocked() != after.Reply.Blocked() ||
 		before.Reply.Attempt != after.Reply.Attempt ||
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase

@@ -131,7 +131,7 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 		}},
 	} {
 		was, is, changed := record.Transition(before.Conditions, after.Conditions, transition.kind)
-		if is == nil || !changed {
+		if is == nil || !changed && !newEvidence(was, is) {
 			continue
 		}
 		if event, ok := transition.event(was, is); ok {
@@ -139,6 +139,11 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 		}
 	}
 	return all
+}
+
+// newEvidence says that the endpoint fails in another way than before.
+func newEvidence(was, is *metav1.Condition) bool {
+	return was != nil && is.Type == v1alpha1.ConditionProgressing && slices.Contains(waits, is.Reason) && was.Message != is.Message
 }
 
 func suspendEvent(was, is *metav1.Condition) (record.Event, bool) {

@@ -54,6 +54,16 @@ func TestNew(t *testing.T) {
 		"a failure has one event":   {started, with(started, status.True("Failed", "KeyRefused", "m"), status.True("Stalled", "KeyRefused", "m")), []string{"Warning KeyRefused"}},
 		"intervention is required":  {started, with(started, status.True("Stalled", "SecretNotFound", "m")), []string{"Warning SecretNotFound"}},
 		"an error upstream":         {started, with(started, status.False("Progressing", "Throttled", "m")), []string{"Warning Throttled"}},
+		"another error upstream": {
+			with(started, status.False("Progressing", "EndpointFailing", "500")), with(started, status.False("Progressing", "EndpointFailing", "502")),
+			[]string{"Warning EndpointFailing"},
+		},
+		"the same error upstream": {
+			with(started, status.False("Progressing", "EndpointFailing", "500")), with(started, status.False("Progressing", "EndpointFailing", "500")), nil,
+		},
+		"another reason to wait": {
+			with(started, status.False("Progressing", "WaitingForLearner", "1")), with(started, status.False("Progressing", "WaitingForLearner", "2")), nil,
+		},
 		"an optimizer that is lost": {with(started, status.True("Resumable", "CheckpointSaved", "m")), with(started, status.True("Resumable", "OptimizerNotRestored", "m")), []string{"Warning OptimizerNotRestored"}},
 		"waiting for a learner":     {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
 	}

@@ -202,9 +202,9 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		return status.False(kind, reason, message)
 	}
 	if up, known := upstreams[reply.Upstream]; known && up.continues {
-		return status.True(kind, up.reason, up.message)
+		return status.True(kind, up.reason, up.message+evidence(reply))
 	} else if known {
-		return status.False(kind, up.reason, up.message)
+		return status.False(kind, up.reason, up.message+evidence(reply))
 	}
 	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, "The learner waits for workers.")

@@ -83,6 +83,17 @@ var upstreams = map[string]struct {
 	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 
+// maxEvidence bounds what a learner reports of a failed request, in bytes.
+const maxEvidence = 512
+
+// evidence names the request that the endpoint failed to answer, as a further sentence.
+func evidence(reply contract.HeartbeatReply) string {
+	if reply.UpstreamError == "" {
+		return ""
+	}
+	return " " + status.Trim(reply.UpstreamError, maxEvidence) + "."
+}
+
 // blockedOn gives the reason and the repair of what a learner waits for.
 func blockedOn(words string) (reason, message string) {
 	if problem, ok := strings.CutPrefix(words, contract.BlockedOnArtifacts); ok {

@@ -121,7 +121,7 @@ func TestBlockedOn(t *testing.T) {
 		"the store":               {func(s *Status) { s.BlockOnStore("offline") }, "artifacts: offline"},
 		"the tokenizer":           {func(s *Status) { s.BlockOnTokenizer("404") }, "tokenizer: 404"},
 		"the store before it":     {func(s *Status) { s.BlockOnTokenizer("404"); s.BlockOnStore("offline") }, "artifacts: offline"},
-		"the endpoint before all": {func(s *Status) { s.BlockOnStore("offline"); s.AddProblem("throttled") }, "endpoint: throttled"},
+		"the endpoint before all": {func(s *Status) { s.BlockOnStore("offline"); s.AddProblem("throttled", "") }, "endpoint: throttled"},
 		"a store that is back":    {func(s *Status) { s.BlockOnStore("offline"); s.BlockOnStore("") }, "waiting"},
 	}
 	for name, tc := range cases {

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // Status is the learner's state as heartbeats report it. It is safe for concurrent use.
@@ -22,8 +20,7 @@ type Status struct {
 	mu         sync.Mutex
 	reply      contract.HeartbeatReply
 	progressed time.Time
-	// problems records when each kind of problem at the endpoint was last observed.
-	problems map[string]time.Time
+	problems   problems
 	// store and tokenizer describe why the artifact store and the tokenizer cannot be reached; empty if they can.
 	store, tokenizer string
 	// model describes why the last model was thrown away, until a step succeeds.
@@ -35,7 +32,7 @@ type Status struct {
 // NewStatus returns the status of an attempt that is opening.
 func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	return &Status{
-		now: now, progressed: now(), problems: map[string]time.Time{},
+		now: now, progressed: now(), problems: problems{},
 		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening}},
 	}
 }
@@ -102,7 +99,7 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 	reply := s.reply
 	reply.Progress = progress
 	reply.SecondsSinceProgress = s.now().Sub(s.progressed).Seconds()
-	reply.Upstream = s.upstream()
+	reply.Upstream, reply.UpstreamError = s.problems.newest(s.now())
 	switch {
 	case reply.Upstream != "":
 		reply.BlockedOn = "endpoint: " + reply.Upstream
@@ -118,61 +115,4 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 		reply.BlockedOn = waiting
 	}
 	return reply
-}
-
-// problemLasts is how long a problem counts that was not reported to be over: a call that was abandoned reports
-// nothing. Retries come every 30 s at the latest.
-const problemLasts = 90 * time.Second
-
-// upstream names the newest problem at the endpoint. The lock is held.
-func (s *Status) upstream() string {
-	newest, name := s.now().Add(-problemLasts), ""
-	for _, kind := range slices.Sorted(maps.Keys(s.problems)) {
-		if s.problems[kind].After(newest) {
-			newest, name = s.problems[kind], kind
-		}
-	}
-	return name
-}
-
-// Observe records the problems that calls to the endpoint wait for.
-func (s *Status) Observe(event client.Event) {
-	kind := upstreamKind(event)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if event.Over {
-		delete(s.problems, kind)
-		s.progressed = s.now()
-		return
-	}
-	s.problems[kind] = s.now()
-}
-
-// AddProblem records a problem that workers observed at the endpoint.
-func (s *Status) AddProblem(kind string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.problems[kind] = s.now()
-}
-
-// RemoveProblem records that a problem is over.
-func (s *Status) RemoveProblem(kind string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.problems, kind)
-}
-
-func upstreamKind(event client.Event) string {
-	switch event.Category {
-	case tinker.CategoryThrottled:
-		return "throttled"
-	case tinker.CategoryPayment:
-		return "payment"
-	case tinker.CategoryPaused:
-		return string(event.QueueState)
-	case tinker.CategoryUnreachable:
-		return "unreachable"
-	default:
-		return "server_error"
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -91,7 +92,15 @@ func fetch[T any](ctx context.Context, c *caller, req request) (T, error) {
 		var zero T
 		return zero, err
 	}
-	return decodeJSON[T](req.op, resp)
+	value, err := decodeJSON[T](req.op, resp)
+	if err != nil {
+		failed := asError(req.op, err)
+		if !json.Valid(resp.body) {
+			failed.Message = truncate(string(resp.body)) // such as a page of a proxy
+		}
+		return value, c.identify(failed, req)
+	}
+	return value, nil
 }
 
 // post calls fetch with a JSON body.
@@ -139,8 +148,8 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 		c.report(ctx, failed, delay)
 		if err := sleep(ctx, delay); err != nil {
 			return response{}, &Error{
-				Category: tinker.CategoryCanceled, Op: req.op, Status: failed.Status, Message: failed.Message,
-				MayHaveRun: failed.MayHaveRun, Err: err,
+				Category: tinker.CategoryCanceled, Op: req.op, Method: failed.Method, Path: failed.Path,
+				Status: failed.Status, Message: failed.Message, MayHaveRun: failed.MayHaveRun, Err: err,
 			}
 		}
 		last = failed
@@ -164,12 +173,35 @@ func isRepeated(e *Error, conflicts *int) bool {
 func (c *caller) report(ctx context.Context, failed *Error, delay time.Duration) {
 	c.log.Debug("retrying a call", "op", failed.Op, "category", failed.Category, "status", failed.Status, "wait", delay)
 	c.notify(ctx, Event{
-		Op: failed.Op, Category: failed.Category, Status: failed.Status, Reason: failed.Message, Wait: delay,
+		Op: failed.Op, Category: failed.Category, Method: failed.Method, Path: failed.Path, Status: failed.Status,
+		Reason: failed.reason(), Wait: delay,
 	})
 }
 
-// send makes one exchange with the given credential.
+// send makes one exchange with the given credential. Its errors name the request.
 func (c *caller) send(ctx context.Context, req request, credential string) (response, error) {
+	resp, err := c.sendOnce(ctx, req, credential)
+	if err == nil {
+		return resp, nil
+	}
+	failed := c.identify(asError(req.op, err), req)
+	failed.Message = redact(failed.Message, credential)
+	return response{}, failed
+}
+
+// identify completes an error by the request that failed, and removes from the server's message what is secret.
+func (c *caller) identify(failed *Error, req request) *Error {
+	if failed.Method == "" && failed.Category != tinker.CategoryCanceled {
+		failed.Method, failed.Path = req.method, c.pathOf(req)
+	}
+	failed.Message = redact(failed.Message, c.credentials.key)
+	return failed
+}
+
+// pathOf returns the path of a request on the server, with the prefix of the base URL.
+func (c *caller) pathOf(req request) string { return c.base.Path + apiPrefix + req.path }
+
+func (c *caller) sendOnce(ctx context.Context, req request, credential string) (response, error) {
 	timeout := req.timeout
 	if timeout == 0 {
 		timeout = defaultTimeout
@@ -204,7 +236,7 @@ func (c *caller) send(ctx context.Context, req request, credential string) (resp
 
 func (c *caller) httpRequest(ctx context.Context, req request, credential string) (*http.Request, error) {
 	target := *c.base
-	target.Path += apiPrefix + req.path
+	target.Path = c.pathOf(req)
 	target.RawPath = ""
 	target.RawQuery = req.query.Encode()
 	out, err := http.NewRequestWithContext(ctx, req.method, target.String(), bytes.NewReader(req.body))

@@ -192,6 +192,7 @@ func TestFinalErrors(t *testing.T) {
 					got.Err, got.Message = nil, ""
 				}
 				tc.want.Op, tc.want.MayHaveRun = "weights_info", tc.mayHaveRun
+				tc.want.Method, tc.want.Path = "POST", "/api/v1/weights_info"
 				if diff := cmp.Diff(&tc.want, got); diff != "" {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}

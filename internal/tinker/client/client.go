@@ -44,9 +44,10 @@ type Event struct {
 	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout,
 	// CategoryConflict or CategoryPaused.
 	Category tinker.Category
-	// Status is the HTTP status, or 0 without a response.
-	Status int
-	// QueueState is set for CategoryPaused; Reason is the server's message, for people.
+	// Method and Path are those of the request that failed. Status is the HTTP status, or 0 without a response.
+	Method, Path string
+	Status       int
+	// QueueState is set for CategoryPaused; Reason is the server's message, or why there was no response, for people.
 	QueueState tinker.QueueState
 	Reason     string
 	// Wait is the time until the next attempt.

@@ -28,11 +28,13 @@ type Error struct {
 	Category tinker.Category
 	// Op is the operation, such as forward_backward.
 	Op string
+	// Method and Path are those of the request that failed; they are empty if none was sent.
+	Method, Path string
 	// Status is the HTTP status: 200 for a failed result, and 0 without a response.
 	Status int
 	// RequestID is the id of the future that failed, if the submit was accepted.
 	RequestID string
-	// Message is the server's message, for people.
+	// Message is the server's message, for people. It has no keys, tokens and prompts.
 	Message string
 	// RetryAfter is the delay that the server asked for, or 0.
 	RetryAfter time.Duration
@@ -47,8 +49,15 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Op, e.Category)
+	var sent []string
+	if e.Method != "" {
+		sent = append(sent, e.Method+" "+e.Path)
+	}
 	if e.Status != 0 {
-		fmt.Fprintf(&b, " (status %d)", e.Status)
+		sent = append(sent, fmt.Sprintf("status %d", e.Status))
+	}
+	if len(sent) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(sent, ": "))
 	}
 	if e.RequestID != "" {
 		fmt.Fprintf(&b, " for %s", e.RequestID)

@@ -201,6 +201,7 @@ func TestFailedResults(t *testing.T) {
 					got.Err = nil
 				}
 				tc.want.Op, tc.want.RequestID, tc.want.MayHaveRun = tinker.TypeSaveWeights, "r", true
+				tc.want.Method, tc.want.Path = "POST", "/api/v1/retrieve_future"
 				if diff := cmp.Diff(&tc.want, got); diff != "" {
 					t.Errorf("error (-want +got):\n%s", diff)
 				}

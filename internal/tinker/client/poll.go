@@ -85,8 +85,11 @@ func awaitNextPoll(ctx context.Context, next *time.Timer, delay backoff) (backof
 	}
 }
 
+// pollRequest is what the requests of all polls have in common.
+var pollRequest = request{method: http.MethodPost, path: "retrieve_future"}
+
 func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadataOnly bool) (response, error) {
-	req, err := postJSON(p.op, "retrieve_future", tinker.RetrieveRequest{RequestID: p.id, AllowMetadataOnly: metadataOnly})
+	req, err := postJSON(p.op, pollRequest.path, tinker.RetrieveRequest{RequestID: p.id, AllowMetadataOnly: metadataOnly})
 	if err != nil {
 		return response{}, err
 	}

@@ -1,0 +1,34 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// TestConditionQuotesTheFailedRequest checks that Progressing says which request the endpoint failed to answer.
+func TestConditionQuotesTheFailedRequest(t *testing.T) {
+	const evidence = "POST /api/v1/forward_backward was answered with 500: Internal Server Error"
+	for upstream, up := range upstreams {
+		reply := contract.HeartbeatReply{
+			Attempt: 1, Upstream: upstream, UpstreamError: evidence,
+			Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2},
+		}
+		for _, reported := range []string{evidence, strings.Repeat(evidence, 100)} {
+			reply.UpstreamError = reported
+			run, seen := newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod()}, replying(reply))
+			got := computeStatus(run, seen, planned(run, seen), now)
+			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgressing).Message
+			if !strings.HasPrefix(message, up.message+" "+evidence) || !strings.HasSuffix(message, ".") || len(message) > len(up.message)+maxEvidence+2 {
+				t.Errorf("%s: message is %q", upstream, message)
+			}
+		}
+	}
+}

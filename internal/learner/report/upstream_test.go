@@ -1,0 +1,50 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// TestEvidenceOfConcurrentFailures lets several operations fail at the same time: the reported evidence changes only
+// when the endpoint fails in another way.
+func TestEvidenceOfConcurrentFailures(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := NewStatus("uid", 1, func() time.Time { return now })
+	failing := func(op string, status int, reason string) client.Event {
+		return client.Event{Op: op, Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/" + op, Status: status, Reason: reason}
+	}
+	over := failing("asample", 0, "")
+	over.Over = true
+	for _, next := range []struct {
+		event client.Event
+		want  string
+	}{
+		{failing("optim_step", 500, "request 1"), "POST /optim_step was answered with 500: request 1"},
+		{failing("optim_step", 500, "request 2"), "POST /optim_step was answered with 500: request 1"},
+		{failing("asample", 500, "request 3"), "POST /optim_step was answered with 500: request 1"},
+		{failing("optim_step", 502, "bad gateway"), "POST /optim_step was answered with 502: bad gateway"},
+		{failing("asample", 500, "request 4"), "POST /optim_step was answered with 502: bad gateway"},
+		{over, ""},
+		{failing("asample", 500, "request 5"), "POST /asample was answered with 500: request 5"},
+	} {
+		now = now.Add(time.Second)
+		s.Observe(next.event)
+		if got := s.Reply("").UpstreamError; got != next.want {
+			t.Errorf("upstream error is %q, want %q", got, next.want)
+		}
+	}
+	for range 4 {
+		now = now.Add(problemLasts / 3)
+		s.Observe(failing("optim_step", 500, "request 6"))
+	}
+	if got := s.Reply("").UpstreamError; got != "POST /optim_step was answered with 500: request 6" {
+		t.Errorf("upstream error is %q long after its request failed last", got)
+	}
+}
