@@ -82,6 +82,7 @@ const (
 	ReasonBackingOff          = "BackingOff"
 	ReasonEndpointUnreachable = "EndpointUnreachable"
 	ReasonEndpointFailing     = "EndpointFailing"
+	ReasonRequestTooLarge     = "RequestTooLarge"
 	ReasonThrottled           = "Throttled"
 	ReasonArtifactsBlocked    = "ArtifactsBlocked"
 	ReasonTokenizerBlocked    = "TokenizerBlocked"

@@ -80,6 +80,8 @@ var upstreams = map[string]struct {
 	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network.", false},
 	"credentials": {v1alpha1.ReasonKeyRefused, "The endpoint refuses the API key: put a valid one into the Secret of tinker.apiKeySecretRef; " +
 		"the run then continues by itself.", false},
+	"too_large": {v1alpha1.ReasonRequestTooLarge, "The endpoint, or a proxy before it, rejects a request with one training sequence as too large: " +
+		"raise its limit of request bodies; the run then continues by itself.", false},
 	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 

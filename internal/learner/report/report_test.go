@@ -94,6 +94,7 @@ func TestUpstreamKind(t *testing.T) {
 		"payment":        {client.Event{Category: tinker.CategoryPayment}, "payment"},
 		"paused":         {client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity}, "paused_capacity"},
 		"unreachable":    {client.Event{Category: tinker.CategoryUnreachable}, "unreachable"},
+		"too large":      {client.Event{Category: tinker.CategoryTooLarge}, "too_large"},
 		"a server error": {client.Event{Category: tinker.CategoryServer}, "server_error"},
 	}
 	for name, tc := range cases {

@@ -91,6 +91,8 @@ func upstreamKind(event client.Event) string {
 		return "payment"
 	case tinker.CategoryPaused:
 		return string(event.QueueState)
+	case tinker.CategoryTooLarge:
+		return "too_large"
 	case tinker.CategoryUnreachable:
 		return "unreachable"
 	default:

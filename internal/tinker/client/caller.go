@@ -44,6 +44,8 @@ type caller struct {
 	config     atomic.Pointer[tinker.ServerConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
 	downloads *byteBudget
+	// bodies knows which sizes of bodies the server accepts.
+	bodies bodySizes
 }
 
 // connect returns the server's configuration. The first call fetches it, and a JWT if the server requires one.
@@ -132,7 +134,8 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 	var last *Error
 	for {
 		resp, err := send(ctx, req)
-		again := err != nil && isRepeated(asError(req.op, err), &conflicts)
+		c.bodies.record(req, err)
+		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err))
 		if last != nil && (!again || CategoryFrom(err) != last.Category) {
 			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -18,7 +19,7 @@ const (
 
 // ForwardBackward adds the gradients of the loss, summed over the datums, to the accumulated ones, and returns the
 // log-probabilities of the targets. It sends the data in chunks of the sizes that the server's configuration says,
-// and combines their results. If one chunk fails, the call fails after all chunks have ended; the other chunks
+// or of those that it accepts, and combines their results. If one chunk fails, the call fails after all chunks have ended; the other chunks
 // have added their gradients.
 func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.forward(ctx, opForwardBackward, data, loss)
@@ -43,17 +44,23 @@ func (m *Model) forward(ctx context.Context, op string, data []tinker.Datum, los
 	defer m.submitting.Release(1)
 	polling, stop := context.WithCancel(ctx)
 	var parts []*Future[tinker.ForwardBackwardResult]
-	for _, chunk := range splitData(data, config) {
+	for chunks := splitData(data, config); len(chunks) > 0; {
+		chunk := chunks[0]
 		p, err := m.submit(ctx, func(seq int64) (request, error) {
 			r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: seq, ForwardOnly: op == opForward, Loss: loss, Data: chunk}
-			return forwardRequest(op, r, config.CompressForwardBackward)
+			return m.caller.bodies.check(forwardRequest(op, r, config.CompressForwardBackward))
 		})
+		if half := len(chunk) / 2; half > 0 && isTooLarge(err) {
+			chunks = slices.Concat([][]tinker.Datum{chunk[:half], chunk[half:]}, chunks[1:])
+			continue
+		}
 		if err != nil {
 			stop()
 			return nil, afterChunks(op, err, len(parts))
 		}
 		p.accept = tinker.ContentProtobuf
 		parts = append(parts, fetchInBackground(polling, m.caller, p, decodeProtobuf(op, decodeChunkOf(chunk))))
+		chunks = chunks[1:]
 	}
 	return inBackground(op, func() (tinker.ForwardBackwardResult, error) {
 		defer stop()
@@ -102,7 +109,7 @@ func forwardRequest(op string, r tinker.ForwardBackwardRequest, compress bool) (
 	}
 	return request{
 		op: op, method: http.MethodPost, path: "forward_backward",
-		body: body, contentType: tinker.ContentProtobuf, encoding: encoding,
+		body: body, contentType: tinker.ContentProtobuf, encoding: encoding, indivisible: len(r.Data) == 1,
 	}, nil
 }
 

@@ -42,7 +42,7 @@ type Event struct {
 	// Op is the operation that waits.
 	Op string
 	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout,
-	// CategoryConflict or CategoryPaused.
+	// CategoryConflict, CategoryTooLarge or CategoryPaused.
 	Category tinker.Category
 	// Method and Path are those of the request that failed. Status is the HTTP status, or 0 without a response.
 	Method, Path string

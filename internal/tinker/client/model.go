@@ -148,7 +148,8 @@ func submitDecoded[T any](
 }
 
 // submit submits one operation under the next number. The caller holds submitting. The number is used once the
-// operation is encoded, whether or not the submit succeeds; before that the model does not change.
+// operation is encoded, whether or not the submit succeeds; before that the model does not change. A body that was
+// rejected for its size alone does not use the number, since its parts are sent instead.
 func (m *Model) submit(ctx context.Context, encode func(seq int64) (request, error)) (pending, error) {
 	if m.broken != nil {
 		return pending{}, fmt.Errorf("%w: %s", ErrModelBroken, m.broken.Error())
@@ -164,6 +165,10 @@ func (m *Model) submit(ctx context.Context, encode func(seq int64) (request, err
 	p, err := m.caller.submit(ctx, req)
 	if err != nil {
 		failed := asExists(asError(req.op, err))
+		if isTooLarge(failed) && !req.indivisible {
+			m.next--
+			return pending{}, failed
+		}
 		if req.op != opForward || failed.MayHaveRun {
 			m.broken = failed
 		}
