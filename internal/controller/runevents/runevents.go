@@ -28,7 +28,8 @@ const (
 // waits are the reasons of Progressing=False that have an event: what the run waits for outside of the cluster.
 var waits = []string{
 	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity, v1alpha1.ReasonPausedRateLimit,
-	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointFailing,
+	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
+	v1alpha1.ReasonEndpointFailing,
 }
 
 // New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
