@@ -14,6 +14,18 @@ const (
 	BaselineNone        Baseline = "None"
 )
 
+// Grouping is which trajectories are compared with each other to get advantages. The empty string means those of one
+// role in all members of a slot.
+type Grouping string
+
+// The groupings besides the empty one.
+const (
+	// GroupingStep compares the steps of one index, each with its own reward, of the same trajectories.
+	GroupingStep Grouping = "Step"
+	// GroupingEpisode compares the trajectories of one member.
+	GroupingEpisode Grouping = "Episode"
+)
+
 // Scale is what an advantage is divided by.
 type Scale string
 

@@ -213,6 +213,37 @@ type Algorithm struct {
 	// Refill takes further slots for dropped groups; otherwise the batch shrinks.
 	Refill    bool      `json:"refill"`
 	Optimizer Optimizer `json:"optimizer"`
+	// Grouping is which trajectories are compared with each other.
+	Grouping Grouping `json:"grouping,omitempty"`
+	// Roles are those whose advantages or loss are not the algorithm's, sorted by name.
+	Roles []Role `json:"roles,omitempty"`
+}
+
+// Role is how the trajectories of one role are trained on.
+type Role struct {
+	Name      string    `json:"name"`
+	Advantage Advantage `json:"advantage"`
+	Loss      Loss      `json:"loss"`
+}
+
+// AdvantageOf returns how the rewards of a role become advantages.
+func (a Algorithm) AdvantageOf(role string) Advantage {
+	for _, r := range a.Roles {
+		if r.Name == role {
+			return r.Advantage
+		}
+	}
+	return a.Advantage
+}
+
+// LossOf returns the loss of a role.
+func (a Algorithm) LossOf(role string) Loss {
+	for _, r := range a.Roles {
+		if r.Name == role {
+			return r.Loss
+		}
+	}
+	return a.Loss
 }
 
 // Advantage is how rewards become advantages.

@@ -33,6 +33,12 @@ func EncodeGroup(group rl.Group) (EncodedGroup, error) {
 	if err := group.Validate(); err != nil {
 		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
+	for i, m := range group.Members {
+		if !m.IsSimple() || m.Outcome == rl.Usable && m.Trajectories[0].Reward != m.Reward {
+			return EncodedGroup{}, fmt.Errorf("encoding group: %w", &rl.FieldError{
+				Field: fmt.Sprintf("members[%d].trajectories", i), Problem: "need format version 2, and the run has version 1"})
+		}
+	}
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(groupToProto(group))
 	if err != nil {
 		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
@@ -78,13 +84,21 @@ func memberToProto(m rl.Member) *pb.Member {
 		StopReason: m.StopReason, Metrics: m.Metrics, Turns: int32(m.Turns),
 		PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens, Retries: int32(m.Retries),
 	}
-	for _, s := range m.Segments {
-		message.Segments = append(message.Segments, &pb.Segment{
-			Role: s.Role, Turn: int32(s.Turn), Tokens: packInts(s.Tokens), Actions: packBits(s.Actions),
-			Logprobs: packFloats(s.Logprobs), ReferenceLogprobs: packFloats(s.ReferenceLogprobs),
-		})
+	for _, t := range m.Trajectories {
+		for _, s := range t.Segments {
+			segment := segmentToProto(s)
+			segment.Role = t.Role
+			message.Segments = append(message.Segments, segment)
+		}
 	}
 	return message
+}
+
+func segmentToProto(s rl.Segment) *pb.Segment {
+	return &pb.Segment{
+		Turn: int32(s.Turn), Tokens: packInts(s.Tokens), Actions: packBits(s.Actions),
+		Logprobs: packFloats(s.Logprobs), ReferenceLogprobs: packFloats(s.ReferenceLogprobs),
+	}
 }
 
 func groupFromProto(message *pb.Group) (rl.Group, error) {
@@ -120,14 +134,33 @@ func memberFromProto(field string, m *pb.Member) (rl.Member, error) {
 		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
 		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
 	}
-	for i, s := range m.GetSegments() {
-		segment, err := segmentFromProto(fmt.Sprintf("%s.segments[%d]", field, i), s)
-		if err != nil {
-			return rl.Member{}, err
+	if outcome != rl.Usable {
+		if len(m.GetSegments()) > 0 {
+			return rl.Member{}, &rl.FieldError{Field: field + ".segments", Problem: "are given, but the member is not usable"}
 		}
-		member.Segments = append(member.Segments, segment)
+		return member, nil
 	}
-	return member, nil
+	trajectory, err := simpleTrajectory(field, m)
+	member.Trajectories = []rl.Trajectory{trajectory}
+	return member, err
+}
+
+// simpleTrajectory gives the one trajectory of a usable member of version 1, which has its fields.
+func simpleTrajectory(field string, m *pb.Member) (rl.Trajectory, error) {
+	t := rl.Trajectory{Reward: m.GetReward(), StopReason: m.GetStopReason()}
+	for i, s := range m.GetSegments() {
+		path := fmt.Sprintf("%s.segments[%d]", field, i)
+		segment, err := segmentFromProto(path, s)
+		if err != nil {
+			return rl.Trajectory{}, err
+		}
+		if i > 0 && s.GetRole() != t.Role {
+			return rl.Trajectory{}, &rl.FieldError{Field: path + ".role", Problem: "is not that of the segment before"}
+		}
+		t.Role = s.GetRole()
+		t.Segments = append(t.Segments, segment)
+	}
+	return t, nil
 }
 
 func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
@@ -148,7 +181,7 @@ func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
 		return rl.Segment{}, &rl.FieldError{Field: field + ".reference_logprobs", Problem: "have no whole number of float32"}
 	}
 	return rl.Segment{
-		Role: s.GetRole(), Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
+		Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
 		Logprobs: logprobs, ReferenceLogprobs: reference,
 	}, nil
 }

@@ -19,7 +19,7 @@ import (
 
 func TestGroupsRoundTrip(t *testing.T) {
 	references := exampleGroup(1, 2, 9)
-	references.Members[1].Segments[0].ReferenceLogprobs = []float32{0, -1, -2, -3, -4, -5, -6, -7, math.SmallestNonzeroFloat32}
+	references.Members[1].Trajectories[0].Segments[0].ReferenceLogprobs = []float32{0, -1, -2, -3, -4, -5, -6, -7, math.SmallestNonzeroFloat32}
 	evaluation := exampleGroup(1, 1, 8)
 	evaluation.Key.Kind, evaluation.Key.Evaluation = rl.Evaluate, "plan"
 	constant := exampleGroup(1, 3, 16).Tombstone(rl.Constant, "all rewards are equal")
@@ -59,8 +59,8 @@ func TestGroupsRoundTrip(t *testing.T) {
 
 func TestEncodeGroupNamesTheFieldOfAGroupThatIsNotValid(t *testing.T) {
 	cases := map[string]func(g *rl.Group){
-		"members[1].reward":             func(g *rl.Group) { g.Members[1].Reward = math.NaN() },
-		"members[1].segments[0].tokens": func(g *rl.Group) { g.Members[1].Segments[0].Tokens[3] = -1 },
+		"members[1].reward":                             func(g *rl.Group) { g.Members[1].Reward = math.NaN() },
+		"members[1].trajectories[0].segments[0].tokens": func(g *rl.Group) { g.Members[1].Trajectories[0].Segments[0].Tokens[3] = -1 },
 	}
 	for field, change := range cases {
 		group := exampleGroup(1, 2, 8)
@@ -91,7 +91,7 @@ func TestDecodeGroupNamesTheFieldThatIsWrong(t *testing.T) {
 			func(g *pb.Group) { g.Members[0].Segments[0].ReferenceLogprobs = make([]byte, 7) }, "members[0].segments[0].reference_logprobs"},
 		"too few bits of actions":    {func(g *pb.Group) { g.Members[0].Segments[0].Actions = []byte{2} }, "members[0].segments[0].actions"},
 		"bits beyond the tokens":     {func(g *pb.Group) { g.Members[0].Segments[0].Actions[1] |= 0x80 }, "members[0].segments[0].actions"},
-		"too few log-probs":          {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 8) }, "members[0].segments[0].logprobs"},
+		"too few log-probs":          {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 8) }, "members[0].trajectories[0].segments[0].logprobs"},
 		"a reward that is no number": {func(g *pb.Group) { g.Members[0].Reward = math.NaN() }, "members[0].reward"},
 	}
 	for name, tc := range cases {
@@ -169,7 +169,8 @@ func FuzzDecodeGroup(f *testing.F) {
 			t.Fatalf("the second round trip changed the group: %v", err)
 		}
 		// What is trained on is what the digest covers.
-		if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd})); err != nil {
+		if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, contract.Algorithm{Advantage: contract.Advantage{
+			Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}})); err != nil {
 			t.Fatalf("a valid group makes no training data: %v", err)
 		}
 	})

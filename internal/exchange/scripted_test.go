@@ -284,7 +284,7 @@ func exampleGroup(slot int64, members, tokens int) rl.Group {
 	g := rl.Group{Key: exampleKey(slot), Environment: "sums", PromptTokens: 12, SampledTokens: int64(members * tokens)}
 	for m := range members {
 		s := rl.Segment{
-			Role: "solver", Turn: 1, Tokens: make([]int32, tokens), Actions: make([]bool, tokens), Logprobs: make([]float32, tokens),
+			Turn: 1, Tokens: make([]int32, tokens), Actions: make([]bool, tokens), Logprobs: make([]float32, tokens),
 		}
 		for i := range tokens {
 			s.Tokens[i] = int32(i * (m + 7) % 32000)
@@ -294,7 +294,8 @@ func exampleGroup(slot int64, members, tokens int) rl.Group {
 		}
 		g.Members = append(g.Members, rl.Member{
 			Index: m, Reward: float64(m%2) / 2, Parts: map[string]float64{"format": 1}, StopReason: "stop",
-			Metrics: map[string]float64{"correct": float64(m % 2)}, Segments: []rl.Segment{s}, Turns: 2,
+			Metrics: map[string]float64{"correct": float64(m % 2)}, Turns: 2,
+			Trajectories: []rl.Trajectory{{Reward: float64(m%2) / 2, StopReason: "stop", Segments: []rl.Segment{s}}},
 			PromptTokens: 3, SampledTokens: int64(tokens), Retries: m % 3,
 		})
 	}

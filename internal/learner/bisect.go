@@ -79,7 +79,7 @@ func bisect(ctx context.Context, groups []rl.Group, model accepter, loss tinker.
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	datums, err := rl.Datums(groups, rl.Advantages(groups, contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}))
+	datums, err := rl.Datums(groups, rl.Advantages(groups, contract.Algorithm{Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}}))
 	if err != nil {
 		return nil, err
 	}

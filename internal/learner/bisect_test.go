@@ -39,8 +39,8 @@ func (m *pickyModel) Accepts(_ context.Context, datums []rl.Datum, _ tinker.Loss
 func group(slot int64, token int32) rl.Group {
 	g := rl.Group{Key: rl.Key{Kind: rl.Train, Slot: slot}}
 	for i := range 2 {
-		g.Members = append(g.Members, rl.Member{Index: i, Reward: float64(i), Segments: []rl.Segment{{
-			Tokens: []int32{1, token}, Actions: []bool{false, true}, Logprobs: []float32{0, -1},
+		g.Members = append(g.Members, rl.Member{Index: i, Reward: float64(i), Trajectories: []rl.Trajectory{{
+			Reward: float64(i), Segments: []rl.Segment{{Tokens: []int32{1, token}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}}},
 		}}})
 	}
 	return g
@@ -59,7 +59,7 @@ func TestBisect(t *testing.T) {
 	outage := errors.New("the endpoint is unreachable")
 	empty := group(3, 2)
 	for i := range empty.Members {
-		empty.Members[i].Segments = nil // every reply was masked
+		empty.Members[i].Trajectories[0].Segments = nil // every reply was masked
 	}
 	cases := map[string]struct {
 		groups   []rl.Group

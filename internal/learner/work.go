@@ -24,7 +24,7 @@ type stepWork struct {
 
 // prepareStep turns a batch into training data and decides the optimizer's settings.
 func prepareStep(alg contract.Algorithm, batch leases.Batch) (stepWork, error) {
-	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, alg.Advantage))
+	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, alg))
 	if err != nil {
 		return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
 	}
@@ -38,6 +38,7 @@ func prepareStep(alg contract.Algorithm, batch leases.Batch) (stepWork, error) {
 		},
 		settings: rl.Settings{
 			LearningRate: rate, Optimizer: optimizer, Loss: alg.Loss, Advantage: alg.Advantage, Substeps: alg.Substeps,
+			Grouping: alg.Grouping, Roles: alg.Roles,
 		},
 	}, nil
 }

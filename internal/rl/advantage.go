@@ -6,117 +6,284 @@ package rl
 import (
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// Advantages gives the advantage of each member, by group and place in Group.Members. Members that are not
-// usable, and groups that are tombstones, get zeros and count for no mean.
+// Advantage is the advantage of the sampled tokens of one trajectory: a single value for all of them or, where the run
+// compares single steps, one for each step.
+type Advantage struct {
+	Values []float32
+	// Dropped marks the values whose advantage group is dropped. It is nil when none is.
+	Dropped []bool
+}
+
+// each calls f with the parts of a segment and their advantages.
+func (a Advantage) each(s Segment, f func(start, end int, advantage float32)) {
+	if s.Steps == nil {
+		f(0, len(s.Tokens), a.Values[0])
+		return
+	}
+	start := 0
+	for _, step := range s.Steps {
+		f(start, step.End, a.Values[step.Index])
+		start = step.End
+	}
+}
+
+// isDropped reports whether the advantage groups of all parts of a segment are dropped.
+func (a Advantage) isDropped(s Segment) bool {
+	if a.Dropped == nil {
+		return false
+	}
+	if s.Steps == nil {
+		return a.Dropped[0]
+	}
+	return !slices.ContainsFunc(s.Steps, func(step Step) bool { return !a.Dropped[step.Index] })
+}
+
+// Advantages gives the advantage of each trajectory, by group, place in Group.Members and place in
+// Member.Trajectories. Groups that are tombstones and members that are not usable get none, and count for no mean.
 //
-// A member's reward is first centred: GroupMean subtracts the mean of the group, LeaveOneOut the mean of
-// the others in it, BatchMean the mean over all groups, None nothing. Then GroupStd or BatchStd divides by
-// the standard deviation of what is left, over the group or over all groups, with the divisor n - DDoF.
+// Trajectories are compared within advantage groups, which the algorithm's grouping forms (see IsConstant). A reward is
+// first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
+// BatchMean the mean over all rewards of the role, None nothing. Then GroupStd or BatchStd divides by the standard
+// deviation of what is left, over the advantage group or over the role, with the divisor n - DDoF. Each role has its own
+// baseline and scale. With DropConstantGroups, advantage groups of equal rewards are dropped before.
+//
 // Where all centred values are equal the deviation is 0 and a scale gives zeros; so does a deviation that
 // DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
-// does a member without others under LeaveOneOut. Sums are taken in float64 in the order of the groups,
+// does a trajectory without others under LeaveOneOut. Sums are taken in float64 in the order of the groups,
 // results are rounded to float32.
-func Advantages(groups []Group, a contract.Advantage) [][]float32 {
-	rewards := make([]cell, 0, len(groups))
+func Advantages(groups []Group, algorithm contract.Algorithm) [][][]Advantage {
+	out := make([][][]Advantage, len(groups))
+	var cells []cell
 	for g, group := range groups {
+		out[g] = make([][]Advantage, len(group.Members))
+		if group.Outcome != Usable {
+			continue
+		}
 		for m, member := range group.Members {
-			if group.Outcome == Usable && member.Outcome == Usable {
-				rewards = append(rewards, cell{group: g, member: m, value: member.Reward})
+			if member.Outcome != Usable {
+				continue
+			}
+			for _, t := range member.Trajectories {
+				out[g][m] = append(out[g][m], Advantage{Values: make([]float32, len(t.rewards(algorithm.Grouping)))})
 			}
 		}
+		cells = append(cells, cellsOf(group, g, algorithm.Grouping)...)
 	}
-	centre(rewards, a.Baseline)
-	rescale(rewards, a)
-	out := make([][]float32, len(groups))
-	for g := range groups {
-		out[g] = make([]float32, len(groups[g].Members))
+	if algorithm.DropConstantGroups {
+		cells = dropConstant(cells, out)
 	}
-	for _, c := range rewards {
-		out[c.group][c.member] = float32(c.value)
+	centre(cells, algorithm)
+	rescale(cells, algorithm)
+	for _, c := range cells {
+		out[c.group.group][c.member][c.trajectory].Values[c.step] = float32(c.value)
 	}
 	return out
 }
 
-// cell is a member's value on its way from reward to advantage.
-type cell struct {
-	group, member int
-	value         float64
-}
-
-func centre(cells []cell, baseline contract.Baseline) {
-	switch baseline {
-	case contract.BaselineGroupMean:
-		eachGroup(cells, subtractMean)
-	case contract.BaselineLeaveOneOut:
-		eachGroup(cells, subtractOthers)
-	case contract.BaselineBatchMean:
-		subtractMean(cells)
-	case contract.BaselineNone:
-	}
-}
-
-func rescale(cells []cell, a contract.Advantage) {
-	switch a.Scale {
-	case contract.ScaleGroupStd:
-		eachGroup(cells, func(group []cell) { divideByDeviation(group, a.DDoF) })
-	case contract.ScaleBatchStd:
-		divideByDeviation(cells, a.DDoF)
-	case contract.ScaleNone:
-	}
-}
-
-// eachGroup calls f with the cells of one group after the other.
-func eachGroup(cells []cell, f func([]cell)) {
-	for start := 0; start < len(cells); {
-		end := start
-		for end < len(cells) && cells[end].group == cells[start].group {
-			end++
+// IsConstant reports whether a usable group has nothing to learn from: whether all rewards are equal in each of its
+// advantage groups. These are, by the algorithm's grouping, the trajectories of one role (Trajectory), the steps of one
+// index of the trajectories of one role (Step), or the trajectories of one member (Episode).
+func (g Group) IsConstant(grouping contract.Grouping) bool {
+	for _, cells := range partition(cellsOf(g, 0, grouping), byGroup) {
+		if !isConstant(cells) {
+			return false
 		}
-		f(cells[start:end])
-		start = end
+	}
+	return true
+}
+
+// cell is a reward on its way to an advantage.
+type cell struct {
+	// group is the advantage group.
+	group groupKey
+	// role whose baseline and scale count.
+	role                     string
+	member, trajectory, step int
+	value                    float64
+}
+
+// groupKey identifies an advantage group within a batch. What does not distinguish groups is zero.
+type groupKey struct {
+	// group is the place of the slot's group in the batch.
+	group  int
+	role   string
+	step   int
+	member int
+}
+
+// cellsOf gives the rewards of the usable members of a group, in the order of members, trajectories and steps.
+func cellsOf(group Group, place int, grouping contract.Grouping) []cell {
+	var cells []cell
+	for m, member := range group.Members {
+		if member.Outcome != Usable {
+			continue
+		}
+		for t, trajectory := range member.Trajectories {
+			for step, reward := range trajectory.rewards(grouping) {
+				key := groupKey{group: place, role: trajectory.Role, step: step}
+				if grouping == contract.GroupingEpisode {
+					key = groupKey{group: place, member: m}
+				}
+				cells = append(cells, cell{group: key, role: trajectory.Role, member: m, trajectory: t, step: step, value: reward})
+			}
+		}
+	}
+	return cells
+}
+
+// rewards gives what is compared of a trajectory: its steps' rewards, or its own.
+func (t Trajectory) rewards(grouping contract.Grouping) []float64 {
+	if grouping == contract.GroupingStep {
+		return t.StepRewards
+	}
+	return []float64{t.Reward}
+}
+
+func byGroup(c *cell) groupKey { return c.group }
+
+func byRole(c *cell) string { return c.role }
+
+// partition gives the cells of each key, in the order of the keys' first cells. They are those of the argument.
+func partition[K comparable](cells []cell, key func(*cell) K) [][]*cell {
+	var parts [][]*cell
+	places := map[K]int{}
+	for i := range cells {
+		c := &cells[i]
+		place, ok := places[key(c)]
+		if !ok {
+			place = len(parts)
+			places[key(c)] = place
+			parts = append(parts, nil)
+		}
+		parts[place] = append(parts[place], c)
+	}
+	return parts
+}
+
+// dropConstant leaves out the advantage groups whose rewards are all equal, and marks them in the result.
+func dropConstant(cells []cell, out [][][]Advantage) []cell {
+	dropped := map[groupKey]bool{}
+	for _, part := range partition(cells, byGroup) {
+		dropped[part[0].group] = isConstant(part)
+	}
+	return slices.DeleteFunc(cells, func(c cell) bool {
+		if !dropped[c.group] {
+			return false
+		}
+		a := &out[c.group.group][c.member][c.trajectory]
+		if a.Dropped == nil {
+			a.Dropped = make([]bool, len(a.Values))
+		}
+		a.Dropped[c.step] = true
+		return true
+	})
+}
+
+// centre replaces rewards by what is left of them under the baselines of their roles.
+func centre(cells []cell, algorithm contract.Algorithm) {
+	of := func(b contract.Baseline) func(contract.Advantage) bool {
+		return func(a contract.Advantage) bool { return a.Baseline == b }
+	}
+	var results transformation
+	for _, group := range partition(cells, byGroup) {
+		results.apply(group, algorithm, of(contract.BaselineGroupMean), subtractMean)
+		results.apply(group, algorithm, of(contract.BaselineLeaveOneOut), subtractOthers)
+	}
+	for _, role := range partition(cells, byRole) {
+		results.apply(role, algorithm, of(contract.BaselineBatchMean), subtractMean)
+	}
+	results.store()
+}
+
+// rescale divides centred rewards by the scales of their roles.
+func rescale(cells []cell, algorithm contract.Algorithm) {
+	var results transformation
+	for ddof := range 2 {
+		of := func(s contract.Scale) func(contract.Advantage) bool {
+			return func(a contract.Advantage) bool { return a.Scale == s && a.DDoF == ddof }
+		}
+		divide := func(values []float64) { divideByDeviation(values, ddof) }
+		for _, group := range partition(cells, byGroup) {
+			results.apply(group, algorithm, of(contract.ScaleGroupStd), divide)
+		}
+		for _, role := range partition(cells, byRole) {
+			results.apply(role, algorithm, of(contract.ScaleBatchStd), divide)
+		}
+	}
+	results.store()
+}
+
+// transformation collects new values, so that all of them are computed from the old ones: an advantage group may
+// contain several roles.
+type transformation struct {
+	cells  []*cell
+	values []float64
+}
+
+// apply computes new values from those of all cells of a part, and keeps those of the cells whose role's estimator
+// wants them.
+func (t *transformation) apply(part []*cell, algorithm contract.Algorithm, wants func(contract.Advantage) bool, f func([]float64)) {
+	if !slices.ContainsFunc(part, func(c *cell) bool { return wants(algorithm.AdvantageOf(c.role)) }) {
+		return
+	}
+	values := make([]float64, len(part))
+	for i, c := range part {
+		values[i] = c.value
+	}
+	f(values)
+	for i, c := range part {
+		if wants(algorithm.AdvantageOf(c.role)) {
+			t.cells, t.values = append(t.cells, c), append(t.values, values[i])
+		}
+	}
+}
+
+// store replaces the old values.
+func (t *transformation) store() {
+	for i, c := range t.cells {
+		c.value = t.values[i]
 	}
 }
 
 // subtractMean gives exact zeros where all values are equal but for rounding.
-func subtractMean(cells []cell) {
-	if isConstant(cells) {
-		for i := range cells {
-			cells[i].value = 0
-		}
+func subtractMean(values []float64) {
+	if AreConstant(slices.Values(values)) {
+		clear(values)
 		return
 	}
-	baseline := mean(cells)
-	for i := range cells {
-		cells[i].value -= baseline
+	baseline := mean(values)
+	for i := range values {
+		values[i] -= baseline
 	}
 }
 
-func subtractOthers(cells []cell) {
-	n := float64(len(cells))
-	subtractMean(cells)
+func subtractOthers(values []float64) {
+	n := float64(len(values))
+	subtractMean(values)
 	if n == 1 {
 		return
 	}
-	for i := range cells {
-		cells[i].value *= n / (n - 1)
+	for i := range values {
+		values[i] *= n / (n - 1)
 	}
 }
 
-func mean(cells []cell) float64 {
+func mean(values []float64) float64 {
 	sum := 0.0
-	for _, c := range cells {
-		sum += c.value
+	for _, v := range values {
+		sum += v
 	}
-	return sum / float64(len(cells))
+	return sum / float64(len(values))
 }
 
-func isConstant(cells []cell) bool {
+func isConstant(part []*cell) bool {
 	return AreConstant(func(yield func(float64) bool) {
-		for _, c := range cells {
+		for _, c := range part {
 			if !yield(c.value) {
 				return
 			}
@@ -137,26 +304,26 @@ func AreConstant(numbers iter.Seq[float64]) bool {
 	return high-low <= constantWithin*max(1, math.Abs(low), math.Abs(high))
 }
 
-func divideByDeviation(cells []cell, ddof int) {
-	deviation := deviation(cells, ddof)
-	for i := range cells {
-		if deviation == 0 {
-			cells[i].value = 0
-			continue
-		}
-		cells[i].value /= deviation
+func divideByDeviation(values []float64, ddof int) {
+	deviation := deviation(values, ddof)
+	if deviation == 0 {
+		clear(values)
+		return
+	}
+	for i := range values {
+		values[i] /= deviation
 	}
 }
 
 // deviation is 0 where it is undefined.
-func deviation(cells []cell, ddof int) float64 {
-	if len(cells) <= ddof || isConstant(cells) {
+func deviation(values []float64, ddof int) float64 {
+	if len(values) <= ddof || AreConstant(slices.Values(values)) {
 		return 0
 	}
-	centre, squares := mean(cells), 0.0
-	for _, c := range cells {
-		d := c.value - centre
+	centre, squares := mean(values), 0.0
+	for _, v := range values {
+		d := v - centre
 		squares += float64(d * d)
 	}
-	return math.Sqrt(squares / float64(len(cells)-ddof))
+	return math.Sqrt(squares / float64(len(values)-ddof))
 }

@@ -16,13 +16,27 @@ import (
 func rewarded(rewards ...float64) Group {
 	g := Group{}
 	for i, r := range rewards {
-		m := Member{Index: i, Reward: r}
+		m := Member{Index: i, Reward: r, Trajectories: []Trajectory{{Reward: r}}}
 		if math.IsNaN(r) {
 			m = Member{Index: i, Outcome: EnvironmentFault}
 		}
 		g.Members = append(g.Members, m)
 	}
 	return g
+}
+
+// wholeAdvantages gives the advantages of members that have one trajectory each, and 0 for those without.
+func wholeAdvantages(groups []Group, algorithm contract.Algorithm) [][]float32 {
+	out := make([][]float32, len(groups))
+	for g, members := range Advantages(groups, algorithm) {
+		out[g] = make([]float32, len(members))
+		for m, trajectories := range members {
+			for _, a := range trajectories {
+				out[g][m] = a.Values[0]
+			}
+		}
+	}
+	return out
 }
 
 func TestAdvantages(t *testing.T) {
@@ -117,7 +131,7 @@ func TestAdvantages(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Advantages(tc.groups, tc.advantage)); diff != "" {
+			if diff := cmp.Diff(tc.want, wholeAdvantages(tc.groups, contract.Algorithm{Advantage: tc.advantage})); diff != "" {
 				t.Errorf("Advantages (-want +got):\n%s", diff)
 			}
 		})

@@ -11,7 +11,8 @@ import (
 
 // Transition is one turn of a trajectory: the whole prompt and the reply to it.
 type Transition struct {
-	Turn int
+	// Turn of the episode, and Step of the trajectory.
+	Turn, Step int
 	// Observation is the whole prompt of the turn, in tokens.
 	Observation []int32
 	// Action is the reply as it was sampled, and Logprobs those of its tokens.
@@ -23,7 +24,7 @@ type Transition struct {
 // observation begins with all tokens of the last segment extends it, any other begins a new one. Tokens are
 // compared, not messages, since text that is rendered again may differ from what was sampled. It fails when a
 // reply has not one log-prob a token, or nothing to follow on.
-func AppendTurn(segments []Segment, role string, t Transition) ([]Segment, error) {
+func AppendTurn(segments []Segment, t Transition) ([]Segment, error) {
 	if len(t.Action) != len(t.Logprobs) {
 		return nil, fmt.Errorf("merging turn %d: %d log-probs for %d tokens", t.Turn, len(t.Logprobs), len(t.Action))
 	}
@@ -32,7 +33,7 @@ func AppendTurn(segments []Segment, role string, t Transition) ([]Segment, error
 	}
 	last := len(segments) - 1
 	if last < 0 || !hasPrefix(t.Observation, segments[last].Tokens) {
-		return append(segments, Segment{Role: role, Turn: t.Turn}.extend(t)), nil
+		return append(segments, Segment{Turn: t.Turn}.extend(t)), nil
 	}
 	segments[last] = segments[last].extend(t)
 	return segments, nil
@@ -56,15 +57,18 @@ func (s Segment) extend(t Transition) Segment {
 	s.Tokens = append(s.Tokens, t.Action...)
 	s.Actions = append(s.Actions, slices.Repeat([]bool{true}, len(t.Action))...)
 	s.Logprobs = append(s.Logprobs, t.Logprobs...)
+	s.Steps = append(s.Steps, Step{Index: t.Step, End: len(s.Tokens)})
 	return s
 }
 
 // Datum is a segment as the loss takes it: shifted by one, so that Targets[i] is the token that follows
 // Tokens[i], and the other slices speak of the target. All slices have the same length.
 type Datum struct {
-	// Slot, Member (its place in Group.Members) and Segment say where it comes from.
-	Slot            int64
-	Member, Segment int
+	// Slot, Member (its place in Group.Members), Trajectory and Segment say where it comes from.
+	Slot                        int64
+	Member, Trajectory, Segment int
+	// Role is the trajectory's.
+	Role            string
 	Tokens, Targets []int32
 	// Logprobs under the sampling policy and Advantages; 0 where the target is no action.
 	Logprobs, Advantages []float32
@@ -74,27 +78,30 @@ type Datum struct {
 	ReferenceLogprobs []float32
 }
 
-// NewDatum shifts a valid segment.
-func NewDatum(s Segment, advantage float32) Datum {
+// NewDatum shifts a valid segment of a trajectory with that advantage.
+func NewDatum(s Segment, a Advantage) Datum {
 	d := Datum{
 		Tokens: s.Tokens[:len(s.Tokens)-1], Targets: s.Tokens[1:],
 		Logprobs: s.Logprobs[1:], Mask: s.Actions[1:],
 		Advantages: make([]float32, len(s.Tokens)-1),
 	}
-	for i, action := range d.Mask {
-		if action {
-			d.Advantages[i] = advantage
+	a.each(s, func(start, end int, advantage float32) {
+		for i := max(start, 1) - 1; i < end-1; i++ {
+			if d.Mask[i] {
+				d.Advantages[i] = advantage
+			}
 		}
-	}
+	})
 	if s.ReferenceLogprobs != nil {
 		d.ReferenceLogprobs = s.ReferenceLogprobs[1:]
 	}
 	return d
 }
 
-// Datums turns the segments of usable members into training data, in the order of groups, members and
-// segments. Advantages are those that Advantages gave for the same groups.
-func Datums(groups []Group, advantages [][]float32) ([]Datum, error) {
+// Datums turns the segments of usable members into training data, in the order of groups, members, trajectories and
+// segments. Advantages are those that Advantages gave for the same groups. A segment whose advantage groups are all
+// dropped gives no datum.
+func Datums(groups []Group, advantages [][][]Advantage) ([]Datum, error) {
 	if len(advantages) != len(groups) {
 		return nil, errors.New("making training data: advantages are not of these groups")
 	}
@@ -108,20 +115,29 @@ func Datums(groups []Group, advantages [][]float32) ([]Datum, error) {
 				len(advantages[g]), len(group.Members), group.Key.Slot)
 		}
 		for m, member := range group.Members {
-			datums = append(datums, member.datums(group.Key.Slot, m, advantages[g][m])...)
+			if member.Outcome != Usable {
+				continue
+			}
+			if len(advantages[g][m]) != len(member.Trajectories) {
+				return nil, fmt.Errorf("making training data: %d advantages for the %d trajectories of member %d of slot %d",
+					len(advantages[g][m]), len(member.Trajectories), member.Index, group.Key.Slot)
+			}
+			for t, trajectory := range member.Trajectories {
+				datums = append(datums, trajectory.datums(group.Key.Slot, m, t, advantages[g][m][t])...)
+			}
 		}
 	}
 	return datums, nil
 }
 
-func (m Member) datums(slot int64, place int, advantage float32) []Datum {
-	if m.Outcome != Usable {
-		return nil
-	}
-	datums := make([]Datum, 0, len(m.Segments))
-	for i, s := range m.Segments {
+func (t Trajectory) datums(slot int64, member, place int, advantage Advantage) []Datum {
+	datums := make([]Datum, 0, len(t.Segments))
+	for i, s := range t.Segments {
+		if advantage.isDropped(s) {
+			continue
+		}
 		d := NewDatum(s, advantage)
-		d.Slot, d.Member, d.Segment = slot, place, i
+		d.Slot, d.Member, d.Trajectory, d.Segment, d.Role = slot, member, place, i, t.Role
 		datums = append(datums, d)
 	}
 	return datums

@@ -10,11 +10,11 @@ import (
 )
 
 // mergeTurns adds the turns of one trajectory one after the other, as an episode does.
-func mergeTurns(role string, turns []Transition) ([]Segment, error) {
+func mergeTurns(turns []Transition) ([]Segment, error) {
 	var segments []Segment
 	for _, t := range turns {
 		var err error
-		if segments, err = AppendTurn(segments, role, t); err != nil {
+		if segments, err = AppendTurn(segments, t); err != nil {
 			return nil, err
 		}
 	}
@@ -27,12 +27,15 @@ func TestTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
 		{Turn: 1, Observation: []int32{1, 2, 3, 10, 11, 4, 5}, Action: []int32{12}, Logprobs: []float32{-0.3}},
 		{Turn: 2, Observation: []int32{9, 9}, Action: []int32{13, 14}, Logprobs: []float32{-0.4, -0.5}},
 	}
-	segments, err := mergeTurns("", turns)
+	segments, err := mergeTurns(turns)
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := Group{Key: Key{Slot: 6}, Members: []Member{{Outcome: Deadline}, {Index: 1, Segments: segments}}}
-	got, err := Datums([]Group{{Outcome: Constant}, group}, [][]float32{{}, {0, 0.5}})
+	for i := range segments {
+		segments[i].Steps = nil
+	}
+	group := Group{Key: Key{Slot: 6}, Members: []Member{{Outcome: Deadline}, {Index: 1, Trajectories: []Trajectory{{Segments: segments}}}}}
+	got, err := Datums([]Group{{Outcome: Constant}, group}, [][][]Advantage{{}, {nil, {{Values: []float32{0.5}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,32 +70,37 @@ func TestAppendTurn(t *testing.T) {
 		},
 		"a prompt that is shorter than what came before begins anew": {
 			turns: []Transition{
-				{Turn: 0, Observation: []int32{1}, Action: []int32{2, 3}, Logprobs: []float32{-1, -1}},
-				{Turn: 1, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
+				{Turn: 0, Step: 4, Observation: []int32{1}, Action: []int32{2, 3}, Logprobs: []float32{-1, -1}},
+				{Turn: 1, Step: 5, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
 			},
 			want: []Segment{
-				{Role: "r", Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -1}},
-				{Role: "r", Turn: 1, Tokens: []int32{1, 2, 4}, Actions: []bool{false, false, true}, Logprobs: []float32{0, 0, -2}},
+				{Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -1}, Steps: []Step{{Index: 4, End: 3}}},
+				{Turn: 1, Tokens: []int32{1, 2, 4}, Actions: []bool{false, false, true}, Logprobs: []float32{0, 0, -2}, Steps: []Step{{Index: 5, End: 3}}},
 			},
 		},
 		"a prompt that is all that came before extends": {
 			turns: []Transition{
-				{Turn: 0, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}},
-				{Turn: 1, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
+				{Turn: 0, Step: 4, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}},
+				{Turn: 1, Step: 5, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
 			},
-			want: []Segment{{Role: "r", Tokens: []int32{1, 2, 4}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -2}}},
+			want: []Segment{{
+				Tokens: []int32{1, 2, 4}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -2},
+				Steps: []Step{{Index: 4, End: 2}, {Index: 5, End: 3}},
+			}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := mergeTurns("r", tc.turns)
+			got, err := mergeTurns(tc.turns)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("segments (-want +got):\n%s", diff)
 			}
-			group := changed(func(g *Group) { g.Members[0].Segments = got })
+			group := changed(func(g *Group) {
+				g.Members[0].Trajectories[0].Segments, g.Members[0].Trajectories[0].StepRewards = got, make([]float64, 6)
+			})
 			if err := group.Validate(); err != nil {
 				t.Errorf("Validate: %v", err)
 			}
@@ -106,7 +114,7 @@ func TestAppendTurnLeavesItsArgumentsAlone(t *testing.T) {
 		{Turn: 0, Observation: backing[:3], Action: []int32{9}, Logprobs: []float32{-1}},
 		{Turn: 1, Observation: []int32{1, 2, 3, 9, 5}, Action: []int32{6}, Logprobs: []float32{-1}},
 	}
-	if _, err := mergeTurns("", turns); err != nil {
+	if _, err := mergeTurns(turns); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]int32{1, 2, 3, 0, 0, 0, 0}, backing); diff != "" {
@@ -121,7 +129,7 @@ func TestAppendTurnRefuses(t *testing.T) {
 	}
 	for name, turn := range cases {
 		t.Run(name, func(t *testing.T) {
-			if s, err := mergeTurns("", []Transition{turn}); err == nil {
+			if s, err := mergeTurns([]Transition{turn}); err == nil {
 				t.Errorf("segments = %v, want an error", s)
 			}
 		})
@@ -131,7 +139,7 @@ func TestAppendTurnRefuses(t *testing.T) {
 func TestDatumsKeepReferences(t *testing.T) {
 	got := NewDatum(Segment{
 		Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2},
-	}, 2)
+	}, Advantage{Values: []float32{2}})
 	want := Datum{
 		Tokens: []int32{4}, Targets: []int32{5}, Logprobs: []float32{-1}, Advantages: []float32{2}, Mask: []bool{true},
 		ReferenceLogprobs: []float32{-2},
@@ -142,8 +150,8 @@ func TestDatumsKeepReferences(t *testing.T) {
 }
 
 func TestDatumsRefuseAdvantagesOfOtherGroups(t *testing.T) {
-	for name, advantages := range map[string][][]float32{
-		"none": nil, "of a smaller group": {{1}},
+	for name, advantages := range map[string][][][]Advantage{
+		"none": nil, "of a smaller group": {{{{Values: []float32{1}}}}}, "of members without trajectories": {{nil, nil}},
 	} {
 		if d, err := Datums([]Group{rewarded(1, 0)}, advantages); err == nil {
 			t.Errorf("%s: Datums = %v, want an error", name, d)

@@ -68,25 +68,42 @@ type Group struct {
 type Member struct {
 	Index   int
 	Outcome Outcome
-	Reward  float64
+	// Reward of the whole episode, which is measured. What is trained on are the rewards of Trajectories.
+	Reward float64
 	// Parts of the reward by name.
 	Parts map[string]float64
 	// StopReason of the last turn: stop, length, or the limit that ended the episode.
 	StopReason string
 	// Metrics that the environment gave: correct, answered, truncated, ...
-	Metrics  map[string]float64
-	Segments []Segment
-	Turns    int
+	Metrics map[string]float64
+	// Trajectories are those of the episode's conversations, in the order in which these began. A usable member has at
+	// least one, and another has none.
+	Trajectories []Trajectory
+	Turns        int
 	// PromptTokens sums the full prompt of each turn; SampledTokens the replies.
 	PromptTokens, SampledTokens int64
 	// Retries of faults before this outcome.
 	Retries int
 }
 
-// Segment is one sequence that goes through the model as a whole: the prompts and replies of turns of
-// which each extends the one before. All slices have the length of Tokens.
-type Segment struct {
+// Trajectory is what one conversation of an episode recorded. It gets an advantage of its own.
+type Trajectory struct {
+	// Role that the policy has in the conversation; "" is the one role of a simple environment.
 	Role string
+	// Key of the conversation, which distinguishes it from the others of its episode.
+	Key    string
+	Reward float64
+	// StepRewards has the reward of each reply, in their order. It is nil unless the run compares single steps.
+	StepRewards []float64
+	// StopReason of the last reply, or the limit that ended the conversation.
+	StopReason string
+	// Segments to train on; a trajectory whose replies are all masked has none.
+	Segments []Segment
+}
+
+// Segment is one sequence that goes through the model as a whole: the prompts and replies of turns of
+// which each extends the one before. All slices but Steps have the length of Tokens.
+type Segment struct {
 	// Turn that the segment begins with.
 	Turn   int
 	Tokens []int32
@@ -96,4 +113,15 @@ type Segment struct {
 	Logprobs []float32
 	// ReferenceLogprobs is nil without a KL penalty.
 	ReferenceLogprobs []float32
+	// Steps are the replies that the segment contains, in their order. It is nil where the trajectory has no
+	// StepRewards.
+	Steps []Step
+}
+
+// Step is one reply of a trajectory.
+type Step struct {
+	// Index of the reply among those of the trajectory.
+	Index int
+	// End of the reply in the segment: the index of the token after its last one.
+	End int
 }

@@ -31,6 +31,8 @@ type Settings struct {
 	Loss         contract.Loss
 	Advantage    contract.Advantage
 	Substeps     int
+	Grouping     contract.Grouping
+	Roles        []contract.Role
 }
 
 // Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
@@ -66,16 +68,35 @@ func (s Settings) write(c *canonical) {
 	} {
 		c.float(v)
 	}
-	c.text(string(s.Loss.Name))
-	c.int(int64(len(s.Loss.Config)))
-	for _, name := range slices.Sorted(maps.Keys(s.Loss.Config)) {
-		c.text(name)
-		c.float(s.Loss.Config[name])
-	}
-	c.text(string(s.Advantage.Baseline))
-	c.text(string(s.Advantage.Scale))
-	c.int(int64(s.Advantage.DDoF))
+	writeLoss(c, s.Loss)
+	writeAdvantage(c, s.Advantage)
 	c.int(int64(s.Substeps))
+	if s.Grouping == "" && len(s.Roles) == 0 {
+		// This is the form of runs that are older than both settings.
+		return
+	}
+	c.text(string(s.Grouping))
+	c.int(int64(len(s.Roles)))
+	for _, role := range s.Roles {
+		c.text(role.Name)
+		writeLoss(c, role.Loss)
+		writeAdvantage(c, role.Advantage)
+	}
+}
+
+func writeLoss(c *canonical, loss contract.Loss) {
+	c.text(string(loss.Name))
+	c.int(int64(len(loss.Config)))
+	for _, name := range slices.Sorted(maps.Keys(loss.Config)) {
+		c.text(name)
+		c.float(loss.Config[name])
+	}
+}
+
+func writeAdvantage(c *canonical, a contract.Advantage) {
+	c.text(string(a.Baseline))
+	c.text(string(a.Scale))
+	c.int(int64(a.DDoF))
 }
 
 // String gives 64 hex digits.

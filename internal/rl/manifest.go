@@ -3,6 +3,8 @@
 
 package rl
 
+import "slices"
+
 // Manifest lists what a step's batch took from the stream, in slot order: the groups it trained on and the
 // tombstones it passed.
 type Manifest struct {
@@ -31,27 +33,82 @@ func (m Manifest) Digest() Digest {
 }
 
 // Digest covers what the group does to the weights: its key and outcome and, when it is usable, the
-// reward and the segments of its usable members in the order of their indexes. It leaves out what
-// differs between two plays that are the same to the optimizer: counts of tokens and retries, reasons,
-// metrics, and members that faulted. A tombstone is its key and outcome alone.
+// trajectories of its usable members in the order of their indexes. It leaves out what differs between two plays that
+// are the same to the optimizer: counts of tokens and retries, reasons, metrics, the rewards of whole episodes, and
+// members that faulted. A tombstone is its key and outcome alone.
+//
+// There are two forms. The first is that of tombstones and of groups whose members are simple: a run of an environment
+// with one trajectory an episode has the lineage that it had before there were trajectories.
 func (g Group) Digest() Digest {
+	members := g.UsableMembers()
+	if slices.ContainsFunc(members, func(m Member) bool { return !m.IsSimple() }) && g.Outcome == Usable {
+		return g.digestTrajectories(members)
+	}
 	c := newCanonical("tinker-operator group 1")
 	g.Key.write(c)
 	c.int(int64(g.Outcome))
 	if g.Outcome != Usable {
 		return c.sum()
 	}
-	members := g.UsableMembers()
 	c.int(int64(len(members)))
 	for _, m := range members {
+		t := m.Trajectories[0]
 		c.int(int64(m.Index))
-		c.float(m.Reward)
-		c.int(int64(len(m.Segments)))
-		for _, s := range m.Segments {
+		c.float(t.Reward)
+		c.int(int64(len(t.Segments)))
+		for _, s := range t.Segments {
+			c.text(t.Role)
 			s.write(c)
 		}
 	}
 	return c.sum()
+}
+
+// IsSimple reports whether format version 1 can express a member: one that is not usable, or has a single trajectory
+// without key and step rewards. That version has the role in the segments.
+func (m Member) IsSimple() bool {
+	if m.Outcome != Usable {
+		return len(m.Trajectories) == 0
+	}
+	if len(m.Trajectories) != 1 {
+		return false
+	}
+	t := m.Trajectories[0]
+	return t.Key == "" && t.StepRewards == nil && (t.Role == "" || len(t.Segments) > 0)
+}
+
+func (g Group) digestTrajectories(members []Member) Digest {
+	c := newCanonical("tinker-operator group 2")
+	g.Key.write(c)
+	c.int(int64(g.Outcome))
+	c.int(int64(len(members)))
+	for _, m := range members {
+		c.int(int64(m.Index))
+		c.int(int64(len(m.Trajectories)))
+		for _, t := range m.Trajectories {
+			t.write(c)
+		}
+	}
+	return c.sum()
+}
+
+func (t Trajectory) write(c *canonical) {
+	c.text(t.Role)
+	c.text(t.Key)
+	c.float(t.Reward)
+	c.int(int64(len(t.StepRewards)))
+	for _, reward := range t.StepRewards {
+		c.float(reward)
+	}
+	c.int(int64(len(t.Segments)))
+	for _, s := range t.Segments {
+		s.write(c)
+		c.int(int64(len(s.Steps)))
+		for _, step := range s.Steps {
+			c.int(int64(step.Index))
+			c.int(int64(step.End))
+		}
+	}
 }
 
 func (k Key) write(c *canonical) {
@@ -62,7 +119,6 @@ func (k Key) write(c *canonical) {
 }
 
 func (s Segment) write(c *canonical) {
-	c.text(s.Role)
 	c.int(int64(s.Turn))
 	c.int32s(s.Tokens)
 	c.bools(s.Actions)

@@ -20,19 +20,33 @@ func exampleGroup() Group {
 			{
 				Index: 0, Reward: 1, Parts: map[string]float64{"format": 1}, StopReason: "stop",
 				Metrics: map[string]float64{MetricCorrect: 1, MetricAnswered: 1}, Turns: 2, PromptTokens: 12, SampledTokens: 3,
-				Segments: []Segment{
-					{Role: "solver", Turn: 0, Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -0.5, -0.25}},
-					{Role: "judge", Turn: 1, Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2}},
-				},
+				Trajectories: []Trajectory{{Role: "solver", Reward: 1, StopReason: "stop", Segments: []Segment{
+					{Turn: 0, Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -0.5, -0.25}},
+					{Turn: 1, Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2}},
+				}}},
 			},
 			{Index: 1, Outcome: JudgeFault, Retries: 3},
 			{
 				Index: 3, Reward: 0, StopReason: "length", Turns: 1, PromptTokens: 6, SampledTokens: 2,
-				Metrics:  map[string]float64{MetricCorrect: 0, MetricAnswered: 0, MetricTruncated: 1},
-				Segments: []Segment{{Tokens: []int32{1, 9}, Actions: []bool{false, true}, Logprobs: []float32{0, -2}}},
+				Metrics: map[string]float64{MetricCorrect: 0, MetricAnswered: 0, MetricTruncated: 1},
+				Trajectories: []Trajectory{{StopReason: "length", Segments: []Segment{
+					{Tokens: []int32{1, 9}, Actions: []bool{false, true}, Logprobs: []float32{0, -2}}}}},
 			},
 		},
 	}
+}
+
+// exampleRoles is the example group with a second trajectory and with the rewards of steps.
+func exampleRoles() Group {
+	g := exampleGroup()
+	solver := &g.Members[0].Trajectories[0]
+	solver.Key, solver.StepRewards = "solver 1", []float64{0.25, 0.75}
+	solver.Segments[0].Steps, solver.Segments[1].Steps = []Step{{Index: 0, End: 3}}, []Step{{Index: 1, End: 2}}
+	g.Members[0].Trajectories = append(g.Members[0].Trajectories, Trajectory{
+		Role: "judge", Key: "judge", Reward: 0.5, StepRewards: []float64{0.5}, StopReason: "length",
+		Segments: []Segment{{Turn: 2, Tokens: []int32{6, 7}, Actions: []bool{false, true}, Logprobs: []float32{0, -3}, Steps: []Step{{End: 2}}}},
+	})
+	return g
 }
 
 // changed gives a copy of the example group with one thing changed.
@@ -44,24 +58,36 @@ func changed(change func(g *Group)) Group {
 
 func TestGroupDigestCoversWhatDecidesTheWeights(t *testing.T) {
 	changes := map[string]func(g *Group){
-		"kind":               func(g *Group) { g.Key.Kind, g.Key.Evaluation = Evaluate, "p" },
-		"slot":               func(g *Group) { g.Key.Slot++ },
-		"lineage":            func(g *Group) { g.Key.Lineage[31]++ },
-		"outcome":            func(g *Group) { g.Outcome = Constant },
-		"member index":       func(g *Group) { g.Members[2].Index = 2 },
-		"member outcome":     func(g *Group) { g.Members[2].Outcome = Deadline },
-		"reward":             func(g *Group) { g.Members[0].Reward = math.Nextafter(1, 2) },
-		"role":               func(g *Group) { g.Members[0].Segments[0].Role = "s" },
-		"turn":               func(g *Group) { g.Members[0].Segments[1].Turn = 2 },
-		"token":              func(g *Group) { g.Members[0].Segments[0].Tokens[1] = 3 },
-		"action":             func(g *Group) { g.Members[0].Segments[0].Actions[1] = false },
-		"log-prob":           func(g *Group) { g.Members[0].Segments[0].Logprobs[1] = math.Nextafter32(-0.5, 0) },
-		"sign of zero":       func(g *Group) { g.Members[2].Reward = math.Copysign(0, -1) },
-		"reference log-prob": func(g *Group) { g.Members[0].Segments[1].ReferenceLogprobs[1] = 0 },
-		"a segment less":     func(g *Group) { g.Members[0].Segments = g.Members[0].Segments[:1] },
+		"kind":           func(g *Group) { g.Key.Kind, g.Key.Evaluation = Evaluate, "p" },
+		"slot":           func(g *Group) { g.Key.Slot++ },
+		"lineage":        func(g *Group) { g.Key.Lineage[31]++ },
+		"outcome":        func(g *Group) { g.Outcome = Constant },
+		"member index":   func(g *Group) { g.Members[2].Index = 2 },
+		"member outcome": func(g *Group) { g.Members[2].Outcome = Deadline },
+		"reward":         func(g *Group) { g.Members[0].Trajectories[0].Reward = math.Nextafter(1, 2) },
+		"role":           func(g *Group) { g.Members[0].Trajectories[0].Role = "s" },
+		"role of a trajectory without segments": func(g *Group) {
+			g.Members[2].Trajectories[0] = Trajectory{Role: "s"}
+		},
+		"segments": func(g *Group) { g.Members[2].Trajectories[0].Segments = nil },
+		"key":      func(g *Group) { g.Members[0].Trajectories[0].Key = "k" },
+		"step rewards": func(g *Group) {
+			g.Members[2].Trajectories[0].StepRewards = []float64{0}
+			g.Members[2].Trajectories[0].Segments[0].Steps = []Step{{End: 2}}
+		},
+		"a further trajectory": func(g *Group) {
+			g.Members[2].Trajectories = append(g.Members[2].Trajectories, Trajectory{})
+		},
+		"turn":               func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Turn = 2 },
+		"token":              func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Tokens[1] = 3 },
+		"action":             func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Actions[1] = false },
+		"log-prob":           func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Logprobs[1] = math.Nextafter32(-0.5, 0) },
+		"sign of zero":       func(g *Group) { g.Members[2].Trajectories[0].Reward = math.Copysign(0, -1) },
+		"reference log-prob": func(g *Group) { g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs[1] = 0 },
+		"a segment less":     func(g *Group) { g.Members[0].Trajectories[0].Segments = g.Members[0].Trajectories[0].Segments[:1] },
 		"a member less":      func(g *Group) { g.Members = g.Members[1:] },
 		"a token moved to the next segment": func(g *Group) {
-			s := g.Members[0].Segments
+			s := g.Members[0].Trajectories[0].Segments
 			s[0].Tokens, s[1].Tokens = s[0].Tokens[:2], []int32{3, 4, 5}
 		},
 	}
@@ -105,22 +131,22 @@ func TestTombstoneKeepsItsDigestWithoutEpisodes(t *testing.T) {
 	if exampleGroup().Tombstone(BelowFloor, "").Digest() == stone.Digest() {
 		t.Error("the digest of a tombstone does not depend on its outcome")
 	}
-	if len(stone.Members) != 3 || stone.Members[0].Reward != 1 || stone.Members[0].Segments != nil {
+	if len(stone.Members) != 3 || stone.Members[0].Reward != 1 || stone.Members[0].Trajectories[0].Segments != nil {
 		t.Errorf("the tombstone's members are %+v, want rewards without segments", stone.Members)
 	}
-	if exampleGroup().Members[0].Segments == nil || stone.SampledTokens != 9 {
+	if exampleGroup().Members[0].Trajectories[0].Segments == nil || stone.SampledTokens != 9 {
 		t.Error("Tombstone changed its receiver, or lost what was paid for")
 	}
 }
 
 func TestDigestsTakeEveryNaNForTheSame(t *testing.T) {
 	quiet := changed(func(g *Group) {
-		g.Members[0].Reward = math.NaN()
-		g.Members[0].Segments[0].Logprobs[1] = float32(math.NaN())
+		g.Members[0].Trajectories[0].Reward = math.NaN()
+		g.Members[0].Trajectories[0].Segments[0].Logprobs[1] = float32(math.NaN())
 	})
 	odd := changed(func(g *Group) {
-		g.Members[0].Reward = math.Float64frombits(0xfff8000000000123)
-		g.Members[0].Segments[0].Logprobs[1] = math.Float32frombits(0xffc00077)
+		g.Members[0].Trajectories[0].Reward = math.Float64frombits(0xfff8000000000123)
+		g.Members[0].Trajectories[0].Segments[0].Logprobs[1] = math.Float32frombits(0xffc00077)
 	})
 	if quiet.Digest() != odd.Digest() {
 		t.Error("two NaNs give two digests")
@@ -138,11 +164,11 @@ func TestCanonicalFormsArePinned(t *testing.T) {
 		"genesis": Genesis("spec").String(), "next": next.String(), "short": next.Short(),
 	}
 	want := map[string]string{
-		"group":    "3ef1ce701f6e412d1fada1e422dd8d3b22acd2390fbabdbdbd10950b449236bb",
-		"manifest": "8ba48be87907301e6ca299a57b81978731b96ca5e750701c22ae9540dd022ffa",
+		"group":    "ba5d53ad666fd02033d685c9d2139f593fb1ab5ab815d559372a63e115e57424",
+		"manifest": "64af23ca7bc92d0058ecfa31576f20ece70e924854f4169584f25261d7cc4c48",
 		"genesis":  "5eb78348d795172be44c5c2c6dce15913c420c99dc5a1820e3297253359c0d86",
-		"next":     "a95791c0921090879c9e25acfa7ea7d3725af1b4f162e2e0d149fdeb166246d7",
-		"short":    "a95791c092",
+		"next":     "350b16c3511bef1d59a0bcd21acd49c1edcf504f1e15049fe9ec8f680794b754",
+		"short":    "350b16c351",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("canonical forms changed (-want +got):\n%s", diff)

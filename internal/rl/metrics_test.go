@@ -15,7 +15,7 @@ import (
 func answered(index int, reward float64, metrics map[string]float64) Member {
 	return Member{
 		Index: index, Reward: reward, Metrics: metrics, StopReason: "stop", Turns: 1, PromptTokens: 10, SampledTokens: 4,
-		Segments: []Segment{{}},
+		Trajectories: []Trajectory{{Reward: reward, Segments: []Segment{{}}}},
 	}
 }
 
@@ -28,8 +28,9 @@ var (
 
 func exampleBatch() []Group {
 	chat := Member{
-		Reward: 0.75, Turns: 3, PromptTokens: 100, SampledTokens: 20, StopReason: "turns", Segments: make([]Segment, 2),
-		Metrics: map[string]float64{"format": 0.5, "broken": math.NaN()}, Parts: map[string]float64{"style": 0.25},
+		Reward: 0.75, Turns: 3, PromptTokens: 100, SampledTokens: 20, StopReason: "turns",
+		Trajectories: []Trajectory{{Reward: 0.75, Segments: make([]Segment, 2)}},
+		Metrics:      map[string]float64{"format": 0.5, "broken": math.NaN()}, Parts: map[string]float64{"style": 0.25},
 	}
 	quiet := chat
 	quiet.Index, quiet.Metrics, quiet.Parts = 1, nil, map[string]float64{"style": 0.75}

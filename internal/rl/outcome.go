@@ -6,6 +6,7 @@ package rl
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -55,13 +56,33 @@ func (g Group) UsableMembers() []Member {
 	return members
 }
 
+// Roles lists the roles of the group's trajectories, sorted.
+func (g Group) Roles() []string {
+	roles := map[string]bool{}
+	for _, m := range g.Members {
+		for _, t := range m.Trajectories {
+			roles[t.Role] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(roles))
+}
+
 // Tombstone gives the group under an outcome that leaves it out, without its segments. Rewards, metrics and
 // what was paid for stay, to be counted.
 func (g Group) Tombstone(outcome Outcome, reason string) Group {
 	g.Outcome, g.Reason = outcome, reason
+	return g.WithoutSegments()
+}
+
+// WithoutSegments gives the group without what only training needs.
+func (g Group) WithoutSegments() Group {
 	g.Members = slices.Clone(g.Members)
 	for i := range g.Members {
-		g.Members[i].Segments = nil
+		trajectories := slices.Clone(g.Members[i].Trajectories)
+		for j := range trajectories {
+			trajectories[j].Segments = nil
+		}
+		g.Members[i].Trajectories = trajectories
 	}
 	return g
 }

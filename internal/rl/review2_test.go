@@ -15,7 +15,7 @@ func TestReviewDigestCost(t *testing.T) {
 		gr := Group{Key: Key{Slot: int64(g)}}
 		for m := range 8 {
 			s := Segment{Tokens: make([]int32, 8192), Actions: make([]bool, 8192), Logprobs: make([]float32, 8192)}
-			gr.Members = append(gr.Members, Member{Index: m, Segments: []Segment{s}})
+			gr.Members = append(gr.Members, Member{Index: m, Trajectories: []Trajectory{{Segments: []Segment{s}}}})
 		}
 		groups = append(groups, gr)
 	}

@@ -75,9 +75,9 @@ func (t *tally) addFraction(members []Member) {
 func (t *tally) addMember(m Member) {
 	t.episodes++
 	t.turns += m.Turns
-	if len(m.Segments) > 0 {
+	if segments := m.segments(); segments > 0 {
 		t.trained++
-		t.segments += len(m.Segments)
+		t.segments += segments
 	}
 	t.actionTokens += m.SampledTokens
 	t.observedTokens += m.PromptTokens
@@ -105,6 +105,15 @@ func (t *tally) addNamed(name string, v float64) {
 		t.named[name] = &average{}
 	}
 	t.named[name].add(v)
+}
+
+// segments counts the sequences to train on.
+func (m Member) segments() int {
+	n := 0
+	for _, trajectory := range m.Trajectories {
+		n += len(trajectory.Segments)
+	}
+	return n
 }
 
 // answer classifies the answer to a question: correct, wrong, truncated (no answer, since the token limit cut the

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // FieldError reports which field of a group is wrong.
@@ -23,6 +26,13 @@ func (e *FieldError) Error() string { return e.Field + " " + e.Problem }
 func fieldErrorf(field, format string, args ...any) error {
 	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
+
+const (
+	// MaxTrajectories bounds the trajectories of a member.
+	MaxTrajectories = 1024
+	// maxName bounds the name of a role and the key of a conversation, in bytes.
+	maxName = 63
+)
 
 // MaxMembers bounds the members of a group, as sequence ids have room for.
 const MaxMembers = 1 << memberBits
@@ -48,6 +58,9 @@ func (g Group) Validate() error {
 		if err := m.validate(field); err != nil {
 			return err
 		}
+	}
+	if roles := g.Roles(); len(roles) > contract.MaxRoles {
+		return fieldErrorf("members", "have %d roles, more than %d", len(roles), contract.MaxRoles)
 	}
 	if g.Outcome == Usable && len(g.UsableMembers()) == 0 {
 		return fieldErrorf("members", "has no usable one, but the group is usable")
@@ -84,10 +97,62 @@ func (m Member) validate(field string) error {
 	case m.Retries < 0:
 		return fieldErrorf(field+".retries", "is negative")
 	}
-	for i, s := range m.Segments {
-		if err := s.validate(fmt.Sprintf("%s.segments[%d]", field, i)); err != nil {
+	switch n := len(m.Trajectories); {
+	case m.Outcome == Usable && n == 0:
+		return fieldErrorf(field+".trajectories", "are missing, but the member is usable")
+	case m.Outcome != Usable && n > 0:
+		return fieldErrorf(field+".trajectories", "are given, but the member is not usable")
+	case n > MaxTrajectories:
+		return fieldErrorf(field+".trajectories", "are %d, more than %d", n, MaxTrajectories)
+	}
+	for i, t := range m.Trajectories {
+		if err := t.validate(fmt.Sprintf("%s.trajectories[%d]", field, i)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (t Trajectory) validate(field string) error {
+	switch {
+	case !contract.IsRole(t.Role):
+		return fieldErrorf(field+".role", "%q is invalid: %s", t.Role, contract.RoleRule)
+	case len(t.Key) > maxName || !utf8.ValidString(t.Key):
+		return fieldErrorf(field+".key", "is not valid text of at most %d bytes", maxName)
+	case !isFinite(t.Reward):
+		return fieldErrorf(field+".reward", "%v is not finite", t.Reward)
+	case slices.ContainsFunc(t.StepRewards, func(v float64) bool { return !isFinite(v) }):
+		return fieldErrorf(field+".step_rewards", "has one that is not finite")
+	}
+	for i, s := range t.Segments {
+		path := fmt.Sprintf("%s.segments[%d]", field, i)
+		if err := s.validate(path); err != nil {
+			return err
+		}
+		if err := s.validateSteps(path+".steps", len(t.StepRewards)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateSteps checks the steps of a segment of a trajectory that has so many.
+func (s Segment) validateSteps(field string, steps int) error {
+	if (len(s.Steps) > 0) != (steps > 0) {
+		return fieldErrorf(field, "are given without step_rewards, or the other way round")
+	}
+	if steps == 0 {
+		return nil
+	}
+	last := Step{Index: -1}
+	for _, step := range s.Steps {
+		if step.Index <= last.Index || step.Index >= steps || step.End < last.End {
+			return fieldErrorf(field, "are not in order, or not those of %d step_rewards", steps)
+		}
+		last = step
+	}
+	if last.End != len(s.Tokens) {
+		return fieldErrorf(field, "end at token %d of %d", last.End, len(s.Tokens))
 	}
 	return nil
 }

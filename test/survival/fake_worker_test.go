@@ -352,7 +352,8 @@ func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
 		reward += float64(token%3) / 4
 	}
 	return rl.Member{
-		Index: index, Reward: reward, StopReason: string(s.StopReason), Segments: []rl.Segment{segment}, Turns: 1,
+		Index: index, Reward: reward, StopReason: string(s.StopReason), Turns: 1,
+		Trajectories: []rl.Trajectory{{Reward: reward, StopReason: string(s.StopReason), Segments: []rl.Segment{segment}}},
 		Metrics:      map[string]float64{rl.MetricCorrect: float64(s.Tokens[0] % 2)},
 		PromptTokens: int64(len(prompt)), SampledTokens: int64(len(s.Tokens)),
 	}

@@ -53,7 +53,7 @@ func TestRejectedGroupOfOne(t *testing.T) {
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.TasksPerStep = 1 })
 	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
 		if g.Key.Kind == rl.Train && g.Key.Slot == 1 {
-			g.Members[1].Segments[0].Tokens[0] = 1 << 20
+			g.Members[1].Trajectories[0].Segments[0].Tokens[0] = 1 << 20
 		}
 		return g
 	}})
@@ -71,10 +71,10 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 		w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
 			switch g.Key.Slot {
 			case bad:
-				g.Members[1].Segments[0].Tokens[0] = 1 << 20
+				g.Members[1].Trajectories[0].Segments[0].Tokens[0] = 1 << 20
 			case empty:
 				for i := range g.Members {
-					g.Members[i].Segments = nil
+					g.Members[i].Trajectories[0].Segments = nil
 				}
 			}
 			return g

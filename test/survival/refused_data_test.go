@@ -86,7 +86,7 @@ func TestDataRefusedAtSubmit(t *testing.T) {
 			w.http = &http.Client{Transport: strictEndpoint{status}}
 			w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
 				if g.Key.Kind == rl.Train && g.Key.Slot == slot {
-					g.Members[1].Segments[0].Tokens[0] = invalidToken
+					g.Members[1].Trajectories[0].Segments[0].Tokens[0] = invalidToken
 				}
 				return g
 			}})

@@ -128,7 +128,7 @@ func TestRejectedTokens(t *testing.T) {
 	w = newFixture(t, nil)
 	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
 		if g.Key.Kind == rl.Train && condemned(g.Key.Slot) != rl.Usable {
-			g.Members[1].Segments[0].Tokens[0] = 1 << 20 // no token of the vocabulary
+			g.Members[1].Trajectories[0].Segments[0].Tokens[0] = 1 << 20 // no token of the vocabulary
 		}
 		return g
 	}})

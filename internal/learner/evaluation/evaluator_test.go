@@ -87,7 +87,7 @@ func (f *fake) Groups(list []exchange.Lease) ([]rl.Group, bool) {
 	var groups []rl.Group
 	for _, lease := range list {
 		groups = append(groups, rl.Group{Key: lease.Key, Environment: lease.Environment, Members: []rl.Member{{
-			Reward: 1, Metrics: map[string]float64{rl.MetricCorrect: 1},
+			Reward: 1, Trajectories: []rl.Trajectory{{Reward: 1}}, Metrics: map[string]float64{rl.MetricCorrect: 1},
 		}}})
 	}
 	return groups, true

@@ -80,7 +80,8 @@ func batch(tb testing.TB, g, envs, workers int) {
 		})
 	}
 	for i, l := range leases {
-		gr := rl.Group{Key: l.Key, Environment: l.Environment, SampledTokens: 10, Members: []rl.Member{{Reward: 1}, {Index: 1}}}
+		gr := rl.Group{Key: l.Key, Environment: l.Environment, SampledTokens: 10, Members: []rl.Member{
+			{Reward: 1, Trajectories: []rl.Trajectory{{Reward: 1}}}, {Index: 1, Trajectories: []rl.Trajectory{{}}}}}
 		board.Submit(owner[i], gr, gr.Digest())
 		time.Sleep(4 * time.Millisecond) // groups come one by one
 	}

@@ -5,7 +5,6 @@ package leases
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -33,7 +32,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 		t.counters.PromptTokens += group.PromptTokens
 		t.counters.SampledTokens += group.SampledTokens
 		if group.Key.Kind == rl.Evaluate {
-			group = withoutSegments(group)
+			group = group.WithoutSegments()
 		}
 		e.group, e.digest, e.from = &group, digest, name
 	case exchange.Duplicate:
@@ -85,15 +84,6 @@ func mismatch(lease exchange.Lease, group rl.Group) string {
 		return "outcome"
 	}
 	return ""
-}
-
-// withoutSegments drops what only training needs.
-func withoutSegments(group rl.Group) rl.Group {
-	group.Members = slices.Clone(group.Members)
-	for i := range group.Members {
-		group.Members[i].Segments = nil
-	}
-	return group
 }
 
 func (c *Counters) count(status exchange.SubmitStatus) {

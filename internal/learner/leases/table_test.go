@@ -38,7 +38,8 @@ func leases(slots ...int64) []exchange.Lease {
 func group(slot int64, members int) rl.Group {
 	g := rl.Group{Key: key(slot), Environment: "e", SampledTokens: 10}
 	for i := range members {
-		g.Members = append(g.Members, rl.Member{Index: i, Reward: float64(i)})
+		g.Members = append(g.Members, rl.Member{
+			Index: i, Reward: float64(i), Trajectories: []rl.Trajectory{{Reward: float64(i)}}})
 	}
 	return g
 }

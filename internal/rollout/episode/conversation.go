@@ -17,12 +17,16 @@ import (
 
 // conversation is one trajectory of an episode.
 type conversation struct {
-	role string
+	role, key string
 	// replies were sampled so far, in their order. They carry their sampled ids and their parts, reasoning among
 	// them, which the environment is not given.
 	replies []chat.Message
+	// rounds are the rounds of the episode in which the replies were sampled.
+	rounds []int
 	// segments are those to train on so far.
 	segments []rl.Segment
+	// stop is how the last reply ended, or the limit by which the conversation ended.
+	stop string
 }
 
 // render gives a prompt as the renderer takes it. An assistant's message that is what the policy sampled, as the
@@ -90,8 +94,8 @@ func (c *conversation) add(request Request, sample Sample) (err error) {
 			return fmt.Errorf("the log-probability of token %d is %v", i, l)
 		}
 	}
-	turn := rl.Transition{Turn: request.Request, Observation: request.Prompt, Action: sample.Tokens, Logprobs: sample.Logprobs}
-	c.segments, err = rl.AppendTurn(c.segments, c.role, turn)
+	turn := rl.Transition{Turn: request.Request, Step: len(c.replies) - 1, Observation: request.Prompt, Action: sample.Tokens, Logprobs: sample.Logprobs}
+	c.segments, err = rl.AppendTurn(c.segments, turn)
 	return err
 }
 

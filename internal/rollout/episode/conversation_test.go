@@ -45,7 +45,7 @@ func TestExamplesDoNotTakeTheIDsOfReplies(t *testing.T) {
 		return environment.Turn{Prompts: []environment.Prompt{{Messages: messages}}}, nil
 	}}
 	group := play(t, env, policy, alone(nil))
-	if n := len(group.Members[0].Segments); n != 1 {
+	if n := len(group.Members[0].Trajectories[0].Segments); n != 1 {
 		t.Errorf("there are %d segments, want 1", n)
 	}
 }

@@ -6,10 +6,12 @@ package episode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -42,9 +44,11 @@ type episode struct {
 	// turns counts rounds of requests, and requests the requests of all of them.
 	turns, requests, toolCalls  int
 	promptTokens, sampledTokens int64
-	rewards                     []float64
+	rewards                     []reward
 	parts, metrics              map[string]float64
 	stop                        string
+	// pending are the prompts that have no reply yet, or whose replies the environment did not take in time.
+	pending []environment.Prompt
 	// elapsed is how long the policy and the environment worked since the first request. Replies of one round are
 	// sampled concurrently: the slowest counts.
 	elapsed time.Duration
@@ -76,6 +80,7 @@ func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
 // rounds samples and steps until the episode is done, or gives the limit that ends it.
 func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (limit string, err error) {
 	for {
+		e.pending = prompts
 		requests, limit, err := e.requestsFor(prompts)
 		if limit != "" || err != nil {
 			return limit, err
@@ -145,6 +150,12 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 	case e.isLate():
 		return nil, stopEpisodeSeconds, nil
 	}
+	for _, prompt := range prompts {
+		e.conversation(prompt)
+	}
+	if err := e.checkPrompts(prompts); err != nil {
+		return nil, "", &environment.Fault{Permanent: true, Err: err}
+	}
 	requests = make([]Request, len(prompts))
 	for i, prompt := range prompts {
 		requests[i], limit, err = e.request(prompt, i)
@@ -180,10 +191,30 @@ func (e *episode) request(prompt environment.Prompt, i int) (request Request, li
 	return request, "", nil
 }
 
+// checkPrompts checks the roles and keys of prompts whose conversations are known.
+func (e *episode) checkPrompts(prompts []environment.Prompt) error {
+	asked := map[string]bool{}
+	for _, prompt := range prompts {
+		key := prompt.Conversation
+		switch {
+		case !contract.IsRole(prompt.Role):
+			return fmt.Errorf("the environment asks for the role %q: %s", prompt.Role, contract.RoleRule)
+		case e.conversations[key].role != prompt.Role:
+			return fmt.Errorf("the environment asks for the role %q in conversation %q, which is that of %q", prompt.Role, key, e.conversations[key].role)
+		case asked[key]:
+			return fmt.Errorf("the environment asks twice for a reply in conversation %q", key)
+		case key == "" && len(e.order) > 1:
+			return errors.New("the environment has several conversations, and one of them has no key")
+		}
+		asked[key] = true
+	}
+	return nil
+}
+
 func (e *episode) conversation(prompt environment.Prompt) *conversation {
 	c, ok := e.conversations[prompt.Conversation]
 	if !ok {
-		c = &conversation{role: prompt.Role}
+		c = &conversation{role: prompt.Role, key: prompt.Conversation}
 		e.conversations[prompt.Conversation] = c
 		e.order = append(e.order, c)
 	}
@@ -240,7 +271,7 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 		return environment.Reply{}, &RefusedError{Err: err}
 	}
 	c := e.conversation(prompt)
-	c.replies = append(c.replies, kept)
+	c.replies, c.rounds = append(c.replies, kept), append(c.rounds, e.turns+1)
 	out.Message.Reply = len(c.replies)
 	if err := c.add(request, sample); err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}
@@ -249,11 +280,12 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 	e.sampledTokens += int64(len(sample.Tokens))
 	switch {
 	case out.Truncated:
-		e.stop = stopLength
+		c.stop = stopLength
 	case out.Malformed != "":
-		e.stop = stopMalformed
+		c.stop = stopMalformed
 	default:
-		e.stop = stopStop
+		c.stop = stopStop
 	}
+	e.stop = c.stop
 	return out, nil
 }

@@ -81,7 +81,7 @@ func TestTurnsBecomeOneSegment(t *testing.T) {
 			want.Logprobs = append(want.Logprobs, logprob)
 		}
 	}
-	if diff := cmp.Diff([]rl.Segment{want}, group.Members[0].Segments); diff != "" {
+	if diff := cmp.Diff([]rl.Segment{want}, group.Members[0].Trajectories[0].Segments); diff != "" {
 		t.Errorf("segments (-want +got):\n%s", diff)
 	}
 	if m := group.Members[0]; m.Turns != 2 || m.Reward != 2 || m.SampledTokens != 14 || m.PromptTokens != 19+48 {
@@ -96,7 +96,7 @@ func TestRewrittenHistoryBeginsASegment(t *testing.T) {
 	}
 	group := play(t, multiTurn(3, shout), says(" yes"), alone(nil))
 	var turns []int
-	for _, s := range group.Members[0].Segments {
+	for _, s := range group.Members[0].Trajectories[0].Segments {
 		turns = append(turns, s.Turn)
 	}
 	if diff := cmp.Diff([]int{0, 1, 2}, turns); diff != "" {
@@ -136,8 +136,10 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 		t.Errorf("member/request/try (-want +got):\n%s", diff)
 	}
 	var roles []string
-	for _, s := range m.Segments {
-		roles = append(roles, fmt.Sprintf("%s@%d", s.Role, s.Turn))
+	for _, trajectory := range m.Trajectories {
+		for _, s := range trajectory.Segments {
+			roles = append(roles, fmt.Sprintf("%s@%d", trajectory.Role, s.Turn))
+		}
 	}
 	if diff := cmp.Diff([]string{"solver@0", "solver@1", "judge@2"}, roles); diff != "" {
 		t.Errorf("segments (-want +got):\n%s", diff)
@@ -283,8 +285,8 @@ func TestAnEmptyReplyTrainsNothing(t *testing.T) {
 	env := &scripted{step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil }}
 	policy := policyFunc(func(context.Context, Request) (Sample, error) { return Sample{}, nil })
 	m := play(t, env, policy, alone(nil)).Members[0]
-	if m.Outcome != rl.Usable || len(m.Segments) != 0 || m.StopReason != "length" {
-		t.Errorf("outcome %v, stop reason %s, %d segments", m.Outcome, m.StopReason, len(m.Segments))
+	if m.Outcome != rl.Usable || len(segmentsOf(m)) != 0 || m.StopReason != "length" {
+		t.Errorf("outcome %v, stop reason %s, %d segments", m.Outcome, m.StopReason, len(segmentsOf(m)))
 	}
 }
 

@@ -93,6 +93,8 @@ type Spec struct {
 	Seed uint64
 	// DropConstant makes a tombstone of a group whose rewards are all equal.
 	DropConstant bool
+	// StepRewards records the rewards of single replies.
+	StepRewards bool
 }
 
 // Player plays groups of one environment with one policy.

@@ -33,11 +33,11 @@ func TestPlayArithmetic(t *testing.T) {
 		m := rl.Member{Index: index, Reward: reward, StopReason: "stop", Turns: 1, PromptTokens: 32, SampledTokens: 3,
 			Metrics: map[string]float64{"correct": 0, "wrong": 0, "no_answer": 0, "truncated": 0, "answered": 1}}
 		m.Metrics[metric] = 1
-		m.Segments = []rl.Segment{{
+		m.Trajectories = []rl.Trajectory{{Reward: reward, StopReason: "stop", Segments: []rl.Segment{{
 			Tokens:   slices.Concat(bytesOf(prompt+reply), []int32{end}),
 			Actions:  slices.Concat(make([]bool, 32), []bool{true, true, true}),
 			Logprobs: slices.Concat(make([]float32, 32), []float32{-1. / 8, -2. / 8, -3. / 8}),
-		}}
+		}}}}
 		return m
 	}
 	want := rl.Group{
@@ -116,8 +116,8 @@ func TestFaults(t *testing.T) {
 					if m.Outcome != tc.members[i] || m.Retries != tc.tries[i] || m.Index != i {
 						t.Errorf("member %d: outcome %v after %d retries, want %v after %d", i, m.Outcome, m.Retries, tc.members[i], tc.tries[i])
 					}
-					if kept := len(m.Segments) > 0; kept != (m.Outcome == rl.Usable && tc.outcome == rl.Usable) {
-						t.Errorf("member %d has %d segments", i, len(m.Segments))
+					if kept := len(segmentsOf(m)) > 0; kept != (m.Outcome == rl.Usable && tc.outcome == rl.Usable) {
+						t.Errorf("member %d has %d segments", i, len(segmentsOf(m)))
 					}
 					tried += int64(m.Retries) + 1
 				}
@@ -183,8 +183,8 @@ func TestConstantGroups(t *testing.T) {
 				t.Errorf("outcome %v, want %v", group.Outcome, tc.want)
 			}
 			for i, m := range group.Members {
-				if m.Reward != tc.rewards[i] || (len(m.Segments) > 0) != (tc.want == rl.Usable) {
-					t.Errorf("member %d has reward %v and %d segments", i, m.Reward, len(m.Segments))
+				if m.Reward != tc.rewards[i] || (len(segmentsOf(m)) > 0) != (tc.want == rl.Usable) {
+					t.Errorf("member %d has reward %v and %d segments", i, m.Reward, len(segmentsOf(m)))
 				}
 			}
 		})

@@ -19,7 +19,11 @@ import (
 // record adds the results of a turn. A number that is not finite is the environment's fault.
 func (e *episode) record(turn environment.Turn) error {
 	for _, r := range turn.Rewards {
-		e.rewards = append(e.rewards, r.Value)
+		if r.Conversation != "" && e.conversations[r.Conversation] == nil {
+			err := fmt.Errorf("the environment rewards conversation %q, which it never asked for", r.Conversation)
+			return &environment.Fault{Permanent: true, Err: err}
+		}
+		e.rewards = append(e.rewards, reward{value: r.Value, conversation: r.Conversation, round: e.turns})
 		for name, value := range r.Parts {
 			e.parts = put(e.parts, name, e.parts[name]+value)
 		}
@@ -34,8 +38,9 @@ func (e *episode) record(turn environment.Turn) error {
 		}
 		e.conversations[key].mask()
 	}
-	if bad := slices.ContainsFunc(e.rewards, isNotFinite); bad || anyNotFinite(e.parts) || anyNotFinite(e.metrics) {
-		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is not finite: %v, %v, %v", e.rewards, e.parts, e.metrics)}
+	rewards := values(e.rewards)
+	if bad := slices.ContainsFunc(rewards, isNotFinite); bad || anyNotFinite(e.parts) || anyNotFinite(e.metrics) {
+		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is not finite: %v, %v, %v", rewards, e.parts, e.metrics)}
 	}
 	return nil
 }
@@ -61,6 +66,9 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 	limited := limit != ""
 	if limited {
 		e.stop = limit
+		for _, prompt := range e.pending {
+			e.conversation(prompt).stop = limit
+		}
 	}
 	if limited && e.spec.Settings.Limits.OnLimit != contract.OnLimitExclude {
 		turn, err := callEnvironment(ctx, e, "Finish", e.running.Finish)
@@ -73,20 +81,55 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 	}
 	m := rl.Member{StopReason: e.stop, Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
 		Parts: e.parts, Metrics: e.metrics}
-	reward, ok := rewardOf(e.rewards, e.spec.Settings, limited)
+	var ok bool
+	if m.Reward, ok = rewardOf(values(e.rewards), e.spec.Settings, limited); ok {
+		m.Trajectories, ok = e.trajectories(limited)
+	}
 	switch {
 	case ok:
-		m.Reward = reward
+		return m, "", nil
 	case limited:
 		// Left out by a limit: because the run wants it so, or because nothing was there to be graded.
-		m.Outcome = rl.Deadline
+		m.Outcome, m.Reward, m.Trajectories = rl.Deadline, 0, nil
 		return m, "ended by the limit " + limit, nil
 	default:
-		err := errors.New("the episode ended without a reward")
+		err := errors.New("the episode, or one of its conversations, ended without a reward")
 		return rl.Member{}, "", &environment.Fault{Permanent: true, Err: err}
 	}
-	for _, c := range e.order {
-		m.Segments = append(m.Segments, rl.Trainable(c.segments)...)
+}
+
+// trajectories gives what the conversations recorded. ok is false when one of them has no reward.
+func (e *episode) trajectories(limited bool) (list []rl.Trajectory, ok bool) {
+	for _, c := range e.played() {
+		rewards := rewardsOf(c, e.rewards)
+		total, ok := rewardOf(values(rewards), e.spec.Settings, limited)
+		if !ok {
+			return nil, false
+		}
+		t := rl.Trajectory{Role: c.role, Key: c.key, Reward: total, StopReason: c.stop, Segments: rl.Trainable(c.segments)}
+		if e.spec.StepRewards {
+			t.StepRewards = stepRewards(c, rewards, e.spec.Settings, limited)
+		}
+		for i := range t.Segments {
+			if t.StepRewards == nil {
+				t.Segments[i].Steps = nil
+			}
+		}
+		list = append(list, t)
 	}
-	return m, "", nil
+	return list, true
+}
+
+// played lists the conversations that have a reply, and all of them should none have one.
+func (e *episode) played() []*conversation {
+	var played []*conversation
+	for _, c := range e.order {
+		if len(c.replies) > 0 {
+			played = append(played, c)
+		}
+	}
+	if len(played) == 0 {
+		return e.order
+	}
+	return played
 }

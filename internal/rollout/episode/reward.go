@@ -9,6 +9,56 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
+// reward is one that the environment gave.
+type reward struct {
+	value float64
+	// conversation that earned it; "" is the whole episode.
+	conversation string
+	// round of the episode after which it was given.
+	round int
+}
+
+func values(rewards []reward) []float64 {
+	numbers := make([]float64, len(rewards))
+	for i, r := range rewards {
+		numbers[i] = r.value
+	}
+	return numbers
+}
+
+// rewardsOf gives the rewards of a conversation: its own and those of the whole episode, in their order.
+func rewardsOf(c *conversation, rewards []reward) []reward {
+	return slices.DeleteFunc(slices.Clone(rewards), func(r reward) bool {
+		return r.conversation != "" && r.conversation != c.key
+	})
+}
+
+// stepRewards gives the reward of each reply of a conversation. A reward belongs to the last reply that was sampled
+// before it was given, or to the first one. A reply without any has the reward 0, as it adds nothing to that of its
+// trajectory.
+func stepRewards(c *conversation, rewards []reward, settings contract.Environment, limited bool) []float64 {
+	byStep := make([][]float64, len(c.replies))
+	if len(byStep) == 0 {
+		return nil
+	}
+	for _, r := range rewards {
+		after := slices.IndexFunc(c.rounds, func(round int) bool { return round > r.round })
+		if after < 0 {
+			after = len(c.rounds)
+		}
+		step := max(0, after-1)
+		byStep[step] = append(byStep[step], r.value)
+	}
+	steps := make([]float64, len(byStep))
+	for i, own := range byStep {
+		steps[i], _ = reduce(own, settings.Reward, limited && i == len(byStep)-1)
+		if limited && settings.Limits.OnLimit == contract.OnLimitZero {
+			steps[i] = min(steps[i], 0)
+		}
+	}
+	return steps
+}
+
 // reduce makes one number of an episode's rewards, which are in the order in which they were given. The episode
 // is cut when a limit ended it. Without any reward ok is false: that is not a reward of 0.
 func reduce(rewards []float64, rule contract.Reward, cut bool) (reward float64, ok bool) {

@@ -115,6 +115,15 @@ func ask(texts ...string) []environment.Prompt {
 	return []environment.Prompt{prompt}
 }
 
+// segmentsOf lists the segments of a member's trajectories.
+func segmentsOf(m rl.Member) []rl.Segment {
+	var segments []rl.Segment
+	for _, t := range m.Trajectories {
+		segments = append(segments, t.Segments...)
+	}
+	return segments
+}
+
 // done is a turn that ends the episode with a reward.
 func done(reward float64) environment.Turn {
 	return environment.Turn{Rewards: []environment.Reward{{Value: reward}}, Done: true}

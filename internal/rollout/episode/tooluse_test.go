@@ -119,7 +119,7 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 				}
 			}
 			var segments []int
-			for _, s := range m.Segments {
+			for _, s := range segmentsOf(m) {
 				segments = append(segments, repliesIn(s.Actions))
 			}
 			if diff := cmp.Diff(tc.segments, segments); diff != "" {

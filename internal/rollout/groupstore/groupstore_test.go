@@ -28,7 +28,8 @@ func evaluate(index int64) rl.Key {
 func group(key rl.Key) rl.Group {
 	segment := rl.Segment{Tokens: make([]int32, 120), Actions: make([]bool, 120), Logprobs: make([]float32, 120)}
 	segment.Actions[119] = true
-	return rl.Group{Key: key, Environment: "env", Members: []rl.Member{{Reward: float64(key.Slot), Segments: []rl.Segment{segment}}}}
+	return rl.Group{Key: key, Environment: "env", Members: []rl.Member{{
+		Reward: float64(key.Slot), Trajectories: []rl.Trajectory{{Reward: float64(key.Slot), Segments: []rl.Segment{segment}}}}}}
 }
 
 const groupBytes = 1100

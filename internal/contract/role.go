@@ -1,0 +1,17 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import "regexp"
+
+// MaxRoles bounds the roles of an algorithm, and those that occur in one group.
+const MaxRoles = 16
+
+// RoleRule says what the name of a role may be; metrics and keys of lists have it.
+const RoleRule = "a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
+
+var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+// IsRole reports whether a name can be that of a role. The empty name is the one role of a simple environment.
+func IsRole(name string) bool { return name == "" || roleName.MatchString(name) }
