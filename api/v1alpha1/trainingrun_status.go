@@ -78,6 +78,10 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
+	// FormatVersion is the version of what the run's processes exchange. The run keeps it to its end, also over upgrades
+	// of the operator.
+	// +optional
+	FormatVersion *int32 `json:"formatVersion,omitempty"`
 	// Usage over all attempts.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`

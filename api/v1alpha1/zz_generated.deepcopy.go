@@ -1561,6 +1561,11 @@ func (in *TrainingRunStatus) DeepCopyInto(out *TrainingRunStatus) {
 		*out = new(Capabilities)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.FormatVersion != nil {
+		in, out := &in.FormatVersion, &out.FormatVersion
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Usage != nil {
 		in, out := &in.Usage, &out.Usage
 		*out = new(Usage)

@@ -107,7 +107,7 @@ func newPod(t *testing.T, learner string, secrets contract.Credentials) pod {
 func runFile(t *testing.T, learner string) contract.RunFile {
 	t.Helper()
 	file := contract.RunFile{
-		Version: contract.RunFileVersion, Run: contract.RunReference{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
+		Version: contract.FormatVersion, Run: contract.RunReference{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
 		LearnerAddress: learner,
 		Fixed: contract.Fixed{
 			Model: contract.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
@@ -166,7 +166,7 @@ type greeter struct {
 }
 
 func (g *greeter) Hello(_ context.Context, worker string, _ exchange.HelloRequest) (exchange.HelloReply, error) {
-	g.play.Version = contract.PlayVersion
+	g.play.Version = contract.FormatVersion
 	if g.playVersion != 0 {
 		g.play.Version = g.playVersion
 	}

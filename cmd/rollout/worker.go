@@ -118,7 +118,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	}
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: file.LearnerAddress, Credentials: credentials, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
-		Worker: o.worker, Logger: logger,
+		Version: file.Version, Worker: o.worker, Logger: logger,
 	})
 	if err != nil {
 		return parts{}, configError(err)
@@ -131,7 +131,9 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, configError(err)
 	}
-	store, err := groupstore.Open(groupstore.Config{Dir: o.spillDir, MemoryBytes: o.memoryBytes, DiskBytes: o.spillBytes, Logger: logger})
+	store, err := groupstore.Open(groupstore.Config{
+		Dir: o.spillDir, Version: file.Version, MemoryBytes: o.memoryBytes, DiskBytes: o.spillBytes, Logger: logger,
+	})
 	if err != nil {
 		return parts{}, err
 	}

@@ -11,7 +11,7 @@ import (
 // Play is what a worker must know to play groups; the learner sends it with Hello, so that a worker
 // outlives changes of evaluation and of attempts.
 type Play struct {
-	// Version of this format.
+	// Version is that of the run, RunFile.Version.
 	Version      int           `json:"version"`
 	Model        Model         `json:"model"`
 	BaseURL      string        `json:"baseURL"`
@@ -23,9 +23,11 @@ type Play struct {
 	DropConstantGroups bool `json:"dropConstantGroups"`
 }
 
-// EncodePlay returns the JSON of a Play, in the version of this build.
+// EncodePlay returns the JSON of a Play, whose version is this build's or the one before it.
 func EncodePlay(p Play) ([]byte, error) {
-	p.Version = PlayVersion
+	if err := CheckVersion("what is played", p.Version, FormatVersion, "this build"); err != nil {
+		return nil, fmt.Errorf("encoding what is played: %w", err)
+	}
 	data, err := json.Marshal(p)
 	if err != nil {
 		return nil, fmt.Errorf("encoding what is played: %w", err)
@@ -42,7 +44,7 @@ func DecodePlay(data []byte) (Play, error) {
 	}
 	err := json.Unmarshal(data, &version)
 	if err == nil {
-		err = CheckVersion("what the learner asks to play", version.Version, PlayVersion, "this worker")
+		err = CheckVersion("what the learner asks to play", version.Version, FormatVersion, "this worker")
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &p)

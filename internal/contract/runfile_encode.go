@@ -13,9 +13,6 @@ import (
 	"io"
 )
 
-// RunFileVersion is the version of the run file that this build writes and reads.
-const RunFileVersion = 1
-
 // EncodeRunFile gives the run file's JSON. A file that is not valid is an error: what no reader accepts is
 // never written.
 func EncodeRunFile(f RunFile) ([]byte, error) {
@@ -25,12 +22,21 @@ func EncodeRunFile(f RunFile) ([]byte, error) {
 	return marshal(f)
 }
 
-// DecodeRunFile reads a run file and validates it. A field that this build does not know is an error: it
-// would be a setting without effect.
+// DecodeRunFile reads a run file and validates it. The version is checked first: one that this build does not read is a
+// *VersionError. A field that this build does not know is an error: it would be a setting without effect.
 func DecodeRunFile(data []byte) (RunFile, error) {
+	versioned := struct {
+		Version int `json:"version"`
+	}{Version: 1}
+	if err := json.Unmarshal(data, &versioned); err != nil {
+		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
+	}
+	if err := CheckVersion("the run file", versioned.Version, FormatVersion, "this build"); err != nil {
+		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	var f RunFile
+	f := RunFile{Version: versioned.Version}
 	if err := decoder.Decode(&f); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}

@@ -4,7 +4,10 @@
 package contract
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,7 +29,7 @@ func testFile(t *testing.T, changes ...func(*RunFile)) RunFile {
 	evaluated := environment
 	evaluated.GroupSize, evaluated.MinMembers, evaluated.PassAt = 1, 1, []int{1}
 	f := RunFile{
-		Version: RunFileVersion, Run: RunReference{Namespace: "n", Name: "r", UID: "u"}, Attempt: 1,
+		Version: FormatVersion, Run: RunReference{Namespace: "n", Name: "r", UID: "u"}, Attempt: 1,
 		Fixed: Fixed{
 			Model: Model{Name: "m", LoraRank: 8, TrainMLP: true, Renderer: "qwen3",
 				Tokenizer: &Tokenizer{Repository: "o/m", Revision: "r", File: "tokenizer.json", SHA256: strings.Repeat("e", 64)}},
@@ -69,6 +72,61 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Run files of earlier builds are read, and runs that began with them continue to write them, to the byte: their digests
+// are part of the lineage.
+func TestRunFilesOfEveryVersion(t *testing.T) {
+	files, err := filepath.Glob("testdata/run-file*.v*.json")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("golden run files: %v, %v", files, err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			golden, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := DecodeRunFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprintf(".v%d.json", file.Version); !strings.HasSuffix(name, want) {
+				t.Errorf("the version read is %d", file.Version)
+			}
+			encoded, err := EncodeRunFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(golden), string(encoded)); diff != "" {
+				t.Errorf("the file changed on its way (-golden +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeRunFileChecksTheVersion(t *testing.T) {
+	data, err := EncodeRunFile(testFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := fmt.Sprintf(`"version": %d`, FormatVersion)
+	later := fmt.Sprintf(`"surprise": {"a": 1}, "version": %d`, FormatVersion+1)
+	_, err = DecodeRunFile([]byte(strings.Replace(string(data), own, later, 1)))
+	if !IsVersionError(err) || !strings.Contains(err.Error(), fmt.Sprintf("the run file has version %d, and this build reads version", FormatVersion+1)) {
+		t.Errorf("a later version: %v", err)
+	}
+	first, err := os.ReadFile("testdata/run-file.v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := DecodeRunFile([]byte(strings.Replace(string(first), `"version": 1,`, "", 1)))
+	if err := CheckVersion("the first version", 1, FormatVersion, "this build"); err != nil {
+		t.Skip("this build does not read the first version")
+	}
+	if err != nil || file.Version != 1 {
+		t.Errorf("a file without a version is read as version %d, %v; want 1", file.Version, err)
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	data, err := EncodeRunFile(testFile(t))
 	if err != nil {
@@ -76,7 +134,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	cases := map[string]string{
 		"a setting that this build does not know": strings.Replace(string(data), `"version"`, `"surprise": 1, "version"`, 1),
-		"another version":                         strings.Replace(string(data), `"version": 1`, `"version": 2`, 1),
+		"another version":                         strings.Replace(string(data), fmt.Sprintf(`"version": %d`, FormatVersion), `"version": 99`, 1),
 		"a spec that is not the digest's":         strings.Replace(string(data), `"steps": 60`, `"steps": 61`, 1),
 		"something behind the object":             string(data) + "{}",
 		"half an object":                          string(data[:len(data)/2]),

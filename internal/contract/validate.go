@@ -14,7 +14,8 @@ import (
 // Validate returns every problem of the file, each with its field's path.
 func (f RunFile) Validate() error {
 	var p problems
-	p.require(f.Version == RunFileVersion, "version", "is %d, this build reads %d", f.Version, RunFileVersion)
+	err := CheckVersion("the run file", f.Version, FormatVersion, "this build")
+	p.require(err == nil, "version", "is invalid: %v", err)
 	p.require(f.Run.Namespace != "" && f.Run.Name != "" && f.Run.UID != "", "run", "needs namespace, name and uid")
 	p.require(f.Attempt >= 1, "attempt", "counts from 1")
 	digest, err := SpecDigest(f.Fixed)

@@ -8,38 +8,31 @@ import (
 	"fmt"
 )
 
-// The versions of the formats that processes of different builds exchange. A build writes its own version, and reads
-// that and the one before it.
-const (
-	// ExchangeVersion is the version of the protocol between learner and workers.
-	ExchangeVersion = 1
-	// PlayVersion is the version of Play.
-	PlayVersion = 1
-	// GroupVersion is the version of the files that workers keep finished groups in.
-	GroupVersion = 1
-)
+// FormatVersion is the version in which this build begins runs. It is one number for all that the processes of a run
+// exchange: run file, Play, the messages between learner and workers, the files of stored groups, and the digests that
+// these contain. A run keeps the version that it began with (RunFile.Version) to its end, over upgrades and
+// rollbacks, so that every build reads and writes its own version and the one before.
+const FormatVersion = 1
 
 // ExitVersion is the exit code of a worker whose version the learner refuses, or that cannot read what the learner or
 // the manager wrote: a worker of another build is needed.
 const ExitVersion = 76
 
-// VersionError reports a version that this build does not read.
+// VersionError reports a version that its reader does not accept.
 type VersionError struct {
-	// Format is what has the version, and Reader the one who cannot read it.
-	Format, Reader string
-	// Got is the version that was found, and Own the one that the reader writes.
-	Got, Own int
+	// Format is what has the version, and Got the version that was found.
+	Format string
+	Got    int
+	// Accepted says who accepts which versions.
+	Accepted string
 }
 
 // Error implements error.
 func (e *VersionError) Error() string {
-	if e.Own <= 1 {
-		return fmt.Sprintf("%s has version %d, and %s reads version %d", e.Format, e.Got, e.Reader, e.Own)
-	}
-	return fmt.Sprintf("%s has version %d, and %s reads versions %d and %d", e.Format, e.Got, e.Reader, e.Own-1, e.Own)
+	return fmt.Sprintf("%s has version %d, and %s", e.Format, e.Got, e.Accepted)
 }
 
-// IsVersionError reports whether err is due to a version that this build does not read.
+// IsVersionError reports whether err is due to a version that its reader does not accept.
 func IsVersionError(err error) bool {
 	var version *VersionError
 	return errors.As(err, &version)
@@ -48,8 +41,20 @@ func IsVersionError(err error) bool {
 // CheckVersion returns a *VersionError unless the version of a format is the reader's own or the one before it.
 // Versions count from 1.
 func CheckVersion(format string, got, own int, reader string) error {
-	if got >= 1 && (got == own || got == own-1) {
+	switch {
+	case got >= 1 && (got == own || got == own-1):
+		return nil
+	case own <= 1:
+		return &VersionError{Format: format, Got: got, Accepted: fmt.Sprintf("%s reads version %d", reader, own)}
+	default:
+		return &VersionError{Format: format, Got: got, Accepted: fmt.Sprintf("%s reads versions %d and %d", reader, own-1, own)}
+	}
+}
+
+// CheckRunVersion returns a *VersionError unless the version of a format is that of the run it belongs to.
+func CheckRunVersion(format string, got, run int) error {
+	if got == run {
 		return nil
 	}
-	return &VersionError{Format: format, Reader: reader, Got: got, Own: own}
+	return &VersionError{Format: format, Got: got, Accepted: fmt.Sprintf("the run has version %d", run)}
 }

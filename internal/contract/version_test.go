@@ -3,7 +3,10 @@
 
 package contract
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestCheckVersion(t *testing.T) {
 	cases := map[string]struct {
@@ -27,5 +30,18 @@ func TestCheckVersion(t *testing.T) {
 				t.Errorf("%v is not reported as a version's", err)
 			}
 		})
+	}
+}
+
+func TestCheckRunVersion(t *testing.T) {
+	if err := CheckRunVersion("the stored group", 2, 2); err != nil {
+		t.Errorf("the run's version: %v", err)
+	}
+	for _, got := range []int{0, 1, 3} {
+		err := CheckRunVersion("the stored group", got, 2)
+		want := fmt.Sprintf("the stored group has version %d, and the run has version 2", got)
+		if !IsVersionError(err) || err.Error() != want {
+			t.Errorf("CheckRunVersion: %v, want %q", err, want)
+		}
 	}
 }

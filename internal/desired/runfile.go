@@ -26,6 +26,8 @@ type FileInput struct {
 	InitFrom string
 	// Fixed of an earlier attempt, which is kept as it is; nil for the first.
 	Fixed *contract.Fixed
+	// Version is the format version that the run began with; 0 for a run that begins now.
+	Version int
 }
 
 // File returns the run file of an attempt. A *SplitError says what the spec asks of an environment and cannot
@@ -49,7 +51,7 @@ func File(in FileInput) (contract.RunFile, error) {
 	}
 	run := in.Run
 	file := contract.RunFile{
-		Version:          contract.RunFileVersion,
+		Version:          cmp.Or(in.Version, contract.FormatVersion),
 		Run:              contract.RunReference{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Attempt:          in.Attempt,
 		SpecDigest:       digest,

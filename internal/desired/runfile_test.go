@@ -86,6 +86,24 @@ func TestFileOfEvaluationAlone(t *testing.T) {
 	}
 }
 
+func TestFileKeepsTheFormatVersion(t *testing.T) {
+	earlier := max(1, contract.FormatVersion-1)
+	for name, tc := range map[string]struct{ version, want int }{
+		"a run that begins now":   {0, contract.FormatVersion},
+		"a run of this version":   {contract.FormatVersion, contract.FormatVersion},
+		"a run of the one before": {earlier, earlier},
+	} {
+		f, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: tc.version})
+		if err != nil || f.Version != tc.want {
+			t.Errorf("%s: File has version %d, %v; want %d", name, f.Version, err, tc.want)
+		}
+	}
+	_, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: contract.FormatVersion + 1})
+	if err == nil || !strings.Contains(err.Error(), "the run file has version") {
+		t.Errorf("File of a later version: %v", err)
+	}
+}
+
 func TestSteps(t *testing.T) {
 	cases := map[string]struct {
 		steps, epochs *int64

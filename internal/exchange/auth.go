@@ -143,8 +143,7 @@ func (a *authenticator) check(message any) error {
 	if epoch.GetRunUid() != a.epoch.RunUID {
 		return errOtherRun
 	}
-	err := contract.CheckVersion("the exchange of the worker", int(epoch.GetVersion()), a.epoch.Version, "the learner")
-	if err != nil {
+	if err := contract.CheckRunVersion("the worker's message", int(epoch.GetVersion()), a.epoch.Version); err != nil {
 		return status.Error(codes.Unimplemented, err.Error())
 	}
 	if epoch.GetSpecDigest() != a.epoch.SpecDigest {

@@ -28,8 +28,7 @@ type ClientConfig struct {
 	Address            string
 	Credentials        contract.Credentials
 	RunUID, SpecDigest string
-	// Version of the exchange that the worker speaks, besides the one before it: contract.ExchangeVersion unless
-	// given.
+	// Version is the run's (contract.RunFile.Version), and contract.FormatVersion unless given.
 	Version int
 	// Worker is the worker's name, which is stable as long as the process runs and is no other worker's.
 	Worker string
@@ -59,8 +58,6 @@ type Client struct {
 	mu sync.Mutex
 	// attempt is the highest attempt of a learner that is known of.
 	attempt int32
-	// version is the one that messages are written in.
-	version int
 	// current is the connection on which Hello was said, or nil.
 	current *connection
 	closed  bool
@@ -89,8 +86,8 @@ func NewClient(config ClientConfig) (*Client, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}
 	}
-	config.Version = cmp.Or(config.Version, contract.ExchangeVersion)
-	return &Client{config: config, credentials: credentials.NewTLS(tls), version: config.Version}, nil
+	config.Version = cmp.Or(config.Version, contract.FormatVersion)
+	return &Client{config: config, credentials: credentials.NewTLS(tls)}, nil
 }
 
 // Acquire waits for leases for at most so many episodes. After 20 s it gives none.
@@ -234,20 +231,7 @@ func (c *Client) dropCurrent(conn *connection) {
 func (c *Client) epoch() Epoch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Version: c.version}
-}
-
-// useEarlierVersion writes messages in the version before the worker's own from now on. It returns false when they
-// are written in it already, or there is none.
-func (c *Client) useEarlierVersion() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.version < c.config.Version || c.version <= 1 {
-		return false
-	}
-	c.version--
-	c.config.Logger.Info("speaking an earlier version of the exchange", "version", c.version)
-	return true
+	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Version: c.config.Version}
 }
 
 // observeEpoch checks and notes the epoch of a reply. A reply of a lower attempt than one that is known of is refused.
@@ -260,8 +244,7 @@ func (c *Client) observeEpoch(reply any) error {
 	if epoch.GetRunUid() != c.config.RunUID {
 		return ErrForeign
 	}
-	err := contract.CheckVersion("the exchange of the learner", int(epoch.GetVersion()), c.config.Version, "this worker")
-	if err != nil {
+	if err := contract.CheckRunVersion("the learner's message", int(epoch.GetVersion()), c.config.Version); err != nil {
 		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}
 	if epoch.GetSpecDigest() != c.config.SpecDigest {

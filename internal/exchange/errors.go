@@ -12,9 +12,8 @@ var (
 	ErrUnauthorized = errors.New("the token is not this run's")
 	// ErrForeign means that the learner works on another run, or on another spec of it.
 	ErrForeign = errors.New("the learner belongs to another run")
-	// ErrVersion means that the learner speaks a version of the exchange that this worker does not, or the other way
-	// round: a worker of another build is needed.
-	ErrVersion = errors.New("learner and worker do not speak the same version of the exchange")
+	// ErrVersion means that learner and worker have run files of different versions: another worker is needed.
+	ErrVersion = errors.New("learner and worker do not use the same format version")
 	// ErrFenced means that a later attempt of the learner is known of.
 	ErrFenced = errors.New("the learner belongs to a superseded attempt")
 	// ErrHelloRequired means that the learner has not received this worker's Hello.

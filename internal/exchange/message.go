@@ -12,8 +12,8 @@ type Epoch struct {
 	SpecDigest string
 	// Attempt is the learner's; from a worker it is the highest that it knows of, and 0 at first.
 	Attempt int32
-	// Version is that of the exchange which the message is written in. To a server and a client it is their own
-	// version, contract.ExchangeVersion unless given.
+	// Version is the run's (contract.RunFile.Version), in which every message is written. A server takes
+	// contract.FormatVersion unless it is given.
 	Version int
 }
 

@@ -36,21 +36,14 @@ const streamTimeout = time.Minute
 // with that or with ctx's.
 func (c *Client) Run(ctx context.Context, worker Worker) error {
 	defer c.setCurrent(nil)
-	// refused is why the learner does not take the worker's own version.
-	var refused error
 	for failures := 0; ; {
 		err := c.serveOnce(ctx, worker)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
-			failures, refused = 0, nil
+			failures = 0
 			continue
-		case errors.Is(err, ErrVersion) && c.useEarlierVersion():
-			refused = err
-			continue
-		case errors.Is(err, ErrVersion) && refused != nil:
-			return refused
 		case IsFinal(err):
 			return err
 		}

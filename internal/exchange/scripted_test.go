@@ -160,7 +160,7 @@ func credentialsOf(t testing.TB, uid string) contract.Credentials {
 
 // epochOf is an epoch of the run that all tests play.
 func epochOf(attempt int32) Epoch {
-	return Epoch{RunUID: "uid-1", SpecDigest: "spec-1", Attempt: attempt, Version: contract.ExchangeVersion}
+	return Epoch{RunUID: "uid-1", SpecDigest: "spec-1", Attempt: attempt, Version: contract.FormatVersion}
 }
 
 // serving is a server on loopback.

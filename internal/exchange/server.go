@@ -118,7 +118,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the exchange: %w", err)
 	}
-	config.Epoch.Version = cmp.Or(config.Epoch.Version, contract.ExchangeVersion)
+	config.Epoch.Version = cmp.Or(config.Epoch.Version, contract.FormatVersion)
 	s := &Server{
 		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(), logger: config.Logger,
 		auth: newAuthenticator(config), submits: make(chan struct{}, maxSubmits),

@@ -33,7 +33,7 @@ func (s *Server) Hello(ctx context.Context, request *pb.HelloRequest) (*pb.Hello
 	s.auth.admit(request.GetWorker())
 	s.logger.Info("worker connected", "worker", request.GetWorker(), "stored", len(hello.Stored),
 		"playing", len(hello.Playing), "wanted", len(reply.Wanted), "kept", len(reply.Keep))
-	return helloReplyToProto(s.epochFor(request), reply), nil
+	return helloReplyToProto(s.epoch, reply), nil
 }
 
 // Acquire implements the service.
@@ -45,7 +45,7 @@ func (s *Server) Acquire(ctx context.Context, request *pb.AcquireRequest) (*pb.A
 	if err != nil && ctx.Err() == nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
-	return &pb.AcquireReply{Epoch: epochToProto(s.epochFor(request)), Leases: all(leases, leaseToProto)}, nil
+	return &pb.AcquireReply{Epoch: epochToProto(s.epoch), Leases: all(leases, leaseToProto)}, nil
 }
 
 // Release implements the service.
@@ -55,7 +55,7 @@ func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.Rel
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	s.handler.Release(request.GetWorker(), keys, request.GetReason())
-	return &pb.ReleaseReply{Epoch: epochToProto(s.epochFor(request))}, nil
+	return &pb.ReleaseReply{Epoch: epochToProto(s.epoch)}, nil
 }
 
 // Submit implements the service.
@@ -83,12 +83,12 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if errors.As(err, &wrong) {
 		s.logger.Warn("group refused", "worker", header.GetWorker(), "slot", header.GetKey().GetSlot(),
 			"field", wrong.Field, "problem", wrong.Problem)
-		return stream.SendAndClose(submitReplyToProto(s.epochFor(header), SubmitReply{Status: Invalid, Field: wrong.Field}))
+		return stream.SendAndClose(submitReplyToProto(s.epoch, SubmitReply{Status: Invalid, Field: wrong.Field}))
 	}
 	if err != nil {
 		return err
 	}
-	return stream.SendAndClose(submitReplyToProto(s.epochFor(header), s.handler.Submit(header.GetWorker(), group, digest)))
+	return stream.SendAndClose(submitReplyToProto(s.epoch, s.handler.Submit(header.GetWorker(), group, digest)))
 }
 
 func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, rl.Digest, error) {
@@ -97,13 +97,6 @@ func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, erro
 		return rl.Group{}, rl.Digest{}, err
 	}
 	return groupOf(header, body)
-}
-
-// epochFor returns the epoch of an answer, in the version that the request is written in.
-func (s *Server) epochFor(request addressed) Epoch {
-	epoch := s.epoch
-	epoch.Version = int(request.GetEpoch().GetVersion())
-	return epoch
 }
 
 // Renew implements the service. It answers each message of the worker, and sends a directive by itself when that
@@ -170,9 +163,8 @@ func receiveRenewals(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewRe
 type renewStream struct {
 	server *Server
 	stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]
-	// worker is known once it has sent a message, and epoch is that of the answers to it.
+	// worker is known once it has sent a message.
 	worker string
-	epoch  Epoch
 	// last is the directive that was sent last.
 	last *pb.RenewReply
 }
@@ -181,7 +173,7 @@ func (r *renewStream) answer(request *pb.RenewRequest) error {
 	if r.worker != "" && request.GetWorker() != r.worker {
 		return status.Error(codes.InvalidArgument, "the stream is another worker's")
 	}
-	r.worker, r.epoch = request.GetWorker(), r.server.epochFor(request)
+	r.worker = request.GetWorker()
 	renewal, err := renewalFromProto(request)
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
@@ -201,13 +193,13 @@ func (r *renewStream) update() error {
 		return nil
 	}
 	directive := r.server.handler.Directive(r.worker)
-	if proto.Equal(directiveToProto(r.epoch, directive), r.last) {
+	if proto.Equal(directiveToProto(r.server.epoch, directive), r.last) {
 		return nil
 	}
 	return r.send(directive)
 }
 
 func (r *renewStream) send(directive Directive) error {
-	r.last = directiveToProto(r.epoch, directive)
+	r.last = directiveToProto(r.server.epoch, directive)
 	return r.stream.Send(r.last)
 }

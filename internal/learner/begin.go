@@ -82,7 +82,7 @@ func (b *beginning) recordWorkers(ctx context.Context) {
 // encodePlay encodes what workers must know; digest is that of the tokenizer's file, empty while it is not known.
 func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
 	play := contract.Play{
-		Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,
+		Version: file.Version, Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,
 		Concurrency: file.Concurrency, Evaluations: evaluation.NewSchedule(file).Environments(),
 	}
 	if t := play.Model.Tokenizer; t != nil {

@@ -47,7 +47,9 @@ func (l *learner) prepare(ctx context.Context) error {
 		return err
 	}
 	l.server, err = exchange.NewServer(exchange.ServerConfig{
-		Epoch:       exchange.Epoch{RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt},
+		Epoch: exchange.Epoch{
+			RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt, Version: l.file.Version,
+		},
 		Credentials: l.config.Credentials, Handler: l.table.Handler(), Logger: l.config.Logger,
 		Fenced: func(higher int32) { l.fence(higher) },
 	})

@@ -241,7 +241,7 @@ func TestRetireOneRoundAtATime(t *testing.T) {
 
 func TestEncodePlay(t *testing.T) {
 	file := contract.RunFile{
-		Concurrency: 3, Fixed: contract.Fixed{
+		Version: contract.FormatVersion, Concurrency: 3, Fixed: contract.Fixed{
 			BaseURL: "http://u", Model: contract.Model{Name: "m", Tokenizer: &contract.Tokenizer{Repository: "r", SHA256: "old"}},
 			Algorithm: &contract.Algorithm{DropConstantGroups: true},
 		},
@@ -254,7 +254,7 @@ func TestEncodePlay(t *testing.T) {
 	if err := json.Unmarshal(encoded, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Model.Tokenizer.SHA256 != "new" || !got.DropConstantGroups || got.Concurrency != 3 || got.BaseURL != "http://u" {
+	if got.Version != file.Version || got.Model.Tokenizer.SHA256 != "new" || !got.DropConstantGroups || got.Concurrency != 3 || got.BaseURL != "http://u" {
 		t.Errorf("play is %+v", got)
 	}
 	if file.Fixed.Model.Tokenizer.SHA256 != "old" {

@@ -32,7 +32,7 @@ func TestPlayConfigChecksTheFormat(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			play, err := contract.EncodePlay(contract.Play{Model: tc.plays})
+			play, err := contract.EncodePlay(contract.Play{Version: contract.FormatVersion, Model: tc.plays})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,8 @@ func play() contract.Play {
 	held := env
 	held.GroupSize, held.MinMembers = 2, 1
 	return contract.Play{
-		Model: contract.Model{Name: model}, Environments: []contract.Environment{env},
+		Version: contract.FormatVersion,
+		Model:   contract.Model{Name: model}, Environments: []contract.Environment{env},
 		Evaluations: map[string][]contract.Environment{"plan": {held}}, Concurrency: 64,
 	}
 }

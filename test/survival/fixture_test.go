@@ -130,7 +130,7 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 		t.Fatal(err)
 	}
 	w.file = contract.RunFile{
-		Version: contract.RunFileVersion, Run: contract.RunReference{Namespace: "default", Name: "survival", UID: uid},
+		Version: contract.FormatVersion, Run: contract.RunReference{Namespace: "default", Name: "survival", UID: uid},
 		Fixed: small(), Evaluation: smallEvaluation(), Concurrency: 64, RequireOptimizer: true,
 		Checkpoints: contract.Checkpoints{
 			EverySteps: 20, TTLSeconds: 604800, RollingEverySteps: 1, RollingTTLSeconds: 86400,

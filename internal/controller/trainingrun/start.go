@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -34,7 +35,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		run = run.DeepCopy()
 		run.Status = *p.next
 	}
-	fixed, pinned, err := r.earlierFile(ctx, run)
+	earlier, pinned, err := r.earlierFile(ctx, run)
 	var unreadable *fileError
 	if errors.As(err, &unreadable) {
 		return p.withBlock(&resolve.Problem{
@@ -47,20 +48,34 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	}
 	pins, blocked := resolve.Environments(run, pinned, seen.environments)
 	var path string
-	if blocked == nil && fixed == nil {
+	if blocked == nil && earlier == nil {
 		path, blocked = resolve.InitFrom(run, seen.source)
 	}
 	if blocked != nil {
 		return p.withBlock(blocked), nil
 	}
-	file, err := desired.File(desired.FileInput{
-		Run: run, Attempt: p.start, Pins: pins, DefaultBaseURL: r.Settings.DefaultBaseURL, InitFrom: path, Fixed: fixed,
-	})
+	input := desired.FileInput{
+		Run: run, Attempt: p.start, Pins: pins, DefaultBaseURL: r.Settings.DefaultBaseURL, InitFrom: path,
+		Version: formatVersion(run),
+	}
+	if earlier != nil {
+		input.Fixed, input.Version = &earlier.Fixed, earlier.Version
+	}
+	file, err := desired.File(input)
 	if err != nil {
 		return p.withBlock(resolve.FileProblem(err)), nil
 	}
 	p.file, p.pins = &file, pins
 	return p, nil
+}
+
+// formatVersion is the format version that a run began with, by its status; 0 before its start. Runs of builds that did
+// not note it have version 1.
+func formatVersion(run *v1alpha1.TrainingRun) int {
+	if run.Status.StartTime == nil {
+		return 0
+	}
+	return int(ptr.Deref(run.Status.FormatVersion, 1))
 }
 
 // fileError says that the run file of an earlier attempt cannot be used, which trying again does not change.
@@ -82,9 +97,9 @@ func (p plan) withBlock(by *resolve.Problem) plan {
 	return p
 }
 
-// earlierFile reads what an earlier attempt was fixed to, and the environments it had pinned; nil before
-// the first, or when no file is left.
-func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun) (*contract.Fixed, desired.Pins, error) {
+// earlierFile reads the run file of an earlier attempt, and the environments it had pinned; nil before the first, or
+// when no file is left.
+func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun) (*contract.RunFile, desired.Pins, error) {
 	for _, attempt := range run.Status.Attempts {
 		config, err := find(ctx, r.Live, run.Namespace, desired.RunFileName(run, attempt.Number), &corev1.ConfigMap{})
 		if err != nil {
@@ -101,7 +116,7 @@ func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun)
 		if err := json.Unmarshal([]byte(config.Data[desired.PinsKey]), &pins); err != nil {
 			return nil, nil, &fileError{config.Name, fmt.Errorf("decoding pinned environments: %w", err)}
 		}
-		return &file.Fixed, pins, nil
+		return &file, pins, nil
 	}
 	return nil, nil, nil
 }

@@ -60,6 +60,7 @@ func recordAttempt(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
 	attempts := append([]v1alpha1.Attempt{{Number: p.start, StartTime: &at}}, next.Attempts...)
 	next.Attempts = attempts[:min(len(attempts), maxAttempts)]
 	next.Restarts = ptr.To(p.start - 1)
+	next.FormatVersion = ptr.To(int32(p.file.Version))
 	next.Environments = pinnedStatus(next.Environments, p.file)
 	if p.file.Fixed.Algorithm == nil {
 		return

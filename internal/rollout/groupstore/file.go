@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,8 +27,8 @@ const (
 	ending = ".group"
 )
 
-// header is what a file of this build begins with.
-var header = fmt.Appendf(nil, "%s%d\n", magic, contract.GroupVersion)
+// header is what a file of a run begins with.
+func header(version int) []byte { return fmt.Appendf(nil, "%s%d\n", magic, version) }
 
 // errDamaged reports that a file is not as it was written.
 var errDamaged = errors.New("the file is damaged")
@@ -40,28 +39,28 @@ func path(dir string, key rl.Key) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%d-%s%s", key.Kind, key.Slot, hex.EncodeToString(digest[:8]), ending))
 }
 
-func write(dir string, key rl.Key, encoded []byte) error {
+func write(config Config, key rl.Key, encoded []byte) error {
 	sum := sha256.Sum256(encoded)
-	if err := atomicfile.Write(path(dir, key), 0o600, header, sum[:], encoded); err != nil {
+	if err := atomicfile.Write(path(config.Dir, key), 0o600, header(config.Version), sum[:], encoded); err != nil {
 		return fmt.Errorf("spilling group of slot %d: %w", key.Slot, err)
 	}
 	return nil
 }
 
-func read(name string) ([]byte, error) {
+func read(name string, version int) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	version, rest, ok := bytes.Cut(data, []byte("\n"))
-	if !ok || !bytes.HasPrefix(version, []byte(magic)) {
+	first, rest, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || !bytes.HasPrefix(first, []byte(magic)) {
 		return nil, errDamaged
 	}
-	number, err := strconv.Atoi(string(version[len(magic):]))
+	found, err := strconv.Atoi(string(first[len(magic):]))
 	if err != nil {
 		return nil, errDamaged
 	}
-	if err := contract.CheckVersion("the stored group", number, contract.GroupVersion, "this worker"); err != nil {
+	if err := contract.CheckRunVersion("the stored group", found, version); err != nil {
 		return nil, err
 	}
 	if len(rest) < sha256.Size {
@@ -82,7 +81,8 @@ func remove(dir string, key rl.Key) error {
 
 // load reads the files of a folder, which is made if it does not exist. Files of this package that cannot be used are
 // removed, except for those of another version.
-func load(dir string, logger *slog.Logger) ([]*entry, error) {
+func load(config Config) ([]*entry, error) {
+	dir, logger := config.Dir, config.Logger
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making spill folder: %w", err)
 	}
@@ -96,7 +96,7 @@ func load(dir string, logger *slog.Logger) ([]*entry, error) {
 			continue
 		}
 		name := filepath.Join(dir, file.Name())
-		e, err := loadFile(dir, name)
+		e, err := loadFile(dir, name, config.Version)
 		if err == nil {
 			found = append(found, e)
 			continue
@@ -113,11 +113,11 @@ func load(dir string, logger *slog.Logger) ([]*entry, error) {
 	return found, nil
 }
 
-func loadFile(dir, name string) (*entry, error) {
+func loadFile(dir, name string, version int) (*entry, error) {
 	if filepath.Ext(name) != ending {
 		return nil, errors.New("the file was never finished")
 	}
-	encoded, err := read(name)
+	encoded, err := read(name, version)
 	if err != nil {
 		return nil, err
 	}

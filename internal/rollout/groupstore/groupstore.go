@@ -12,12 +12,14 @@
 package groupstore
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -26,6 +28,8 @@ import (
 type Config struct {
 	// Dir takes the files; empty for memory alone.
 	Dir string
+	// Version is the run's (contract.RunFile.Version), and contract.FormatVersion unless given.
+	Version int
 	// MemoryBytes and DiskBytes bound the groups, in bytes of their messages.
 	MemoryBytes, DiskBytes int64
 	Logger                 *slog.Logger
@@ -67,12 +71,13 @@ func newEntry(group exchange.EncodedGroup) *entry {
 // Open makes a store and reads what an earlier process left in the folder. A file that is damaged is
 // removed: its group counts as lost.
 func Open(config Config) (*Store, error) {
+	config.Version = cmp.Or(config.Version, contract.FormatVersion)
 	s := &Store{config: config, entries: map[rl.Key]*entry{}}
 	if config.Dir == "" {
 		s.config.DiskBytes = 0
 		return s, nil
 	}
-	found, err := load(config.Dir, config.Logger)
+	found, err := load(config)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +118,7 @@ func (s *Store) Encoded(key rl.Key) (group exchange.EncodedGroup, ok bool, err e
 	}
 	message := e.message
 	if message == nil {
-		if message, err = read(path(s.config.Dir, key)); err != nil {
+		if message, err = read(path(s.config.Dir, key), s.config.Version); err != nil {
 			s.drop(key)
 			return exchange.EncodedGroup{}, false, fmt.Errorf("reading stored group of slot %d: %w", key.Slot, err)
 		}
@@ -254,7 +259,7 @@ func (s *Store) spill(e *entry) error {
 	if e.message == nil {
 		return nil
 	}
-	if err := write(s.config.Dir, e.Key, e.message); err != nil {
+	if err := write(s.config, e.Key, e.message); err != nil {
 		return err
 	}
 	e.message = nil

@@ -257,7 +257,7 @@ func TestFilesOfAnotherVersionAreLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	edit(t, path(dir, train(0)), func(b []byte) []byte {
-		return append([]byte("tinker-operator group 3\nwho knows"), b[len(header):]...)
+		return append([]byte("tinker-operator group 3\nwho knows"), b[len(header(1)):]...)
 	})
 	check(t, open(t, dir, 9, 9), train(1))
 	if n := files(t, dir); n != 2 {
