@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -16,7 +17,8 @@ import (
 // what follows from it.
 type commit struct {
 	*learner
-	name  rl.CheckpointName
+	name rl.CheckpointName
+	// began is when the commit began.
 	began time.Time
 	save  *trainee.Save
 	path  string
@@ -33,7 +35,6 @@ func (c *commit) writeRows(ctx context.Context) error {
 }
 
 func (c *commit) submit(ctx context.Context) error {
-	c.began = c.config.Now()
 	var err error
 	c.save, err = c.loop.model.SaveState(ctx, c.name.String())
 	return err
@@ -45,9 +46,17 @@ func (c *commit) wait(ctx context.Context) error {
 	return err
 }
 
+// add adds the state to the book, and the time of its save to the step's.
 func (c *commit) add(context.Context) error {
 	c.addSaved(c.path, c.name, false)
-	c.config.Logger.Info("state is saved", "step", c.loop.at.Step, "path", c.path, "seconds", c.config.Now().Sub(c.began).Seconds())
+	seconds := c.config.Now().Sub(c.began).Seconds()
+	c.config.Logger.Info("state is saved", "step", c.loop.at.Step, "path", c.path, "seconds", seconds)
+	c.journal.Complete(func(row *store.Row) {
+		addSave(row.Metrics, seconds)
+		row.TrainingSeconds += seconds
+	})
+	c.book.AddTraining(0, seconds)
+	c.status.Update(func(p *contract.Progress) { addSave(p.Metrics, seconds) })
 	return nil
 }
 

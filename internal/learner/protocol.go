@@ -86,7 +86,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 // commit saves the version at hand. While the artifact store does not answer nothing is saved, as if states were
 // further apart, unless the version is the last.
 func (l *learner) commit(ctx context.Context) error {
-	c := &commit{learner: l, name: l.name(l.loop.at)}
+	c := &commit{learner: l, name: l.name(l.loop.at), began: l.config.Now()}
 	err := perform(ctx, ctx, c, commitPhases, l.config.Fault)
 	if errors.Is(err, journal.ErrPostponed) {
 		return nil

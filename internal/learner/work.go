@@ -74,11 +74,23 @@ func measure(
 	}
 	maps.Copy(metrics, clock.laps)
 	total = clock.total()
-	metrics["time/total"] = total
-	if total > 0 {
-		metrics["sampled_tokens_per_second"] = metrics["batch/sampled_tokens"] / total
-	}
+	addTime(metrics, total)
 	return metrics, total
+}
+
+// addTime adds to the time that a step took.
+func addTime(metrics map[string]float64, seconds float64) {
+	total := metrics[contract.MetricStepSeconds] + seconds
+	metrics[contract.MetricStepSeconds] = total
+	if total > 0 {
+		metrics[contract.MetricSampledTokensPerSecond] = metrics["batch/sampled_tokens"] / total
+	}
+}
+
+// addSave adds the time of a step's commit to its metrics.
+func addSave(metrics map[string]float64, seconds float64) {
+	metrics["time/save_checkpoint"] = seconds
+	addTime(metrics, seconds)
 }
 
 // stopwatch measures the parts of a step in seconds.

@@ -43,7 +43,14 @@ type Journal struct {
 	config Config
 	store  *store.Store // nil without artifacts
 	// rows are not durable yet, lines are not in metrics.jsonl yet.
-	rows, lines []store.Row
+	rows  []store.Row
+	lines []line
+}
+
+// line is a row that is durable, but not in metrics.jsonl yet. It is completed once it was changed since.
+type line struct {
+	store.Row
+	completed bool
 }
 
 // New returns a journal that has claimed nothing.

@@ -187,6 +187,28 @@ func TestWriteLastRowsWaitsForTheStore(t *testing.T) {
 	}
 }
 
+func TestComplete(t *testing.T) {
+	dir := t.TempDir()
+	j, _ := open(t, dir, 1)
+	j.Rebuild(0, "l0")
+	complete := func(row *store.Row) { row.TrainingSeconds += 2 }
+	j.Complete(complete)
+	for step := range int64(2) {
+		j.Add(store.Row{Step: step + 1, Lineage: "l", TrainingSeconds: 1})
+	}
+	j.Flush()
+	j.Complete(complete)
+	for _, want := range []float64{1, 3} {
+		if row, err := j.Row(2, "l"); err != nil || row.TrainingSeconds != want {
+			t.Errorf("the newest row has %v s (%v), want %v s", row.TrainingSeconds, err, want)
+		}
+		j.AppendLines()
+	}
+	if row, err := j.Row(1, "l"); err != nil || row.TrainingSeconds != 1 {
+		t.Errorf("the row before has %v s (%v), want 1 s", row.TrainingSeconds, err)
+	}
+}
+
 func TestLines(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)

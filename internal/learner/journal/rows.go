@@ -5,6 +5,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"iter"
 
@@ -27,7 +28,7 @@ func (j *Journal) Flush() bool {
 			}
 			j.config.Blocked("")
 		}
-		j.lines, j.rows = append(j.lines, j.rows[0]), j.rows[1:]
+		j.lines, j.rows = append(j.lines, line{Row: j.rows[0]}), j.rows[1:]
 	}
 	return true
 }
@@ -39,7 +40,7 @@ func (j *Journal) WriteRows(ctx context.Context, path string, last bool) error {
 		j.rows[n-1].State = path
 	} else if n := len(j.lines); n > 0 {
 		// A drained learner saves a version whose row is written: it is written again.
-		j.rows, j.lines = []store.Row{j.lines[n-1]}, j.lines[:n-1]
+		j.rows, j.lines = []store.Row{j.lines[n-1].Row}, j.lines[:n-1]
 		j.rows[0].State = path
 	}
 	flush := func() error {
@@ -54,14 +55,28 @@ func (j *Journal) WriteRows(ctx context.Context, path string, last bool) error {
 	return j.insist(ctx, "writing rows", flush)
 }
 
-// AppendLines adds the committed steps to metrics.jsonl. What fails is restored when the file is rebuilt.
+// Complete changes the newest durable row by what is known once its state is saved. AppendLines writes it again; until
+// then the row of before stands.
+func (j *Journal) Complete(change func(*store.Row)) {
+	if n := len(j.lines); n > 0 {
+		change(&j.lines[n-1].Row)
+		j.lines[n-1].completed = true
+	}
+}
+
+// AppendLines adds the committed steps to metrics.jsonl, and writes the rows again that were completed. What fails is
+// restored when the file is rebuilt, apart from what completed a row.
 func (j *Journal) AppendLines() {
-	for _, row := range j.lines {
+	for _, line := range j.lines {
 		if j.store == nil {
 			break
 		}
-		if err := j.store.AppendStep(row); err != nil {
-			j.config.Logger.Warn("metrics are not appended", "step", row.Step, "err", err)
+		err := j.store.AppendStep(line.Row)
+		if line.completed {
+			err = errors.Join(err, j.store.WriteRow(line.Row))
+		}
+		if err != nil {
+			j.config.Logger.Warn("metrics are not written", "step", line.Step, "err", err)
 		}
 	}
 	j.lines = nil
