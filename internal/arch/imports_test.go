@@ -74,6 +74,10 @@ var permitted = map[string][]string{
 	},
 	"internal/environment":         {"internal/chat"},
 	"internal/environment/dataset": {"internal/chat", "internal/environment"},
+	"internal/environment/ors": {
+		"internal/chat", "internal/environment", "internal/environment/tooluse", "internal/wait", "github.com/tmaxmax/go-sse",
+	},
+	"internal/environment/ors/orstest": nil,
 	"internal/environment/registry": {
 		"internal/contract", "internal/environment", "internal/environment/dataset",
 		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify",

@@ -92,6 +92,7 @@ func (e *episode) handleParseError(ctx context.Context, reply environment.Reply)
 // call runs calls in their order and passes their results to the policy. It stops at a call that ends the episode.
 func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.Turn, error) {
 	var rewards []environment.Reward
+	metrics := map[string]float64{}
 	for i, call := range calls {
 		result, err := e.session.Call(ctx, call)
 		if err != nil {
@@ -102,14 +103,15 @@ func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.
 			e.toolErrors++
 		}
 		rewards = append(rewards, result.Rewards...)
+		maps.Copy(metrics, result.Metrics)
 		if result.Done {
-			turn := e.end(Outcome{Rewards: rewards})
+			turn := e.end(Outcome{Rewards: rewards, Metrics: metrics})
 			turn.ToolCalls = i + 1
 			return turn, nil
 		}
 		e.messages = append(e.messages, chat.Message{Role: "tool", Content: result.Text, CallID: call.ID, Name: call.Name})
 	}
-	return environment.Turn{Rewards: rewards, Metrics: e.metrics(nil), ToolCalls: len(calls), Prompts: e.prompts()}, nil
+	return environment.Turn{Rewards: rewards, Metrics: e.metrics(metrics), ToolCalls: len(calls), Prompts: e.prompts()}, nil
 }
 
 // proceed continues with the text of the outcome, or ends the episode if there is none.

@@ -44,6 +44,8 @@ type Result struct {
 	Invalid bool
 	// Rewards are those of the call. No reward is not a reward of 0.
 	Rewards []environment.Reward
+	// Metrics are averaged over episodes, by name. The last value of a name counts.
+	Metrics map[string]float64
 	// Done means that the call ended the episode.
 	Done bool
 }

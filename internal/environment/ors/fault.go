@@ -1,0 +1,51 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+)
+
+// faultOf returns a failure as a fault of the environment, or the error of the context if that has ended by
+// itself. A session or a call that took too long is a fault.
+func faultOf(ctx context.Context, doing string, err error) error {
+	cause := context.Cause(ctx)
+	timedOut := errors.Is(cause, errCreateTimeout) || errors.Is(cause, errCallTimeout)
+	switch {
+	case ctx.Err() != nil && !timedOut:
+		return ctx.Err()
+	case timedOut && !errors.Is(err, cause):
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	return &environment.Fault{Permanent: isPermanent(err), Err: fmt.Errorf("%s: %w", doing, err)}
+}
+
+// isPermanent reports whether another session would fail in the same way: the server does not know the environment,
+// the split or the task, or cannot read the request.
+func isPermanent(err error) bool {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// hasStatus reports whether err is an answer with one of the statuses.
+func hasStatus(err error, statuses ...int) bool {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return false
+	}
+	return slices.Contains(statuses, status.Status)
+}

@@ -1,0 +1,174 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ors drives environments on servers that speak the Open Reward Standard: the server owns the tasks, the
+// tools and the rewards, and this package is the backend of the environment tooluse. It works with servers of both
+// Python packages (ors-sdk and openreward), with the hosted service, and with servers written by hand.
+//
+// An episode is a session of the server: create_session gives its ID, create begins the task, prompt and task_tools
+// describe it, call runs a tool, delete and delete_session end it. A ping every ten seconds keeps it. A tool never
+// runs twice: a call whose connection breaks is taken up again by the ID of the server's task, and one that
+// broke before the server named that ID is a fault, after which the episode begins anew in another session.
+package ors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+)
+
+// Defaults of Options.
+const (
+	DefaultCreateTimeout = 2 * time.Minute
+	DefaultCallTimeout   = 5 * time.Minute
+	// DefaultMaxText is the number of bytes of a tool's output that the policy gets.
+	DefaultMaxText = 256 << 10
+)
+
+// maxReply bounds what is read of one reply, in bytes. A longer one is a fault.
+const maxReply = 16 << 20
+
+// Options describe a server and how it is used.
+type Options struct {
+	// BaseURL is the server's address, without a path of the protocol.
+	BaseURL string
+	// Environment is the name of an environment of the server, in any case; empty for the server's first.
+	Environment string
+	// Deployment is the name by which the hosted service finds the server, as OWNER/NAME; empty for other servers.
+	Deployment string
+	// Toolset is the name of a toolset that the server adds to the environment's tools; empty for none.
+	Toolset string
+	// APIKey is sent with every request unless it is empty.
+	APIKey string
+	// Secrets are handed to each session, in the way that Delivery says.
+	Secrets  []Secret
+	Delivery Delivery
+	// CreateTimeout bounds everything before the first turn: session, set-up, prompt and tools.
+	CreateTimeout time.Duration
+	// CallTimeout bounds a call of a tool.
+	CallTimeout time.Duration
+	// MaxSessions bounds the sessions that are open at once; 0 is no bound.
+	MaxSessions int
+	// MaxText is the number of bytes of a tool's output that the policy gets; the rest is cut off and counted.
+	MaxText int
+	// HTTP sends the requests; nil is a client of this package's own.
+	HTTP   *http.Client
+	Logger *slog.Logger
+}
+
+// Backend is a server as the environment tooluse uses it. It is safe for concurrent use.
+type Backend struct {
+	options Options
+	http    *http.Client
+	secrets deliveredSecrets
+	// sessions has an element for each open session if their number is bounded.
+	sessions chan struct{}
+	// lacksMessages is set once the server has shown that it has prompts only.
+	lacksMessages atomic.Bool
+	// names finds the environment's name once.
+	names sync.Mutex
+	name  string
+	pace  pace
+}
+
+// pace holds the times between requests. Tests shorten them.
+type pace struct {
+	// ping is the time between two signs of life of a session.
+	ping time.Duration
+	// idle is how long a stream may bring no byte.
+	idle time.Duration
+	// retry is the first pause before a request is sent again; it doubles up to maxRetry.
+	retry, maxRetry time.Duration
+}
+
+// New returns the backend of a server. It sends nothing yet.
+func New(options Options) (*Backend, error) {
+	if err := checkURL(options.BaseURL); err != nil {
+		return nil, err
+	}
+	secrets, err := deliver(options.Secrets, options.Delivery)
+	if err != nil {
+		return nil, err
+	}
+	options.CreateTimeout = cmp.Or(options.CreateTimeout, DefaultCreateTimeout)
+	options.CallTimeout = cmp.Or(options.CallTimeout, DefaultCallTimeout)
+	options.MaxText = cmp.Or(options.MaxText, DefaultMaxText)
+	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
+	b := &Backend{
+		options: options, http: newHTTPClient(options.HTTP), secrets: secrets,
+		pace: pace{ping: 10 * time.Second, idle: 30 * time.Second, retry: 500 * time.Millisecond, maxRetry: 10 * time.Second},
+	}
+	if options.MaxSessions > 0 {
+		b.sessions = make(chan struct{}, options.MaxSessions)
+	}
+	return b, nil
+}
+
+// Open implements tooluse.Backend. It waits while as many sessions are open as may be, and while the server has no
+// capacity for another, both within the time that a creation may take.
+func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Session, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, b.options.CreateTimeout, errCreateTimeout)
+	defer stop()
+	if err := b.acquire(ctx); err != nil {
+		return nil, err
+	}
+	s, err := b.open(ctx, task)
+	if err != nil {
+		b.release()
+		return nil, faultOf(ctx, "creating a session", err)
+	}
+	return s, nil
+}
+
+func (b *Backend) open(ctx context.Context, task environment.Task) (*session, error) {
+	name, err := b.environmentName(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := b.createSession(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(b, id, name)
+	if err := s.create(ctx, task); err != nil {
+		s.delete(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	s.startPings()
+	return s, nil
+}
+
+// acquire takes the place of one session.
+func (b *Backend) acquire(ctx context.Context) error {
+	if b.sessions == nil {
+		return nil
+	}
+	select {
+	case b.sessions <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return faultOf(ctx, "waiting for one of the sessions that may be open at once", ctx.Err())
+	}
+}
+
+func (b *Backend) release() {
+	if b.sessions != nil {
+		<-b.sessions
+	}
+}
+
+// errCreateTimeout is the cause of a context whose session took too long to create.
+var errCreateTimeout = errors.New("the session was not ready within timeouts.createSeconds")
+
+// errCallTimeout is the cause of a context whose call took too long.
+var errCallTimeout = errors.New("the tool did not return within timeouts.callSeconds")
+
+var _ tooluse.Backend = (*Backend)(nil)

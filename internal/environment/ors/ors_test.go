@@ -1,0 +1,505 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ors
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
+	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+)
+
+// newServer returns a server with an environment of sums: submit ends an episode with a reward, and look tells the
+// operands.
+func newServer() *orstest.Server {
+	return &orstest.Server{
+		Name: "sums", Splits: map[string]int64{"train": 90, "test": 10},
+		Prompt: func(s *orstest.Session) string { return "What is the sum of the operands?" },
+		Tools: map[string]orstest.Tool{
+			"look": func(s *orstest.Session, _ json.RawMessage) (orstest.Output, error) {
+				return orstest.Output{Text: "  the operands are 1 and 2"}, nil
+			},
+			"submit": func(_ *orstest.Session, input json.RawMessage) (orstest.Output, error) {
+				reward := 0.0
+				if strings.Contains(string(input), `"3"`) {
+					reward = 1
+				}
+				return orstest.Output{Text: "Thank you.", Reward: &reward, Finished: true}, nil
+			},
+			"crash": func(*orstest.Session, json.RawMessage) (orstest.Output, error) {
+				return orstest.Output{}, errors.New("division by zero")
+			},
+		},
+	}
+}
+
+// connect serves the handler and returns a backend for it that does not wait long.
+func connect(t *testing.T, handler http.Handler, options Options) *Backend {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	options.BaseURL = server.URL
+	b, err := New(options)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	b.pace = pace{ping: time.Hour, idle: 2 * time.Second, retry: time.Millisecond, maxRetry: 10 * time.Millisecond}
+	return b
+}
+
+// begin opens a session and asks for its messages and tools.
+func begin(t *testing.T, b *Backend) (tooluse.Session, []chat.Message, []chat.Tool) {
+	t.Helper()
+	session, err := b.Open(t.Context(), environment.Task{Split: "train", Index: 7})
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() { session.Close(context.Background()) })
+	messages, err := session.Messages(t.Context())
+	if err != nil {
+		t.Fatalf("Messages: %v", err)
+	}
+	tools, err := session.Tools(t.Context())
+	if err != nil {
+		t.Fatalf("Tools: %v", err)
+	}
+	return session, messages, tools
+}
+
+func TestSplits(t *testing.T) {
+	got, err := connect(t, newServer(), Options{}).Splits(t.Context())
+	want := []environment.Split{{Name: "test", Tasks: 10}, {Name: "train", Tasks: 90}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("Splits: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestSession(t *testing.T) {
+	server := newServer()
+	session, messages, tools := begin(t, connect(t, server, Options{Environment: "Sums"}))
+	if diff := cmp.Diff([]chat.Message{{Role: "user", Content: "What is the sum of the operands?"}}, messages); diff != "" {
+		t.Errorf("Messages (-want +got):\n%s", diff)
+	}
+	if len(tools) != 3 {
+		t.Errorf("Tools = %v, want three", tools)
+	}
+	calls := []struct {
+		name, arguments string
+		want            tooluse.Result
+	}{
+		{name: "look", want: tooluse.Result{Text: "  the operands are 1 and 2"}},
+		{name: "lok", arguments: "{}", want: tooluse.Result{Text: `Error: "lok" is not a valid tool`, Invalid: true}},
+		{name: "submit", arguments: `{"answer":"3"}`, want: tooluse.Result{Text: "Thank you.", Rewards: []environment.Reward{{Value: 1}}, Done: true}},
+	}
+	for _, call := range calls {
+		got, err := session.Call(t.Context(), chat.ToolCall{Name: call.name, Arguments: call.arguments})
+		if err != nil {
+			t.Fatalf("Call(%s): %v", call.name, err)
+		}
+		call.want.Metrics = map[string]float64{MetricCut: 0, MetricReconnects: 0}
+		if diff := cmp.Diff(call.want, got); diff != "" {
+			t.Errorf("Call(%s) (-want +got):\n%s", call.name, diff)
+		}
+	}
+	session.Close(t.Context())
+	if server.Sessions() != 0 {
+		t.Errorf("%d sessions are left open", server.Sessions())
+	}
+}
+
+func TestArgumentsThatAreNoObjectDoNotReachTheServer(t *testing.T) {
+	server := newServer()
+	session, _, _ := begin(t, connect(t, server, Options{}))
+	for _, arguments := range []string{"[1]", "3", "null", "{"} {
+		got, err := session.Call(t.Context(), chat.ToolCall{Name: "submit", Arguments: arguments})
+		if err != nil || !got.Invalid {
+			t.Errorf("Call with arguments %s = %+v, %v, want an invalid call", arguments, got, err)
+		}
+	}
+	for _, line := range server.Log() {
+		if strings.HasSuffix(line, "/call") {
+			t.Errorf("the server was called")
+		}
+	}
+}
+
+func TestAnswerWithoutATool(t *testing.T) {
+	server := newServer()
+	session, _, _ := begin(t, connect(t, server, Options{}))
+	got, err := session.Answer(t.Context(), environment.Reply{Message: chat.Message{Content: "3"}})
+	if diff := cmp.Diff(tooluse.Outcome{Text: reminder}, got); err != nil || diff != "" {
+		t.Errorf("Answer: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestAnswerGoesToTheTerminalTool(t *testing.T) {
+	server := newServer()
+	server.Terminal, server.TerminalArgument = "submit", "answer"
+	session, _, tools := begin(t, connect(t, server, Options{}))
+	if len(tools) != 2 {
+		t.Errorf("the policy sees %d tools, want two: the tool for answers is hidden", len(tools))
+	}
+	got, err := session.Answer(t.Context(), environment.Reply{Message: chat.Message{Content: "3"}})
+	if diff := cmp.Diff([]environment.Reward{{Value: 1}}, got.Rewards); err != nil || diff != "" || got.Text != "" {
+		t.Errorf("Answer = %+v, %v; rewards (-want +got):\n%s", got, err, diff)
+	}
+}
+
+// TestFaults breaks the server in one way each. Every case ends in a fault of the environment, which leads to a new
+// session unless it is permanent.
+func TestFaults(t *testing.T) {
+	cases := map[string]struct {
+		before func(*orstest.Server) func(w http.ResponseWriter, r *http.Request) bool
+		tool   string
+		want   string
+	}{
+		"the tool raises": {tool: "crash", want: "division by zero"},
+		"the server has forgotten the session": {tool: "look", want: "HTTP status 404", before: func(s *orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+			return func(_ http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/call") {
+					s.Forget()
+				}
+				return false
+			}
+		}},
+		"the call never gets an answer": {tool: "look", want: errSilent.Error(), before: func(*orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+			return func(_ http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/call") {
+					return false
+				}
+				io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+				return true
+			}
+		}},
+		"the reply comes byte by byte": {tool: "look", want: errCallTimeout.Error(), before: func(*orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+			return func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/call") {
+					trickle(w, r)
+				}
+				return strings.HasSuffix(r.URL.Path, "/call")
+			}
+		}},
+		"the reply is endless": {tool: "look", want: "longer than", before: func(*orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+			return func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/call") {
+					flood(w, r)
+				}
+				return strings.HasSuffix(r.URL.Path, "/call")
+			}
+		}},
+		"the connection breaks before the task is known": {tool: "look", want: "EOF", before: func(*orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+			return func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/call") {
+					panic(http.ErrAbortHandler)
+				}
+				return false
+			}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newServer()
+			session, _, _ := begin(t, connect(t, server, Options{CallTimeout: 4 * time.Second}))
+			if tc.before != nil {
+				server.Before = tc.before(server)
+			}
+			_, err := session.Call(t.Context(), chat.ToolCall{Name: tc.tool, Arguments: "{}"})
+			var fault *environment.Fault
+			if !errors.As(err, &fault) || fault.Permanent || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Call: %v, want a fault that is not permanent and contains %q", err, tc.want)
+			}
+			if got := countCalls(server); got > 1 {
+				t.Errorf("the server was called %d times, though it may have run the tool", got)
+			}
+		})
+	}
+}
+
+// trickle sends a byte of a comment every 100 milliseconds.
+func trickle(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for r.Context().Err() == nil {
+		if _, err := w.Write([]byte(":")); err != nil {
+			return
+		}
+		http.NewResponseController(w).Flush()
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// flood sends data without an end.
+func flood(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	line := []byte("event: chunk\ndata: " + strings.Repeat("x", 1<<20) + "\n\n")
+	for r.Context().Err() == nil {
+		if _, err := w.Write(line); err != nil {
+			return
+		}
+	}
+}
+
+func countCalls(server *orstest.Server) int {
+	calls := 0
+	for _, line := range server.Log() {
+		if strings.HasSuffix(line, "/call") {
+			calls++
+		}
+	}
+	return calls
+}
+
+// TestReconnect breaks the stream of a call three times after the server has named its task.
+func TestReconnect(t *testing.T) {
+	server := newServer()
+	release := make(chan struct{})
+	var runs atomic.Int64
+	server.Tools["slow"] = func(*orstest.Session, json.RawMessage) (orstest.Output, error) {
+		runs.Add(1)
+		<-release
+		return orstest.Output{Text: "done"}, nil
+	}
+	var breaks atomic.Int64
+	session, _, _ := begin(t, connect(t, breaking(server, &breaks, release), Options{}))
+	got, err := session.Call(t.Context(), chat.ToolCall{Name: "slow"})
+	if err != nil || got.Text != "done" || runs.Load() != 1 {
+		t.Errorf("Call = %+v, %v after %d runs of the tool, want one", got, err, runs.Load())
+	}
+	if got.Metrics[MetricReconnects] != 3 {
+		t.Errorf("%s = %v, want 3", MetricReconnects, got.Metrics[MetricReconnects])
+	}
+}
+
+// breaking serves calls with a body that breaks off after the first event, three times.
+func breaking(server http.Handler, breaks *atomic.Int64, release chan struct{}) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/call") {
+			server.ServeHTTP(w, r)
+			return
+		}
+		switch n := breaks.Add(1); {
+		case n <= 3:
+			server.ServeHTTP(&abortAfterTask{ResponseWriter: w}, r)
+		default:
+			close(release)
+			server.ServeHTTP(w, r)
+		}
+	})
+}
+
+// abortAfterTask aborts the response once its first event was sent.
+type abortAfterTask struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (a *abortAfterTask) Write(p []byte) (int, error) {
+	n, err := a.ResponseWriter.Write(p)
+	if strings.Contains(string(p), "task_id") {
+		http.NewResponseController(a.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+func TestCapacityIsAwaited(t *testing.T) {
+	server := newServer()
+	server.Capacity = 1
+	b := connect(t, server, Options{})
+	first, _, _ := begin(t, b)
+	time.AfterFunc(50*time.Millisecond, func() { first.Close(context.Background()) })
+	begin(t, b)
+}
+
+func TestCapacityThatDoesNotComeIsAFault(t *testing.T) {
+	server := newServer()
+	server.Capacity = 1
+	b := connect(t, server, Options{CreateTimeout: 300 * time.Millisecond})
+	begin(t, b)
+	_, err := b.Open(t.Context(), environment.Task{Split: "train"})
+	var fault *environment.Fault
+	if !errors.As(err, &fault) || fault.Permanent || !strings.Contains(err.Error(), "maximum capacity") {
+		t.Errorf("Open: %v, want a fault that is not permanent and quotes the server", err)
+	}
+}
+
+func TestMaxSessions(t *testing.T) {
+	b := connect(t, newServer(), Options{MaxSessions: 1, CreateTimeout: 200 * time.Millisecond})
+	first, _, _ := begin(t, b)
+	if _, err := b.Open(t.Context(), environment.Task{Split: "train"}); err == nil {
+		t.Error("a second session was opened")
+	}
+	first.Close(t.Context())
+	second, err := b.Open(t.Context(), environment.Task{Split: "train"})
+	if err != nil {
+		t.Fatalf("Open after Close: %v", err)
+	}
+	second.Close(t.Context())
+}
+
+func TestLostReplyToCreate(t *testing.T) {
+	server := newServer()
+	var lost atomic.Bool
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/create" && lost.CompareAndSwap(false, true) {
+			server.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		server.ServeHTTP(w, r)
+	})
+	begin(t, connect(t, handler, Options{}))
+	if server.Sessions() != 1 {
+		t.Errorf("the server has %d sessions, want one", server.Sessions())
+	}
+}
+
+func TestUnknownTaskIsPermanent(t *testing.T) {
+	server := newServer()
+	_, err := connect(t, server, Options{}).Open(t.Context(), environment.Task{Split: "train", Index: 90})
+	var fault *environment.Fault
+	if !errors.As(err, &fault) || !fault.Permanent {
+		t.Errorf("Open: %v, want a permanent fault", err)
+	}
+	if server.Sessions() != 0 {
+		t.Errorf("%d sessions are left open", server.Sessions())
+	}
+}
+
+func TestUnknownEnvironmentNamesThoseOfTheServer(t *testing.T) {
+	_, err := connect(t, newServer(), Options{Environment: "products"}).Splits(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the server has: sums") {
+		t.Errorf("Splits: %v, want the server's environments", err)
+	}
+}
+
+func TestContextEndsACall(t *testing.T) {
+	server := newServer()
+	server.Tools["slow"] = func(*orstest.Session, json.RawMessage) (orstest.Output, error) {
+		time.Sleep(time.Second)
+		return orstest.Output{}, nil
+	}
+	session, _, _ := begin(t, connect(t, server, Options{}))
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := session.Call(ctx, chat.ToolCall{Name: "slow"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Call: %v, want the error of the context", err)
+	}
+}
+
+func TestOutputsAreCut(t *testing.T) {
+	server := newServer()
+	server.Tools["long"] = func(*orstest.Session, json.RawMessage) (orstest.Output, error) {
+		return orstest.Output{Text: strings.Repeat("ä", 5<<20)}, nil
+	}
+	session, _, _ := begin(t, connect(t, server, Options{MaxText: 101}))
+	got, err := session.Call(t.Context(), chat.ToolCall{Name: "long"})
+	want := strings.Repeat("ä", 50) + "\n[The output was cut: it has 10485760 bytes.]"
+	if err != nil || got.Text != want || got.Metrics[MetricCut] != 1 {
+		t.Errorf("Call = %.200q, %v, %v", got.Text, got.Metrics, err)
+	}
+}
+
+func TestPings(t *testing.T) {
+	server := newServer()
+	b := connect(t, server, Options{})
+	b.pace.ping = 10 * time.Millisecond
+	begin(t, b)
+	deadline := time.Now().Add(10 * time.Second)
+	for !strings.Contains(strings.Join(server.Log(), "\n"), "POST /ping") {
+		if time.Now().After(deadline) {
+			t.Fatal("the session was not pinged")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	cases := map[string]struct {
+		delivery     Delivery
+		refuseBody   bool
+		header, body bool
+	}{
+		"header":                            {delivery: DeliverHeader, header: true},
+		"body":                              {delivery: DeliverBody, body: true},
+		"both":                              {delivery: DeliverBoth, header: true, body: true},
+		"both, and the body is not allowed": {delivery: DeliverBoth, refuseBody: true, header: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var header string
+			var body map[string]any
+			server := newServer()
+			server.Before = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/create" {
+					return false
+				}
+				header, body = r.Header.Get("X-Secrets"), map[string]any{}
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+					t.Errorf("decoding create: %v", err)
+				}
+				if tc.refuseBody && body["secrets"] != nil {
+					w.WriteHeader(http.StatusUnprocessableEntity)
+				} else {
+					w.Write([]byte(`{"sid":"s"}`))
+				}
+				return true
+			}
+			b := connect(t, server, Options{Delivery: tc.delivery, Secrets: []Secret{{Name: "KEY", Value: "v", AllowedHosts: []string{"h"}}}})
+			session, err := b.Open(t.Context(), environment.Task{Split: "train"})
+			if err != nil {
+				t.Fatalf("Open: %v", err)
+			}
+			session.Close(t.Context())
+			want := map[bool]string{true: base64.StdEncoding.EncodeToString([]byte(`{"KEY":{"value":"v","allowed_domains":["h"]}}`))}[tc.header]
+			if header != want || (body["secrets"] != nil) != tc.body {
+				t.Errorf("header %q, body %v, want header %v, body %v", header, body, tc.header, tc.body)
+			}
+		})
+	}
+}
+
+func TestRedirectToAnotherHostIsNotFollowed(t *testing.T) {
+	var reached atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	defer other.Close()
+	b := connect(t, http.RedirectHandler(other.URL, http.StatusPermanentRedirect), Options{APIKey: "key"})
+	if _, err := b.Splits(t.Context()); err == nil || reached.Load() {
+		t.Errorf("Splits: %v, and the other host was reached: %v", err, reached.Load())
+	}
+}
+
+func TestHosts(t *testing.T) {
+	got, err := HostsOf(HostedURL + "/")
+	want := Hosts{API: "https://api.openreward.ai", Sessions: "https://sessions.openreward.ai"}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("HostsOf: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestParseHosted(t *testing.T) {
+	cases := map[string]Hosted{
+		"Owner/Name":      {Deployment: "Owner/Name"},
+		"Owner/Name@hard": {Deployment: "Owner/Name", Variant: "hard"},
+		"Name":            {}, "/Name": {}, "Owner/": {}, "a/b/c": {}, "Owner/Name@": {},
+	}
+	for name, want := range cases {
+		got, err := ParseHosted(name)
+		if got != want || (err == nil) != (want != Hosted{}) {
+			t.Errorf("ParseHosted(%q) = %+v, %v", name, got, err)
+		}
+	}
+}

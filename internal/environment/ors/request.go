@@ -1,0 +1,249 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ors
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// maxTries bounds how often a request is sent that meets failures of the network or of a proxy. A server that is being
+// started, or that has no capacity, is asked until the context ends.
+const maxTries = 4
+
+// request is a request of the protocol.
+type request struct {
+	method, path string
+	// session is the ID of the session, or empty.
+	session string
+	// body is encoded as JSON unless it is nil.
+	body any
+	// secrets sends the header with the secrets.
+	secrets bool
+	// stream asks for a stream of events.
+	stream bool
+}
+
+// StatusError is an answer with a status other than success.
+type StatusError struct {
+	Method, Path string
+	Status       int
+	// Detail is what the server says of it, cut to a line.
+	Detail string
+	// starting says that nothing has run, as the server is only being started.
+	starting   bool
+	retryAfter time.Duration
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("%s %s: HTTP status %d: %s", e.Method, e.Path, e.Status, e.Detail)
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return text + " (check the key that ors.apiKeySecretRef names)"
+	case http.StatusTooManyRequests:
+		return text + " (the server has no capacity; lower ors.maxSessions or rollouts.concurrency, or add capacity)"
+	}
+	return text
+}
+
+// newHTTPClient returns a client for thousands of sessions that follows redirects to the same host only, since the
+// headers of a request carry keys and secrets.
+func newHTTPClient(given *http.Client) *http.Client {
+	client := &http.Client{Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		MaxIdleConnsPerHost: 4096,
+		IdleConnTimeout:     50 * time.Second, // The Python servers close idle connections after a minute.
+		TLSHandshakeTimeout: 10 * time.Second,
+	}}
+	if given != nil {
+		copied := *given
+		client = &copied
+	}
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		if next.URL.Host != via[0].URL.Host || len(via) > 3 {
+			return fmt.Errorf("the server redirects to %s, which is not followed", next.URL.Redacted())
+		}
+		return nil
+	}
+	return client
+}
+
+// send sends a request once. The caller closes the body of the response. A status other than success is a
+// *StatusError.
+func (b *Backend) send(ctx context.Context, r request) (*http.Response, error) {
+	var body io.Reader
+	if r.body != nil {
+		encoded, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s %s: %w", r.method, r.path, err)
+		}
+		body = bytes.NewReader(encoded)
+	}
+	httpRequest, err := http.NewRequestWithContext(ctx, r.method, strings.TrimSuffix(b.options.BaseURL, "/")+r.path, body)
+	if err != nil {
+		return nil, fmt.Errorf("making %s %s: %w", r.method, r.path, err)
+	}
+	b.setHeaders(httpRequest.Header, r)
+	response, err := b.http.Do(httpRequest)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, withoutURL(err))
+	}
+	if response.StatusCode/100 == 2 {
+		return response, nil
+	}
+	defer response.Body.Close()
+	return nil, statusError(r, response)
+}
+
+func (b *Backend) setHeaders(header http.Header, r request) {
+	if r.body != nil {
+		header.Set("Content-Type", "application/json")
+	}
+	if r.stream {
+		header.Set("Accept", "text/event-stream")
+	}
+	for name, value := range map[string]string{
+		headerAPIKey: b.options.APIKey, headerDeployment: b.options.Deployment, headerSession: r.session,
+	} {
+		if value != "" {
+			header.Set(name, value)
+		}
+	}
+	if r.secrets && b.secrets.header != "" {
+		header.Set(headerSecrets, b.secrets.header)
+	}
+}
+
+// withoutURL drops the method and the URL that net/http puts before an error.
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// statusError reads the error of a response.
+func statusError(r request, response *http.Response) *StatusError {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // What could be read says enough.
+	var reply struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(text, &reply) == nil && len(reply.Detail) > 0 {
+		text = reply.Detail
+		var detail string
+		if json.Unmarshal(reply.Detail, &detail) == nil {
+			text = []byte(detail)
+		}
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	e := &StatusError{
+		Method: r.method, Path: r.path, Status: response.StatusCode, Detail: cutText(line, 300),
+		starting: response.StatusCode == http.StatusServiceUnavailable && response.Header.Get(headerState) == "starting",
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.retryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}
+
+// do sends a request, again after failures that a repetition may overcome, and decodes the JSON of the reply into out
+// unless that is nil. It is for requests that may reach the server twice.
+func (b *Backend) do(ctx context.Context, r request, out any) error {
+	return b.repeat(ctx, isTransient, func() error {
+		response, err := b.send(ctx, r)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		return decode(r, response.Body, out)
+	})
+}
+
+// decode reads the JSON of a reply.
+func decode(r request, body io.Reader, out any) error {
+	text, err := io.ReadAll(io.LimitReader(body, maxReply+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the reply to %s %s: %w", r.method, r.path, err)
+	case len(text) > maxReply:
+		return fmt.Errorf("reading the reply to %s %s: %w", r.method, r.path, errTooLarge)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return &replyError{fmt.Errorf("decoding the reply to %s %s: %w", r.method, r.path, err)}
+	}
+	return nil
+}
+
+// errTooLarge is the error of a reply that is longer than maxReply.
+var errTooLarge = fmt.Errorf("the reply is longer than %d bytes", maxReply)
+
+// replyError is a reply that came whole and cannot be understood.
+type replyError struct{ err error }
+
+// Error implements error.
+func (e *replyError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *replyError) Unwrap() error { return e.err }
+
+// repeat calls try until it succeeds, fails for good, or has failed maxTries times. Tries that found no capacity, or a
+// server that is being started, do not count: they go on until the context ends.
+func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try func() error) error {
+	pause, failures := b.pace.retry, 0
+	for {
+		err := try()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		waits, after := isWaiting(err)
+		if !waits {
+			if failures++; failures == maxTries || !mayRepeat(err) {
+				return err
+			}
+		}
+		if wait.Sleep(ctx, max(after, pause)) != nil {
+			return fmt.Errorf("%w; the last answer was: %w", context.Cause(ctx), err)
+		}
+		pause = min(2*pause, b.pace.maxRetry)
+	}
+}
+
+// isWaiting reports whether the server did nothing since it has no capacity or is being started, and for how long it
+// asks to wait.
+func isWaiting(err error) (waits bool, after time.Duration) {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return false, 0
+	}
+	return status.Status == http.StatusTooManyRequests || status.starting, min(status.retryAfter, 30*time.Second)
+}
+
+// isTransient reports whether a request may succeed when it is sent again: the connection failed, or a proxy could not
+// reach the server.
+func isTransient(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.Status == http.StatusBadGateway || status.Status == http.StatusServiceUnavailable ||
+			status.Status == http.StatusGatewayTimeout
+	}
+	var reply *replyError
+	return !errors.As(err, &reply) && !errors.Is(err, errTooLarge)
+}

@@ -1,0 +1,298 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ors
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// A session has these metrics.
+const (
+	// MetricCut counts outputs of tools that were longer than the policy gets.
+	MetricCut = "tool_outputs_cut"
+	// MetricReconnects counts the times that a call was taken up again.
+	MetricReconnects = "tool_reconnects"
+)
+
+// reminder answers a reply without a call where a call is needed.
+const reminder = "No tool was called. Call one of the tools to continue."
+
+// session is a session of the server.
+type session struct {
+	*Backend
+	id string
+	// prefix is the path of the environment, such as /math, or empty.
+	prefix   string
+	terminal *terminalTool
+	// deadline is when the session has to be ready.
+	deadline time.Time
+	// active says that a request has kept the session since the last time that a ping was due.
+	active    atomic.Bool
+	stopPings context.CancelFunc
+	closed    sync.Once
+	// The counts are those of the session so far.
+	cut, reconnects int
+}
+
+// newSession returns a session that the server has named. The environment's name may be empty.
+func newSession(b *Backend, id, name string) *session {
+	s := &session{Backend: b, id: id, stopPings: func() {}}
+	if name != "" {
+		s.prefix = "/" + url.PathEscape(name)
+	}
+	return s
+}
+
+// createSession asks the server for the ID of a new session.
+func (b *Backend) createSession(ctx context.Context) (string, error) {
+	var id string
+	r := request{method: http.MethodPost, path: "/create_session", body: struct{}{}, secrets: true, stream: true}
+	err := b.repeat(ctx, isTransient, func() error {
+		text, err := b.read(ctx, r, func(task string) { id = task })
+		if err != nil {
+			return err
+		}
+		var reply sessionReply
+		if json.Unmarshal([]byte(text), &reply) == nil {
+			id = cmp.Or(reply.ID, id)
+		}
+		if id == "" {
+			return &replyError{errors.New("decoding the reply to POST /create_session: it names no session")}
+		}
+		return nil
+	})
+	return id, err
+}
+
+// create begins the task. A server that already has the session has got an earlier request whose reply was lost.
+func (s *session) create(ctx context.Context, task environment.Task) error {
+	s.deadline, _ = ctx.Deadline()
+	body := createRequest{
+		Environment: s.environmentOf(), Split: task.Split, Index: task.Index, Toolset: s.options.Toolset,
+		Secrets: s.secrets.body,
+	}
+	err := s.post(ctx, "/create", body)
+	if hasStatus(err, http.StatusUnprocessableEntity) && s.secrets.optional && body.Secrets != nil {
+		body.Secrets = nil
+		err = s.post(ctx, "/create", body)
+	}
+	if hasStatus(err, http.StatusBadRequest) && isExisting(err) {
+		return nil
+	}
+	return err
+}
+
+// environmentOf is the name of the environment as create takes it.
+func (s *session) environmentOf() string {
+	if s.prefix == "" {
+		return ""
+	}
+	name, err := url.PathUnescape(s.prefix[1:])
+	if err != nil {
+		return s.prefix[1:]
+	}
+	return name
+}
+
+// isExisting reports whether the server refused to create a session since it has it.
+func isExisting(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && bytes.Contains(bytes.ToLower([]byte(status.Detail)), []byte("already exists"))
+}
+
+func (s *session) post(ctx context.Context, path string, body any) error {
+	return s.do(ctx, request{method: http.MethodPost, path: path, session: s.id, body: body, secrets: path == "/create"}, nil)
+}
+
+// get asks for something of the environment within the time that the session has to become ready.
+func (s *session) get(ctx context.Context, what string, out any) error {
+	s.active.Store(true)
+	return s.do(ctx, request{method: http.MethodGet, path: s.prefix + "/" + what, session: s.id}, out)
+}
+
+// Messages implements tooluse.Session. Servers that have conversations are asked for one, and others for a prompt.
+func (s *session) Messages(ctx context.Context) ([]chat.Message, error) {
+	ctx, stop := context.WithDeadlineCause(ctx, s.deadline, errCreateTimeout)
+	defer stop()
+	messages, err := s.messages(ctx)
+	if err != nil {
+		return nil, faultOfSession(ctx, "reading the prompt", err)
+	}
+	return messages, nil
+}
+
+func (s *session) messages(ctx context.Context) ([]chat.Message, error) {
+	if !s.lacksMessages.Load() {
+		var conversation []message
+		err := s.get(ctx, "messages", &conversation)
+		if err == nil {
+			return messagesOf(conversation), nil
+		}
+		if !hasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed) {
+			return nil, err
+		}
+	}
+	var prompt []block
+	if err := s.get(ctx, "prompt", &prompt); err != nil {
+		return nil, err
+	}
+	s.lacksMessages.Store(true)
+	return []chat.Message{{Role: chat.RoleUser, Content: textOf(prompt)}}, nil
+}
+
+// Tools implements tooluse.Session.
+func (s *session) Tools(ctx context.Context) ([]chat.Tool, error) {
+	ctx, stop := context.WithDeadlineCause(ctx, s.deadline, errCreateTimeout)
+	defer stop()
+	var list toolList
+	err := s.get(ctx, "task_tools", &list)
+	if hasStatus(err, http.StatusNotFound) {
+		err = s.get(ctx, "tools", &list)
+	}
+	if err != nil {
+		return nil, faultOfSession(ctx, "listing the tools", err)
+	}
+	s.terminal = list.Terminal
+	return toolsOf(list), nil
+}
+
+// Call implements tooluse.Session. Arguments that are not a JSON object are the policy's mistake, which the server need
+// not see.
+func (s *session) Call(ctx context.Context, call chat.ToolCall) (tooluse.Result, error) {
+	input := json.RawMessage(cmp.Or(call.Arguments, "{}"))
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(input, &object); err != nil || object == nil {
+		return tooluse.Result{Text: "Error: the arguments of a call must be a JSON object.", Invalid: true}, nil
+	}
+	return s.run(ctx, call.Name, input)
+}
+
+// run runs a tool within the time that a call may take.
+func (s *session) run(ctx context.Context, name string, input json.RawMessage) (tooluse.Result, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, s.options.CallTimeout, errCallTimeout)
+	defer stop()
+	s.active.Store(true)
+	r := request{method: http.MethodPost, path: s.prefix + "/call", session: s.id, stream: true}
+	reply, reconnects, err := s.call(ctx, r, callRequest{Name: name, Input: input})
+	s.reconnects += reconnects
+	if err != nil {
+		return tooluse.Result{}, faultOfSession(ctx, fmt.Sprintf("calling tool %q", name), err)
+	}
+	return s.resultOf(reply), nil
+}
+
+// resultOf is the result of a call for the policy.
+func (s *session) resultOf(reply callReply) tooluse.Result {
+	result := tooluse.Result{Text: "Error: " + reply.Error, Invalid: true}
+	if reply.OK {
+		result = tooluse.Result{Text: textOf(reply.Output.Blocks), Done: reply.Output.Finished}
+		if reply.Output.Reward != nil {
+			result.Rewards = []environment.Reward{{Value: *reply.Output.Reward}}
+		}
+	}
+	if len(result.Text) > s.options.MaxText {
+		s.cut++
+		result.Text = fmt.Sprintf("%s\n[The output was cut: it has %d bytes.]", cutText(result.Text, s.options.MaxText), len(result.Text))
+	}
+	result.Metrics = map[string]float64{MetricCut: float64(s.cut), MetricReconnects: float64(s.reconnects)}
+	return result
+}
+
+// Answer implements tooluse.Session. A reply without a call is the answer if the environment has a tool for answers;
+// otherwise the policy is asked to call a tool.
+func (s *session) Answer(ctx context.Context, reply environment.Reply) (tooluse.Outcome, error) {
+	if s.terminal == nil {
+		return tooluse.Outcome{Text: reminder}, nil
+	}
+	input := json.RawMessage("{}")
+	if s.terminal.Argument != nil {
+		encoded, err := json.Marshal(map[string]string{*s.terminal.Argument: reply.Message.Content})
+		if err != nil {
+			return tooluse.Outcome{}, &environment.Fault{Permanent: true, Err: fmt.Errorf("encoding the answer: %w", err)}
+		}
+		input = encoded
+	}
+	result, err := s.run(ctx, s.terminal.Name, input)
+	if err != nil {
+		return tooluse.Outcome{}, err
+	}
+	return tooluse.Outcome{Rewards: result.Rewards, Metrics: result.Metrics}, nil
+}
+
+// Finish implements tooluse.Session. The server rewards calls only, so that nothing is earned by stopping.
+func (s *session) Finish(context.Context, *environment.Reply) (tooluse.Outcome, error) {
+	return tooluse.Outcome{}, nil
+}
+
+// Close implements tooluse.Session. Only its first call has an effect.
+func (s *session) Close(ctx context.Context) {
+	s.closed.Do(func() {
+		s.stopPings()
+		s.delete(ctx)
+		s.release()
+	})
+}
+
+// delete frees what the server and the hosted service keep for the session. Failures cost nothing but the server's
+// memory until it removes the session by itself.
+func (s *session) delete(ctx context.Context) {
+	for _, path := range []string{"/delete", "/delete_session"} {
+		if err := s.post(ctx, path, nil); err != nil {
+			s.options.Logger.Debug("deleting session", "path", path, "err", err)
+		}
+	}
+}
+
+// startPings keeps the session until it is closed: whenever a ping is due and no request has kept it meanwhile.
+func (s *session) startPings() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stopPings = stop
+	go func() {
+		for wait.Sleep(ctx, s.pace.ping) == nil {
+			if !s.active.Swap(false) {
+				s.ping(ctx)
+			}
+		}
+	}()
+}
+
+// ping sends a sign of life. A session that the server has lost shows itself at the next call.
+func (s *session) ping(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, s.pace.idle)
+	defer stop()
+	response, err := s.send(ctx, request{method: http.MethodPost, path: "/ping", session: s.id})
+	if err != nil {
+		s.options.Logger.Debug("pinging session", "err", err)
+		return
+	}
+	response.Body.Close()
+}
+
+// faultOfSession is faultOf for requests within a session. A session that the server does not know any more is not a
+// permanent fault: the episode begins anew in another.
+func faultOfSession(ctx context.Context, doing string, err error) error {
+	result := faultOf(ctx, doing, err)
+	var fault *environment.Fault
+	if errors.As(result, &fault) && hasStatus(err, http.StatusNotFound) {
+		fault.Permanent = false
+	}
+	return result
+}
+
+var _ tooluse.Session = (*session)(nil)

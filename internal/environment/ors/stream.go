@@ -1,0 +1,158 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	sse "github.com/tmaxmax/go-sse"
+)
+
+// remoteError is an error event: the tool has raised, or the server does not know the task.
+type remoteError struct{ text string }
+
+// Error implements error.
+func (e *remoteError) Error() string { return "the server reports: " + cutText(e.text, 300) }
+
+// errSilent is the error of a stream that brought no byte for too long.
+var errSilent = errors.New("the stream brought nothing for too long")
+
+// readStream reads a stream of events up to the one that ends it, and returns the text that its events make up. It
+// hands over the ID of the server's task as soon as it arrives. A stream that breaks off is an io.ErrUnexpectedEOF.
+func readStream(body io.Reader, task func(id string)) (string, error) {
+	var text strings.Builder
+	for event, err := range sse.Read(&unfinished{body}, &sse.ReadConfig{MaxEventSize: maxReply}) {
+		if err != nil {
+			return "", err
+		}
+		switch event.Type {
+		case "task_id":
+			task(strings.TrimSpace(event.Data))
+		case "error":
+			return "", &remoteError{event.Data}
+		case "chunk", "end":
+			text.WriteString(event.Data)
+			if text.Len() > maxReply {
+				return "", errTooLarge
+			}
+			if event.Type == "end" {
+				return text.String(), nil
+			}
+		}
+	}
+	return "", io.ErrUnexpectedEOF
+}
+
+// unfinished makes an error of the end of a stream, so that an event that broke off in its middle is not taken for a
+// whole one.
+type unfinished struct{ body io.Reader }
+
+// Read implements io.Reader.
+func (u *unfinished) Read(p []byte) (int, error) {
+	n, err := u.body.Read(p)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// isStream reports whether a response is a stream of events.
+func isStream(response *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return kind == "text/event-stream"
+}
+
+// watched is the body of a stream that ends when it has brought nothing for a time. Comments count: servers send them
+// as signs of life.
+type watched struct {
+	io.Reader
+	timer *time.Timer
+	idle  time.Duration
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.timer.Reset(w.idle)
+	return n, err
+}
+
+// read sends a request for a stream and reads it to its end. Servers that answer with JSON instead are understood,
+// too. The context bounds the whole.
+func (b *Backend) read(ctx context.Context, r request, task func(id string)) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(b.pace.idle, func() { cancel(errSilent) })
+	defer silence.Stop()
+	response, err := b.send(ctx, r)
+	if err != nil {
+		return "", silent(ctx, err)
+	}
+	defer response.Body.Close()
+	body := &watched{Reader: response.Body, timer: silence, idle: b.pace.idle}
+	if isStream(response) {
+		text, err := readStream(body, task)
+		if err == nil {
+			// The connection serves further requests once the stream has ended, which is soon after its last event.
+			body.idle = time.Second
+			silence.Reset(body.idle)
+			_, _ = io.CopyN(io.Discard, body, 4096)
+		}
+		return text, silent(ctx, err)
+	}
+	var reply json.RawMessage
+	err = decode(r, body, &reply)
+	return string(reply), silent(ctx, err)
+}
+
+// silent names silence as the cause of an error.
+func silent(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
+// call runs a tool once. While the server has not named its task, only failures by which it cannot have got the
+// request are followed by another one; after that, requests with the task's ID take it up again.
+func (b *Backend) call(ctx context.Context, r request, call callRequest) (reply callReply, reconnects int, err error) {
+	mayRepeat := func(err error) bool {
+		var remote *remoteError
+		if errors.As(err, &remote) {
+			return false
+		}
+		return call.Task == "" && isDialError(err) || call.Task != "" && isTransient(err)
+	}
+	err = b.repeat(ctx, mayRepeat, func() error {
+		if call.Task != "" {
+			reconnects++
+		}
+		r.body = call
+		text, err := b.read(ctx, r, func(id string) { call.Task = id })
+		if err != nil {
+			return err
+		}
+		reply = callReply{}
+		if err := json.Unmarshal([]byte(text), &reply); err != nil {
+			return &replyError{fmt.Errorf("decoding the result of tool %q: %w", call.Name, err)}
+		}
+		return nil
+	})
+	return reply, reconnects, err
+}
+
+// isDialError reports whether a request failed before there was a connection to send it over.
+func isDialError(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial"
+}
