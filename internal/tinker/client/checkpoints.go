@@ -70,7 +70,7 @@ func listAll[T any](fetch func(offset int) (page[T], error), key func(T) string)
 	return func(yield func(T, error) bool) {
 		seen := map[string]bool{}
 		for range maxPasses {
-			items, steady, err := listOnce(fetch)
+			items, steady, err := listOnce(fetch, key)
 			for _, item := range items {
 				if seen[key(item)] {
 					continue
@@ -92,22 +92,32 @@ func listAll[T any](fetch func(offset int) (page[T], error), key func(T) string)
 	}
 }
 
-// listOnce reads the pages from the first to the last, and reports whether the total did not change.
-func listOnce[T any](fetch func(offset int) (page[T], error)) (items []T, steady bool, err error) {
+// listOnce reads the pages from the first to the last, and reports whether the listing did not change. Each page begins
+// with the last item of the page before it; another item there shows that the rest has moved, even if the total is
+// the same because one item was removed and another added.
+func listOnce[T any](fetch func(offset int) (page[T], error), key func(T) string) (items []T, steady bool, err error) {
 	total := -1
 	steady = true
 	for {
-		next, err := fetch(len(items))
+		next, err := fetch(max(len(items)-1, 0))
 		if err != nil {
 			return items, false, err
 		}
-		items = append(items, next.items...)
+		added := next.items
+		if len(items) > 0 && len(added) > 0 {
+			if key(added[0]) == key(items[len(items)-1]) {
+				added = added[1:]
+			} else {
+				steady = false
+			}
+		}
+		items = append(items, added...)
 		if next.cursor == nil {
 			return items, true, nil
 		}
 		steady = steady && (total < 0 || total == next.cursor.TotalCount)
 		total = next.cursor.TotalCount
-		if len(next.items) == 0 || len(items) >= total {
+		if len(added) == 0 || len(items) >= total {
 			return items, steady, nil
 		}
 	}

@@ -38,21 +38,33 @@ func TestCheckpoints(t *testing.T) {
 			pages: []scriptedReply{checkpointPage(2, "a", "b")}, want: []string{"a", "b"}, queries: []string{"limit=1000&offset=0"},
 		},
 		"Pages are read until all are seen": {
-			pages: []scriptedReply{checkpointPage(3, "a", "b"), checkpointPage(3, "c")}, want: []string{"a", "b", "c"},
-			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2"},
+			pages: []scriptedReply{checkpointPage(3, "a", "b"), checkpointPage(3, "b", "c")}, want: []string{"a", "b", "c"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
 		},
 		"A listing that shrinks between pages is read again, each entry once": {
-			pages:   []scriptedReply{checkpointPage(4, "a", "b"), checkpointPage(3, "d"), checkpointPage(3, "b", "c"), checkpointPage(3, "d")},
-			want:    []string{"a", "b", "d", "c"},
-			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2", "limit=1000&offset=0", "limit=1000&offset=2"},
+			pages:   []scriptedReply{checkpointPage(4, "a", "b"), checkpointPage(3, "c", "d"), checkpointPage(3, "b", "c"), checkpointPage(3, "c", "d")},
+			want:    []string{"a", "b", "c", "d"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1", "limit=1000&offset=0", "limit=1000&offset=1"},
+		},
+		"A listing in which one entry is removed and another added is read again": {
+			pages: []scriptedReply{
+				checkpointPage(4, "a", "b"), checkpointPage(4, "c", "d", "e"), // a was removed, and e was added
+				checkpointPage(4, "b", "c"), checkpointPage(4, "c", "d", "e"),
+			},
+			want:    []string{"a", "b", "c", "d", "e"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1", "limit=1000&offset=0", "limit=1000&offset=1"},
+		},
+		"A listing that counts wrongly ends with the last entry": {
+			pages: []scriptedReply{checkpointPage(9, "a", "b"), checkpointPage(9, "b")}, want: []string{"a", "b"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
 		},
 		"An empty page ends a listing that counts wrongly": {
-			pages: []scriptedReply{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"}, queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
+			pages: []scriptedReply{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"}, queries: []string{"limit=1000&offset=0", "limit=1000&offset=0"},
 		},
 		"No entries are no entries": {pages: []scriptedReply{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
 		"An error ends the list": {
 			pages: []scriptedReply{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: tinker.CategoryUnauthorized,
-			queries: []string{"limit=1000&offset=0", "limit=1000&offset=2"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
 		},
 	}
 	for name, tc := range cases {
