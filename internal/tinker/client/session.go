@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -39,7 +40,20 @@ func (c *Client) CreateSession(ctx context.Context, r SessionRequest) (string, e
 	if err == nil && created.Session == "" {
 		err = protocolError(tinker.TypeCreateSession, fmt.Errorf("response has no session_id"))
 	}
+	c.logMessages(ctx, created)
 	return created.Session, err
+}
+
+// logMessages logs what the server tells people with a session: that a model retires, for example.
+func (c *Client) logMessages(ctx context.Context, created tinker.CreateSessionResponse) {
+	log := func(level slog.Level, message *string) {
+		if message != nil && *message != "" {
+			c.log.Log(ctx, level, "server sent a message", "session", created.Session, "message", *message)
+		}
+	}
+	log(slog.LevelInfo, created.InfoMessage)
+	log(slog.LevelWarn, created.WarningMessage)
+	log(slog.LevelError, created.ErrorMessage)
 }
 
 const (

@@ -5,7 +5,9 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +53,37 @@ func TestCreateSession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSessionMessages checks that what the server tells people with a session is logged.
+func TestSessionMessages(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		w := newTestClient(t, map[string][]scriptedReply{"create_session": {
+			ok(`{"session_id":"s","info_message":"news","warning_message":"Model m retires on 1 December.","error_message":"SDK 0.25.0 is too old."}`),
+			ok(`{"session_id":"s","info_message":"","warning_message":null}`),
+		}})
+		for range 2 {
+			if got, err := w.CreateSession(ctx, SessionRequest{}); got != "s" || err != nil {
+				t.Fatalf("CreateSession = %q, %v", got, err)
+			}
+		}
+		var got []string
+		for line := range strings.Lines(w.logged.String()) {
+			var entry struct{ Level, Msg, Session, Message string }
+			if err := json.Unmarshal([]byte(line), &entry); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, strings.Join([]string{entry.Level, entry.Msg, entry.Session, entry.Message}, " "))
+		}
+		want := []string{
+			"INFO server sent a message s news",
+			"WARN server sent a message s Model m retires on 1 December.",
+			"ERROR server sent a message s SDK 0.25.0 is too old.",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("log (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestKeepAlive(t *testing.T) {
