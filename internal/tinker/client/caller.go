@@ -39,9 +39,9 @@ type caller struct {
 	observe     func(Event)
 	spread      func() float64
 	credentials *credentials
-	// connecting is held while the configuration is fetched, which happens once.
+	// connecting is held while the configuration is fetched.
 	connecting *semaphore.Weighted
-	config     atomic.Pointer[tinker.ServerConfig]
+	config     atomic.Pointer[serverConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
 	downloads *byteBudget
 	// bodies knows which sizes of bodies the server accepts.

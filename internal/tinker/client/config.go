@@ -6,23 +6,43 @@ package client
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
+// A configuration is used for configAge, because limits may change while a client runs for days. If it cannot be
+// fetched then, the old one is used for another configPause.
+const (
+	configAge     = time.Hour
+	configPause   = time.Minute
+	configTimeout = 10 * time.Second
+)
+
+// serverConfig is a configuration. A timer marks it stale, so that its use reads no clock.
+type serverConfig struct {
+	tinker.ServerConfig
+	stale atomic.Bool
+}
+
+func (s *serverConfig) expireAfter(age time.Duration) {
+	time.AfterFunc(age, func() { s.stale.Store(true) })
+}
+
 // connect returns the server's configuration. The first call fetches it, and a JWT if the server requires one.
 func (c *caller) connect(ctx context.Context) (tinker.ServerConfig, error) {
 	if config := c.config.Load(); config != nil {
-		return *config, nil
+		return c.upToDate(ctx, config), nil
 	}
 	if err := acquire(ctx, c.connecting); err != nil {
 		return tinker.ServerConfig{}, canceled("client_config", err)
 	}
 	defer c.connecting.Release(1)
 	if config := c.config.Load(); config != nil {
-		return *config, nil
+		return config.ServerConfig, nil
 	}
-	config, err := c.fetchConfig(ctx)
+	config, err := c.fetchConfig(ctx, c.retryWithKey)
 	if err != nil {
 		return tinker.ServerConfig{}, fmt.Errorf("connecting: %w", err)
 	}
@@ -31,18 +51,66 @@ func (c *caller) connect(ctx context.Context) (tinker.ServerConfig, error) {
 			return tinker.ServerConfig{}, fmt.Errorf("connecting: %w", err)
 		}
 	}
-	c.downloads.add(max(config.InflightResponseBytes, 1))
-	c.config.Store(&config)
+	c.setConfig(config)
 	return config, nil
 }
 
-// fetchConfig authenticates with the key itself: the response says whether the server requires a JWT.
-func (c *caller) fetchConfig(ctx context.Context) (tinker.ServerConfig, error) {
+// setConfig makes a configuration the current one. The caller holds connecting.
+func (c *caller) setConfig(config tinker.ServerConfig) {
+	earlier := int64(0)
+	if old := c.config.Load(); old != nil {
+		earlier = max(old.InflightResponseBytes, 1)
+	}
+	c.downloads.add(max(config.InflightResponseBytes, 1) - earlier)
+	fresh := &serverConfig{ServerConfig: config}
+	fresh.expireAfter(configAge)
+	c.config.Store(fresh)
+}
+
+// upToDate returns the current configuration. If it is stale, it tries once to fetch it again, and keeps the old one if
+// that fails or if another call does so.
+func (c *caller) upToDate(ctx context.Context, current *serverConfig) tinker.ServerConfig {
+	if !current.stale.Load() || !c.connecting.TryAcquire(1) {
+		return current.ServerConfig
+	}
+	defer c.connecting.Release(1)
+	if newer := c.config.Load(); newer != current {
+		return newer.ServerConfig
+	}
+	config, err := c.fetchConfig(ctx, c.exchangeOnceWithKey)
+	if err == nil && config.PJWTAuthEnabled && c.credentials.token.Load() == nil {
+		var first *token
+		if first, err = c.fetchToken(ctx); err == nil {
+			c.credentials.token.Store(first)
+		}
+	}
+	if err != nil {
+		c.log.Debug("keeping the configuration", "err", err)
+		current.stale.Store(false)
+		current.expireAfter(configPause)
+		return current.ServerConfig
+	}
+	c.setConfig(config)
+	return config
+}
+
+func (c *caller) retryWithKey(ctx context.Context, req request) (response, error) {
+	return c.retry(ctx, req, c.exchangeWithKey)
+}
+
+func (c *caller) exchangeOnceWithKey(ctx context.Context, req request) (response, error) {
+	req.timeout = configTimeout
+	return c.exchangeWithKey(ctx, req)
+}
+
+// fetchConfig fetches the configuration by send, which authenticates with the key itself: the response says whether the
+// server requires a JWT.
+func (c *caller) fetchConfig(ctx context.Context, send func(context.Context, request) (response, error)) (tinker.ServerConfig, error) {
 	req, err := postJSON("client_config", "client/config", tinker.ConfigRequest{SDKVersion: tinker.SDKVersion})
 	if err != nil {
 		return tinker.ServerConfig{}, err
 	}
-	resp, err := c.retry(ctx, req, c.exchangeWithKey)
+	resp, err := send(ctx, req)
 	if err != nil {
 		return tinker.ServerConfig{}, err
 	}

@@ -82,23 +82,29 @@ func (c *caller) tryRenew(ctx context.Context, old *token) *token {
 	if current := c.credentials.token.Load(); current != old {
 		return current
 	}
-	req, err := postJSON(opAuthToken, "auth/token", struct{}{})
-	if err != nil {
-		return old
-	}
-	req.timeout = renewTimeout
-	resp, err := c.exchangeWithKey(ctx, req)
+	renewed, err := c.fetchToken(ctx)
 	if err == nil {
-		var renewed *token
-		if renewed, err = newToken(resp); err == nil {
-			c.credentials.token.Store(renewed)
-			return renewed
-		}
+		c.credentials.token.Store(renewed)
+		return renewed
 	}
 	c.log.Warn("postponing the renewal of the access token", "err", err)
 	old.stale.Store(false)
 	time.AfterFunc(renewPause, func() { old.stale.Store(true) })
 	return old
+}
+
+// fetchToken tries once to exchange the key for a JWT.
+func (c *caller) fetchToken(ctx context.Context) (*token, error) {
+	req, err := postJSON(opAuthToken, "auth/token", struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	req.timeout = renewTimeout
+	resp, err := c.exchangeWithKey(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return newToken(resp)
 }
 
 // renew replaces the rejected JWT, unless another call has done so, and returns the valid one.
