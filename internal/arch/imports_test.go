@@ -51,7 +51,8 @@ var permitted = map[string][]string{
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
-	"internal/controller/record": {"internal/contract", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+	"internal/controller/record":  {"internal/contract", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+	"internal/controller/refusal": {"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/resolve": {
 		"api/v1alpha1", "internal/desired", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
@@ -59,13 +60,13 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/record", "k8s.io/apimachinery",
 	},
 	"internal/controller/rewardenvironment": {
-		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/controller/record", "internal/desired",
+		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/controller/record", "internal/controller/refusal", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/trainingrun": {
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/podstate", "internal/controller/poller",
-		"internal/controller/record", "internal/controller/resolve", "internal/controller/runevents", "internal/desired",
+		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {

@@ -160,6 +160,7 @@ const (
 	CauseOOMKilled      Cause = "OOMKilled"
 	CauseStartTimeout   Cause = "StartTimeout"
 	CauseUnknown        Cause = "Unknown"
+	CauseRefused        Cause = "Refused"
 )
 
 // Reported says that learners report the cause themselves.

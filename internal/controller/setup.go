@@ -64,9 +64,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := runs.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	environments := &rewardenvironment.Reconciler{
-		Client: mgr.GetClient(), Recorder: recorder, Settings: options.Settings, Now: options.Now,
-	}
+	environments := rewardenvironment.New(rewardenvironment.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Settings: options.Settings, Now: options.Now,
+	})
 	return environments.SetupWithManager(mgr)
 }
 

@@ -12,8 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -127,46 +125,6 @@ var _ = Describe("A manager whose watch of Jobs is delayed", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(1)) })
 	})
 })
-
-var _ = Describe("An API server that refuses the learner's Job", func() {
-	It("is told of, with back-off, and the run starts when it does no more", func() {
-		w := emptyEnv()
-		var refuse atomic.Bool
-		refuse.Store(true)
-		w.startManager(&managerOptions{newClient: func(c *rest.Config, o client.Options) (client.Client, error) {
-			inner, err := client.New(c, o)
-			return refusingClient{Client: inner, refuse: &refuse}, err
-		}})
-		w.environment()
-		run := w.create()
-		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False BackingOff"))
-			g.Expect(len(run.Status.Attempts)).To(BeNumerically(">=", 2))
-			g.Expect(run.Status.Attempts[0].Message).To(ContainSubstring("exceeded quota"))
-		})
-		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("CreateRefused"))
-		refuse.Store(false)
-		w.clock.advance(time.Hour)
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
-		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts[0].CompletionTime).To(BeNil()) })
-		w.learner(run.Name, run.Status.Attempts[0].Number)
-	})
-})
-
-// refusingClient refuses learner Jobs as a ResourceQuota does.
-type refusingClient struct {
-	client.Client
-	refuse *atomic.Bool
-}
-
-func (c refusingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	if object.GetLabels()[v1alpha1.LabelRole] == v1alpha1.RoleLearner && c.refuse.Load() {
-		if _, job := object.(*batchv1.Job); job {
-			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, object.GetName(), errors.New("exceeded quota"))
-		}
-	}
-	return c.Client.Create(ctx, object, options...)
-}
 
 var _ = Describe("A verdict that is lost", func() {
 	It("is given again by the next attempt", func() {

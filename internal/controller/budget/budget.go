@@ -31,7 +31,7 @@ const RepairInterval = 45 * time.Second
 
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
-	return a.Cause == string(contract.CauseUpstream) && a.Reason == v1alpha1.ReasonKeyRefused
+	return a.Cause == string(contract.CauseRefused) || a.Cause == string(contract.CauseUpstream) && a.Reason == v1alpha1.ReasonKeyRefused
 }
 
 // Join gives the attempts with the newest, which has ended, in one entry with those before it that ended for the
@@ -41,6 +41,9 @@ func Join(attempts []v1alpha1.Attempt) []v1alpha1.Attempt {
 		return attempts
 	}
 	newest, former := attempts[0], attempts[1]
+	if newest.Reason != former.Reason {
+		return attempts
+	}
 	newest.Count = max(former.Count, 1) + 1
 	newest.StartTime = former.StartTime
 	if former.FromStep != nil {
@@ -137,8 +140,12 @@ func fruitful(a v1alpha1.Attempt) bool {
 
 // Backoff is how long to wait after the newest attempt before the next: not at all after one that made
 // progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
-// on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval.
+// on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
+// whose Job was not valid is followed by one of another spec.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
+	if attempts[0].Reason == v1alpha1.ReasonSpecRefused {
+		return 0
+	}
 	if AwaitsRepair(attempts[0]) {
 		return RepairInterval
 	}

@@ -26,6 +26,8 @@ type Problem struct {
 	Message   string
 	// NeedsAction says that somebody has to act; otherwise the problem passes by itself.
 	NeedsAction bool
+	// Grace says that it may pass by itself within failurePolicy.stalledAfterSeconds, and needs action only after that.
+	Grace bool
 }
 
 // Environments gives the pins of all environments that a run refers to. What the run has pinned
@@ -51,18 +53,19 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments m
 
 func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 	if env == nil {
-		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
-			fmt.Sprintf("RewardEnvironment %q does not exist in this namespace: create it, or correct environmentRef.", name), true}
+		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotFound,
+			Message: fmt.Sprintf("RewardEnvironment %q does not exist in this namespace: create it, or correct environmentRef.", name), NeedsAction: true}
 	}
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	probed := ready != nil && ptr.Deref(env.Status.ObservedGeneration, 0) == env.Generation
 	if !probed {
-		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
-			fmt.Sprintf("RewardEnvironment %q is being probed.", name), false}
+		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+			Message: fmt.Sprintf("RewardEnvironment %q is being probed.", name)}
 	}
 	if !status.IsTrue(env.Status.Conditions, v1alpha1.ConditionReady) {
-		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotReady,
-			fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message), ready.Reason == v1alpha1.ReasonInvalid}
+		unstarted := ready.Reason == v1alpha1.ReasonProbeNotStarting
+		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+			Message: fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message), NeedsAction: ready.Reason == v1alpha1.ReasonInvalid || unstarted, Grace: unstarted}
 	}
 	return nil
 }
@@ -88,8 +91,8 @@ func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *Problem 
 	for _, use := range run.Spec.Environments {
 		name := desired.RefName(use.EnvironmentUse)
 		if digest := digests[use.Name]; digest != "" && digest != pins[name].Digest {
-			return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentChanged,
-				fmt.Sprintf("RewardEnvironment %q has changed since the run started, and the run's files were deleted: restore its spec.", name), true}
+			return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentChanged,
+				Message: fmt.Sprintf("RewardEnvironment %q has changed since the run started, and the run's files were deleted: restore its spec.", name), NeedsAction: true}
 		}
 	}
 	return nil
@@ -102,7 +105,7 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 		return ptr.Deref(init, v1alpha1.InitFrom{}).Checkpoint, nil
 	}
 	notFound := func(format string, args ...any) (string, *Problem) {
-		return "", &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound, fmt.Sprintf(format, args...), true}
+		return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotFound, Message: fmt.Sprintf(format, args...), NeedsAction: true}
 	}
 	name := init.Run.Name
 	if source == nil {
@@ -122,8 +125,8 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions, v1alpha1.ConditionFailed) {
 		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
-	return "", &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotReady,
-		fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name), false}
+	return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotReady,
+		Message: fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name)}
 }
 
 // checkpointsOf are all that a run's status lists: the newest, the best, and the window.
@@ -160,11 +163,11 @@ func stepsOf(run *v1alpha1.TrainingRun) string {
 func FileProblem(err error) *Problem {
 	var split *desired.SplitError
 	if errors.As(err, &split) {
-		return &Problem{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound, split.Error(), true}
+		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSplitNotFound, Message: split.Error(), NeedsAction: true}
 	}
 	var model *desired.ModelError
 	if errors.As(err, &model) {
-		return &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonModelUnknown, model.Error(), true}
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonModelUnknown, Message: model.Error(), NeedsAction: true}
 	}
-	return &Problem{v1alpha1.ConditionAccepted, v1alpha1.ReasonRunFileInvalid, "The spec does not make a valid run: " + err.Error(), true}
+	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: "The spec does not make a valid run: " + err.Error(), NeedsAction: true}
 }

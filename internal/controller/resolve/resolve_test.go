@@ -50,6 +50,8 @@ func reasonOf(p *Problem) string {
 	switch {
 	case p == nil:
 		return ""
+	case p.NeedsAction && p.Grace:
+		return p.Reason + " (person, after a while)"
 	case p.NeedsAction:
 		return p.Reason + " (person)"
 	default:
@@ -93,6 +95,9 @@ func TestEnvironments(t *testing.T) {
 		"one that cannot work": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Invalid"
 		}), "", "EnvironmentNotReady (person)"},
+		"one whose probe cannot start": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
+			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "ProbeNotStarting"
+		}), "", "EnvironmentNotReady (person, after a while)"},
 		"files lost, environment unchanged":  {started("digest"), nil, one(readyEnvironment()), "digest", ""},
 		"files lost, environment is another": {started("other"), nil, one(readyEnvironment()), "digest", "EnvironmentChanged (person)"},
 	}

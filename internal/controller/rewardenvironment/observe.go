@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -28,6 +29,9 @@ type observed struct {
 	pod *corev1.Pod
 	// others are Jobs of earlier tries and of other definitions.
 	others []*batchv1.Job
+	// refused is why the API server refused the next try, and podRefused why it refuses the pod of the newest.
+	refused    refusal.Try
+	podRefused refusal.Refusal
 }
 
 func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironment) (observed, error) {
@@ -44,6 +48,7 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 	for i := range jobs.Items {
 		seen.add(&jobs.Items[i])
 	}
+	seen.refused = r.refusals.Latest(env, v1alpha1.RoleProbe)
 	if seen.job == nil {
 		return seen, nil
 	}
@@ -53,8 +58,12 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 	}
 	if len(pods.Items) > 0 {
 		seen.pod = &pods.Items[0]
+		return seen, nil
 	}
-	return seen, nil
+	if !answered(env) {
+		seen.podRefused, err = refusal.OfPods(ctx, r.Live, seen.job)
+	}
+	return seen, err
 }
 
 // add files a Job: as the newest try of the definition, or as one of the others.

@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -25,6 +26,9 @@ const (
 	maxRetry   = 30 * time.Minute
 )
 
+// lookInterval is the time between two looks at why a probe has no pod.
+const lookInterval = 10 * time.Second
+
 // plan is what is to be done about an environment, and its condition.
 type plan struct {
 	// ready is the condition; its zero value leaves it as it is.
@@ -34,6 +38,8 @@ type plan struct {
 	// probe is the try to make; 0 for none.
 	probe   int32
 	deletes []*batchv1.Job
+	// pending says that the probe has no pod yet, which changes nothing of why the one before did not start.
+	pending bool
 	requeue time.Duration
 }
 
@@ -61,17 +67,26 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		return p
 	}
 	if seen.job == nil {
-		p.probe = 1
-		p.ready = probing()
-		return p
+		p.ready, p.pending = probing(), true
+		return p.withProbe(env, seen, 1, now)
 	}
 	if t := podstate.Termination(seen.pod, desired.ProbeContainer); t != nil {
-		return p.withResult(seen, t, now)
+		return p.withResult(env, seen, t, now)
 	}
-	if ended, at := jobEnded(seen.job); ended {
-		return p.withRetry(seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long."), now)
+	if ended, at := jobEnded(seen.job); ended && seen.podRefused.Reason != "" {
+		p.ready = refusedPod(seen.podRefused)
+		return p.withProbe(env, seen, seen.try+1, now)
+	} else if ended {
+		return p.withRetry(env, seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long."), now)
 	}
-	p.ready = waitingProbe(seen.pod)
+	if seen.pod == nil {
+		p.requeue = lookInterval
+		if seen.podRefused.Reason != "" {
+			p.ready = refusedPod(seen.podRefused)
+			return p
+		}
+	}
+	p.ready, p.pending = waitingProbe(seen.pod), seen.pod == nil
 	return p
 }
 
@@ -85,11 +100,11 @@ func answered(env *v1alpha1.RewardEnvironment) bool {
 }
 
 // withResult reads what a probe left.
-func (p plan) withResult(seen observed, t *corev1.ContainerStateTerminated, now time.Time) plan {
+func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *corev1.ContainerStateTerminated, now time.Time) plan {
 	result, err := contract.DecodeProbeResult(t.Message)
 	if err != nil {
 		message := fmt.Sprintf("The probe exited with code %d and left no result: see its pod's log.", t.ExitCode)
-		return p.withRetry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
+		return p.withRetry(env, seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
 	}
 	if result.OK {
 		digest, err := environmentDigest(seen.definition, result)
@@ -105,20 +120,40 @@ func (p plan) withResult(seen observed, t *corev1.ContainerStateTerminated, now 
 		p.ready = notReady(v1alpha1.ReasonInvalid, result.Message)
 		return p
 	}
-	return p.withRetry(seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonUnavailable, result.Message), now)
+	return p.withRetry(env, seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonUnavailable, result.Message), now)
 }
 
 // withRetry makes the next try when the time since the last is over.
-func (p plan) withRetry(seen observed, ended time.Time, as status.Condition, now time.Time) plan {
+func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended time.Time, as status.Condition, now time.Time) plan {
 	p.ready = as
 	wait := min(firstRetry<<min(seen.try-1, 10), maxRetry)
 	if left := ended.Add(wait).Sub(now); left > 0 {
 		p.requeue = left
 		return p
 	}
-	p.probe = seen.try + 1
-	p.deletes = append(p.deletes, seen.job)
+	return p.withProbe(env, seen, seen.try+1, now)
+}
+
+// withProbe makes a try, unless the API server refused it a moment ago, or for good.
+func (p plan) withProbe(env *v1alpha1.RewardEnvironment, seen observed, try int32, now time.Time) plan {
+	wait, again := seen.refused.Wait(env.Generation, now)
+	if seen.refused.Reason != "" && seen.refused.Generation == env.Generation {
+		p.ready = notReady(v1alpha1.ReasonProbeNotStarting, fmt.Sprintf("The API server refuses the probe's Job (%s).", seen.refused.Words))
+	}
+	if wait > 0 || !again {
+		p.requeue = wait
+		return p
+	}
+	p.probe = try
+	if seen.job != nil {
+		p.deletes = append(p.deletes, seen.job)
+	}
 	return p
+}
+
+func refusedPod(r refusal.Refusal) status.Condition {
+	return notReady(v1alpha1.ReasonProbeNotStarting, fmt.Sprintf("The API server refuses the probe's pod (%s): "+
+		"change what refuses it; the probe then starts by itself.", r.Words))
 }
 
 func jobEnded(job *batchv1.Job) (bool, time.Time) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -75,6 +76,14 @@ func TestPlan(t *testing.T) {
 	failed := func(o *observed) {
 		o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}}
 	}
+	podRefused := func(o *observed) {
+		o.podRefused = refusal.Refusal{Reason: "CreateRefused", Words: "exceeded quota"}
+	}
+	jobRefused := func(reason string, generation int64, since time.Duration) func(*observed) {
+		return func(o *observed) {
+			o.refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "w"}, Generation: generation, At: now.Add(-since)}
+		}
+	}
 	type told struct {
 		Ready   string
 		Found   bool
@@ -89,7 +98,13 @@ func TestPlan(t *testing.T) {
 	}{
 		"a new environment is probed":            {environment(), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
 		"a probe that runs is left to":           {environment(), seen(1, running), told{Ready: "Unknown Probing"}},
-		"a probe without a pod yet is too":       {environment(), seen(1, nil), told{Ready: "Unknown Probing"}},
+		"a probe without a pod yet is too":       {environment(), seen(1, nil), told{Ready: "Unknown Probing", Requeue: lookInterval}},
+		"a refused pod":                          {environment(), seen(1, nil, podRefused), told{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
+		"a refused pod until the deadline":       {environment(), seen(1, nil, podRefused, failed), told{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a refused Job":                          {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), told{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
+		"a refused Job after a while":            {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), told{Ready: "False ProbeNotStarting", Probe: 1}},
+		"a Job that is not valid":                {environment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), told{Ready: "False ProbeNotStarting"}},
+		"a Job that was not valid":               {environment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), told{Ready: "Unknown Probing", Probe: 1}},
 		"a probe that cannot start":              {environment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
 		"a good result":                          {environment(), seen(1, terminatedPod(good, 0)), told{Ready: "True Probed", Found: true}},
 		"a result that stays bad":                {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
@@ -181,5 +196,20 @@ func TestNewEvent(t *testing.T) {
 	bad := environment(ready("False", "Unavailable", 2)).Status
 	if all := newEvents(&after, &bad); len(all) != 1 || all[0].Type != corev1.EventTypeWarning {
 		t.Errorf("newEvents = %+v, want a warning", all)
+	}
+}
+
+// A new manager that has not tried to create the probe leaves the refusal that an earlier one found to be seen.
+func TestRefusalStandsOverManagerRestart(t *testing.T) {
+	env := environment(ready("False", "ProbeNotStarting", 2))
+	for name, o := range map[string]observed{"no Job": seen(0, nil), "a Job without a pod": seen(1, nil)} {
+		next := computeStatus(env, makePlan(env, o, now), now)
+		if c := next.Conditions[0]; c.Reason != "ProbeNotStarting" || c.Message != "as before" {
+			t.Errorf("%s: Ready says %s %s %q, want it as before", name, c.Status, c.Reason, c.Message)
+		}
+	}
+	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	if c := computeStatus(env, makePlan(env, seen(1, running), now), now).Conditions[0]; c.Reason != "Probing" {
+		t.Errorf("a probe that runs: Ready says %s, want Probing", c.Reason)
 	}
 }

@@ -23,16 +23,27 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // Reconciler reconciles RewardEnvironments.
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
-	Client   client.Client
+	Client client.Client
+	// Live reads from the API server.
+	Live     client.Reader
 	Recorder events.EventRecorder
 	Settings desired.Settings
 	Now      func() time.Time
+
+	refusals *refusal.Memory
+}
+
+// New completes a Reconciler.
+func New(r Reconciler) *Reconciler {
+	r.refusals = refusal.NewMemory()
+	return &r
 }
 
 // +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=rewardenvironments,verbs=get;list;watch
@@ -41,11 +52,13 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=create;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=list
 
 // Reconcile has one environment probed, once for each definition, and again after a failure that may pass.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	env := &v1alpha1.RewardEnvironment{}
 	if err := r.Client.Get(ctx, request.NamespacedName, env); err != nil {
+		r.refusals.Forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if env.DeletionTimestamp != nil {
@@ -63,28 +76,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, err
 	}
-	if err := r.apply(ctx, env, seen, p); err != nil {
-		return ctrl.Result{}, err
+	if p.probe > 0 {
+		err := r.startProbe(ctx, env, seen, p.probe)
+		if r.refusals.Record(env, v1alpha1.RoleProbe, desired.ProbeName(env, seen.digest, p.probe), err, r.Now()) {
+			return ctrl.Result{RequeueAfter: time.Second}, nil // The status then reports it.
+		} else if err != nil {
+			return ctrl.Result{}, err
+		}
 	}
-	return ctrl.Result{RequeueAfter: p.requeue}, nil
+	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, p)
 }
 
-// apply makes the probe that is due and deletes those that are of no more use.
-func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment, seen observed, p plan) error {
-	if p.probe > 0 {
-		definition, err := contract.EncodeDefinition(seen.definition)
-		if err != nil {
-			return err
-		}
-		config := desired.ProbeConfig(env, definition, seen.digest, p.probe)
-		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, config)); err != nil {
-			return fmt.Errorf("creating probe definition: %w", err)
-		}
-		job := desired.ProbeJob(env, seen.digest, p.probe, r.Settings)
-		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
-			return fmt.Errorf("creating probe job: %w", err)
-		}
+// startProbe makes a probe's Job and what it reads.
+func (r *Reconciler) startProbe(ctx context.Context, env *v1alpha1.RewardEnvironment, seen observed, try int32) error {
+	definition, err := contract.EncodeDefinition(seen.definition)
+	if err != nil {
+		return err
 	}
+	config := desired.ProbeConfig(env, definition, seen.digest, try)
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, config)); err != nil {
+		return fmt.Errorf("creating probe definition: %w", err)
+	}
+	job := desired.ProbeJob(env, seen.digest, try, r.Settings)
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
+		return fmt.Errorf("creating probe job: %w", err)
+	}
+	return nil
+}
+
+// apply deletes probes that are of no more use.
+func (r *Reconciler) apply(ctx context.Context, p plan) error {
 	for _, job := range p.deletes {
 		if err := r.deleteProbe(ctx, job); err != nil {
 			return err

@@ -30,7 +30,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 		return next
 	}
 	next.ObservedGeneration = ptr.To(env.Generation)
-	status.Set(&next.Conditions, env.Generation, now, keepFailure(env, p.ready))
+	status.Set(&next.Conditions, env.Generation, now, keepFailure(env, p))
 	if p.found == nil {
 		return next
 	}
@@ -51,12 +51,13 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 }
 
 // keepFailure leaves a failure to be seen while the same definition is tried again.
-func keepFailure(env *v1alpha1.RewardEnvironment, c status.Condition) status.Condition {
+func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
+	c := p.ready
 	was := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	if c.Reason != v1alpha1.ReasonProbing || was == nil || was.Status != metav1.ConditionFalse || was.ObservedGeneration != env.Generation {
 		return c
 	}
-	if was.Reason == v1alpha1.ReasonProbeNotStarting {
+	if was.Reason == v1alpha1.ReasonProbeNotStarting && !p.pending {
 		return c // It has started now.
 	}
 	return status.False(c.Type, was.Reason, was.Message)

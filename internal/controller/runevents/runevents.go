@@ -25,11 +25,11 @@ const (
 	eventResumed         = "Resumed"
 )
 
-// waits are the reasons of Progressing=False that have an event: what the run waits for outside of the cluster.
+// waits are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the run continues.
 var waits = []string{
 	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity, v1alpha1.ReasonPausedRateLimit,
 	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
-	v1alpha1.ReasonEndpointFailing,
+	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused,
 }
 
 // New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
@@ -120,6 +120,9 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 		}},
 		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (record.Event, bool) {
 			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waits, is.Reason)
+		}},
+		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (record.Event, bool) {
+			return record.Warning(is.Reason, "Create", is.Message), is.Reason == v1alpha1.ReasonCreateRefused || is.Reason == v1alpha1.ReasonSpecRefused
 		}},
 		{v1alpha1.ConditionResumable, func(_, is *metav1.Condition) (record.Event, bool) {
 			return record.Warning(is.Reason, "Resume", is.Message), is.Reason == v1alpha1.ReasonOptimizerNotRestored && !failed

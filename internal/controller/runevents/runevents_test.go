@@ -65,6 +65,7 @@ func TestNew(t *testing.T) {
 			with(started, status.False("Progressing", "WaitingForLearner", "1")), with(started, status.False("Progressing", "WaitingForLearner", "2")), nil,
 		},
 		"an optimizer that is lost": {with(started, status.True("Resumable", "CheckpointSaved", "m")), with(started, status.True("Resumable", "OptimizerNotRestored", "m")), []string{"Warning OptimizerNotRestored"}},
+		"refused workers":           {started, with(started, status.False("RolloutsReady", "CreateRefused", "m")), []string{"Warning CreateRefused"}},
 		"waiting for a learner":     {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
 	}
 	for name, tc := range cases {

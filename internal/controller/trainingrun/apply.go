@@ -28,33 +28,55 @@ import (
 // rolloutRestartDelay is how long a workers' Job that ended by itself is left before another is made.
 const rolloutRestartDelay = time.Minute
 
-// apply executes a plan after its status is written.
-func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) error {
+// reportRefusal is when to reconcile a run again, so that its status has what the API server has just refused.
+const reportRefusal = time.Second
+
+// apply executes a plan after its status is written. What the API server refuses is no error: it returns when to
+// reconcile again, and the status reports it.
+func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
 	for _, object := range p.deletes {
 		if err := r.delete(ctx, object); err != nil {
-			return fmt.Errorf("deleting %s: %w", object.GetName(), err)
+			return 0, fmt.Errorf("deleting %s: %w", object.GetName(), err)
 		}
 	}
+	var again time.Duration
 	if p.start > 0 {
-		if err := r.startAttempt(ctx, run, p); err != nil {
-			return err
+		err := r.startAttempt(ctx, run, p)
+		if r.refusals.Record(run, v1alpha1.RoleLearner, desired.LearnerJobName(run, p.start), err, r.Now()) {
+			again = reportRefusal
+		} else if err != nil {
+			return 0, err
 		}
 	}
 	if p.workers || p.start > 0 {
-		if err := r.reconcileService(ctx, run, seen); err != nil {
-			return err
+		wait, err := r.reconcileWorkers(ctx, run, seen)
+		if err != nil {
+			return 0, err
 		}
-		if err := r.reconcileRolloutJob(ctx, run, seen); err != nil {
-			return err
-		}
+		again = sooner(again, wait)
 	}
 	if p.start > 2 {
-		return r.pruneFiles(ctx, run, seen, p.start)
+		return again, r.pruneFiles(ctx, run, seen, p.start)
 	}
 	if p.expire {
-		return r.expire(ctx, run)
+		return again, r.expire(ctx, run)
 	}
-	return nil
+	return again, nil
+}
+
+// reconcileWorkers makes the workers' Service and Job as the spec has them, unless they were refused a moment ago.
+func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) (time.Duration, error) {
+	if wait, again := seen.refusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
+		return wait, nil
+	}
+	err := r.reconcileService(ctx, run, seen)
+	if err == nil {
+		err = r.reconcileRolloutJob(ctx, run, seen)
+	}
+	if r.refusals.Record(run, v1alpha1.RoleRollout, desired.RolloutJobName(run), err, r.Now()) {
+		return reportRefusal, nil
+	}
+	return 0, err
 }
 
 // reconcileService leads workers to the newest attempt.

@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -132,6 +130,8 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
 	case attempt.CompletionTime != nil && suspended(v.run):
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
+	case attempt.CompletionTime != nil && attempt.Reason == v1alpha1.ReasonCreateRefused:
+		return v.learnerRefused()
 	case attempt.CompletionTime != nil:
 		return status.False(kind, v1alpha1.ReasonRestarting, fmt.Sprintf("Attempt %d ended: %s.", attempt.Number, attempt.Cause))
 	}
@@ -139,7 +139,7 @@ func learnerCondition(v view) status.Condition {
 	_, running := learnerRunning(pod)
 	switch {
 	case !running:
-		o := waiting(v.run, pod)
+		o := v.learnerObstacle()
 		return status.False(kind, o.Reason, o.Message)
 	case v.reply() != nil:
 		return status.True(kind, v1alpha1.ReasonRunning, "The learner runs and answers.")
@@ -155,17 +155,22 @@ func learnerCondition(v view) status.Condition {
 func rolloutsCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionRolloutsReady
 	wanted := *v.run.Spec.Rollouts.Workers
+	obstacle, refused := v.workersRefused()
 	switch {
 	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case v.is(v1alpha1.ConditionSuspended):
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
-	case v.seen.rollout == nil:
+	case v.seen.rollout == nil && !refused:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "The workers have not been made yet.")
+	case v.seen.rollout == nil:
+		return obstacle
 	case v.seen.rollout.DeletionTimestamp != nil:
 		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
 	case wanted == 0:
 		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to continue.")
+	case workersReady(v.seen) < wanted && refused:
+		return obstacle
 	case workersReady(v.seen) < wanted:
 		return status.False(kind, v1alpha1.ReasonWorkersMissing, "Not all workers are ready: see the pods of status.workerSelector.")
 	default:
@@ -182,8 +187,11 @@ func progressingCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
 	case v.plan.blocked != nil:
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
-	case v.plan.backingOff && v.unrepaired():
+	case v.plan.backingOff && v.unrepaired() == v1alpha1.ReasonKeyRefused:
 		return status.False(kind, attempt.Reason, keyRefused(v.run))
+	case v.unrepaired() == v1alpha1.ReasonCreateRefused:
+		c := v.learnerRefused()
+		return status.False(kind, c.Reason, c.Message)
 	case v.plan.backingOff:
 		return status.False(kind, v1alpha1.ReasonBackingOff, fmt.Sprintf("Attempt %d ended (%s); the next one waits.", attempt.Number, attempt.Cause))
 	case v.stands(kind):
@@ -207,6 +215,9 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		return status.False(kind, up.reason, up.message+evidence(reply))
 	}
 	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != contract.PhaseOpening {
+		if c, refused := v.workersRefused(); refused {
+			return status.False(kind, c.Reason, c.Message)
+		}
 		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, "The learner waits for workers.")
 	}
 	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress.")
@@ -215,6 +226,9 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 func progressWithoutLearner(kind, reason, message string) status.Condition {
 	if reason == v1alpha1.ReasonUnreachable {
 		return status.Unknown(kind, reason, message)
+	}
+	if reason == v1alpha1.ReasonCreateRefused {
+		return status.False(kind, reason, message)
 	}
 	return status.False(kind, v1alpha1.ReasonWaitingForLearner, message)
 }
@@ -238,15 +252,19 @@ func stalledCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionFailed, status.True)
 	case v.is(v1alpha1.ConditionComplete):
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
-	case v.plan.blocked != nil && v.plan.blocked.NeedsAction:
+	case v.plan.blocked != nil && v.plan.blocked.NeedsAction && (!v.plan.blocked.Grace || v.lasts(v.plan.blocked.Condition)):
 		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
-	case v.unrepaired():
+	case v.unrepaired() == v1alpha1.ReasonKeyRefused:
 		return status.True(kind, v1alpha1.ReasonKeyRefused, keyRefused(v.run))
+	case v.unrepaired() == v1alpha1.ReasonCreateRefused && v.lastsSince(v.repairSince()):
+		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
 	case reply != nil && reply.Blocked() != "" && v.lasts(v1alpha1.ConditionProgressing):
+		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	case reply != nil && v.workersAwaitRepair() && v.lasts(v1alpha1.ConditionProgressing):
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 	case reply != nil && reply.Upstream == "payment":
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
@@ -258,42 +276,11 @@ func stalledCondition(v view) status.Condition {
 	}
 }
 
-// unrepaired says that the newest attempt that has shown anything of the endpoint ended for what awaits a repair: the
-// next one has not loaded a state yet.
-func (v view) unrepaired() bool {
-	attempts := v.next.Attempts
-	switch {
-	case len(attempts) == 0 || suspended(v.run):
-		return false
-	case attempts[0].CompletionTime != nil:
-		return budget.AwaitsRepair(attempts[0])
-	default:
-		return attempts[0].FromStep == nil && len(attempts) > 1 && budget.AwaitsRepair(attempts[1])
-	}
-}
-
 // keyRefused says how a refused key is repaired.
 func keyRefused(run *v1alpha1.TrainingRun) string {
 	ref := run.Spec.Tinker.APIKeySecretRef
 	return fmt.Sprintf("The endpoint refuses the API key: put a valid one into key %q of Secret %q, or correct tinker.apiKeySecretRef; "+
 		"the run then continues by itself.", ref.Key, ref.Name)
-}
-
-// learnerNeedsAction says that the learner's pod requires intervention.
-func learnerNeedsAction(v view) bool {
-	attempt := v.attempt()
-	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {
-		return false
-	}
-	pod := v.seen.learners[attempt.Number].pod
-	_, running := learnerRunning(pod)
-	return !running && waiting(v.run, pod).NeedsAction && graceLeft(v.run, pod, v.now) == 0
-}
-
-// lasts says that a condition has not held for longer than failurePolicy.stalledAfterSeconds.
-func (v view) lasts(kind string) bool {
-	since, is := status.Since(v.next.Conditions, kind, metav1.ConditionFalse)
-	return is && v.now.Sub(since) >= seconds(*v.run.Spec.FailurePolicy.StalledAfterSeconds)
 }
 
 // readyCondition holds while the run does what the spec asks: it makes progress, is complete, or is suspended.

@@ -107,7 +107,7 @@ func planned(run *v1alpha1.TrainingRun, seen observed) plan {
 		path, blocked = resolve.InitFrom(run, seen.source)
 	}
 	if blocked != nil {
-		return p.withBlock(blocked)
+		return p.withBlock(blocked, 0)
 	}
 	p.file = &contract.RunFile{Fixed: contract.Fixed{
 		Algorithm: &contract.Algorithm{Steps: 60}, InitFrom: &contract.InitFrom{Checkpoint: path},

@@ -26,9 +26,8 @@ type remembered struct {
 	from, to string
 	// wrote is when that was.
 	wrote time.Time
-	// refusedAttempt's Job was refused by the API server with the message refusal.
-	refusedAttempt int32
-	refusal        string
+	// look is the newest look at what keeps pods from starting.
+	look look
 }
 
 func newMemory() *memory { return &memory{runs: map[types.NamespacedName]remembered{}} }
@@ -47,18 +46,6 @@ func (m *memory) stale(run *v1alpha1.TrainingRun) bool {
 
 // wrote is when the status was last written; the zero time when this manager has not.
 func (m *memory) wrote(run *v1alpha1.TrainingRun) time.Time { return m.of(run).wrote }
-
-func (m *memory) refuse(run *v1alpha1.TrainingRun, attempt int32, words string) {
-	m.change(run, func(known *remembered) { known.refusedAttempt, known.refusal = attempt, words })
-}
-
-func (m *memory) refusal(run *v1alpha1.TrainingRun, attempt int32) string {
-	known := m.of(run)
-	if known.refusedAttempt != attempt {
-		return ""
-	}
-	return known.refusal
-}
 
 func (m *memory) forget(run types.NamespacedName) {
 	m.mu.Lock()

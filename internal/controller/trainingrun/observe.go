@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -31,8 +34,14 @@ type observed struct {
 	source *v1alpha1.TrainingRun
 	// heartbeat is what the newest attempt's learner replied.
 	heartbeat poller.Result
-	// refused is why the API server refused the newest attempt's Job; empty when it did not.
-	refused string
+	// refused is why the API server refused the newest attempt's Job, or what goes with it, and refusedWorkers why it
+	// refused the workers'; the zero value when it did not.
+	refused, refusedWorkers refusal.Try
+	// learnerObstacle and workersObstacle are what keeps pods from being created or from starting, besides what the
+	// learner's pod shows; the zero value where nothing is known to.
+	learnerObstacle, workersObstacle podstate.Obstacle
+	// lookAgain is when to look again for these; 0 for never.
+	lookAgain time.Duration
 }
 
 // learner is the Job and the pod of one attempt. A pod without its Job will soon be collected.
@@ -63,7 +72,11 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.TrainingRun) (ob
 	if pod := seen.learners[newest].pod; pod != nil {
 		seen.heartbeat = r.Poller.Latest(pod.UID)
 	}
-	seen.refused = r.memory.refusal(run, newest)
+	if refused := r.refusals.Latest(run, v1alpha1.RoleLearner); refused.Name == desired.LearnerJobName(run, newest) {
+		seen.refused = refused
+	}
+	seen.refusedWorkers = r.refusals.Latest(run, v1alpha1.RoleRollout)
+	r.observeObstacles(ctx, run, &seen)
 	return seen, nil
 }
 

@@ -4,7 +4,6 @@
 package trainingrun
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
-	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -53,12 +51,6 @@ type plan struct {
 	// requeue is when to reconcile again without an event; 0 means never.
 	requeue time.Duration
 }
-
-// How long a learner may take to drain: one that answers, and one that does not.
-const (
-	drainLimit       = 10 * time.Minute
-	drainUnreachable = 30 * time.Second
-)
 
 // maxRequeue bounds how long a run that waits is not reconciled.
 const maxRequeue = 5 * time.Minute
@@ -99,6 +91,10 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 		return p.withSuspension(run, seen)
 	}
 	p.workers = run.Status.StartTime != nil
+	if p.blocked = refusedSpec(run, seen, p.ending != nil); p.blocked != nil {
+		p.requeue = maxRequeue
+		return p
+	}
 	if left := backoffLeft(run, now); left > 0 && !retrying {
 		p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
 		p.backingOff, p.requeue = true, left
@@ -128,8 +124,8 @@ func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending {
 	newest := run.Status.Attempts[0]
 	l := seen.learners[newest.Number]
 	if end := endingOfLearner(newest.Number, l, now); end != nil {
-		if l.job == nil && l.pod == nil && seen.refused != "" {
-			end.message = "The API server refused the learner's Job: " + seen.refused
+		if l.job == nil && l.pod == nil && seen.refused.Reason != "" {
+			return &ending{cause: contract.CauseRefused, reason: seen.refused.Reason, message: seen.refused.Words}
 		}
 		return end
 	}
@@ -148,34 +144,6 @@ func neverStarted(l learner) *ending {
 		return nil
 	}
 	return &ending{cause: contract.CauseDrained, message: "Suspended before the learner ran."}
-}
-
-// overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
-// learner counts for the latter, and only while the endpoint is not the cause.
-func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending {
-	policy := run.Spec.FailurePolicy
-	if _, running := learnerRunning(l.pod); !running {
-		deadline := seconds(*policy.StartDeadlineSeconds)
-		if newest.StartTime != nil && now.Sub(newest.StartTime.Time) > deadline {
-			return &ending{cause: contract.CauseStartTimeout,
-				message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
-		}
-		return nil
-	}
-	if !seen.heartbeat.Fresh(now) || seen.heartbeat.Reply.Attempt != newest.Number || seen.heartbeat.Reply.Upstream != "" {
-		return nil
-	}
-	deadline := seconds(*policy.ProgressDeadlineSeconds)
-	if idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
-		return &ending{cause: contract.CauseStalled,
-			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
-	}
-	return nil
-}
-
-// hasWorkers says that somebody could make progress: without workers, a learner that waits is fine.
-func hasWorkers(seen observed) bool {
-	return seen.rollout != nil && ptr.Deref(seen.rollout.Status.Ready, 0) > 0
 }
 
 // withRunning keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
@@ -201,66 +169,6 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Tim
 	}
 	p.requeue = drainUnreachable
 	return p
-}
-
-// drainOverdue says that a drain has taken too long. A learner that runs has at least drainUnreachable from the first
-// heartbeat of this manager, whose own start cuts no drain short.
-func drainOverdue(l learner, seen observed, taken time.Duration, now time.Time) bool {
-	if _, running := learnerRunning(l.pod); !running {
-		return taken >= drainUnreachable
-	}
-	asked := seen.heartbeat.Since
-	if asked.IsZero() || now.Sub(asked) < drainUnreachable {
-		return false
-	}
-	return taken >= drainLimit || (taken >= drainUnreachable && seen.heartbeat.Unanswered(now) >= drainUnreachable)
-}
-
-// untilDeadline is when the next deadline of a learner could be over.
-func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time.Time) time.Duration {
-	newest := run.Status.Attempts[0]
-	if _, running := learnerRunning(l.pod); !running {
-		begun := ptr.Deref(newest.StartTime, metav1.NewTime(now))
-		left := max(time.Second, begun.Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
-		if grace := graceLeft(run, l.pod, now); grace > 0 {
-			left = min(left, grace+time.Second)
-		}
-		return left
-	}
-	if seen.heartbeat.Reply == nil || seen.heartbeat.Err != nil {
-		// The poller notifies of the first heartbeat without a reply, and not of those that follow.
-		return untilSilent(l, seen, now)
-	}
-	if !seen.heartbeat.Fresh(now) {
-		return maxRequeue
-	}
-	if seen.heartbeat.Reply.Blocked() != "" {
-		return seconds(*run.Spec.FailurePolicy.StalledAfterSeconds) + time.Second
-	}
-	idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
-	left := seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds) - idle
-	if left <= 0 {
-		return maxRequeue // The deadline does not apply for now, and an event comes when it does again.
-	}
-	return max(time.Second, left)
-}
-
-// silentFrom is when a learner that runs counts as unreachable unless it replies: once this manager has asked in vain
-// for poller.FreshFor, and not before a new learner's first reply is due.
-func silentFrom(l learner, seen observed, now time.Time) time.Time {
-	from := now.Add(poller.FreshFor - seen.heartbeat.Unanswered(now))
-	if since, running := learnerRunning(l.pod); running && seen.heartbeat.Reply == nil && since.Add(firstReplyLimit).After(from) {
-		return since.Add(firstReplyLimit)
-	}
-	return from
-}
-
-func untilSilent(l learner, seen observed, now time.Time) time.Duration {
-	left := silentFrom(l, seen, now).Sub(now)
-	if left < 0 {
-		return maxRequeue
-	}
-	return left + time.Second
 }
 
 // withSuspension deletes the Jobs of a suspended run once their attempt is over.

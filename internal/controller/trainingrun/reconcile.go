@@ -23,6 +23,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -43,12 +44,13 @@ type Reconciler struct {
 	// crash of the manager there would.
 	Fault func(point string) error
 
-	memory *memory
+	memory   *memory
+	refusals *refusal.Memory
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.memory = newMemory()
+	r.memory, r.refusals = newMemory(), refusal.NewMemory()
 	return &r
 }
 
@@ -61,7 +63,7 @@ func New(r Reconciler) *Reconciler {
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;list;patch
 
 // Reconcile brings one run one step closer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -73,6 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// What belongs to the run goes with it, by its owner references.
 		r.Poller.Track(request.NamespacedName, nil)
 		r.memory.forget(request.NamespacedName)
+		r.refusals.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	run.Default()
@@ -104,10 +107,11 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 		return 0, err
 	}
 	r.Poller.Track(client.ObjectKeyFromObject(run), targets(run, seen, p.desired))
-	if err := r.apply(ctx, run, seen, p); err != nil {
+	refused, err := r.apply(ctx, run, seen, p)
+	if err != nil {
 		return 0, err
 	}
-	return sooner(p.requeue, wait), nil
+	return sooner(sooner(p.requeue, wait), sooner(seen.lookAgain, refused)), nil
 }
 
 // sooner returns the shorter of two waits; 0 means no wait.

@@ -9,16 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -40,7 +39,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	if errors.As(err, &unreadable) {
 		return p.withBlock(&resolve.Problem{
 			Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: unreadable.Error(), NeedsAction: true,
-		}), nil
+		}, 0), nil
 	}
 	if err != nil {
 		p.start = 0
@@ -52,7 +51,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		path, blocked = resolve.InitFrom(run, seen.source)
 	}
 	if blocked != nil {
-		return p.withBlock(blocked), nil
+		return p.withBlock(blocked, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)), nil
 	}
 	input := desired.FileInput{
 		Run: run, Attempt: p.start, Pins: pins, DefaultBaseURL: r.Settings.DefaultBaseURL, InitFrom: path,
@@ -63,7 +62,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	}
 	file, err := desired.File(input)
 	if err != nil {
-		return p.withBlock(resolve.FileProblem(err)), nil
+		return p.withBlock(resolve.FileProblem(err), 0), nil
 	}
 	p.file, p.pins = &file, pins
 	return p, nil
@@ -92,8 +91,11 @@ func (e *fileError) Error() string {
 func (e *fileError) Unwrap() error { return e.err }
 
 // withBlock gives the plan without its start.
-func (p plan) withBlock(by *resolve.Problem) plan {
+func (p plan) withBlock(by *resolve.Problem, grace time.Duration) plan {
 	p.start, p.blocked, p.requeue = 0, by, maxRequeue
+	if by.Grace {
+		p.requeue = min(maxRequeue, grace+time.Second)
+	}
 	return p
 }
 
@@ -144,18 +146,9 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 		return fmt.Errorf("creating run file: %w", err)
 	}
 	if err := r.Client.Create(ctx, desired.LearnerJob(run, p.start, desired.CredentialsName(run, suffix), r.Settings)); err != nil {
-		return r.jobRefused(run, p.start, err)
+		return fmt.Errorf("creating learner job: %w", err)
 	}
 	return r.fault(FaultJobCreated)
-}
-
-// jobRefused remembers an answer of the API server that is certain, so that the attempt's end can report it.
-func (r *Reconciler) jobRefused(run *v1alpha1.TrainingRun, attempt int32, err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		r.memory.refuse(run, attempt, err.Error())
-		record.Events(r.Recorder, run, record.Warning(v1alpha1.ReasonCreateRefused, "Create", err.Error()))
-	}
-	return fmt.Errorf("creating learner job: %w", err)
 }
 
 // pruneFiles deletes the run files of attempts before the last one that no worker's Job mounts.

@@ -56,7 +56,7 @@ func learnerState(v view) string {
 // startingState distinguishes a first start, or one after a suspension, from one after a failure.
 func startingState(v view) string {
 	for _, a := range v.next.Attempts {
-		if a.CompletionTime == nil {
+		if a.CompletionTime == nil || a.Cause == string(contract.CauseRefused) {
 			continue
 		}
 		if a.Cause != string(contract.CauseDrained) {

@@ -62,13 +62,9 @@ func TestMemory(t *testing.T) {
 	if !m.stale(before) || m.stale(after) || !m.wrote(after).Equal(now) {
 		t.Error("memory does not know its own write")
 	}
-	m.refuse(after, 2, "quota")
-	if m.refusal(after, 2) != "quota" || m.refusal(after, 3) != "" {
-		t.Error("memory mixes attempts up")
-	}
 	another := newRun()
 	another.UID, another.ResourceVersion = "another", "1"
-	if m.stale(another) || m.refusal(another, 2) != "" {
+	if m.stale(another) {
 		t.Error("memory takes a run for an earlier one of its name")
 	}
 	m.forget(client.ObjectKeyFromObject(after))

@@ -1,0 +1,122 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+)
+
+// How long a learner may take to drain: one that answers, and one that does not.
+const (
+	drainLimit       = 10 * time.Minute
+	drainUnreachable = 30 * time.Second
+)
+
+// overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
+// learner counts for the latter, and only while the endpoint is not the cause.
+func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending {
+	policy := run.Spec.FailurePolicy
+	if _, running := learnerRunning(l.pod); !running {
+		deadline := seconds(*policy.StartDeadlineSeconds)
+		if seen.learnerObstacle.NeedsAction {
+			return nil // The Job's controller tries again to create the pod, and another Job would fare no better.
+		}
+		if now.Sub(waitsSince(newest, l, now)) > deadline {
+			return &ending{cause: contract.CauseStartTimeout,
+				message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
+		}
+		return nil
+	}
+	if !seen.heartbeat.Fresh(now) || seen.heartbeat.Reply.Attempt != newest.Number || seen.heartbeat.Reply.Upstream != "" {
+		return nil
+	}
+	deadline := seconds(*policy.ProgressDeadlineSeconds)
+	if idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
+		return &ending{cause: contract.CauseStalled,
+			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
+	}
+	return nil
+}
+
+// waitsSince is when a learner that does not run began to wait for that: its attempt may be older, where Kubernetes refused
+// the pod for a while.
+func waitsSince(newest v1alpha1.Attempt, l learner, now time.Time) time.Time {
+	since := ptr.Deref(newest.StartTime, metav1.NewTime(now)).Time
+	if l.pod != nil && l.pod.CreationTimestamp.After(since) {
+		since = l.pod.CreationTimestamp.Time
+	}
+	return since
+}
+
+// hasWorkers says that somebody could make progress: without workers, a learner that waits is fine.
+func hasWorkers(seen observed) bool {
+	return seen.rollout != nil && ptr.Deref(seen.rollout.Status.Ready, 0) > 0
+}
+
+// drainOverdue says that a drain has taken too long. A learner that runs has at least drainUnreachable from the first
+// heartbeat of this manager, whose own start cuts no drain short.
+func drainOverdue(l learner, seen observed, taken time.Duration, now time.Time) bool {
+	if _, running := learnerRunning(l.pod); !running {
+		return taken >= drainUnreachable
+	}
+	asked := seen.heartbeat.Since
+	if asked.IsZero() || now.Sub(asked) < drainUnreachable {
+		return false
+	}
+	return taken >= drainLimit || (taken >= drainUnreachable && seen.heartbeat.Unanswered(now) >= drainUnreachable)
+}
+
+// untilDeadline is when the next deadline of a learner could be over.
+func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time.Time) time.Duration {
+	newest := run.Status.Attempts[0]
+	if _, running := learnerRunning(l.pod); !running {
+		left := max(time.Second, waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
+		if grace := graceLeft(run, l.pod, now); grace > 0 {
+			left = min(left, grace+time.Second)
+		}
+		return left
+	}
+	if seen.heartbeat.Reply == nil || seen.heartbeat.Err != nil {
+		// The poller notifies of the first heartbeat without a reply, and not of those that follow.
+		return untilSilent(l, seen, now)
+	}
+	if !seen.heartbeat.Fresh(now) {
+		return maxRequeue
+	}
+	if seen.heartbeat.Reply.Blocked() != "" {
+		return seconds(*run.Spec.FailurePolicy.StalledAfterSeconds) + time.Second
+	}
+	idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
+	left := seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds) - idle
+	if left <= 0 {
+		return maxRequeue // The deadline does not apply for now, and an event comes when it does again.
+	}
+	return max(time.Second, left)
+}
+
+// silentFrom is when a learner that runs counts as unreachable unless it replies: once this manager has asked in vain
+// for poller.FreshFor, and not before a new learner's first reply is due.
+func silentFrom(l learner, seen observed, now time.Time) time.Time {
+	from := now.Add(poller.FreshFor - seen.heartbeat.Unanswered(now))
+	if since, running := learnerRunning(l.pod); running && seen.heartbeat.Reply == nil && since.Add(firstReplyLimit).After(from) {
+		return since.Add(firstReplyLimit)
+	}
+	return from
+}
+
+func untilSilent(l learner, seen observed, now time.Time) time.Duration {
+	left := silentFrom(l, seen, now).Sub(now)
+	if left < 0 {
+		return maxRequeue
+	}
+	return left + time.Second
+}

@@ -1,0 +1,193 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+)
+
+// refusedAs has the API server refuse the learner's Job of a generation of the run.
+func refusedAs(reason string, generation int64) func(*observed) {
+	return func(seen *observed) {
+		seen.refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: generation, At: now}
+	}
+}
+
+// refuseUntil reconciles a run, second by second, whose learner's Job is refused, and gives how many attempts it makes.
+func refuseUntil(t *testing.T, run *v1alpha1.TrainingRun, reason string, d time.Duration) int {
+	t.Helper()
+	made := 0
+	seen := observing(0, learner{})
+	for at := now; at.Sub(now) < d; at = at.Add(time.Second) {
+		p := makePlan(run, seen, at)
+		p.file = &contract.RunFile{}
+		run.Status = computeStatus(run, seen, p, at)
+		if p.start > 0 {
+			made++
+			refusedAs(reason, run.Generation)(&seen)
+		}
+	}
+	return made
+}
+
+func TestRefusedJobWaitsForTheRepair(t *testing.T) {
+	run := newRun()
+	made := refuseUntil(t, run, v1alpha1.ReasonCreateRefused, 10*time.Minute)
+	if made < 12 || made > 14 {
+		t.Errorf("%d attempts in ten minutes, want one every 46 s", made)
+	}
+	if n := len(run.Status.Attempts); n > 2 {
+		t.Errorf("%d entries of attempts, want one for all that were refused", n)
+	}
+	if n := run.Status.FailuresSinceCheckpoint; n != nil && *n != 0 {
+		t.Errorf("refused Jobs cost %d of the restart budget", *n)
+	}
+	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled, v1alpha1.ConditionReady} {
+		c := meta.FindStatusCondition(run.Status.Conditions, kind)
+		if c.Reason != v1alpha1.ReasonCreateRefused || !strings.Contains(c.Message, "the API server's words") {
+			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
+		}
+	}
+	// The Job is accepted: what is said of refusals ends, although the learner has not loaded a state yet.
+	if run.Status.Attempts[0].CompletionTime != nil {
+		run.Status.Attempts = append([]v1alpha1.Attempt{inProgress(newestAttempt(run) + 1)}, run.Status.Attempts...)
+	}
+	seen := observing(newestAttempt(run), learner{newJob("job"), newPod(pending)})
+	next := computeStatus(run, seen, makePlan(run, seen, now), now)
+	if got := conditionOf(next, v1alpha1.ConditionStalled); got != "False NotStalled" {
+		t.Errorf("Stalled = %s once the Job exists", got)
+	}
+}
+
+func TestRefusedJobIsStalledAfterTheGracePeriod(t *testing.T) {
+	run := newRun()
+	refuseUntil(t, run, v1alpha1.ReasonCreateRefused, time.Minute)
+	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" {
+		t.Errorf("after a minute: Stalled = %s", got)
+	}
+	if got := conditionOf(run.Status, v1alpha1.ConditionReady); got != "False CreateRefused" {
+		t.Errorf("after a minute: Ready = %s", got)
+	}
+}
+
+func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
+	run := newRun()
+	if made := refuseUntil(t, run, v1alpha1.ReasonSpecRefused, 2*time.Hour); made != 1 {
+		t.Errorf("%d attempts in two hours, want 1", made)
+	}
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionStalled, v1alpha1.ConditionReady} {
+		c := meta.FindStatusCondition(run.Status.Conditions, kind)
+		if c.Reason != v1alpha1.ReasonSpecRefused || !strings.Contains(c.Message, "the API server's words") || !strings.Contains(c.Message, "learner.pod") {
+			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
+		}
+	}
+	seen := observing(0, learner{}) // A new manager remembers no refusal.
+	if p := makePlan(run, seen, now.Add(3*time.Hour)); p.start != 0 || p.blocked == nil {
+		t.Error("a new manager makes an attempt of a spec that was refused")
+	}
+	run.Generation++
+	if p := makePlan(run, seen, now.Add(3*time.Hour)); p.start != 2 {
+		t.Errorf("attempt %d follows on a change of the spec, want 2", p.start)
+	}
+}
+
+func TestRefusedPodOfLearner(t *testing.T) {
+	refused := func(seen *observed) {
+		seen.learnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonCreateRefused, Message: "exceeded quota", NeedsAction: true}
+	}
+	began := func(d time.Duration) *v1alpha1.TrainingRun {
+		return newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(d)}))
+	}
+	for name, tc := range map[string]struct {
+		age     time.Duration
+		stalled string
+	}{
+		"at first":             {time.Minute, "False NotStalled"},
+		"after the grace":      {3 * time.Minute, "True CreateRefused"},
+		"after start deadline": {time.Hour, "True CreateRefused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, seen := began(tc.age), observing(1, learner{newJob("one"), nil}, refused)
+			p := makePlan(run, seen, now)
+			if p.ending != nil {
+				t.Fatalf("the attempt ends (%s), want it to wait with its Job", p.ending.cause)
+			}
+			next := computeStatus(run, seen, p, now)
+			for kind, want := range map[string]string{
+				v1alpha1.ConditionLearnerRunning: "False CreateRefused", v1alpha1.ConditionProgressing: "False CreateRefused",
+				v1alpha1.ConditionReady: "False CreateRefused", v1alpha1.ConditionStalled: tc.stalled,
+			} {
+				if got := conditionOf(next, kind); got != want {
+					t.Errorf("%s = %s, want %s", kind, got, want)
+				}
+			}
+		})
+	}
+	pod := newPod(pending)
+	pod.CreationTimestamp = *ago(time.Minute)
+	if p := makePlan(began(time.Hour), observing(1, learner{newJob("one"), pod}), now); p.ending != nil {
+		t.Errorf("a pod that was accepted a minute ago ends the attempt: %s", p.ending.cause)
+	}
+}
+
+func TestRefusedWorkers(t *testing.T) {
+	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Lineage: "a"}})
+	noJob := func(seen *observed) { seen.rollout = nil }
+	jobRefused := func(reason string) func(*observed) {
+		return func(seen *observed) {
+			seen.refusedWorkers = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: 3, At: now}
+		}
+	}
+	podsRefused := func(ready int32) func(*observed) {
+		return func(seen *observed) {
+			seen.rollout.Status = batchv1.JobStatus{Ready: new(ready)}
+			seen.workersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: "the API server's words", NeedsAction: true}
+		}
+	}
+	for name, tc := range map[string]struct {
+		seen                  []func(*observed)
+		rollouts, progressing string
+	}{
+		"an invalid Job":      {[]func(*observed){noJob, jobRefused("SpecRefused")}, "False SpecRefused", "False SpecRefused"},
+		"a quota of Jobs":     {[]func(*observed){noJob, jobRefused("CreateRefused")}, "False CreateRefused", "False CreateRefused"},
+		"no worker can start": {[]func(*observed){podsRefused(0)}, "False ImagePullFailed", "False ImagePullFailed"},
+		"one worker runs":     {[]func(*observed){podsRefused(1)}, "False ImagePullFailed", "True Training"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(attempts(inProgress(1)))
+			seen := observing(1, learner{newJob("one"), newPod()}, append(tc.seen, reply)...)
+			run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
+			if got := conditionOf(run.Status, v1alpha1.ConditionRolloutsReady); got != tc.rollouts {
+				t.Errorf("RolloutsReady = %s, want %s", got, tc.rollouts)
+			}
+			if got := conditionOf(run.Status, v1alpha1.ConditionProgressing); got != tc.progressing {
+				t.Errorf("Progressing = %s, want %s", got, tc.progressing)
+			}
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionRolloutsReady); !strings.Contains(c.Message, "the API server's words") {
+				t.Errorf("RolloutsReady says %q", c.Message)
+			}
+			later := now.Add(3 * time.Minute)
+			seen.heartbeat.At = later
+			next := computeStatus(run, seen, makePlan(run, seen, later), later)
+			if is, want := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionStalled), strings.HasPrefix(tc.progressing, "False"); is != want {
+				t.Errorf("Stalled = %v after three minutes, want %v", is, want)
+			}
+			seen.refusedWorkers = refusal.Try{} // A new manager remembers no refusal.
+			next = computeStatus(run, seen, makePlan(run, seen, now), now)
+			if got := conditionOf(next, v1alpha1.ConditionRolloutsReady); got != tc.rollouts {
+				t.Errorf("RolloutsReady = %s by a new manager, want %s", got, tc.rollouts)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"cmp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// unrepaired is the reason of the newest attempt that shows what awaits a repair, until a later one shows that it was made:
+// by loading a state, or where the API server refused to create it, by existing.
+func (v view) unrepaired() string {
+	a := v.awaiting()
+	if a == nil {
+		return ""
+	}
+	return a.Reason
+}
+
+func (v view) awaiting() *v1alpha1.Attempt {
+	attempts := v.next.Attempts
+	if len(attempts) == 0 || suspended(v.run) || v.finished() {
+		return nil
+	}
+	latest := &attempts[0]
+	if latest.CompletionTime == nil {
+		if len(attempts) == 1 || latest.FromStep != nil {
+			return nil
+		}
+		exists := v.plan.start == 0 && v.seen.learners[latest.Number].job != nil
+		if latest = &attempts[1]; exists && latest.Reason == v1alpha1.ReasonCreateRefused {
+			return nil
+		}
+	}
+	if !budget.AwaitsRepair(*latest) {
+		return nil
+	}
+	return latest
+}
+
+// repairSince is when the first of the attempts began that show what awaits a repair.
+func (v view) repairSince() time.Time {
+	if a := v.awaiting(); a != nil && a.StartTime != nil {
+		return a.StartTime.Time
+	}
+	return v.now
+}
+
+// learnerRefused says why the API server refuses to create the learner. A manager that has just started has not tried
+// itself, so that the words which an earlier one wrote stand.
+func (v view) learnerRefused() status.Condition {
+	const kind = v1alpha1.ConditionLearnerRunning
+	if o := refusedLearner(v.seen); o.Reason != "" {
+		return status.False(kind, o.Reason, o.Message)
+	}
+	for _, from := range []string{kind, v1alpha1.ConditionProgressing} {
+		if c := meta.FindStatusCondition(v.run.Status.Conditions, from); c != nil && c.Reason == v1alpha1.ReasonCreateRefused {
+			return status.False(kind, c.Reason, c.Message)
+		}
+	}
+	return status.False(kind, v1alpha1.ReasonCreateRefused, cmp.Or(v.awaiting().Message, "The API server refuses to create the learner."))
+}
+
+// learnerObstacle says what keeps the newest attempt's learner from running.
+func (v view) learnerObstacle() podstate.Obstacle {
+	pod := v.seen.learners[newestAttempt(v.run)].pod
+	if pod == nil && v.seen.learnerObstacle.NeedsAction {
+		return v.seen.learnerObstacle
+	}
+	return waiting(v.run, pod)
+}
+
+// learnerNeedsAction says that the learner's pod requires intervention. A node may be added, and a quota be freed, for
+// failurePolicy.stalledAfterSeconds before that.
+func learnerNeedsAction(v view) bool {
+	attempt := v.attempt()
+	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {
+		return false
+	}
+	pod := v.seen.learners[attempt.Number].pod
+	o := v.learnerObstacle()
+	if _, running := learnerRunning(pod); running || !o.NeedsAction {
+		return false
+	}
+	if o.Reason == v1alpha1.ReasonCreateRefused {
+		return attempt.StartTime == nil || v.lastsSince(attempt.StartTime.Time)
+	}
+	return graceLeft(v.run, pod, v.now) == 0
+}
+
+// workersAwaitRepair says that the run waits for workers which Kubernetes refuses or cannot start.
+func (v view) workersAwaitRepair() bool {
+	obstacle, refused := v.workersRefused()
+	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionProgressing)
+	return refused && c.Status == metav1.ConditionFalse && c.Reason == obstacle.Reason
+}
+
+// lasts says that a condition has not held for longer than failurePolicy.stalledAfterSeconds.
+func (v view) lasts(kind string) bool {
+	since, is := status.Since(v.next.Conditions, kind, metav1.ConditionFalse)
+	return is && v.lastsSince(since)
+}
+
+func (v view) lastsSince(since time.Time) bool {
+	return v.now.Sub(since) >= seconds(*v.run.Spec.FailurePolicy.StalledAfterSeconds)
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// quota limits a resource of the namespace. The controller that counts what is used does not run here, so that it
+// counts from nothing.
+func (w *env) quota(name corev1.ResourceName, hard string) *corev1.ResourceQuota {
+	GinkgoHelper()
+	limits := corev1.ResourceList{name: resource.MustParse(hard)}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "quota"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: limits},
+	}
+	Expect(kube.Create(context.Background(), quota)).To(Succeed())
+	quota.Status = corev1.ResourceQuotaStatus{Hard: limits, Used: corev1.ResourceList{name: resource.MustParse("0")}}
+	Expect(kube.Status().Update(context.Background(), quota)).To(Succeed())
+	// Admission learns of a quota by a watch.
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "refused-"}}
+	if name == corev1.ResourceLimitsCPU {
+		restricted := corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		}
+		pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", SecurityContext: &restricted}}
+		Eventually(func() error {
+			return kube.Create(context.Background(), pod.DeepCopy(), client.DryRunAll)
+		}).Should(MatchError(ContainSubstring("must specify")))
+	}
+	return quota
+}
+
+// awaitProbedEnvironment makes an environment and waits until it is ready.
+func (w *env) awaitProbedEnvironment() {
+	GinkgoHelper()
+	awaitProbed(w.environment(), "True Probed")
+}
+
+var bogus = []corev1.Toleration{{Key: "k", Operator: "Bogus"}}
+
+var _ = Describe("Pods that Kubernetes refuses", func() {
+	It("are reported with its words for learner and workers, and start by themselves once they are accepted", func() {
+		w := newEnv()
+		w.awaitProbedEnvironment()
+		quota := w.quota(corev1.ResourceLimitsCPU, "10")
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False CreateRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(ContainSubstring("failed quota: quota: must specify limits.cpu for: learner"))
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring("failed quota: quota: must specify limits.cpu for: rollout"))
+		w.clock.advance(3 * time.Minute)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused")) })
+		w.clock.advance(30 * time.Minute)
+		Expect(w.touch(run)).To(Succeed())
+		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}), "another Job would fare no better")
+		// The API server dates the pod by its own clock, which is behind the manager's here.
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.StartDeadlineSeconds = new(int32(36000)) })
+		Expect(kube.Delete(context.Background(), quota)).To(Succeed())
+		Eventually(func(g Gomega) {
+			var pods corev1.PodList
+			g.Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
+			g.Expect(pods.Items).To(HaveLen(3))
+		}, "70s", "100ms").Should(Succeed(), "the Job controller tries again within a minute")
+		w.attempt(run, 1, progress(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		})
+	})
+
+	It("are reported when their priority class does not exist", func() {
+		w := newEnv()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.PriorityClassName = "nope" })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(ContainSubstring("no PriorityClass with name nope was found"))
+	})
+
+	It("are reported for a probe, which starts by itself once it is accepted", func() {
+		w := newEnv()
+		quota := w.quota(corev1.ResourceLimitsCPU, "10")
+		env := w.environment()
+		awaitProbed(env, "False ProbeNotStarting")
+		Expect(env.Status.Conditions[0].Message).To(ContainSubstring("must specify limits.cpu for: probe"))
+		Expect(kube.Delete(context.Background(), quota)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
+			g.Expect(describe(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
+		}, "70s").Should(Succeed())
+	})
+})
+
+var _ = Describe("Jobs that the API server refuses", func() {
+	It("for a learner that is not valid are not tried again until the spec changes", func() {
+		w := newEnv()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.Tolerations = bogus })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SpecRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`), ContainSubstring("learner.pod")))
+		w.clock.advance(time.Hour)
+		for range 3 {
+			w.clock.advance(time.Minute)
+			Expect(w.touch(run)).To(Succeed())
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.stop()
+		w.startManager(nil)
+		time.Sleep(300 * time.Millisecond)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused")) })
+		Expect(run.Status.Attempts).To(HaveLen(1))
+		Expect(run.Status.Attempts[0].Count).To(BeZero())
+		Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(1))
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.Tolerations = nil })
+		w.attempt(run, 2, progress(0))
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("True Accepted")) })
+	})
+
+	It("for workers that are not valid are a condition, and created once the spec is", func() {
+		w := newEnv()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Tolerations = bogus })
+		w.attempt(run, 1, progress(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False SpecRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`), ContainSubstring("rollouts.pod")))
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Tolerations = nil })
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
+	})
+
+	It("by a quota wait for it, at one try every 45 seconds", func() {
+		w := newEnv()
+		w.awaitProbedEnvironment()
+		quota := w.quota("count/jobs.batch", "0")
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("exceeded quota: quota, requested: count/jobs.batch=1"))
+		for range 4 {
+			w.clock.advance(46 * time.Second)
+			Expect(w.touch(run)).To(Succeed())
+			time.Sleep(300 * time.Millisecond)
+		}
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused")) })
+		Expect(run.Status.Attempts).To(HaveLen(1))
+		Expect(run.Status.Attempts[0].Count).To(And(BeNumerically(">=", 3), BeNumerically("<=", 7)))
+		Expect(run.Status.Attempts[0].Cause).To(Equal("Refused"))
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+		Expect(kube.Delete(context.Background(), quota)).To(Succeed())
+		time.Sleep(300 * time.Millisecond)
+		w.clock.advance(46 * time.Second)
+		Expect(w.touch(run)).To(Succeed())
+		Eventually(w.attemptsWithJobs).Should(HaveLen(1))
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled")) })
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("CreateRefused"))
+	})
+})
