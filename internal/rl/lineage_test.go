@@ -35,6 +35,13 @@ func TestLineageNextCoversEverySetting(t *testing.T) {
 		"scale":       func(s *Settings) { s.Advantage.Scale = contract.ScaleGroupStd },
 		"ddof":        func(s *Settings) { s.Advantage.DDoF = 1 },
 		"substeps":    func(s *Settings) { s.Substeps = 2 },
+		"grouping":    func(s *Settings) { s.Grouping = contract.GroupingEpisode },
+		"roles":       func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: s.Advantage}} },
+		"role's name": func(s *Settings) { s.Roles = []contract.Role{{Name: "solver", Loss: s.Loss, Advantage: s.Advantage}} },
+		"role's loss": func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Advantage: s.Advantage}} },
+		"role's advantage": func(s *Settings) {
+			s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: contract.Advantage{Baseline: contract.BaselineNone}}}
+		},
 	}
 	manifest := Manifest{Step: 1, Slots: []SlotDigest{{Slot: 4}}}
 	seen := map[Lineage]string{}

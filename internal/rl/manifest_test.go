@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // exampleGroup is a valid group with a bit of everything.
@@ -101,6 +103,41 @@ func TestGroupDigestCoversWhatDecidesTheWeights(t *testing.T) {
 	}
 }
 
+func TestGroupDigestCoversTrajectories(t *testing.T) {
+	changes := map[string]func(g *Group){
+		"nothing":             func(*Group) {},
+		"a reward":            func(g *Group) { g.Members[0].Trajectories[1].Reward = 0 },
+		"a step's reward":     func(g *Group) { g.Members[0].Trajectories[0].StepRewards[0] = 0 },
+		"a role":              func(g *Group) { g.Members[0].Trajectories[1].Role = "solver" },
+		"a key":               func(g *Group) { g.Members[0].Trajectories[1].Key = "solver 2" },
+		"a token":             func(g *Group) { g.Members[0].Trajectories[1].Segments[0].Tokens[1]++ },
+		"a step's index":      func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Steps[0].Index = 0 },
+		"a step's end":        func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Steps[0].End = 2 },
+		"a trajectory less":   func(g *Group) { g.Members[0].Trajectories = g.Members[0].Trajectories[:1] },
+		"their order":         func(g *Group) { slices.Reverse(g.Members[0].Trajectories) },
+		"a segment moved":     func(g *Group) { move(&g.Members[0].Trajectories[0], &g.Members[0].Trajectories[1]) },
+		"an index":            func(g *Group) { g.Members[2].Index = 2 },
+		"a tombstone instead": func(g *Group) { *g = g.Tombstone(Constant, "") },
+	}
+	seen := map[Digest]string{}
+	for name, change := range changes {
+		group := exampleRoles()
+		change(&group)
+		digest := group.Digest()
+		if other, ok := seen[digest]; ok {
+			t.Errorf("changing %s gives the digest of %s", name, other)
+		}
+		seen[digest] = name
+	}
+}
+
+// move moves the last segment of a trajectory to another.
+func move(from, to *Trajectory) {
+	last := len(from.Segments) - 1
+	to.Segments = append(to.Segments, from.Segments[last])
+	from.Segments = from.Segments[:last]
+}
+
 func TestGroupDigestLeavesOutWhatDoesNot(t *testing.T) {
 	changes := map[string]func(g *Group){
 		"usage":              func(g *Group) { g.PromptTokens, g.SampledTokens = 1000, 1000 },
@@ -159,16 +196,22 @@ func TestCanonicalFormsArePinned(t *testing.T) {
 		{Slot: 7, Digest: exampleGroup().Digest()}, {Slot: 8, Outcome: Constant, Digest: Digest{1}},
 	}}
 	next := Genesis("spec").Next(manifest, exampleSettings())
+	roles := exampleSettings()
+	roles.Grouping = contract.GroupingStep
+	roles.Roles = []contract.Role{{Name: "judge", Advantage: roles.Advantage, Loss: roles.Loss}}
 	got := map[string]string{
+		"roles": exampleRoles().Digest().String(), "next by roles": Genesis("spec").Next(manifest, roles).Short(),
 		"group": exampleGroup().Digest().String(), "manifest": manifest.Digest().String(),
 		"genesis": Genesis("spec").String(), "next": next.String(), "short": next.Short(),
 	}
 	want := map[string]string{
-		"group":    "ba5d53ad666fd02033d685c9d2139f593fb1ab5ab815d559372a63e115e57424",
-		"manifest": "64af23ca7bc92d0058ecfa31576f20ece70e924854f4169584f25261d7cc4c48",
-		"genesis":  "5eb78348d795172be44c5c2c6dce15913c420c99dc5a1820e3297253359c0d86",
-		"next":     "350b16c3511bef1d59a0bcd21acd49c1edcf504f1e15049fe9ec8f680794b754",
-		"short":    "350b16c351",
+		"roles":         "b95675c9f61fa29279e1ed2d2aca4e5dd00b2e37f3e19ef948497f5e56baba67",
+		"next by roles": "f4903078db",
+		"group":         "ba5d53ad666fd02033d685c9d2139f593fb1ab5ab815d559372a63e115e57424",
+		"manifest":      "64af23ca7bc92d0058ecfa31576f20ece70e924854f4169584f25261d7cc4c48",
+		"genesis":       "5eb78348d795172be44c5c2c6dce15913c420c99dc5a1820e3297253359c0d86",
+		"next":          "350b16c3511bef1d59a0bcd21acd49c1edcf504f1e15049fe9ec8f680794b754",
+		"short":         "350b16c351",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("canonical forms changed (-want +got):\n%s", diff)

@@ -6,7 +6,10 @@ package rl
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 func TestValidateNamesTheField(t *testing.T) {
@@ -46,9 +49,20 @@ func TestValidateNamesTheField(t *testing.T) {
 		"too few references":             {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs = []float32{} }, "members[0].trajectories[0].segments[1].reference_logprobs"},
 		"an infinite reference log-prob": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs[1] = float32(math.Inf(-1)) }, "members[0].trajectories[0].segments[1].reference_logprobs"},
 	}
+	checkFields(t, exampleGroup, cases)
+}
+
+// checkFields changes groups and compares the fields of the errors; no error has none.
+func checkFields(t *testing.T, example func() Group, cases map[string]struct {
+	change func(g *Group)
+	field  string
+}) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := changed(tc.change).Validate()
+			group := example()
+			tc.change(&group)
+			err := group.Validate()
 			if tc.field == "" {
 				if err != nil {
 					t.Fatalf("Validate: %v", err)
@@ -61,4 +75,35 @@ func TestValidateNamesTheField(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestValidateNamesTheFieldOfATrajectory(t *testing.T) {
+	solver := func(g *Group) *Trajectory { return &g.Members[0].Trajectories[0] }
+	const path = "members[0].trajectories[0]"
+	checkFields(t, exampleRoles, map[string]struct {
+		change func(g *Group)
+		field  string
+	}{
+		"as it should be":                       {func(*Group) {}, ""},
+		"none of a usable member":               {func(g *Group) { g.Members[2].Trajectories = nil }, "members[2].trajectories"},
+		"one of a member that is not usable":    {func(g *Group) { g.Members[1].Trajectories = make([]Trajectory, 1) }, "members[1].trajectories"},
+		"too many":                              {func(g *Group) { g.Members[2].Trajectories = make([]Trajectory, MaxTrajectories+1) }, "members[2].trajectories"},
+		"a role that is no name of a metric":    {func(g *Group) { solver(g).Role = "Solver/1" }, path + ".role"},
+		"a role that is too long":               {func(g *Group) { solver(g).Role = strings.Repeat("a", 64) }, path + ".role"},
+		"a key that is no text":                 {func(g *Group) { solver(g).Key = "\xff" }, path + ".key"},
+		"a reward that is no number":            {func(g *Group) { solver(g).Reward = math.NaN() }, path + ".reward"},
+		"a step's reward that is no number":     {func(g *Group) { solver(g).StepRewards[1] = math.Inf(1) }, path + ".step_rewards"},
+		"steps without rewards":                 {func(g *Group) { solver(g).StepRewards = nil }, path + ".segments[0].steps"},
+		"rewards without steps":                 {func(g *Group) { solver(g).Segments[1].Steps = nil }, path + ".segments[1].steps"},
+		"a step that has no reward":             {func(g *Group) { solver(g).Segments[1].Steps[0].Index = 2 }, path + ".segments[1].steps"},
+		"a negative step":                       {func(g *Group) { solver(g).Segments[1].Steps[0].Index = -1 }, path + ".segments[1].steps"},
+		"steps that end before the segment":     {func(g *Group) { solver(g).Segments[0].Steps[0].End = 2 }, path + ".segments[0].steps"},
+		"steps that end after the segment":      {func(g *Group) { solver(g).Segments[0].Steps[0].End = 4 }, path + ".segments[0].steps"},
+		"a trajectory without segments is fine": {func(g *Group) { solver(g).Segments = nil }, ""},
+		"too many roles": {func(g *Group) {
+			for i := range contract.MaxRoles {
+				g.Members[2].Trajectories = append(g.Members[2].Trajectories, Trajectory{Role: string(rune('a' + i))})
+			}
+		}, "members"},
+	})
 }
