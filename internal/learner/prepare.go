@@ -142,7 +142,7 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 	}
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
-		Logger: config.Logger, Now: config.Now,
+		DropConstant: constantIn(file), Logger: config.Logger, Now: config.Now,
 	})
 	if file.Fixed.Algorithm == nil {
 		return table, nil, nil
@@ -152,6 +152,16 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 		return nil, nil, err
 	}
 	return table, leases.NewBatchSource(table, batches), nil
+}
+
+// constantIn returns what decides whether a group is dropped because nothing can be learned from it; nil where such
+// groups are kept.
+func constantIn(file contract.RunFile) func(rl.Group) bool {
+	alg := file.Fixed.Algorithm
+	if alg == nil || !alg.DropConstantGroups {
+		return nil
+	}
+	return func(group rl.Group) bool { return group.IsConstant(alg.Grouping) }
 }
 
 // batchConfig says what the run's batches are made of.

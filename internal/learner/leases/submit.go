@@ -31,10 +31,10 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 	case exchange.Accepted:
 		t.counters.PromptTokens += group.PromptTokens
 		t.counters.SampledTokens += group.SampledTokens
-		if group.Key.Kind == rl.Evaluate {
-			group = group.WithoutSegments()
+		e.group, e.digest, e.from = t.kept(group), digest, name
+		if e.group.Outcome != group.Outcome {
+			e.digest = e.group.Digest()
 		}
-		e.group, e.digest, e.from = &group, digest, name
 	case exchange.Duplicate:
 		if e.reassigned && e.from != name {
 			t.counters.BoughtTwiceTokens += group.SampledTokens
@@ -48,6 +48,17 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 	}
 	t.changes.Notify()
 	return reply
+}
+
+// kept returns an accepted group as the table keeps it: a constant one is a tombstone where these are dropped.
+func (t *Table) kept(group rl.Group) *rl.Group {
+	switch {
+	case group.Key.Kind == rl.Evaluate:
+		group = group.WithoutSegments()
+	case group.Outcome == rl.Usable && t.config.DropConstant != nil && t.config.DropConstant(group):
+		group = group.Tombstone(rl.Constant, "the rewards of each advantage group are equal")
+	}
+	return &group
 }
 
 // decide says what becomes of a submitted group. Its entry is nil when nobody demands it.

@@ -39,8 +39,11 @@ type Config struct {
 	Silence time.Duration
 	// Barrier is how long nothing is leased after Open, so that workers can report what they have.
 	Barrier time.Duration
-	Logger  *slog.Logger
-	Now     func() time.Time
+	// DropConstant makes a tombstone of a training group from which nothing can be learned, by the grouping of the
+	// run; nil keeps all groups.
+	DropConstant func(rl.Group) bool
+	Logger       *slog.Logger
+	Now          func() time.Time
 }
 
 // Table holds the leases of a run. Its methods may be called concurrently.

@@ -343,3 +343,24 @@ func TestReleaseOfAStoredGroup(t *testing.T) {
 		t.Errorf("slots %v are leased after the release, want slot 0", got)
 	}
 }
+
+// A group from which nothing can be learned becomes a tombstone in the table, and stays as it is with the worker.
+func TestConstantGroupsAreDropped(t *testing.T) {
+	f, _ := open(t, 0)
+	f.config.DropConstant = func(g rl.Group) bool { return g.IsConstant("") }
+	f.Demand("train", leases(0, 1, 2))
+	hello(t, f, "w0", exchange.HelloRequest{})
+	slots(f, "w0", 64)
+	constant, fault := group(1, 2), group(2, 1).Tombstone(rl.EnvironmentFault, "a fault")
+	constant.Members[1].Trajectories[0].Reward = constant.Members[0].Trajectories[0].Reward
+	for _, g := range []rl.Group{group(0, 2), constant, fault} {
+		expect(t, "verdict", exchange.Accepted, submit(f, "w0", g).Status)
+	}
+	for slot, want := range []rl.Group{group(0, 2), constant.Tombstone(rl.Constant, ""), fault} {
+		got, digest, known := f.Group(key(int64(slot)))
+		if !known || got.Outcome != want.Outcome || digest != want.Digest() {
+			t.Errorf("slot %d is %v with digest %s, want %v with %s", slot, got.Outcome, digest, want.Outcome, want.Digest())
+		}
+	}
+	expect(t, "verdict on the same group", exchange.Duplicate, submit(f, "w0", constant).Status)
+}
