@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known.
@@ -41,7 +41,7 @@ func (s *suspect) record(batch leases.Batch, err error) error {
 
 // bisect returns the groups of the batch that the endpoint rejects. When the endpoint rejects every group, or the one
 // group of two batches in a row, the groups are not the cause, which is an error.
-func (s *suspect) bisect(ctx context.Context, model accepter, loss tinker.Loss) ([]rl.Group, error) {
+func (s *suspect) bisect(ctx context.Context, model accepter, losses trainee.Losses) ([]rl.Group, error) {
 	batch := *s.batch
 	s.batch = nil
 	var usable []rl.Group
@@ -50,7 +50,7 @@ func (s *suspect) bisect(ctx context.Context, model accepter, loss tinker.Loss) 
 			usable = append(usable, group)
 		}
 	}
-	rejected, err := bisect(ctx, usable, model, loss)
+	rejected, err := bisect(ctx, usable, model, losses)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +71,11 @@ var errAllRejected = errors.New("each of them is rejected")
 
 // accepter tries data by a forward pass, which leaves no gradient.
 type accepter interface {
-	Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss) (bool, error)
+	Accepts(ctx context.Context, datums []rl.Datum, losses trainee.Losses) (bool, error)
 }
 
 // bisect narrows groups down to those that are rejected on their own.
-func bisect(ctx context.Context, groups []rl.Group, model accepter, loss tinker.Loss) ([]rl.Group, error) {
+func bisect(ctx context.Context, groups []rl.Group, model accepter, losses trainee.Losses) ([]rl.Group, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
@@ -86,17 +86,17 @@ func bisect(ctx context.Context, groups []rl.Group, model accepter, loss tinker.
 	if len(datums) == 0 {
 		return nil, nil
 	}
-	accepted, err := model.Accepts(ctx, datums, loss)
+	accepted, err := model.Accepts(ctx, datums, losses)
 	if err != nil || accepted {
 		return nil, err
 	}
 	if len(groups) == 1 {
 		return groups, nil
 	}
-	left, err := bisect(ctx, groups[:len(groups)/2], model, loss)
+	left, err := bisect(ctx, groups[:len(groups)/2], model, losses)
 	if err != nil {
 		return nil, err
 	}
-	right, err := bisect(ctx, groups[len(groups)/2:], model, loss)
+	right, err := bisect(ctx, groups[len(groups)/2:], model, losses)
 	return append(left, right...), err
 }

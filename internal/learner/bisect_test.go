@@ -12,8 +12,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // pickyModel rejects data in which a token occurs.
@@ -23,7 +23,7 @@ type pickyModel struct {
 	tries int
 }
 
-func (m *pickyModel) Accepts(_ context.Context, datums []rl.Datum, _ tinker.Loss) (bool, error) {
+func (m *pickyModel) Accepts(_ context.Context, datums []rl.Datum, _ trainee.Losses) (bool, error) {
 	m.tries++
 	for _, d := range datums {
 		for _, token := range d.Targets {
@@ -83,7 +83,7 @@ func TestBisect(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2, rejectedWhole: tc.whole}
-			got, err := s.bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, tinker.Loss{})
+			got, err := s.bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, trainee.Losses{})
 			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
 				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
 			}
@@ -107,7 +107,7 @@ func TestBisectTriesLogarithmically(t *testing.T) {
 	}
 	groups[37] = group(37, 99)
 	model := &pickyModel{token: 99}
-	if _, err := bisect(t.Context(), groups, model, tinker.Loss{}); err != nil {
+	if _, err := bisect(t.Context(), groups, model, trainee.Losses{}); err != nil {
 		t.Fatal(err)
 	}
 	if model.tries > 13 {

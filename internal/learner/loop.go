@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -119,7 +120,7 @@ func (l *learner) rejectGroups(ctx context.Context) error {
 	if l.loop.suspect.batch == nil {
 		return nil
 	}
-	rejected, err := l.loop.suspect.bisect(ctx, l.loop.model, lossOf(*l.file.Fixed.Algorithm))
+	rejected, err := l.loop.suspect.bisect(ctx, l.loop.model, trainee.LossesOf(*l.file.Fixed.Algorithm))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (s *trainingStep) submit(ctx context.Context) error {
 	}
 	var err error
 	s.training, err = s.loop.model.Train(ctx, trainee.Step{
-		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Loss: lossOf(*s.file.Fixed.Algorithm), Adam: s.work.adam,
+		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm), Adam: s.work.adam,
 	})
 	return err
 }

@@ -43,10 +43,6 @@ func prepareStep(alg contract.Algorithm, batch leases.Batch) (stepWork, error) {
 	}, nil
 }
 
-func lossOf(alg contract.Algorithm) tinker.Loss {
-	return tinker.Loss{Name: tinker.LossName(alg.Loss.Name), Config: alg.Loss.Config}
-}
-
 // tokens counts the tokens that the step trains on.
 func (w stepWork) tokens() int64 {
 	var n int64

@@ -26,7 +26,7 @@ type Model struct {
 type Step struct {
 	Datums   []rl.Datum
 	Substeps int
-	Loss     tinker.Loss
+	Losses   Losses
 	Adam     tinker.AdamParams
 }
 
@@ -38,11 +38,11 @@ type Replies struct {
 	Metrics map[string]float64
 }
 
-// substep is a pass and its optimizer step in flight.
+// substep is an optimizer step in flight, with the passes before it: one for each loss.
 type substep struct {
-	pass  *client.Future[tinker.ForwardBackwardResult]
-	optim *client.Future[tinker.OptimStepResult]
-	size  int
+	passes []passInFlight
+	optim  *client.Future[tinker.OptimStepResult]
+	size   int
 }
 
 // Training is a step whose operations are in flight. The zero value is a step without data.
@@ -75,20 +75,20 @@ func (t Training) Wait(ctx context.Context) (Replies, error) {
 }
 
 func (m *Model) submit(ctx context.Context, step Step, datums []rl.Datum) (substep, error) {
-	pass, err := m.model.ForwardBackward(ctx, encode(datums), step.Loss)
+	passes, err := m.submitPasses(ctx, datums, step.Losses)
 	if err != nil {
-		return substep{}, passing.Failed(err, "computing gradients")
+		return substep{}, err
 	}
 	optim, err := m.model.OptimStep(ctx, step.Adam)
 	if err != nil {
 		return substep{}, stepping.Failed(err, "stepping the optimizer")
 	}
-	return substep{pass: pass, optim: optim, size: len(datums)}, nil
+	return substep{passes: passes, optim: optim, size: len(datums)}, nil
 }
 
-// collect waits for both replies, so that neither is in flight when it fails.
+// collect waits for all replies, so that none is in flight when one fails.
 func (s substep) collect(ctx context.Context, replies *Replies) error {
-	pass, passErr := s.pass.Wait(ctx)
+	results, passErr := s.waitForPasses(ctx)
 	optim, optimErr := s.optim.Wait(ctx)
 	if passErr != nil {
 		return passing.Failed(passErr, "computing gradients")
@@ -96,16 +96,16 @@ func (s substep) collect(ctx context.Context, replies *Replies) error {
 	if optimErr != nil {
 		return stepping.Failed(optimErr, "stepping the optimizer")
 	}
-	logprobs, err := logprobsOf(pass, s.size)
-	if err != nil {
-		return err
-	}
-	replies.Logprobs = append(replies.Logprobs, logprobs...)
-	for name, value := range pass.Metrics {
-		if name == lossSum {
-			value += replies.Metrics[name]
+	logprobs, complete := make([][]float32, s.size), true
+	for i, p := range s.passes {
+		all, err := p.collect(results[i], replies, logprobs)
+		if err != nil {
+			return err
 		}
-		replies.Metrics[name] = value
+		complete = complete && all
+	}
+	if complete {
+		replies.Logprobs = append(replies.Logprobs, logprobs...)
 	}
 	for name, value := range optim.Metrics {
 		replies.Metrics[name] = value
@@ -113,20 +113,37 @@ func (s substep) collect(ctx context.Context, replies *Replies) error {
 	return nil
 }
 
-// lossSum is the one metric of a pass that adds up over substeps.
+// waitForPasses returns the results of all passes, and the first error.
+func (s substep) waitForPasses(ctx context.Context) (results []tinker.ForwardBackwardResult, err error) {
+	for _, p := range s.passes {
+		result, failed := p.future.Wait(ctx)
+		if err == nil {
+			err = failed
+		}
+		results = append(results, result)
+	}
+	return results, err
+}
+
+// lossSum is the one metric of a pass that adds up over passes.
 const lossSum = "loss:sum"
 
-// Accepts reports whether the endpoint accepts the data, by a forward pass, which leaves no gradient.
-func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, loss tinker.Loss) (bool, error) {
-	pass, err := m.model.Forward(ctx, encode(datums), loss)
-	if err == nil {
-		_, err = pass.Wait(ctx)
+// Accepts reports whether the endpoint accepts the data, by forward passes, which leave no gradient.
+func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, losses Losses) (bool, error) {
+	for _, p := range losses.split(datums) {
+		result, err := m.model.Forward(ctx, encode(p.datums), p.loss)
+		if err == nil {
+			_, err = result.Wait(ctx)
+		}
+		err = passing.Failed(err, "trying data")
+		if failure.KindOf(err) == failure.DataRefused {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
 	}
-	err = passing.Failed(err, "trying data")
-	if failure.KindOf(err) == failure.DataRefused {
-		return false, nil
-	}
-	return err == nil, err
+	return true, nil
 }
 
 // Save is a save in flight.

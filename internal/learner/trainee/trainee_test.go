@@ -72,7 +72,7 @@ func datum(token int32) rl.Datum {
 
 var step = Step{
 	Datums: []rl.Datum{datum(50), datum(51), datum(52)}, Substeps: 2,
-	Loss: tinker.Loss{Name: "importance_sampling"}, Adam: tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
+	Losses: LossesOf(contract.Algorithm{Loss: contract.Loss{Name: contract.LossImportanceSampling}}), Adam: tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
 }
 
 // train submits a step and waits for its replies.
@@ -154,7 +154,7 @@ func TestAccepts(t *testing.T) {
 		token int32
 		want  bool
 	}{"a token of the vocabulary": {50, true}, "no token": {1 << 20, false}} {
-		got, err := model.Accepts(t.Context(), []rl.Datum{datum(tc.token)}, step.Loss)
+		got, err := model.Accepts(t.Context(), []rl.Datum{datum(tc.token)}, step.Losses)
 		if err != nil || got != tc.want {
 			t.Errorf("%s is accepted: %v (%v), want %v", name, got, err, tc.want)
 		}

@@ -1,0 +1,104 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainee
+
+import (
+	"context"
+	"maps"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// Losses are the losses of a run. Their order decides that of passes: the run's own loss first, then those of roles.
+type Losses struct {
+	losses []tinker.Loss
+	// roles has the place of a role's loss; the place of other roles is 0.
+	roles map[string]int
+}
+
+// LossesOf returns the losses of an algorithm. Roles with equal losses share one.
+func LossesOf(algorithm contract.Algorithm) Losses {
+	l := Losses{roles: map[string]int{}}
+	l.add(algorithm.Loss)
+	for _, role := range algorithm.Roles {
+		l.roles[role.Name] = l.add(role.Loss)
+	}
+	return l
+}
+
+// add returns the place of a loss, which it appends unless there is one that equals it.
+func (l *Losses) add(loss contract.Loss) int {
+	for i, known := range l.losses {
+		if string(known.Name) == string(loss.Name) && maps.Equal(known.Config, loss.Config) {
+			return i
+		}
+	}
+	l.losses = append(l.losses, tinker.Loss{Name: tinker.LossName(loss.Name), Config: loss.Config})
+	return len(l.losses) - 1
+}
+
+// pass is the data of one loss.
+type pass struct {
+	loss   tinker.Loss
+	datums []rl.Datum
+	// places are those of datums in the list that was split.
+	places []int
+}
+
+// split splits data into a pass for each loss. Losses without data have none.
+func (l Losses) split(datums []rl.Datum) []pass {
+	passes := make([]pass, len(l.losses))
+	for place, d := range datums {
+		p := &passes[l.roles[d.Role]]
+		p.datums, p.places = append(p.datums, d), append(p.places, place)
+	}
+	var used []pass
+	for i, p := range passes {
+		if len(p.datums) > 0 {
+			p.loss = l.losses[i]
+			used = append(used, p)
+		}
+	}
+	return used
+}
+
+// passInFlight is a submitted pass.
+type passInFlight struct {
+	future *client.Future[tinker.ForwardBackwardResult]
+	places []int
+}
+
+// submitPasses submits a pass for each loss, which add up to one gradient.
+func (m *Model) submitPasses(ctx context.Context, datums []rl.Datum, losses Losses) ([]passInFlight, error) {
+	var submitted []passInFlight
+	for _, p := range losses.split(datums) {
+		future, err := m.model.ForwardBackward(ctx, encode(p.datums), p.loss)
+		if err != nil {
+			return nil, passing.Failed(err, "computing gradients")
+		}
+		submitted = append(submitted, passInFlight{future: future, places: p.places})
+	}
+	return submitted, nil
+}
+
+// collect takes over the metrics of a pass, and the log-probs that it returned for its data.
+func (p passInFlight) collect(result tinker.ForwardBackwardResult, replies *Replies, logprobs [][]float32) (complete bool, err error) {
+	got, err := logprobsOf(result, len(p.places))
+	if err != nil {
+		return false, err
+	}
+	for i, values := range got {
+		logprobs[p.places[i]] = values
+	}
+	for name, value := range result.Metrics {
+		if name == lossSum {
+			value += replies.Metrics[name]
+		}
+		replies.Metrics[name] = value
+	}
+	return got != nil, nil
+}
