@@ -113,7 +113,7 @@ test-survival: ## Run whole trainings with a fault at every fault point, in one 
 .PHONY: conformance
 conformance: ## Run two versions of the official Python SDK against tinkersim.
 	@hack/need-python.sh
-	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/...,CGO_ENABLED=0)
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/... ./test/environments/...,CGO_ENABLED=0)
 	@cat $(CACHE)/conformance-calls-*.txt
 
 .PHONY: conformance-cookbook
