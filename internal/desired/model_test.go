@@ -40,6 +40,8 @@ func TestModelOf(t *testing.T) {
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"another renderer leaves the tokenizer alone": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen3_disable_thinking"}, "qwen3_disable_thinking",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
+		"a renderer that no model of the table has": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen3_vl"}, "qwen3_vl",
+			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"a revision of the same repository has the same file": {
 			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2"}}, "qwen3",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2", File: "tokenizer.json", SHA256: qwen3Digest}},

@@ -45,7 +45,9 @@ var table []byte
 // document is the content of models.json.
 type document struct {
 	Tokenizers map[string]tokenizerRow `json:"tokenizers"`
-	Models     []modelRow              `json:"models"`
+	// OtherRenderers are the renderers that no model of the table has.
+	OtherRenderers []string   `json:"otherRenderers"`
+	Models         []modelRow `json:"models"`
 }
 
 type tokenizerRow struct {
@@ -62,12 +64,18 @@ type modelRow struct {
 	Renderers []string `json:"renderers"`
 }
 
-// all reads the table. A test checks that it is valid.
-var all = sync.OnceValue(func() []Model {
+// read reads the table. A test checks that it is valid.
+var read = sync.OnceValue(func() document {
 	var d document
 	if err := json.Unmarshal(table, &d); err != nil {
 		panic("models: models.json: " + err.Error())
 	}
+	return d
+})
+
+// all returns the models of the table.
+var all = sync.OnceValue(func() []Model {
+	d := read()
 	out := make([]Model, len(d.Models))
 	for i, row := range d.Models {
 		t := d.Tokenizers[row.Tokenizer]

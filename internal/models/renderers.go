@@ -5,9 +5,9 @@ package models
 
 import "slices"
 
-// Renderers returns the sorted names of all renderers in the table.
+// Renderers returns the sorted names of all renderers, also of those that no model of the table has.
 func Renderers() []string {
-	var names []string
+	names := slices.Clone(read().OtherRenderers)
 	for _, m := range all() {
 		names = append(names, m.Renderers...)
 	}

@@ -17,7 +17,9 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/models"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
@@ -40,6 +42,14 @@ func hub(t *testing.T, status int) *fetch.Fetcher {
 
 func own() contract.Model {
 	return contract.Model{Name: "own/model", Renderer: "role_colon", Tokenizer: &contract.Tokenizer{Repository: "own/model", SHA256: digest(model.TokenizerJSON())}}
+}
+
+// TestRenderersOfTable checks that a run may name every renderer that exists: the manager knows them by the
+// table alone.
+func TestRenderersOfTable(t *testing.T) {
+	if diff := cmp.Diff(families.Names(), models.Renderers()); diff != "" {
+		t.Errorf("renderers (-built in +in models.json):\n%s", diff)
+	}
 }
 
 func TestLoad(t *testing.T) {
