@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,7 @@ func main() {
 	}
 }
 
-// parse parses the arguments. The key is the default of --api-key.
+// parse parses the arguments. The key is used where --api-key is not given; the help does not show it.
 func parse(args []string, key string, output io.Writer) (*program, error) {
 	flags := flag.NewFlagSet("tinkersim", flag.ContinueOnError)
 	flags.SetOutput(output)
@@ -78,7 +79,7 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 	var faults, config string
 	flags.StringVar(&p.listen, "listen", "127.0.0.1:8000", "`address` to serve at; port 0 takes a free one, which is logged")
 	flags.StringVar(&p.options.Dir, "data-dir", "", "`directory` of the checkpoints, which must be empty or tinkersim's own, and which one server at a time can use (required)")
-	flags.StringVar(&p.options.APIKey, "api-key", key, "the only `key` that is accepted; without it, every key that begins with tml- is accepted (default $"+keyVariable+")")
+	flags.StringVar(&p.options.APIKey, "api-key", "", "the only `key` that is accepted; without it, every key that begins with tml- is accepted (default $"+keyVariable+")")
 	flags.BoolVar(&p.options.Admin, "admin", false, "serve the endpoints under /admin: scripted faults, restart, counters")
 	flags.StringVar(&faults, "faults", "", "`file` with scripted faults, as POST /admin/faults takes them")
 	flags.DurationVar(&p.options.SessionTimeout, "session-timeout", 10*time.Minute, "how long a session lasts without a heartbeat or a request")
@@ -99,6 +100,7 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 		fmt.Fprintln(output, version.String())
 		return nil, flag.ErrHelp
 	}
+	p.options.APIKey = cmp.Or(p.options.APIKey, key)
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected arguments: %s", strings.Join(flags.Args(), " "))
 	}

@@ -54,6 +54,10 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/b", "c"}, p.options.Aliases); diff != "" {
 		t.Errorf("aliases (-want +got):\n%s", diff)
 	}
+	var help strings.Builder
+	if _, err := parse([]string{"--help"}, "tml-secret", &help); !errors.Is(err, flag.ErrHelp) || strings.Contains(help.String(), "tml-secret") {
+		t.Errorf("the help has the key of the environment: %v\n%s", err, help.String())
+	}
 	if p, err := parse([]string{"--data-dir", "d"}, "env", io.Discard); err != nil || p.options.APIKey != "env" {
 		t.Errorf("key = %q, %v, want that of the environment", p.options.APIKey, err)
 	}
