@@ -69,6 +69,43 @@ func readInstallation(manifests []byte, names map[string]string) installation {
 	return found
 }
 
+// simulator returns the pod of tinkersim as the chart makes it with further arguments of helm.
+func simulator(arguments ...string) corev1.PodSpec {
+	GinkgoHelper()
+	arguments = append([]string{"tool", "-modfile=hack/tools/go.mod", "helm", "template", "demo", "charts/tinker-operator",
+		"--show-only", "templates/tinkersim.yaml"}, arguments...)
+	for document := range bytes.SplitSeq(command("go", arguments...), []byte("\n---\n")) {
+		var deployment appsv1.Deployment
+		if bytes.Contains(document, []byte("kind: Deployment")) {
+			Expect(yaml.UnmarshalStrict(document, &deployment)).To(Succeed())
+			return deployment.Spec.Template.Spec
+		}
+	}
+	Fail("the chart has no tinkersim")
+	return corev1.PodSpec{}
+}
+
+var _ = Describe("tinkersim of the chart", func() {
+	It("keeps its key out of the list of processes", func() {
+		container := simulator("--set", "tinkersim.enabled=true,tinkersim.apiKeySecret=mine").Containers[0]
+		Expect(strings.Join(container.Args, " ")).NotTo(ContainSubstring("api-key"))
+		Expect(container.Env).To(HaveLen(1))
+		Expect(container.Env[0].Name).To(Equal("TINKERSIM_API_KEY")) // keyVariable of cmd/tinkersim
+		Expect(container.Env[0].ValueFrom.SecretKeyRef.Name).To(Equal("mine"))
+	})
+
+	It("is restarted when it no longer answers", func() {
+		container := simulator("--set", "tinkersim.enabled=true").Containers[0]
+		Expect(container.LivenessProbe.HTTPGet).To(Equal(container.ReadinessProbe.HTTPGet))
+	})
+
+	It("has its checkpoints on a volume in the demo", func() {
+		volume := simulator("--values", "hack/demo/values.yaml").Volumes[0]
+		Expect(volume.Name).To(Equal("data"))
+		Expect(volume.PersistentVolumeClaim).NotTo(BeNil())
+	})
+})
+
 var _ = Describe("config/default", func() {
 	It("has the chart's manager and rules", func() {
 		chart := readInstallation(command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
