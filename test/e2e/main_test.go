@@ -100,7 +100,7 @@ func install(ctx context.Context) error {
 		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
 		"--set", "tinkersim.vocabularies[0].model="+foreignModel,
 		"--set", "tinkersim.vocabularies[0].configMap=vocabulary,tinkersim.vocabularies[0].key=tokenizer.json",
-		"--set", "tinkersim.enabled=true", "--set", "tinkersim.persistence.enabled=true",
+		"--values", "hack/demo/values.yaml",
 		"--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
 }
 
