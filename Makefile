@@ -122,10 +122,10 @@ conformance-cookbook: ## Run tinker-cookbook's own loops against tinkersim (inst
 	@test/conformance/cookbook
 
 .PHONY: conformance-endpoint
-conformance-endpoint: ## Print what a server supports: URL= KEY= MODEL= (SDK=oldest for the older SDK).
+conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the environment, URL= MODEL= (SDK=oldest for the older SDK).
 	@hack/need-python.sh
-	@TINKER_API_KEY='$(KEY)' go run ./test/endpoint -url '$(URL)' -model '$(MODEL)'
-	@test/conformance/endpoint "$(URL)" "$(KEY)" "$(MODEL)"
+	@go run ./test/endpoint -url '$(URL)' -model '$(MODEL)'
+	@test/conformance/endpoint "$(URL)" "$(MODEL)"
 
 .PHONY: conformance-models
 conformance-models: ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).

@@ -160,7 +160,7 @@ func (p python) command(ctx context.Context, home, url string, args ...string) *
 	cmd := exec.CommandContext(ctx, p.program, append([]string{"run.py"}, args...)...)
 	cmd.Env = append(os.Environ(),
 		"HF_ENDPOINT="+url, "HF_HOME="+home, "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_XET=1",
-		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1", "PYTHONDONTWRITEBYTECODE=1",
+		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1", "PYTHONDONTWRITEBYTECODE=1", "TINKER_API_KEY="+key,
 	)
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		const nowhere = "http://127.0.0.1:9"
@@ -176,7 +176,7 @@ func (p python) run(t *testing.T, url, only string) {
 	if err != nil {
 		t.Fatalf("listing the checks: %v", err)
 	}
-	cmd := p.command(t.Context(), home, url, "--url", url, "--key", key, "--model", model, "--admin", "--only", only)
+	cmd := p.command(t.Context(), home, url, "--url", url, "--model", model, "--admin", "--only", only)
 	stderr := &tail{}
 	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()

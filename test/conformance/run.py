@@ -3,8 +3,10 @@
 """Runs the checks with the SDK of this interpreter's environment.
 
 run.py --list
-run.py --url URL --key KEY --model NAME --admin     against tinkersim; prints a line of JSON per check
-run.py --url URL --key KEY --model NAME --endpoint  against any server; prints a support table
+run.py --url URL --model NAME --admin     against tinkersim; prints a line of JSON per check
+run.py --url URL --model NAME --endpoint  against any server; prints a support table
+
+The key is in TINKER_API_KEY, and no argument, which every process of the machine could see.
 """
 
 import argparse
@@ -21,7 +23,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the names of the checks")
     parser.add_argument("--url", default=os.environ.get("TINKER_BASE_URL", ""))
-    parser.add_argument("--key", default=os.environ.get("TINKER_API_KEY", ""))
     parser.add_argument("--model", default="")
     parser.add_argument("--admin", action="store_true", help="the server is a tinkersim with --admin")
     parser.add_argument("--endpoint", action="store_true", help="print what the server supports")
@@ -30,7 +31,8 @@ def main() -> int:
     # The SDK warns of deprecated calls and logs its retries, which the suite tests on purpose.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    os.environ.update(TINKER_BASE_URL=arguments.url, TINKER_API_KEY=arguments.key)
+    key = os.environ.setdefault("TINKER_API_KEY", "")
+    os.environ["TINKER_BASE_URL"] = arguments.url
 
     import suite  # the SDK reads the environment variables at import
 
@@ -41,7 +43,7 @@ def main() -> int:
         return 0
     from environment import Environment
 
-    env = Environment(arguments.url, arguments.key, arguments.model, arguments.admin)
+    env = Environment(arguments.url, key, arguments.model, arguments.admin)
     if arguments.endpoint:
         import endpoint
 
