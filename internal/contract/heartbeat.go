@@ -126,7 +126,7 @@ type Checkpoint struct {
 	Value          *float64 `json:"value,omitempty"`
 }
 
-// Usage in tokens, as far as surviving attempts and workers reported them.
+// Usage counts the tokens of the steps and evaluations that count, each once, and apart from them what was bought again.
 type Usage struct {
 	PromptTokens      int64 `json:"promptTokens"`
 	SampledTokens     int64 `json:"sampledTokens"`

@@ -55,7 +55,7 @@ func (c *commit) add(context.Context) error {
 		addSave(row.Metrics, seconds)
 		row.TrainingSeconds += seconds
 	})
-	c.book.AddTraining(0, seconds)
+	c.book.AddSeconds(c.loop.at.Version(), seconds)
 	c.status.Update(func(p *contract.Progress) { addSave(p.Metrics, seconds) })
 	return nil
 }

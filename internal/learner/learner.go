@@ -101,7 +101,8 @@ func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (str
 
 // report changes what heartbeats report, and brings the rest of it up to date.
 func (l *learner) report(change func(*contract.Progress)) {
-	used, seconds := l.book.Usage(sampledBy(l.table))
+	used, seconds := l.book.Usage(l.loop.at.Version())
+	used.BoughtTwiceTokens += l.table.Counters().BoughtTwiceTokens
 	newest, best := l.book.List(l.loop.saved.Step)
 	l.status.Update(func(p *contract.Progress) {
 		saved := l.loop.saved
@@ -115,14 +116,6 @@ func (l *learner) report(change func(*contract.Progress)) {
 		change(p)
 		p.Environments = report.Environments(l.file, p.Metrics)
 	})
-}
-
-// sampledBy returns what the workers of a table have sampled.
-func sampledBy(table *leases.Table) contract.Usage {
-	counted := table.Counters()
-	return contract.Usage{
-		PromptTokens: counted.PromptTokens, SampledTokens: counted.SampledTokens, BoughtTwiceTokens: counted.BoughtTwiceTokens,
-	}
 }
 
 // fence stops the learner at once: a higher attempt has been started.

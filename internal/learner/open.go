@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -123,17 +124,28 @@ func (o *modelOpening) score(row store.Row) {
 	}
 }
 
-// restoreUsage reads the usage that the newest row records which can be read, once: what this process used stays
-// counted when an older state is loaded.
+// restoreUsage reads what earlier attempts used: the steps that led to the version that was loaded, as the newest row
+// records which can be read, and the evaluations. What this process knows is not read again.
 func (o *modelOpening) restoreUsage() {
-	if o.loop.begun || !o.journal.HasStore() || o.loop.at.Step == 0 {
+	if !o.loop.begun {
+		for _, result := range o.journal.Evaluations() {
+			o.evaluator.Count(result)
+		}
+	}
+	at := o.loop.at
+	if _, known := o.book.Spent(at.Version()); known || !o.journal.HasStore() {
 		return
 	}
-	for version := range o.journal.Chain(o.loop.at.Step, o.loop.at.Lineage.String()) {
+	for version := range o.journal.Chain(at.Step, at.Lineage.String()) {
 		if row := version.Row; row != nil {
-			o.book.RestoreUsage(contract.Usage(row.Usage), row.TrainingSeconds)
+			o.book.RestoreSpent(at.Version(), checkpoints.Spent{Tokens: contract.Usage(row.Usage), Seconds: row.TrainingSeconds})
+			if !o.loop.begun {
+				o.book.AddBoughtTwice(row.Usage.BoughtTwiceTokens)
+			}
 			return
 		}
-		o.config.Logger.Warn("row of a step is missing or damaged, and so is not counted in the usage", "step", version.Step)
+		if version.Step > 0 {
+			o.config.Logger.Warn("row of a step is missing or damaged, and so is not counted in the usage", "step", version.Step)
+		}
 	}
 }

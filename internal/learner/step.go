@@ -87,7 +87,7 @@ func (s *trainingStep) announce(ctx context.Context) error {
 // record measures the step and adds its row, which is not durable yet.
 func (s *trainingStep) record(context.Context) error {
 	measured, total := measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
-	s.book.AddTraining(s.work.tokens(), total)
+	s.countUsage(total)
 	metrics, diverged := rl.Finite(measured)
 	s.journal.Add(s.row(metrics))
 	// Without artifacts the log alone has the metrics.
@@ -98,13 +98,32 @@ func (s *trainingStep) record(context.Context) error {
 	return nil
 }
 
-// row returns the record of the step.
-func (s *trainingStep) row(metrics map[string]float64) store.Row {
-	used, seconds := s.book.Usage(sampledBy(s.table))
+// countUsage adds what the step used. It was made before, and was lost, if it has a row already.
+func (s *trainingStep) countUsage(seconds float64) {
 	at := s.loop.at
+	spent := checkpoints.Spent{Tokens: usageOf(s.batch.Groups), Seconds: seconds}
+	spent.Tokens.TrainedTokens = s.work.tokens()
+	_, err := s.journal.Row(at.Step, at.Lineage.String())
+	s.book.AddStep(at.Version(), checkpoints.Version{Step: at.Step - 1, Lineage: at.Parent.Short()}, spent, err == nil)
+}
+
+// usageOf returns what it took to sample groups.
+func usageOf(groups []rl.Group) (used contract.Usage) {
+	for _, group := range groups {
+		used.PromptTokens += group.PromptTokens
+		used.SampledTokens += group.SampledTokens
+	}
+	return used
+}
+
+// row returns the record of the step. Evaluations have their usage in their own results.
+func (s *trainingStep) row(metrics map[string]float64) store.Row {
+	at := s.loop.at
+	spent, _ := s.book.Spent(at.Version())
+	spent.Tokens.BoughtTwiceTokens = s.book.BoughtTwice() + s.table.Counters().BoughtTwiceTokens
 	row := store.Row{
 		Step: at.Step, Lineage: at.Lineage.String(), Parent: at.Parent.String(), Cursor: at.Cursor,
-		Attempt: s.file.Attempt, Metrics: metrics, Usage: store.Usage(used), TrainingSeconds: seconds,
+		Attempt: s.file.Attempt, Metrics: metrics, Usage: store.Usage(spent.Tokens), TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {
 		row.Manifest = append(row.Manifest, store.Slot{

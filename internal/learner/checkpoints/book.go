@@ -47,7 +47,7 @@ type scored struct {
 
 // NewBook returns an empty book.
 func NewBook(config Config) *Book {
-	return &Book{config: config, index: Index{}, chain: map[int64]string{}}
+	return &Book{config: config, index: Index{}, chain: map[int64]string{}, usage: newUsage()}
 }
 
 // Replace replaces the index by one that was read anew.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
@@ -50,6 +51,7 @@ type results interface {
 type versions interface {
 	Version(step int64) (checkpoints.Version, bool)
 	Score(v checkpoints.Version, value float64)
+	AddEvaluation(v checkpoints.Version, digest string, used contract.Usage)
 }
 
 // Config of an Evaluator.
@@ -134,6 +136,14 @@ func (e *Evaluator) Restore(step int64) {
 	}
 }
 
+// Count adds what an evaluation used to the usage of the run. A result that was counted before is counted once.
+func (e *Evaluator) Count(result store.Evaluation) {
+	if lineage, err := rl.ParseLineage(result.Lineage); err == nil {
+		v := checkpoints.Version{Step: result.Step, Lineage: lineage.Short()}
+		e.Versions.AddEvaluation(v, result.Plan, contract.Usage(result.Usage))
+	}
+}
+
 func (e *Evaluator) score(v checkpoints.Version, metrics map[string]float64) {
 	if value, ok := metrics[e.Metric]; ok {
 		e.Versions.Score(v, value)
@@ -189,6 +199,10 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
 	default:
 		result.Metrics, _ = rl.Finite(rl.EvaluationMetrics(groups, e.Schedule.PassAt))
+		for _, group := range groups {
+			result.Usage.PromptTokens += group.PromptTokens
+			result.Usage.SampledTokens += group.SampledTokens
+		}
 		e.Logger.Info("version is evaluated", "step", v.Step, "metrics", result.Metrics)
 	}
 	// A run that only evaluates has no steps, and so no lines to add to.
@@ -198,6 +212,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: lineage})
 	e.Table.Withdraw(demandName(v))
 	e.score(v, result.Metrics)
+	e.Count(result)
 	e.Evaluated(result.Metrics)
 	return nil
 }

@@ -138,6 +138,14 @@ func (j *Journal) Evaluation(step int64, lineage, digest string) (store.Evaluati
 	return result, err == nil
 }
 
+// Evaluations returns the results of all evaluations.
+func (j *Journal) Evaluations() []store.Evaluation {
+	if j.store == nil {
+		return nil
+	}
+	return j.store.Evaluations()
+}
+
 // WriteEvaluation makes a result durable, and adds it to metrics.jsonl if it is to have a line.
 func (j *Journal) WriteEvaluation(ctx context.Context, result store.Evaluation, line bool) error {
 	if j.store == nil {

@@ -12,8 +12,8 @@ import (
 
 // Counters counts what became of groups since the table was made.
 type Counters struct {
-	PromptTokens, SampledTokens, BoughtTwiceTokens int64
-	Accepted, Duplicate, Closed, Stale, Invalid    int64
+	BoughtTwiceTokens                           int64
+	Accepted, Duplicate, Closed, Stale, Invalid int64
 }
 
 // Submit receives a group. It is accepted once.
@@ -29,8 +29,6 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 	t.counters.count(reply.Status)
 	switch reply.Status {
 	case exchange.Accepted:
-		t.counters.PromptTokens += group.PromptTokens
-		t.counters.SampledTokens += group.SampledTokens
 		e.group, e.digest, e.from = t.kept(group), digest, name
 		if e.group.Outcome != group.Outcome {
 			e.digest = e.group.Digest()

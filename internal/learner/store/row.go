@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Usage counts the tokens of the whole run, as far as they were recorded.
+// Usage counts tokens.
 type Usage struct {
 	PromptTokens      int64 `json:"promptTokens"`
 	SampledTokens     int64 `json:"sampledTokens"`
@@ -43,7 +43,8 @@ type Row struct {
 	// Manifest of the batch in slot order.
 	Manifest []Slot             `json:"manifest"`
 	Metrics  map[string]float64 `json:"metrics"`
-	Usage    Usage              `json:"usage"`
+	// Usage of this and all steps before it; that of evaluations is in their own results.
+	Usage Usage `json:"usage"`
 	// TrainingSeconds spent on this and all steps before it.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
@@ -56,6 +57,8 @@ type Evaluation struct {
 	Plan    string             `json:"plan"`
 	Attempt int32              `json:"attempt"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// Usage is what the evaluation itself used.
+	Usage Usage `json:"usage,omitzero"`
 	// Lost says why there is no result and will never be one.
 	Lost string `json:"lost,omitempty"`
 }
@@ -121,6 +124,19 @@ func (s *Store) Evaluation(step int64, lineage, plan string) (Evaluation, error)
 		return Evaluation{}, fmt.Errorf("reading evaluation of step %d: %w", step, err)
 	}
 	return e, nil
+}
+
+// Evaluations reads the results of all evaluations; those that cannot be read are left out.
+func (s *Store) Evaluations() []Evaluation {
+	names, _ := filepath.Glob(filepath.Join(s.dir, evaluationsDir, "*.json"))
+	var list []Evaluation
+	for _, name := range names {
+		var e Evaluation
+		if readJSON(name, &e) == nil {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // evaluationsOf merges the results of one version by all digests.
