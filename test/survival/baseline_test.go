@@ -11,34 +11,30 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// undisturbed is the digest of the small run's final adapter, when no fault is injected.
+// undisturbed is what the small run comes to when no fault is injected.
 var undisturbed struct {
-	once   sync.Once
-	digest string
+	once    sync.Once
+	outcome outcome
 }
 
 // baseline runs the small run undisturbed, once for all tests.
-func baseline(t testing.TB) string {
+func baseline(t testing.TB) outcome {
 	t.Helper()
 	undisturbed.once.Do(func() {
 		w := newFixture(t, nil)
 		w.startWorker("w0", behavior{})
-		undisturbed.digest = w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-		w.checkMetrics()
+		undisturbed.outcome = w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	})
-	if undisturbed.digest == "" {
+	if undisturbed.outcome.adapter == "" {
 		t.Fatal("the undisturbed run failed")
 	}
-	return undisturbed.digest
+	return undisturbed.outcome
 }
 
-// checkSame demands the undisturbed run's weights, and each step once.
+// checkSame compares the run with the undisturbed one.
 func (w *fixture) checkSame(verdict contract.Verdict) {
 	w.t.Helper()
-	if got, want := w.weights(verdict), baseline(w.t); got != want {
-		w.t.Errorf("final adapter is %s, undisturbed %s", got, want)
-	}
-	w.checkMetrics()
+	w.compare(verdict, baseline(w.t))
 }
 
 func TestSameWeightsForAnyNumberOfWorkers(t *testing.T) {

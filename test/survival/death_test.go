@@ -38,10 +38,7 @@ func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
 				if verdict.Cause != contract.CauseCompleted {
 					verdict = w.waitFor(w.startLearner(3, nil), contract.CauseCompleted)
 				}
-				if got := w.weights(verdict); got != want {
-					t.Errorf("final adapter is %s, undisturbed %s", got, want)
-				}
-				w.checkMetrics()
+				w.compare(verdict, want)
 				if !workerDies && worker.sampledTwice() > 0 {
 					t.Errorf("the worker was not killed, and %d groups were bought twice", worker.sampledTwice())
 				}

@@ -22,8 +22,7 @@ func TestResumeWithDistantStates(t *testing.T) {
 		run := func() *fixture { return newFixture(t, change) }
 		w := run()
 		w.startWorker("w0", behavior{})
-		want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-		w.checkMetrics()
+		want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 		for _, workerDies := range []bool{false, true} {
 			for _, at := range []struct {
 				point string
@@ -43,10 +42,7 @@ func TestResumeWithDistantStates(t *testing.T) {
 					t.Errorf("%s: %s %s", name, a.verdict.Cause, a.verdict.Message)
 					continue
 				}
-				if got := w.weights(a.verdict); got != want {
-					t.Errorf("%s: weights differ; lost versions %d", name, a.verdict.Progress.LostVersions)
-				}
-				w.checkMetrics()
+				w.compare(a.verdict, want)
 				if !workerDies && p.sampledTwice() > 0 {
 					t.Errorf("%s: %d bought twice", name, p.sampledTwice())
 				}

@@ -30,16 +30,13 @@ func TestResumeWithTwoEnvironments(t *testing.T) {
 	}
 	undisturbed := newFixture(t, change)
 	undisturbed.startRolloutWorker("w0")
-	want := undisturbed.weights(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
-	undisturbed.checkMetrics()
+	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
 
 	resumed := newFixture(t, change)
 	resumed.startRolloutWorker("w0")
 	resumed.startRolloutWorker("w1")
 	<-resumed.startLearner(1, resumed.dieAt("save.answered", 2)).done
-	if got := resumed.weights(resumed.waitFor(resumed.startLearner(2, nil), contract.CauseCompleted)); got != want {
-		t.Error("the weights differ from those of the undisturbed run")
-	}
+	resumed.compare(resumed.waitFor(resumed.startLearner(2, nil), contract.CauseCompleted), want)
 	rewards := environmentMetrics(t, undisturbed)
 	if last := rewards[len(rewards)-1]; last["test/a/pass@4"] == 0 || last["test/b/pass@2"] == 0 {
 		t.Errorf("the last evaluation has no pass@k of both environments: %v", last)

@@ -23,13 +23,11 @@ func withLag(lag int) func(*contract.RunFile) {
 	}
 }
 
-func baselineWithLag(t *testing.T, lag int, b behavior) string {
+func baselineWithLag(t *testing.T, lag int, b behavior) outcome {
 	t.Helper()
 	w := newFixture(t, withLag(lag))
 	w.startWorker("w0", b)
-	digest := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-	w.checkMetrics()
-	return digest
+	return w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 }
 
 func TestLagAfterLearnerDeath(t *testing.T) {
@@ -50,10 +48,7 @@ func TestLagAfterLearnerDeath(t *testing.T) {
 						worker.kill()
 						w.startWorker("w1", behavior{})
 					}
-					if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-						t.Errorf("final adapter is %s, undisturbed %s", got, want)
-					}
-					w.checkMetrics()
+					w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 				})
 			}
 		}
@@ -79,9 +74,7 @@ func TestLagWithFilteredGroup(t *testing.T) {
 	w.startWorker("w0", behavior{outcome: dropped, delay: late})
 	w.startWorker("w1", behavior{outcome: dropped})
 	w.startWorker("w2", behavior{outcome: dropped, delay: late})
-	if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
-		t.Errorf("final adapter is %s, undisturbed %s", got, want)
-	}
+	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }
 
 // TestLagWithExpiredSampler makes the sampler of version k-1 again from its state.
@@ -108,10 +101,7 @@ func TestLagWithExpiredSampler(t *testing.T) {
 	<-first.done
 	worker.kill()
 	w.startWorker("w1", behavior{})
-	if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-		t.Errorf("final adapter is %s, undisturbed %s", got, want)
-	}
-	w.checkMetrics()
+	w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
 // TestLagWithLostVersion samples the next newer version instead.
@@ -148,8 +138,5 @@ func TestLagWithFailedModels(t *testing.T) {
 	)
 	w.startWorker("w0", behavior{})
 	w.startWorker("w1", behavior{})
-	if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
-		t.Errorf("final adapter is %s, undisturbed %s", got, want)
-	}
-	w.checkMetrics()
+	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }

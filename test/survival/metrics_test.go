@@ -5,10 +5,14 @@ package survival
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
@@ -23,6 +27,70 @@ func (w *fixture) checkMetrics() {
 		if step != int64(i) {
 			w.t.Fatalf("metrics.jsonl has the steps %v, want each once and in order", steps)
 		}
+	}
+}
+
+// outcome is what a run has come to.
+type outcome struct {
+	// adapter is the digest of the final adapter.
+	adapter string
+	// metrics are the lines of metrics.jsonl without what depends on time.
+	metrics []map[string]float64
+	// usage does not count what was bought twice.
+	usage contract.Usage
+}
+
+// outcome reads what the run has come to. It demands that metrics.jsonl has each step exactly once.
+func (w *fixture) outcome(verdict contract.Verdict) outcome {
+	w.t.Helper()
+	o := outcome{adapter: w.weights(verdict), metrics: w.timelessMetrics(), usage: verdict.Progress.Usage}
+	o.usage.BoughtTwiceTokens = 0
+	return o
+}
+
+// timelessMetrics reads the lines of metrics.jsonl without what depends on time.
+func (w *fixture) timelessMetrics() []map[string]float64 {
+	w.t.Helper()
+	w.checkMetrics()
+	lines := w.metrics()
+	for _, line := range lines {
+		maps.DeleteFunc(line, func(name string, _ float64) bool {
+			return strings.HasPrefix(name, "time/") || name == contract.MetricSampledTokensPerSecond
+		})
+	}
+	return lines
+}
+
+// compare demands that the run has come to the same as another, in weights, metrics and usage.
+func (w *fixture) compare(verdict contract.Verdict, want outcome) {
+	w.t.Helper()
+	got := w.outcome(verdict)
+	if got.adapter != want.adapter {
+		w.t.Errorf("final adapter is %s, undisturbed %s", got.adapter, want.adapter)
+	}
+	w.compareMetrics(want)
+	if diff := cmp.Diff(want.usage, got.usage); diff != "" {
+		w.t.Errorf("usage (-undisturbed +got):\n%s", diff)
+	}
+}
+
+// compareWeights is compare for runs that have sampled other groups, but trained on the same.
+func (w *fixture) compareWeights(verdict contract.Verdict, want outcome) {
+	w.t.Helper()
+	got := w.outcome(verdict)
+	if got.adapter != want.adapter {
+		w.t.Errorf("final adapter is %s, undisturbed %s", got.adapter, want.adapter)
+	}
+	if got.usage.TrainedTokens != want.usage.TrainedTokens {
+		w.t.Errorf("%d tokens were trained on, undisturbed %d", got.usage.TrainedTokens, want.usage.TrainedTokens)
+	}
+}
+
+// compareMetrics demands the metrics that another run has come to.
+func (w *fixture) compareMetrics(want outcome) {
+	w.t.Helper()
+	if diff := cmp.Diff(want.metrics, w.timelessMetrics()); diff != "" {
+		w.t.Errorf("metrics.jsonl (-undisturbed +got):\n%s", diff)
 	}
 }
 

@@ -248,7 +248,7 @@ func (f *processFixture) digest() string {
 func TestProcesses(t *testing.T) {
 	w := newFixture(t, nil)
 	w.startRolloutWorker("w0")
-	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	cases := map[string]func(t *testing.T, f *processFixture){
 		"without faults": func(_ *testing.T, f *processFixture) {
 			f.startWorkerProcess("w0")
@@ -299,10 +299,10 @@ func TestProcesses(t *testing.T) {
 			t.Parallel()
 			f := newProcessFixture(t)
 			run(t, f)
-			if got := f.digest(); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			if got := f.digest(); got != want.adapter {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want.adapter)
 			}
-			f.checkMetrics()
+			f.compareMetrics(want)
 		})
 	}
 }

@@ -118,9 +118,7 @@ func TestRandomDeaths(t *testing.T) {
 				for range 1 + random.IntN(3) {
 					c.addWorker()
 				}
-				if got := c.weights(c.runUntilCompleted()); got != want {
-					t.Errorf("after %d deaths the final adapter is %s, undisturbed %s", c.deaths, got, want)
-				}
+				c.compare(c.runUntilCompleted(), want)
 				c.resumeAll()
 				c.checkMetrics()
 				for _, worker := range c.workers {

@@ -29,9 +29,7 @@ func TestSpuriousRefusals(t *testing.T) {
 			w := newFixture(t, nil)
 			w.addFaults(rules...)
 			w.startWorker("w0", behavior{})
-			if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
+			w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 		})
 	}
 }
@@ -123,9 +121,7 @@ func TestRefusedKey(t *testing.T) {
 			w := newFixture(t, nil)
 			w.addFaults(fault.Rule{Op: op, Do: fault.Refuse, Status: 401, Count: 3})
 			worker := w.startWorker("w0", behavior{})
-			if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
+			w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 			if n := worker.sampledTwice(); n != 0 {
 				t.Errorf("%d groups were sampled twice", n)
 			}
@@ -158,9 +154,7 @@ func TestRefusedKey(t *testing.T) {
 				t.Errorf("the learner ended after %v", took)
 			}
 			w.sim.Faults().Clear()
-			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 		})
 	}
 }

@@ -55,8 +55,7 @@ func (w *fixture) startRolloutWorker(name string) (kill func()) {
 func TestRolloutWorkers(t *testing.T) {
 	w := newFixture(t, nil)
 	w.startRolloutWorker("w0")
-	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-	w.checkMetrics()
+	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	for _, workers := range []int{2, 4} {
 		t.Run(fmt.Sprintf("%d workers without faults", workers), func(t *testing.T) {
 			t.Parallel()
@@ -64,9 +63,7 @@ func TestRolloutWorkers(t *testing.T) {
 			for i := range workers {
 				w.startRolloutWorker(fmt.Sprintf("w%d", i))
 			}
-			if got := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
+			w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 		})
 	}
 	for _, point := range []string{"open.saved", "step.submitted", "sampler.announced", "save.answered", "covered.sent"} {
@@ -85,10 +82,7 @@ func TestRolloutWorkers(t *testing.T) {
 					kill()
 					w.startRolloutWorker("w2")
 				}
-				if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-					t.Errorf("final adapter is %s, undisturbed %s", got, want)
-				}
-				w.checkMetrics()
+				w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 			})
 		}
 	}

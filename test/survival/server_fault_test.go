@@ -45,10 +45,7 @@ func TestServerFaults(t *testing.T) {
 			w.addFaults(rules...)
 			w.startWorker("w0", behavior{})
 			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
-			if got := w.weights(verdict); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(verdict, want)
 		})
 	}
 }
@@ -63,10 +60,7 @@ func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
 			w.addFaults(fault.Rule{Op: op, Occurrence: 2, Do: fault.Fail, Category: "server"})
 			w.startWorker("w0", behavior{})
 			<-w.startLearner(1, w.dieAt("step.submitted", 2)).done
-			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 		})
 	}
 }
@@ -121,10 +115,7 @@ func TestServerRestart(t *testing.T) {
 				restarted = true
 				return w.sim.Restart()
 			}), contract.CauseCompleted)
-			if got := w.weights(verdict); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(verdict, want)
 		})
 	}
 }

@@ -28,10 +28,7 @@ func TestNewestStateLost(t *testing.T) {
 			w.startWorker("w0", behavior{})
 			<-w.startLearner(1, w.dieAt("retire.before", 2)).done
 			w.addFaults(rule)
-			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 		})
 	}
 }
@@ -69,8 +66,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 	}
 	first := fork()
 	first.startWorker("f0", behavior{})
-	want := first.weights(first.waitFor(first.startLearner(1, nil), contract.CauseCompleted))
-	first.checkMetrics()
+	want := first.outcome(first.waitFor(first.startLearner(1, nil), contract.CauseCompleted))
 
 	second := fork()
 	second.file.Run.UID = "3c3a9c2b-0000-4000-8000-000000000003"
@@ -79,10 +75,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 	if err := second.client.DeleteCheckpoint(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if got := second.weights(second.waitFor(second.startLearner(2, nil), contract.CauseCompleted)); got != want {
-		t.Errorf("final adapter is %s, want %s as of the fork whose source stayed", got, want)
-	}
-	second.checkMetrics()
+	second.compare(second.waitFor(second.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
 // TestTwoRunsWithTheSameSeed share an account and do not disturb one another.
@@ -117,10 +110,7 @@ func TestDeathWithOutstandingEvaluation(t *testing.T) {
 			worker.kill()
 			w.addFaults(rules...)
 			w.startWorker("w1", behavior{})
-			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 			found, err := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
 			if err != nil || len(found) != 2 {
 				t.Errorf("there are %d results of evaluations, want 2 (%v)", len(found), err)
@@ -160,8 +150,8 @@ func TestWithoutArtifacts(t *testing.T) {
 				step = -1
 			}
 			<-w.startLearner(1, w.dieAt(point, step)).done
-			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want.adapter {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want.adapter)
 			}
 		})
 	}

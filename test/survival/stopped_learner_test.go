@@ -128,15 +128,9 @@ func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
 			// A learner that had looked before it was stopped waits for workers until the manager's heartbeat.
 			_, _ = w.heartbeat(first, 2, contract.DesiredRun)
 			w.waitFor(first, contract.CauseFenced)
-			if got := w.weights(second); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(second, want)
 			// Whatever the stopped learner left behind, another attempt finds the run as it was.
-			if got := w.weights(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("after the stopped learner ended the final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted), want)
 		})
 	}
 }

@@ -37,10 +37,7 @@ func TestSuspendAtEachPoint(t *testing.T) {
 				}
 			}
 			w.startWorker("w1", behavior{})
-			if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 		})
 	}
 }

@@ -188,8 +188,7 @@ func total(values []float64) float64 {
 func TestToolUse(t *testing.T) {
 	w := newQwenFixture(t)
 	w.startQwenWorker("w0")
-	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-	w.checkMetrics()
+	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "by_group/frac_mixed", "stop/stop"} {
 		if total(w.environmentMetric(name)) == 0 {
 			t.Errorf("%s is 0 in every step", name)
@@ -211,9 +210,6 @@ func TestToolUse(t *testing.T) {
 		w.startQwenWorker("w0")
 		w.startQwenWorker("w1")
 		<-w.startLearner(1, w.dieAt("save.answered", 1)).done
-		if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-			t.Errorf("final adapter is %s, undisturbed %s", got, want)
-		}
-		w.checkMetrics()
+		w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 	})
 }

@@ -86,10 +86,7 @@ func TestUpstreamFaults(t *testing.T) {
 			w.addFaults(rules...)
 			w.startWorker("w0", behavior{})
 			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
-			if got := w.weights(verdict); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(verdict, want)
 			// Short polls are more in number, which differs from run to run.
 			held := w.sim.Stats().Calls["retrieve_future"]
 			if got := w.calls() - held; got > limit {
@@ -108,15 +105,14 @@ func TestUpstreamFaults(t *testing.T) {
 func TestOneOfSeveralChunksFails(t *testing.T) {
 	config := tinker.DefaultServerConfig()
 	config.MaxChunkLen, config.ParallelChunks = 3, false
-	chunked := func(t *testing.T, rules ...fault.Rule) (*fixture, string) {
+	chunked := func(t *testing.T, rules ...fault.Rule) (*fixture, contract.Verdict) {
 		w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, Config: &config}, nil)
 		w.addFaults(rules...)
 		w.startWorker("w0", behavior{})
-		digest := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-		w.checkMetrics()
-		return w, digest
+		return w, w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	}
-	quiet, want := chunked(t)
+	quiet, verdict := chunked(t)
+	want := quiet.outcome(verdict)
 	passes := quiet.sim.Stats().Operations["forward_backward"]
 	if passes < 9 {
 		t.Fatalf("the steps went out in %d chunks, want several each", passes)
@@ -135,9 +131,8 @@ func TestOneOfSeveralChunksFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rule.Op = "forward_backward"
-			if _, got := chunked(t, rule); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
+			w, verdict := chunked(t, rule)
+			w.compare(verdict, want)
 		})
 	}
 }
@@ -184,10 +179,7 @@ func TestOutage(t *testing.T) {
 				t.Errorf("%d calls within %s of the outage, want at most %d", made, watched, most)
 			}
 			w.sim.Faults().Clear()
-			if got := w.weights(w.waitFor(a, contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(w.waitFor(a, contract.CauseCompleted), want)
 		})
 	}
 }
@@ -224,9 +216,7 @@ func TestOutageOfLoadsCostsNothing(t *testing.T) {
 			<-w.startLearner(1, w.dieAt("retire.before", 2)).done
 			w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: count})
 			verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
-			if got := w.weights(verdict); got != want {
-				t.Error("the weights differ from those of an undisturbed run")
-			}
+			w.compare(verdict, want)
 			if verdict.Progress.FromStep != 2 || worker.sampledTwice() != 0 {
 				t.Errorf("resumed from step %d and bought %d groups twice, want step 2 and none", verdict.Progress.FromStep, worker.sampledTwice())
 			}

@@ -80,8 +80,7 @@ func TestTombstones(t *testing.T) {
 			change := func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = refill }
 			w := newFixture(t, change)
 			w.startWorker("w0", behavior{outcome: everyThirdIsTombstone})
-			want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-			w.checkMetrics()
+			want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 
 			w = newFixture(t, change)
 			worker := w.startWorker("w0", behavior{outcome: everyThirdIsTombstone})
@@ -90,10 +89,7 @@ func TestTombstones(t *testing.T) {
 			w.startWorker("w1", behavior{outcome: everyThirdIsTombstone})
 			w.startWorker("w2", behavior{outcome: everyThirdIsTombstone})
 			<-w.startLearner(2, w.dieAt("sampler.announced", 3)).done
-			if got := w.weights(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted)); got != want {
-				t.Errorf("final adapter is %s, undisturbed %s", got, want)
-			}
-			w.checkMetrics()
+			w.compare(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted), want)
 		})
 	}
 }
@@ -123,7 +119,7 @@ func TestRejectedTokens(t *testing.T) {
 	}
 	w := newFixture(t, nil)
 	w.startWorker("w0", behavior{outcome: condemned})
-	want := w.weights(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 
 	w = newFixture(t, nil)
 	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
@@ -133,10 +129,7 @@ func TestRejectedTokens(t *testing.T) {
 		return g
 	}})
 	<-w.startLearner(1, w.dieAt("sampler.announced", 2)).done
-	if got := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)); got != want {
-		t.Errorf("final adapter is %s, that of the run with tombstones %s", got, want)
-	}
-	w.checkMetrics()
+	w.compareWeights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
 // TestEveryGroupRejected is no matter of groups: the run is refused.
