@@ -23,6 +23,9 @@ const (
 	LabelDefinition = "rl.tinker-operator.dev/definition"
 	// AnnotationTemplate digests a Job's pod template, which cannot be changed in place.
 	AnnotationTemplate = "rl.tinker-operator.dev/template"
+	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers: what
+	// another controller suspends is left to it.
+	AnnotationSuspended = "rl.tinker-operator.dev/suspended"
 	// AnnotationRunFile names the ConfigMap that a Job's pods mount.
 	AnnotationRunFile = "rl.tinker-operator.dev/run-file"
 )

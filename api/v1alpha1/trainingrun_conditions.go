@@ -69,6 +69,7 @@ const (
 	ReasonContainerRefused  = "ContainerRefused"
 	ReasonCreateRefused     = "CreateRefused"
 	ReasonSpecRefused       = "SpecRefused"
+	ReasonJobSuspended      = "JobSuspended"
 	ReasonRestarting        = "Restarting"
 )
 

@@ -47,6 +47,7 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/budget":   {"api/v1alpha1", "internal/contract", "k8s.io/utils"},
+	"internal/controller/ending":   {"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api"},
 	"internal/controller/podstate": {"api/v1alpha1", "k8s.io/api"},
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
@@ -65,7 +66,7 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/trainingrun": {
-		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/podstate", "internal/controller/poller",
+		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},

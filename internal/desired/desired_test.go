@@ -217,8 +217,54 @@ func TestRolloutScale(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = tc.workers })
 			job := RolloutJob(run, 1, "link", settings)
-			if got := RolloutScale(run); got != tc.want || ScaleOf(job) != tc.want {
-				t.Errorf("RolloutScale = %v, ScaleOf(job) = %v, want %v", got, ScaleOf(job), tc.want)
+			created := Scale{Workers: *job.Spec.Parallelism, Suspended: *job.Spec.Suspend}
+			if got := RolloutScale(run); got != tc.want || created != tc.want {
+				t.Errorf("RolloutScale = %v, the Job has %v, want %v", got, created, tc.want)
+			}
+			if _, changed := Rescale(run, job); changed || SuspendedByOther(job) {
+				t.Error("a Job of the wanted scale is to be changed, or is taken for one that another controller suspended")
+			}
+		})
+	}
+}
+
+func TestRescale(t *testing.T) {
+	scaled := func(workers int32) *v1alpha1.TrainingRun {
+		return testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(workers) })
+	}
+	job := func(workers int32, changes ...func(*batchv1.Job)) *batchv1.Job {
+		made := RolloutJob(scaled(workers), 1, "link", settings)
+		for _, change := range changes {
+			change(made)
+		}
+		return made
+	}
+	queued := func(job *batchv1.Job) { job.Spec.Suspend = new(true) }
+	cases := map[string]struct {
+		workers int32
+		job     *batchv1.Job
+		want    Scale
+	}{
+		"more":                               {5, job(2), Scale{Workers: 5}},
+		"none":                               {0, job(2), Scale{Workers: 1, Suspended: true}},
+		"some again":                         {3, job(0), Scale{Workers: 3}},
+		"a queue's suspension stays":         {5, job(2, queued), Scale{Workers: 5, Suspended: true}},
+		"also over none":                     {0, job(2, queued), Scale{Workers: 1, Suspended: true}},
+		"and some again":                     {3, job(1, queued), Scale{Workers: 3, Suspended: true}},
+		"a queue resumes what is to be none": {0, job(0, func(j *batchv1.Job) { j.Spec.Suspend = new(false) }), Scale{Workers: 1, Suspended: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := tc.job.DeepCopy()
+			changed, _ := Rescale(scaled(tc.workers), tc.job)
+			if got := (Scale{Workers: *changed.Spec.Parallelism, Suspended: *changed.Spec.Suspend}); got != tc.want || *changed.Spec.Completions != got.Workers {
+				t.Errorf("Rescale = %v with %d completions, want %v", got, *changed.Spec.Completions, tc.want)
+			}
+			if diff := cmp.Diff(before, tc.job); diff != "" {
+				t.Errorf("Rescale changed its argument:\n%s", diff)
+			}
+			if _, again := Rescale(scaled(tc.workers), changed); again {
+				t.Error("Rescale does not settle")
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -53,6 +54,9 @@ func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, setti
 		v1alpha1.AnnotationRunFile:  RunFileName(run, attempt),
 	}
 	scale := RolloutScale(run)
+	if scale.Suspended {
+		meta.Annotations[v1alpha1.AnnotationSuspended] = "true"
+	}
 	return &batchv1.Job{
 		ObjectMeta: meta,
 		Spec: batchv1.JobSpec{
@@ -81,9 +85,25 @@ func RolloutScale(run *v1alpha1.TrainingRun) Scale {
 	return Scale{Workers: max(workers, 1), Suspended: workers == 0}
 }
 
-// ScaleOf is what the Job has.
-func ScaleOf(job *batchv1.Job) Scale {
-	return Scale{Workers: ptr.Deref(job.Spec.Parallelism, 1), Suspended: ptr.Deref(job.Spec.Suspend, false)}
+// Rescale gives a workers' Job the scale that the run wants, and reports whether that changes it. A suspension that
+// another controller has set, such as a queue, stays as it is.
+func Rescale(run *v1alpha1.TrainingRun, job *batchv1.Job) (*batchv1.Job, bool) {
+	scale, changed := RolloutScale(run), job.DeepCopy()
+	changed.Spec.Parallelism, changed.Spec.Completions = ptr.To(scale.Workers), ptr.To(scale.Workers)
+	switch suspended, own := ptr.Deref(job.Spec.Suspend, false), job.Annotations[v1alpha1.AnnotationSuspended] != ""; {
+	case scale.Suspended && !suspended:
+		changed.Spec.Suspend = ptr.To(true)
+		changed.Annotations = merged(changed.Annotations, map[string]string{v1alpha1.AnnotationSuspended: "true"})
+	case !scale.Suspended && own:
+		changed.Spec.Suspend = ptr.To(false)
+		delete(changed.Annotations, v1alpha1.AnnotationSuspended)
+	}
+	return changed, !equality.Semantic.DeepEqual(job, changed)
+}
+
+// SuspendedByOther says that another controller has suspended a Job.
+func SuspendedByOther(job *batchv1.Job) bool {
+	return job != nil && ptr.Deref(job.Spec.Suspend, false) && job.Annotations[v1alpha1.AnnotationSuspended] == ""
 }
 
 // RolloutTemplateDigest digests what a user can change about worker pods. The manager's own settings are

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -60,7 +61,7 @@ func Service(run *v1alpha1.TrainingRun, attempt int32) *corev1.Service {
 		ObjectMeta: ownedByRun(run, ServiceName(run), RunLabels(run)),
 		Spec: corev1.ServiceSpec{
 			Type:                     corev1.ServiceTypeClusterIP,
-			Selector:                 LearnerLabels(run, attempt),
+			Selector:                 merged(LearnerLabels(run, attempt), map[string]string{batchv1.JobNameLabel: LearnerJobName(run, attempt)}),
 			PublishNotReadyAddresses: true,
 			Ports: []corev1.ServicePort{{
 				Name:       "exchange",

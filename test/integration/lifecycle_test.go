@@ -97,7 +97,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		Eventually(func() error {
 			return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)}, service)
 		}).Should(Succeed())
-		Expect(service.Spec.Selector).To(Equal(desired.LearnerLabels(run, 1)))
+		Expect(service.Spec.Selector).To(Equal(desired.Service(run, 1).Spec.Selector))
 		Expect(service.Spec.ClusterIP).NotTo(Equal(corev1.ClusterIPNone))
 	})
 

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -46,7 +47,9 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 		return observed{}, fmt.Errorf("listing probe jobs: %w", err)
 	}
 	for i := range jobs.Items {
-		seen.add(&jobs.Items[i])
+		if metav1.IsControlledBy(&jobs.Items[i], env) {
+			seen.add(env, &jobs.Items[i])
+		}
 	}
 	seen.refused = r.refusals.Latest(env, v1alpha1.RoleProbe)
 	if seen.job == nil {
@@ -67,9 +70,12 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 }
 
 // add files a Job: as the newest try of the definition, or as one of the others.
-func (o *observed) add(job *batchv1.Job) {
+func (o *observed) add(env *v1alpha1.RewardEnvironment, job *batchv1.Job) {
 	try, err := strconv.ParseInt(job.Labels[v1alpha1.LabelAttempt], 10, 32)
 	current := err == nil && job.Labels[v1alpha1.LabelDefinition] == o.digest[:8] && job.DeletionTimestamp == nil
+	if current && job.Name != desired.ProbeName(env, o.digest, int32(try)) {
+		return // Somebody made a copy.
+	}
 	if !current || int32(try) <= o.try {
 		o.others = append(o.others, job)
 		return

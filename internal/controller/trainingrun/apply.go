@@ -34,8 +34,12 @@ const reportRefusal = time.Second
 // apply executes a plan after its status is written. What the API server refuses is no error: it returns when to
 // reconcile again, and the status reports it.
 func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
+	propagation := metav1.DeletePropagationBackground
+	if p.foreground {
+		propagation = metav1.DeletePropagationForeground
+	}
 	for _, object := range p.deletes {
-		if err := r.delete(ctx, object); err != nil {
+		if err := r.delete(ctx, object, propagation); err != nil {
 			return 0, fmt.Errorf("deleting %s: %w", object.GetName(), err)
 		}
 	}
@@ -114,14 +118,14 @@ func (r *Reconciler) reconcileRolloutJob(ctx context.Context, run *v1alpha1.Trai
 	case job.DeletionTimestamp != nil:
 		return nil
 	case job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), rolloutJobEnded(job) && r.Now().Sub(job.CreationTimestamp.Time) > rolloutRestartDelay:
-		return r.delete(ctx, job)
-	case rolloutJobEnded(job) || desired.ScaleOf(job) == desired.RolloutScale(run):
+		return r.delete(ctx, job, metav1.DeletePropagationBackground)
+	case rolloutJobEnded(job):
 		return nil
 	}
-	scale := desired.RolloutScale(run)
-	changed := job.DeepCopy()
-	changed.Spec.Parallelism, changed.Spec.Completions = ptr.To(scale.Workers), ptr.To(scale.Workers)
-	changed.Spec.Suspend = ptr.To(scale.Suspended)
+	changed, differs := desired.Rescale(run, job)
+	if !differs {
+		return nil
+	}
 	if err := r.Client.Patch(ctx, changed, client.MergeFrom(job)); err != nil {
 		return fmt.Errorf("scaling rollout job: %w", err)
 	}
@@ -136,10 +140,8 @@ func rolloutJobEnded(job *batchv1.Job) bool {
 }
 
 // delete deletes the very object that was seen, and its pods with it; that it no longer exists is fine.
-func (r *Reconciler) delete(ctx context.Context, object client.Object) error {
-	err := r.Client.Delete(ctx, object,
-		client.Preconditions{UID: ptr.To(object.GetUID())},
-		client.PropagationPolicy(metav1.DeletePropagationBackground))
+func (r *Reconciler) delete(ctx context.Context, object client.Object, propagation metav1.DeletionPropagation) error {
+	err := r.Client.Delete(ctx, object, client.Preconditions{UID: ptr.To(object.GetUID())}, client.PropagationPolicy(propagation))
 	if apierrors.IsConflict(err) {
 		return nil // Another object has the name by now.
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -169,6 +170,8 @@ func rolloutsCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
 	case wanted == 0:
 		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to continue.")
+	case desired.SuspendedByOther(v.seen.rollout):
+		return status.False(kind, v1alpha1.ReasonJobSuspended, "Another controller, such as a queue, has suspended the workers' Job: they start once that resumes it.")
 	case workersReady(v.seen) < wanted && refused:
 		return obstacle
 	case workersReady(v.seen) < wanted:

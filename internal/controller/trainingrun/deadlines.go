@@ -12,7 +12,9 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // How long a learner may take to drain: one that answers, and one that does not.
@@ -23,16 +25,19 @@ const (
 
 // overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
 // learner counts for the latter, and only while the endpoint is not the cause.
-func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending {
+func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending.Ending {
 	policy := run.Spec.FailurePolicy
 	if _, running := learnerRunning(l.pod); !running {
 		deadline := seconds(*policy.StartDeadlineSeconds)
+		if desired.SuspendedByOther(l.job) {
+			return nil
+		}
 		if seen.learnerObstacle.NeedsAction {
 			return nil // The Job's controller tries again to create the pod, and another Job would fare no better.
 		}
 		if now.Sub(waitsSince(newest, l, now)) > deadline {
-			return &ending{cause: contract.CauseStartTimeout,
-				message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
+			return &ending.Ending{Cause: contract.CauseStartTimeout,
+				Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
 		}
 		return nil
 	}
@@ -41,18 +46,22 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 	}
 	deadline := seconds(*policy.ProgressDeadlineSeconds)
 	if idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
-		return &ending{cause: contract.CauseStalled,
-			message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
+		return &ending.Ending{Cause: contract.CauseStalled,
+			Message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
 	return nil
 }
 
 // waitsSince is when a learner that does not run began to wait for that: its attempt may be older, where Kubernetes refused
-// the pod for a while.
+// the pod or a queue suspended the Job for a while.
 func waitsSince(newest v1alpha1.Attempt, l learner, now time.Time) time.Time {
 	since := ptr.Deref(newest.StartTime, metav1.NewTime(now)).Time
 	if l.pod != nil && l.pod.CreationTimestamp.After(since) {
 		since = l.pod.CreationTimestamp.Time
+	}
+	// A Job that was suspended is started anew.
+	if l.job != nil && l.job.Status.StartTime != nil && l.job.Status.StartTime.After(since) {
+		since = l.job.Status.StartTime.Time
 	}
 	return since
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 )
 
 func TestEndingOfLearner(t *testing.T) {
@@ -60,13 +61,13 @@ func TestEndingOfLearner(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := endingOfLearner(2, tc.l, now)
+			got := ending.OfLearner(2, tc.l.job, tc.l.pod, now)
 			switch {
 			case got == nil && tc.want != "":
 				t.Errorf("judge = nothing, want %s", tc.want)
-			case got != nil && got.cause != tc.want:
-				t.Errorf("judge = %s (%s), want %q", got.cause, got.message, tc.want)
-			case got != nil && got.message == "":
+			case got != nil && got.Cause != tc.want:
+				t.Errorf("judge = %s (%s), want %q", got.Cause, got.Message, tc.want)
+			case got != nil && got.Message == "":
 				t.Error("the ending says nothing")
 			}
 		})
@@ -75,16 +76,16 @@ func TestEndingOfLearner(t *testing.T) {
 
 func TestEndingQuotesTheLog(t *testing.T) {
 	log := strings.Repeat("x", 5000) + "\npanic: index out of range\n"
-	got := endingOfLearner(1, learner{pod: newPod(exited(2, "Error", log))}, now)
-	if got.cause != contract.CauseCrashed || !strings.HasSuffix(got.message, "panic: index out of range") || len(got.message) > maxAttemptMessage {
-		t.Errorf("ending of a panic = %s: %q (%d bytes)", got.cause, got.message, len(got.message))
+	got := ending.OfLearner(1, nil, newPod(exited(2, "Error", log)), now)
+	if got.Cause != contract.CauseCrashed || !strings.HasSuffix(got.Message, "panic: index out of range") || len(got.Message) > ending.MaxMessage {
+		t.Errorf("ending of a panic = %s: %q (%d bytes)", got.Cause, got.Message, len(got.Message))
 	}
 }
 
 func TestEndingKeepsTheVerdict(t *testing.T) {
 	text := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "Renew it.", Attempt: 1, Progress: contract.Progress{Step: 7}})
-	got := endingOfLearner(1, learner{pod: newPod(exited(64, "Error", text))}, now)
-	if got.reason != "KeyRefused" || got.message != "Renew it." || got.progress.Step != 7 {
+	got := ending.OfLearner(1, nil, newPod(exited(64, "Error", text)), now)
+	if got.Reason != "KeyRefused" || got.Message != "Renew it." || got.Progress.Step != 7 {
 		t.Errorf("judge = %+v", got)
 	}
 }

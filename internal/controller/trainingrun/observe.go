@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -87,11 +88,15 @@ func (r *Reconciler) observeJobs(ctx context.Context, run *v1alpha1.TrainingRun,
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		if job.Labels[v1alpha1.LabelRole] == v1alpha1.RoleRollout {
+		// A copy that somebody made has the labels, too, and perhaps the owner, but another name.
+		if !metav1.IsControlledBy(job, run) {
+			continue
+		}
+		if job.Name == desired.RolloutJobName(run) {
 			seen.rollout = job
 			continue
 		}
-		if attempt, ok := attemptOf(job); ok {
+		if attempt, ok := attemptOf(job); ok && job.Name == desired.LearnerJobName(run, attempt) {
 			l := seen.learners[attempt]
 			l.job = job
 			seen.learners[attempt] = l
@@ -110,7 +115,8 @@ func (r *Reconciler) observePods(ctx context.Context, run *v1alpha1.TrainingRun,
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		attempt, ok := attemptOf(pod)
-		if !ok {
+		owner := metav1.GetControllerOf(pod)
+		if !ok || owner == nil || owner.Name != desired.LearnerJobName(run, attempt) {
 			continue
 		}
 		l := seen.learners[attempt]

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -26,7 +27,7 @@ import (
 // plan is what is to be done about a run, and why. Making one has no effect.
 type plan struct {
 	// ending of the newest attempt, when it has just ended.
-	ending *ending
+	ending *ending.Ending
 	// next is the status with that ending, or of a failed run that is tried again; nil when it stays as it is.
 	next *v1alpha1.TrainingRunStatus
 	// final ends the run.
@@ -44,6 +45,8 @@ type plan struct {
 	desired contract.Desired
 	// deletes are the Jobs and the Service to delete.
 	deletes []client.Object
+	// foreground keeps deleted Jobs until their pods no longer exist.
+	foreground bool
 	// workers says that the workers' Job and the Service are kept as the spec has them.
 	workers bool
 	// expire deletes the run itself.
@@ -79,7 +82,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 		}
 		next := withEnding(run, seen, *p.ending, now)
 		p.next = &next
-		end := budget.End{Cause: p.ending.cause, Reason: p.ending.reason, Message: p.ending.message}
+		end := budget.End{Cause: p.ending.Cause, Reason: p.ending.Reason, Message: p.ending.Message}
 		if p.final = budget.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end); p.final != nil {
 			p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
 			return p
@@ -120,14 +123,17 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 }
 
 // endingOf returns the end of the newest attempt, by its pod, its Job or a deadline.
-func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending {
+func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending.Ending {
 	newest := run.Status.Attempts[0]
 	l := seen.learners[newest.Number]
-	if end := endingOfLearner(newest.Number, l, now); end != nil {
+	if end := ending.OfLearner(newest.Number, l.job, l.pod, now); end != nil {
 		if l.job == nil && l.pod == nil && seen.refused.Reason != "" {
-			return &ending{cause: contract.CauseRefused, reason: seen.refused.Reason, message: seen.refused.Words}
+			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.refused.Reason, Message: seen.refused.Words}
 		}
 		return end
+	}
+	if l.pod == nil && desired.SuspendedByOther(l.job) && hasRun(run, newest) {
+		return &ending.Ending{Cause: contract.CauseDisrupted, Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	}
 	if suspended(run) {
 		return neverStarted(l)
@@ -135,15 +141,20 @@ func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending {
 	return overdue(run, newest, l, seen, now)
 }
 
+// hasRun says that the status shows an attempt's learner running, perhaps by another manager.
+func hasRun(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt) bool {
+	return newest.FromStep != nil || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionLearnerRunning)
+}
+
 // neverStarted ends an attempt that is to be suspended before its learner ran: there is nothing to save.
-func neverStarted(l learner) *ending {
+func neverStarted(l learner) *ending.Ending {
 	if _, running := learnerRunning(l.pod); running {
 		return nil
 	}
 	if l.pod != nil && l.pod.Spec.NodeName != "" && l.pod.Status.Phase == corev1.PodRunning {
 		return nil
 	}
-	return &ending{cause: contract.CauseDrained, message: "Suspended before the learner ran."}
+	return &ending.Ending{Cause: contract.CauseDrained, Message: "Suspended before the learner ran."}
 }
 
 // withRunning keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
@@ -152,7 +163,7 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Tim
 	p.requeue = maxRequeue
 	l := seen.learners[newestAttempt(run)]
 	if l.pod != nil && l.pod.DeletionTimestamp != nil {
-		p.requeue = overdueAfter
+		p.requeue = ending.OverdueAfter
 	}
 	if !suspended(run) {
 		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now))
@@ -175,6 +186,7 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Tim
 func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observed) plan {
 	p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
 	p.deletes = append(p.deletes, unlessDeleted(seen.rollout)...)
+	p.foreground = true
 	return p
 }
 

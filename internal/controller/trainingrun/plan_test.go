@@ -31,7 +31,7 @@ type outcome struct {
 func outcomeOf(p plan) outcome {
 	got := outcome{Start: p.start, Backing: p.backingOff, Desired: p.desired, Workers: p.workers, Expire: p.expire, Requeue: p.requeue}
 	if p.ending != nil {
-		got.Ending = p.ending.cause
+		got.Ending = p.ending.Cause
 	}
 	if p.final != nil {
 		got.Final = p.final.Reason

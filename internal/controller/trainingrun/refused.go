@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
@@ -41,7 +42,7 @@ type look struct {
 // observeObstacles finds what keeps the learner's pod from being created, and the workers' pods from running.
 func (r *Reconciler) observeObstacles(ctx context.Context, run *v1alpha1.TrainingRun, seen *observed) {
 	newest := seen.learners[newestAttempt(run)]
-	learner := !ended(run) && newest.pod == nil && newest.job != nil && !learnerJobEnded(newest.job)
+	learner := !ended(run) && newest.pod == nil && newest.job != nil && !ending.JobEnded(newest.job) && !desired.SuspendedByOther(newest.job)
 	workers := seen.rollout != nil && seen.rollout.DeletionTimestamp == nil && workersReady(*seen) < ptr.Deref(seen.rollout.Spec.Parallelism, 1) &&
 		!ptr.Deref(seen.rollout.Spec.Suspend, false)
 	if !learner && !workers || finished(run) {

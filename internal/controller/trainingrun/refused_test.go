@@ -121,7 +121,7 @@ func TestRefusedPodOfLearner(t *testing.T) {
 			run, seen := began(tc.age), observing(1, learner{newJob("one"), nil}, refused)
 			p := makePlan(run, seen, now)
 			if p.ending != nil {
-				t.Fatalf("the attempt ends (%s), want it to wait with its Job", p.ending.cause)
+				t.Fatalf("the attempt ends (%s), want it to wait with its Job", p.ending.Cause)
 			}
 			next := computeStatus(run, seen, p, now)
 			for kind, want := range map[string]string{
@@ -137,7 +137,7 @@ func TestRefusedPodOfLearner(t *testing.T) {
 	pod := newPod(pending)
 	pod.CreationTimestamp = *ago(time.Minute)
 	if p := makePlan(began(time.Hour), observing(1, learner{newJob("one"), pod}), now); p.ending != nil {
-		t.Errorf("a pod that was accepted a minute ago ends the attempt: %s", p.ending.cause)
+		t.Errorf("a pod that was accepted a minute ago ends the attempt: %s", p.ending.Cause)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -73,6 +74,10 @@ func (v view) learnerRefused() status.Condition {
 // learnerObstacle says what keeps the newest attempt's learner from running.
 func (v view) learnerObstacle() podstate.Obstacle {
 	pod := v.seen.learners[newestAttempt(v.run)].pod
+	if pod == nil && desired.SuspendedByOther(v.seen.learners[newestAttempt(v.run)].job) {
+		return podstate.Obstacle{Reason: v1alpha1.ReasonJobSuspended,
+			Message: "Another controller, such as a queue, has suspended the learner's Job: the run continues once that resumes it."}
+	}
 	if pod == nil && v.seen.learnerObstacle.NeedsAction {
 		return v.seen.learnerObstacle
 	}

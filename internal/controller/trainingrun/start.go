@@ -167,7 +167,7 @@ func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, 
 			continue
 		}
 		files.Items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-		if err := r.delete(ctx, &files.Items[i]); err != nil {
+		if err := r.delete(ctx, &files.Items[i], metav1.DeletePropagationBackground); err != nil {
 			return fmt.Errorf("deleting run file: %w", err)
 		}
 	}

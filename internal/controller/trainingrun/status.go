@@ -15,15 +15,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // Bounds of an attempt's entry.
 const (
-	maxAttempts       = 10
-	maxAttemptReason  = 64
-	maxAttemptMessage = 256
+	maxAttempts      = 10
+	maxAttemptReason = 64
 )
 
 // computeStatus gives the status that a run should have once the plan is carried out. It does not change
@@ -112,20 +112,20 @@ func withHeartbeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1al
 }
 
 // withEnding is the status with the newest attempt ended.
-func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending, now time.Time) v1alpha1.TrainingRunStatus {
+func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending.Ending, now time.Time) v1alpha1.TrainingRunStatus {
 	next := withHeartbeat(run, seen, now)
-	if end.progress != nil {
+	if end.Progress != nil {
 		former := next.Checkpoints
-		report(&next, *end.progress, now)
+		report(&next, *end.Progress, now)
 		status.KeepOlder(&next, former)
 	}
-	if budget.CountsAsFailure(string(end.cause)) {
+	if budget.CountsAsFailure(string(end.Cause)) {
 		next.FailuresSinceCheckpoint = ptr.To(ptr.Deref(next.FailuresSinceCheckpoint, 0) + 1)
 	}
 	newest := &next.Attempts[0]
-	newest.Cause = string(end.cause)
-	newest.Reason = status.Trim(end.reason, maxAttemptReason)
-	newest.Message = status.Trim(end.message, maxAttemptMessage)
+	newest.Cause = string(end.Cause)
+	newest.Reason = status.Trim(end.Reason, maxAttemptReason)
+	newest.Message = status.Trim(end.Message, ending.MaxMessage)
 	newest.CompletionTime = ptr.To(metav1.NewTime(now))
 	next.Attempts = budget.Join(next.Attempts)
 	return next

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trainingrun
+// Package ending says how a learner's attempt ended, by its pod, its Job and the verdict that it left.
+package ending
 
 import (
 	"cmp"
@@ -18,36 +19,36 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// ending is how an attempt ended.
-type ending struct {
-	cause contract.Cause
-	// reason is the verdict's own, and may be empty.
-	reason  string
-	message string
-	// progress is what the learner's verdict reports; nil when it left none.
-	progress *contract.Progress
+// Ending is how an attempt ended.
+type Ending struct {
+	Cause contract.Cause
+	// Reason is the verdict's own, and may be empty.
+	Reason  string
+	Message string
+	// Progress is what the learner's verdict reports; nil when it left none.
+	Progress *contract.Progress
 }
 
-// overdueAfter is how long past its grace period a pod may linger before its node counts as lost.
-const overdueAfter = 30 * time.Second
+// OverdueAfter is how long past its grace period a pod may linger before its node counts as lost.
+const OverdueAfter = 30 * time.Second
 
-// endingOfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides wherever
+// OfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides wherever
 // there is one: a Job is slow to fail, and on a silent node it never does.
-func endingOfLearner(attempt int32, l learner, now time.Time) *ending {
-	if l.pod != nil {
-		return endingOfPod(attempt, l.pod, now)
+func OfLearner(attempt int32, job *batchv1.Job, pod *corev1.Pod, now time.Time) *Ending {
+	if pod != nil {
+		return ofPod(attempt, pod, now)
 	}
-	if l.job == nil {
-		return &ending{cause: contract.CauseDisrupted, message: "The attempt's Job was deleted or never created."}
+	if job == nil {
+		return &Ending{Cause: contract.CauseDisrupted, Message: "The attempt's Job was deleted or never created."}
 	}
-	if learnerJobEnded(l.job) {
-		return &ending{cause: contract.CauseDisrupted, message: "The learner's pod was deleted and left no verdict."}
+	if JobEnded(job) {
+		return &Ending{Cause: contract.CauseDisrupted, Message: "The learner's pod was deleted and left no verdict."}
 	}
 	return nil
 }
 
-// learnerJobEnded says that a Job will make no further pod.
-func learnerJobEnded(job *batchv1.Job) bool {
+// JobEnded says that a Job will make no further pod.
+func JobEnded(job *batchv1.Job) bool {
 	if job.DeletionTimestamp != nil || job.Status.Failed > 0 || job.Status.Succeeded > 0 {
 		return true
 	}
@@ -59,34 +60,34 @@ func learnerJobEnded(job *batchv1.Job) bool {
 	return false
 }
 
-func endingOfPod(attempt int32, pod *corev1.Pod, now time.Time) *ending {
+func ofPod(attempt int32, pod *corev1.Pod, now time.Time) *Ending {
 	if terminated := podstate.Termination(pod, desired.LearnerContainer); terminated != nil {
-		return endingOfTermination(attempt, pod, terminated)
+		return ofTermination(attempt, pod, terminated)
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")
-		return &ending{cause: disruption(pod, contract.CauseDisrupted), message: "The learner's pod ended: " + message}
+		return &Ending{Cause: disruption(pod, contract.CauseDisrupted), Message: "The learner's pod ended: " + message}
 	}
 	if pod.DeletionTimestamp == nil {
 		return nil
 	}
-	if podstate.NodeSilent(pod) || now.After(pod.DeletionTimestamp.Add(overdueAfter)) {
-		return &ending{cause: contract.CauseNodeLost, message: fmt.Sprintf("Node %q does not answer.", pod.Spec.NodeName)}
+	if podstate.NodeSilent(pod) || now.After(pod.DeletionTimestamp.Add(OverdueAfter)) {
+		return &Ending{Cause: contract.CauseNodeLost, Message: fmt.Sprintf("Node %q does not answer.", pod.Spec.NodeName)}
 	}
 	return nil
 }
 
-// endingOfTermination believes a learner's own verdict, as far as its exit code bears it out.
-func endingOfTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *ending {
+// ofTermination believes a learner's own verdict, as far as its exit code bears it out.
+func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *Ending {
 	verdict, err := contract.DecodeVerdict(t.Message)
 	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {
-		return endingOfVerdict(verdict)
+		return ofVerdict(verdict)
 	}
 	if t.Reason == "OOMKilled" {
-		return &ending{cause: contract.CauseOOMKilled, message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
+		return &Ending{Cause: contract.CauseOOMKilled, Message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
 	}
 	if t.Reason == "ContainerStatusUnknown" {
-		return &ending{cause: contract.CauseDisrupted, message: "The node lost track of the learner's container."}
+		return &Ending{Cause: contract.CauseDisrupted, Message: "The node lost track of the learner's container."}
 	}
 	causes := map[int32]contract.Cause{
 		0:  contract.CauseUnknown,
@@ -104,21 +105,24 @@ func endingOfTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStat
 		// The kubelet gives the end of the log where a container left no message.
 		message = fmt.Sprintf("The learner exited with code %d; its log ends: %s", t.ExitCode, lastBytes(t.Message, maxLogEnd))
 	}
-	return &ending{cause: cause, message: message}
+	return &Ending{Cause: cause, Message: message}
 }
 
-// maxLogEnd is how much of a learner's log fits into an attempt's message.
-const maxLogEnd = maxAttemptMessage - 64
+// MaxMessage is the longest message of an attempt.
+const MaxMessage = 256
 
-// endingOfVerdict gives an ending as the learner reports it. A cause that no learner reports counts as a crash. A
+// maxLogEnd is how much of a learner's log fits into an attempt's message.
+const maxLogEnd = MaxMessage - 64
+
+// ofVerdict gives an ending as the learner reports it. A cause that no learner reports counts as a crash. A
 // refused key can be replaced while the run waits, also where a learner calls it a refused configuration.
-func endingOfVerdict(v contract.Verdict) *ending {
-	end := &ending{cause: v.Cause, reason: v.Reason, message: v.Message, progress: &v.Progress}
+func ofVerdict(v contract.Verdict) *Ending {
+	end := &Ending{Cause: v.Cause, Reason: v.Reason, Message: v.Message, Progress: &v.Progress}
 	if !v.Cause.Reported() {
-		end.cause = contract.CauseCrashed
+		end.Cause = contract.CauseCrashed
 	}
 	if v.Cause == contract.CauseConfigRejected && v.Reason == v1alpha1.ReasonKeyRefused {
-		end.cause = contract.CauseUpstream
+		end.Cause = contract.CauseUpstream
 	}
 	return end
 }
