@@ -227,8 +227,8 @@ func TestExitCodesOfWorkers(t *testing.T) {
 	}{
 		"a worker that is stopped":       {model: known, code: 75},
 		"a model that is not known":      {model: "nobody/nothing", code: 64},
-		"an exchange of another version": {model: known, version: 3, code: 76},
-		"something of another version":   {model: known, playVersion: 2, code: 76},
+		"an exchange of another version": {model: known, version: contract.FormatVersion + 2, code: 76},
+		"something of another version":   {model: known, playVersion: contract.FormatVersion + 1, code: 76},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,11 @@ type Play struct {
 	// Evaluations by the digest of their plan.
 	Evaluations map[string][]Environment `json:"evaluations,omitempty"`
 	Concurrency int                      `json:"concurrency"`
-	// DropConstantGroups makes a tombstone of a training group whose rewards are all equal.
-	DropConstantGroups bool `json:"dropConstantGroups"`
+	// DropConstantGroups makes a tombstone of a training group whose rewards are all equal. From version 2 on the learner
+	// does so.
+	DropConstantGroups bool `json:"dropConstantGroups,omitempty"`
+	// StepRewards records the rewards of single replies, which the run's grouping compares. Version 1 has none.
+	StepRewards bool `json:"stepRewards,omitempty"`
 }
 
 // EncodePlay returns the JSON of a Play, whose version is this build's or the one before it.

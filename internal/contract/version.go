@@ -12,7 +12,9 @@ import (
 // exchange: run file, Play, the messages between learner and workers, the files of stored groups, and the digests that
 // these contain. A run keeps the version that it began with (RunFile.Version) to its end, over upgrades and
 // rollbacks, so that every build reads and writes its own version and the one before.
-const FormatVersion = 1
+//
+// Version 2 has trajectories in groups, and learners decide which groups are constant.
+const FormatVersion = 2
 
 // ExitVersion is the exit code of a worker whose version the learner refuses, or that cannot read what the learner or
 // the manager wrote: a worker of another build is needed.

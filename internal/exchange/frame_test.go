@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -176,8 +177,11 @@ func TestSubmitTellsInvalidGroupsFromDamagedTransfers(t *testing.T) {
 	defer conn.release()
 	group := exampleGroup(7, 2, 8)
 	body := encode(group).Message
-	message := groupToProto(group)
-	message.Members[0].Segments[0].Tokens = []byte{1}
+	message, err := groupToProto(group, contract.FormatVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message.Members[0].Trajectories[0].Segments[0].Tokens = []byte{1}
 	invalid, err := proto.Marshal(message)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +205,7 @@ func TestSubmitTellsInvalidGroupsFromDamagedTransfers(t *testing.T) {
 			change: func(h *pb.SubmitHeader) { h.Bytes = 3 << 20 }, body: piece(3 << 20), err: ErrProtocol},
 		"an invalid group": {
 			change: func(h *pb.SubmitHeader) { h.Bytes = int64(len(invalid)) }, body: pieceOf(invalid),
-			want: SubmitReply{Invalid, "members[0].segments[0].tokens"}},
+			want: SubmitReply{Invalid, "members[0].trajectories[0].segments[0].tokens"}},
 		"nothing wrong": {change: func(*pb.SubmitHeader) {}, body: pieceOf(body), want: SubmitReply{Accepted, ""}},
 	}
 	for name, tc := range cases {
@@ -257,7 +261,7 @@ func TestSubmitSendsLargeGroups(t *testing.T) {
 	s := serve(t, "", epochOf(1), l, Timing{})
 	a := runClient(t, clientConfig(t, s.address), newWorker())
 	large := exampleGroup(7, 16, 32768)
-	if size := proto.Size(groupToProto(large)); size < 4*MaxFrameBytes {
+	if size := len(encode(large).Message); size < 4*MaxFrameBytes {
 		t.Fatalf("%d bytes are no large group", size)
 	}
 	if reply, err := a.Submit(t.Context(), encode(large)); err != nil || reply.Status != Accepted {
@@ -321,7 +325,7 @@ func BenchmarkDecodeGroup(b *testing.B) {
 	encoded := encodedGroup(1, 8, 512).Message
 	b.SetBytes(int64(len(encoded)))
 	for b.Loop() {
-		if _, err := DecodeGroup(encoded); err != nil {
+		if _, err := DecodeGroup(encoded, contract.FormatVersion); err != nil {
 			b.Fatal(err)
 		}
 	}

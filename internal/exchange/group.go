@@ -27,19 +27,17 @@ type EncodedGroup struct {
 	Message []byte
 }
 
-// EncodeGroup encodes and digests a group; the same group gives the same message. The error is a
-// *rl.FieldError when the group is not valid.
-func EncodeGroup(group rl.Group) (EncodedGroup, error) {
+// EncodeGroup encodes and digests a group in the run's format version; the same group gives the same message. The error
+// is a *rl.FieldError when the group is not valid, or when the version cannot express it.
+func EncodeGroup(group rl.Group, version int) (EncodedGroup, error) {
 	if err := group.Validate(); err != nil {
 		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
-	for i, m := range group.Members {
-		if !m.IsSimple() || m.Outcome == rl.Usable && m.Trajectories[0].Reward != m.Reward {
-			return EncodedGroup{}, fmt.Errorf("encoding group: %w", &rl.FieldError{
-				Field: fmt.Sprintf("members[%d].trajectories", i), Problem: "need format version 2, and the run has version 1"})
-		}
+	message, err := groupToProto(group, version)
+	if err != nil {
+		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
-	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(groupToProto(group))
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 	if err != nil {
 		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
@@ -50,14 +48,14 @@ func EncodeGroup(group rl.Group) (EncodedGroup, error) {
 	return EncodedGroup{Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Message: encoded}, nil
 }
 
-// DecodeGroup reads the message of an EncodedGroup. The group is valid; the error is a *rl.FieldError when
-// it would not be.
-func DecodeGroup(encoded []byte) (rl.Group, error) {
+// DecodeGroup reads the message of an EncodedGroup of the run's format version. The group is valid; the error is a
+// *rl.FieldError when it would not be.
+func DecodeGroup(encoded []byte, version int) (rl.Group, error) {
 	var message pb.Group
 	if err := proto.Unmarshal(encoded, &message); err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w", &rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()})
 	}
-	group, err := groupFromProto(&message)
+	group, err := groupFromProto(&message, version)
 	if err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w", err)
 	}
@@ -67,41 +65,44 @@ func DecodeGroup(encoded []byte) (rl.Group, error) {
 	return group, nil
 }
 
-func groupToProto(g rl.Group) *pb.Group {
+func groupToProto(g rl.Group, version int) (*pb.Group, error) {
 	message := &pb.Group{
 		Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome), Environment: g.Environment, Reason: g.Reason,
 		Usage: &pb.Usage{PromptTokens: g.PromptTokens, SampledTokens: g.SampledTokens},
 	}
-	for _, m := range g.Members {
-		message.Members = append(message.Members, memberToProto(m))
+	for i, m := range g.Members {
+		member := memberToProto(m)
+		if version == 1 {
+			segments, err := simpleSegments(fmt.Sprintf("members[%d]", i), m)
+			if err != nil {
+				return nil, err
+			}
+			member.Segments = segments
+		} else {
+			member.Trajectories = all(m.Trajectories, trajectoryToProto)
+		}
+		message.Members = append(message.Members, member)
 	}
-	return message
+	return message, nil
 }
 
 func memberToProto(m rl.Member) *pb.Member {
-	message := &pb.Member{
+	return &pb.Member{
 		Index: int32(m.Index), Outcome: pb.Outcome(m.Outcome), Reward: m.Reward, Parts: m.Parts,
 		StopReason: m.StopReason, Metrics: m.Metrics, Turns: int32(m.Turns),
 		PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens, Retries: int32(m.Retries),
 	}
-	for _, t := range m.Trajectories {
-		for _, s := range t.Segments {
-			segment := segmentToProto(s)
-			segment.Role = t.Role
-			message.Segments = append(message.Segments, segment)
-		}
-	}
-	return message
 }
 
 func segmentToProto(s rl.Segment) *pb.Segment {
 	return &pb.Segment{
 		Turn: int32(s.Turn), Tokens: packInts(s.Tokens), Actions: packBits(s.Actions),
 		Logprobs: packFloats(s.Logprobs), ReferenceLogprobs: packFloats(s.ReferenceLogprobs),
+		Steps: all(s.Steps, func(step rl.Step) *pb.Step { return &pb.Step{Index: int32(step.Index), End: int32(step.End)} }),
 	}
 }
 
-func groupFromProto(message *pb.Group) (rl.Group, error) {
+func groupFromProto(message *pb.Group, version int) (rl.Group, error) {
 	key, err := keyFromProto("key", message.GetKey())
 	if err != nil {
 		return rl.Group{}, err
@@ -115,7 +116,7 @@ func groupFromProto(message *pb.Group) (rl.Group, error) {
 		PromptTokens: message.GetUsage().GetPromptTokens(), SampledTokens: message.GetUsage().GetSampledTokens(),
 	}
 	for i, m := range message.GetMembers() {
-		member, err := memberFromProto(fmt.Sprintf("members[%d]", i), m)
+		member, err := memberFromProto(fmt.Sprintf("members[%d]", i), m, version)
 		if err != nil {
 			return rl.Group{}, err
 		}
@@ -124,7 +125,7 @@ func groupFromProto(message *pb.Group) (rl.Group, error) {
 	return group, nil
 }
 
-func memberFromProto(field string, m *pb.Member) (rl.Member, error) {
+func memberFromProto(field string, m *pb.Member, version int) (rl.Member, error) {
 	outcome, err := outcomeFromProto(field+".outcome", m.GetOutcome())
 	if err != nil {
 		return rl.Member{}, err
@@ -134,33 +135,15 @@ func memberFromProto(field string, m *pb.Member) (rl.Member, error) {
 		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
 		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
 	}
-	if outcome != rl.Usable {
-		if len(m.GetSegments()) > 0 {
-			return rl.Member{}, &rl.FieldError{Field: field + ".segments", Problem: "are given, but the member is not usable"}
-		}
-		return member, nil
+	if version == 1 {
+		member.Trajectories, err = simpleTrajectories(field, m)
+		return member, err
 	}
-	trajectory, err := simpleTrajectory(field, m)
-	member.Trajectories = []rl.Trajectory{trajectory}
+	if len(m.GetSegments()) > 0 {
+		return rl.Member{}, &rl.FieldError{Field: field + ".segments", Problem: "are those of format version 1"}
+	}
+	member.Trajectories, err = each(field+".trajectories", m.GetTrajectories(), trajectoryFromProto)
 	return member, err
-}
-
-// simpleTrajectory gives the one trajectory of a usable member of version 1, which has its fields.
-func simpleTrajectory(field string, m *pb.Member) (rl.Trajectory, error) {
-	t := rl.Trajectory{Reward: m.GetReward(), StopReason: m.GetStopReason()}
-	for i, s := range m.GetSegments() {
-		path := fmt.Sprintf("%s.segments[%d]", field, i)
-		segment, err := segmentFromProto(path, s)
-		if err != nil {
-			return rl.Trajectory{}, err
-		}
-		if i > 0 && s.GetRole() != t.Role {
-			return rl.Trajectory{}, &rl.FieldError{Field: path + ".role", Problem: "is not that of the segment before"}
-		}
-		t.Role = s.GetRole()
-		t.Segments = append(t.Segments, segment)
-	}
-	return t, nil
 }
 
 func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
@@ -183,6 +166,7 @@ func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
 	return rl.Segment{
 		Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
 		Logprobs: logprobs, ReferenceLogprobs: reference,
+		Steps: all(s.GetSteps(), func(step *pb.Step) rl.Step { return rl.Step{Index: int(step.GetIndex()), End: int(step.GetEnd())} }),
 	}, nil
 }
 

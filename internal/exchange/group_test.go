@@ -6,7 +6,10 @@ package exchange
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,25 +38,86 @@ func TestGroupsRoundTrip(t *testing.T) {
 			{Index: 1, Outcome: rl.EnvironmentFault, Retries: 3}, {Index: 5, Outcome: rl.JudgeFault}}},
 	}
 	for name, want := range groups {
-		t.Run(name, func(t *testing.T) {
-			encoded, err := EncodeGroup(want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := DecodeGroup(encoded.Message)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("round trip (-want +got):\n%s", diff)
-			}
-			if got.Digest() != want.Digest() || encoded.Digest != want.Digest() {
-				t.Error("the digest changed on the way")
-			}
-			if again, err := EncodeGroup(got); err != nil || !bytes.Equal(again.Message, encoded.Message) {
-				t.Errorf("encoded again it is another message: %v", err)
-			}
-		})
+		for version := 1; version <= contract.FormatVersion; version++ {
+			t.Run(fmt.Sprintf("%s, version %d", name, version), func(t *testing.T) { checkRoundTrip(t, want, version) })
+		}
+	}
+	roles := rolesGroup(4)
+	checkRoundTrip(t, roles, 2)
+	checkRoundTrip(t, roles.Tombstone(rl.Constant, "equal"), 2)
+}
+
+func checkRoundTrip(t *testing.T, want rl.Group, version int) {
+	t.Helper()
+	encoded, err := EncodeGroup(want, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeGroup(encoded.Message, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("round trip (-want +got):\n%s", diff)
+	}
+	if got.Digest() != want.Digest() || encoded.Digest != want.Digest() {
+		t.Error("the digest changed on the way")
+	}
+	if again, err := EncodeGroup(got, version); err != nil || !bytes.Equal(again.Message, encoded.Message) {
+		t.Errorf("encoded again it is another message: %v", err)
+	}
+}
+
+// A run of version 1 cannot have what only version 2 expresses.
+func TestEncodeGroupRefusesWhatItsVersionLacks(t *testing.T) {
+	changes := map[string]func(g *rl.Group){
+		"a further trajectory": func(g *rl.Group) { g.Members[1].Trajectories = append(g.Members[1].Trajectories, rl.Trajectory{}) },
+		"a key":                func(g *rl.Group) { g.Members[1].Trajectories[0].Key = "k" },
+		"rewards of steps": func(g *rl.Group) {
+			t := &g.Members[1].Trajectories[0]
+			t.StepRewards, t.Segments[0].Steps = []float64{1}, []rl.Step{{End: 8}}
+		},
+		"a reward that is not the member's": func(g *rl.Group) { g.Members[1].Trajectories[0].Reward = 9 },
+		"a role without segments":           func(g *rl.Group) { g.Members[1].Trajectories[0] = rl.Trajectory{Role: "judge"} },
+	}
+	for name, change := range changes {
+		group := exampleGroup(1, 2, 8)
+		change(&group)
+		_, err := EncodeGroup(group, 1)
+		var wrong *rl.FieldError
+		if !errors.As(err, &wrong) || wrong.Field != "members[1].trajectories" {
+			t.Errorf("%s in version 1: %v", name, err)
+		}
+		if _, err := EncodeGroup(group, 2); err != nil {
+			t.Errorf("%s in version 2: %v", name, err)
+		}
+	}
+}
+
+// Golden messages show that a version stays as it is.
+func TestGoldenGroups(t *testing.T) {
+	for name, group := range map[string]rl.Group{
+		"testdata/group.v1.pb": exampleGroup(5, 3, 11), "testdata/group.v2.pb": exampleGroup(5, 3, 11), "testdata/group-roles.v2.pb": rolesGroup(5),
+	} {
+		version := 1
+		if strings.Contains(name, ".v2.") {
+			version = 2
+		}
+		golden, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := EncodeGroup(group, version)
+		if err != nil || !bytes.Equal(encoded.Message, golden) {
+			t.Errorf("%s: the group is encoded differently (%v)", name, err)
+		}
+		got, err := DecodeGroup(golden, version)
+		if diff := cmp.Diff(group, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+		if _, err := DecodeGroup(golden, 3-version); err == nil {
+			t.Errorf("%s is read in version %d", name, 3-version)
+		}
 	}
 }
 
@@ -65,7 +129,7 @@ func TestEncodeGroupNamesTheFieldOfAGroupThatIsNotValid(t *testing.T) {
 	for field, change := range cases {
 		group := exampleGroup(1, 2, 8)
 		change(&group)
-		_, err := EncodeGroup(group)
+		_, err := EncodeGroup(group, contract.FormatVersion)
 		var wrong *rl.FieldError
 		if !errors.As(err, &wrong) || wrong.Field != field {
 			t.Errorf("EncodeGroup: %v, want an error about %s", err, field)
@@ -96,23 +160,52 @@ func TestDecodeGroupNamesTheFieldThatIsWrong(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			message := groupToProto(exampleGroup(1, 2, 11))
-			tc.change(message)
-			encoded, err := proto.Marshal(message)
-			if err != nil {
-				t.Fatal(err)
-			}
-			group, err := DecodeGroup(encoded)
-			var wrong *rl.FieldError
-			if !errors.As(err, &wrong) || wrong.Field != tc.field {
-				t.Errorf("DecodeGroup = %+v, %v, want an error about %s", group, err, tc.field)
-			}
+			checkField(t, exampleGroup(1, 2, 11), 1, tc.change, tc.field)
 		})
 	}
 }
 
+func checkField(t *testing.T, group rl.Group, version int, change func(g *pb.Group), field string) {
+	t.Helper()
+	message, err := groupToProto(group, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(message)
+	encoded, err := proto.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeGroup(encoded, version)
+	var wrong *rl.FieldError
+	if !errors.As(err, &wrong) || wrong.Field != field {
+		t.Errorf("DecodeGroup = %+v, %v, want an error about %s", got, err, field)
+	}
+}
+
+func TestDecodeGroupNamesTheFieldOfATrajectory(t *testing.T) {
+	first := func(g *pb.Group) *pb.Trajectory { return g.Members[0].Trajectories[0] }
+	const path = "members[0].trajectories[0]"
+	cases := map[string]struct {
+		change func(g *pb.Group)
+		field  string
+	}{
+		"none":                     {func(g *pb.Group) { g.Members[0].Trajectories = nil }, "members[0].trajectories"},
+		"one of a faulted member":  {func(g *pb.Group) { g.Members[1].Trajectories = []*pb.Trajectory{{}} }, "members[1].trajectories"},
+		"segments of version 1":    {func(g *pb.Group) { g.Members[0].Segments = first(g).Segments }, "members[0].segments"},
+		"a reward that is none":    {func(g *pb.Group) { first(g).Reward = math.Inf(1) }, path + ".reward"},
+		"a role that is none":      {func(g *pb.Group) { first(g).Role = "a/b" }, path + ".role"},
+		"steps without rewards":    {func(g *pb.Group) { first(g).StepRewards = nil }, path + ".segments[0].steps"},
+		"a step beyond the tokens": {func(g *pb.Group) { first(g).Segments[0].Steps[1].End = 10 }, path + ".segments[0].steps"},
+		"tokens cut in the middle": {func(g *pb.Group) { first(g).Segments[0].Tokens = make([]byte, 7) }, path + ".segments[0].tokens"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { checkField(t, rolesGroup(1), 2, tc.change, tc.field) })
+	}
+}
+
 func TestDecodeGroupRefusesWhatIsNoMessage(t *testing.T) {
-	_, err := DecodeGroup([]byte{0xff, 0xff, 0xff})
+	_, err := DecodeGroup([]byte{0xff, 0xff, 0xff}, contract.FormatVersion)
 	var wrong *rl.FieldError
 	if !errors.As(err, &wrong) || wrong.Field != "group" {
 		t.Errorf("DecodeGroup: %v", err)
@@ -150,28 +243,43 @@ func FuzzDecodeGroup(f *testing.F) {
 	} {
 		f.Add(encode(group).Message)
 	}
+	f.Add(encode(rolesGroup(3)).Message)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, encoded []byte) {
-		group, err := DecodeGroup(encoded)
-		var wrong *rl.FieldError
-		if err != nil && !errors.As(err, &wrong) {
-			t.Fatalf("the error names no field: %v", err)
-		}
-		if err != nil {
-			return
-		}
-		again, err := EncodeGroup(group)
-		if err != nil {
-			t.Fatalf("what was decoded cannot be encoded: %v", err)
-		}
-		back, err := DecodeGroup(again.Message)
-		if err != nil || back.Digest() != group.Digest() {
-			t.Fatalf("the second round trip changed the group: %v", err)
-		}
-		// What is trained on is what the digest covers.
-		if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, contract.Algorithm{Advantage: contract.Advantage{
-			Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}})); err != nil {
-			t.Fatalf("a valid group makes no training data: %v", err)
+		for version := 1; version <= contract.FormatVersion; version++ {
+			fuzzDecode(t, encoded, version)
 		}
 	})
+}
+
+func fuzzDecode(t *testing.T, encoded []byte, version int) {
+	group, err := DecodeGroup(encoded, version)
+	var wrong *rl.FieldError
+	if err != nil && !errors.As(err, &wrong) {
+		t.Fatalf("the error names no field: %v", err)
+	}
+	if err != nil {
+		return
+	}
+	again, err := EncodeGroup(group, version)
+	if err != nil {
+		t.Fatalf("what was decoded cannot be encoded: %v", err)
+	}
+	back, err := DecodeGroup(again.Message, version)
+	if err != nil || back.Digest() != group.Digest() {
+		t.Fatalf("the second round trip changed the group: %v", err)
+	}
+	// What is trained on is what the digest covers.
+	if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, contract.Algorithm{Advantage: contract.Advantage{
+		Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}})); err != nil {
+		t.Fatalf("a valid group makes no training data: %v", err)
+	}
+	for _, grouping := range []contract.Grouping{contract.GroupingStep, contract.GroupingEpisode} {
+		algorithm := contract.Algorithm{Grouping: grouping, DropConstantGroups: true}
+		// A group without the rewards of steps is an error where they are compared.
+		_, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, algorithm))
+		if err != nil && grouping != contract.GroupingStep {
+			t.Fatalf("a valid group makes no training data by %s: %v", grouping, err)
+		}
+	}
 }

@@ -272,11 +272,28 @@ func encodedGroup(slot int64, members, tokens int) EncodedGroup {
 }
 
 func encode(group rl.Group) EncodedGroup {
-	encoded, err := EncodeGroup(group)
+	encoded, err := EncodeGroup(group, contract.FormatVersion)
 	if err != nil {
 		panic(err)
 	}
 	return encoded
+}
+
+// rolesGroup is a valid group that only version 2 can express: members have two roles and rewards of steps.
+func rolesGroup(slot int64) rl.Group {
+	g := exampleGroup(slot, 3, 9)
+	for i := range g.Members {
+		solver := &g.Members[i].Trajectories[0]
+		solver.Role, solver.Key, solver.StepRewards = "solver", "solver 1", []float64{0.25, float64(i) / 4}
+		solver.Segments[0].Steps = []rl.Step{{Index: 0, End: 4}, {Index: 1, End: 9}}
+		g.Members[i].Trajectories = append(g.Members[i].Trajectories, rl.Trajectory{
+			Role: "judge", Key: "judge", Reward: 1, StepRewards: []float64{1}, StopReason: "length",
+			Segments: []rl.Segment{{Turn: 2, Tokens: []int32{3, 4}, Actions: []bool{false, true}, Logprobs: []float32{0, -1},
+				ReferenceLogprobs: []float32{-3, -2}, Steps: []rl.Step{{Index: 0, End: 2}}}},
+		})
+	}
+	g.Members[1] = rl.Member{Index: 1, Outcome: rl.JudgeFault, Retries: 2}
+	return g
 }
 
 // exampleGroup is a valid group of members of so many tokens.

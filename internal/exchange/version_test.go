@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // A learner and a worker use the version of their run, whichever builds they are of; others part with a sentence that
@@ -56,7 +58,7 @@ func TestAnswersOfAnotherVersionAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, version := range []int{0, 2} {
+	for _, version := range []int{0, contract.FormatVersion + 1} {
 		epoch := epochOf(1)
 		epoch.Version = version
 		if err := client.observeEpoch(helloReplyToProto(epoch, HelloReply{})); !errors.Is(err, ErrVersion) {

@@ -91,7 +91,8 @@ func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
 		play.Model.Tokenizer = &pinned
 	}
 	if alg := file.Fixed.Algorithm; alg != nil {
-		play.DropConstantGroups = alg.DropConstantGroups
+		play.DropConstantGroups = alg.DropConstantGroups && file.Version == 1
+		play.StepRewards = alg.Grouping == contract.GroupingStep
 	}
 	return contract.EncodePlay(play)
 }

@@ -140,11 +140,12 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 	if file.Attempt == 1 {
 		barrier = 0 // no worker can have stored anything yet
 	}
+	alg := file.Fixed.Algorithm
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
-		DropConstant: constantIn(file), Logger: config.Logger, Now: config.Now,
+		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep, Logger: config.Logger, Now: config.Now,
 	})
-	if file.Fixed.Algorithm == nil {
+	if alg == nil {
 		return table, nil, nil
 	}
 	batches, err := batchConfig(file)

@@ -238,21 +238,27 @@ func TestRetireOneRoundAtATime(t *testing.T) {
 
 func TestEncodePlay(t *testing.T) {
 	file := contract.RunFile{
-		Version: contract.FormatVersion, Concurrency: 3, Fixed: contract.Fixed{
+		Concurrency: 3, Fixed: contract.Fixed{
 			BaseURL: "http://u", Model: contract.Model{Name: "m", Tokenizer: &contract.Tokenizer{Repository: "r", SHA256: "old"}},
-			Algorithm: &contract.Algorithm{DropConstantGroups: true},
+			Algorithm: &contract.Algorithm{DropConstantGroups: true, Grouping: contract.GroupingStep},
 		},
 	}
-	encoded, err := encodePlay(file, "new")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got contract.Play
-	if err := json.Unmarshal(encoded, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Version != file.Version || got.Model.Tokenizer.SHA256 != "new" || !got.DropConstantGroups || got.Concurrency != 3 || got.BaseURL != "http://u" {
-		t.Errorf("play is %+v", got)
+	for version := 1; version <= contract.FormatVersion; version++ {
+		file.Version = version
+		encoded, err := encodePlay(file, "new")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got contract.Play
+		if err := json.Unmarshal(encoded, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Version != version || got.Model.Tokenizer.SHA256 != "new" || got.Concurrency != 3 || got.BaseURL != "http://u" || !got.StepRewards {
+			t.Errorf("play is %+v", got)
+		}
+		if got.DropConstantGroups != (version == 1) {
+			t.Errorf("workers of a run of version %d drop constant groups: %t", version, got.DropConstantGroups)
+		}
 	}
 	if file.Fixed.Model.Tokenizer.SHA256 != "old" {
 		t.Error("encoding changes the run file")

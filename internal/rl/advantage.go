@@ -15,13 +15,23 @@ import (
 // compares single steps, one for each step.
 type Advantage struct {
 	Values []float32
+	// ByStep is set where Values has one for each step.
+	ByStep bool
 	// Dropped marks the values whose advantage group is dropped. It is nil when none is.
 	Dropped []bool
 }
 
+// fits reports whether the advantage can be that of a valid trajectory.
+func (a Advantage) fits(t Trajectory) bool {
+	if !a.ByStep {
+		return len(a.Values) == 1
+	}
+	return len(a.Values) == len(t.StepRewards) && (len(t.StepRewards) > 0 || len(t.Segments) == 0)
+}
+
 // each calls f with the parts of a segment and their advantages.
 func (a Advantage) each(s Segment, f func(start, end int, advantage float32)) {
-	if s.Steps == nil {
+	if !a.ByStep {
 		f(0, len(s.Tokens), a.Values[0])
 		return
 	}
@@ -37,7 +47,7 @@ func (a Advantage) isDropped(s Segment) bool {
 	if a.Dropped == nil {
 		return false
 	}
-	if s.Steps == nil {
+	if !a.ByStep {
 		return a.Dropped[0]
 	}
 	return !slices.ContainsFunc(s.Steps, func(step Step) bool { return !a.Dropped[step.Index] })
@@ -69,7 +79,9 @@ func Advantages(groups []Group, algorithm contract.Algorithm) [][][]Advantage {
 				continue
 			}
 			for _, t := range member.Trajectories {
-				out[g][m] = append(out[g][m], Advantage{Values: make([]float32, len(t.rewards(algorithm.Grouping)))})
+				out[g][m] = append(out[g][m], Advantage{
+					Values: make([]float32, len(t.rewards(algorithm.Grouping))), ByStep: algorithm.Grouping == contract.GroupingStep,
+				})
 			}
 		}
 		cells = append(cells, cellsOf(group, g, algorithm.Grouping)...)

@@ -115,32 +115,43 @@ func Datums(groups []Group, advantages [][][]Advantage) ([]Datum, error) {
 				len(advantages[g]), len(group.Members), group.Key.Slot)
 		}
 		for m, member := range group.Members {
-			if member.Outcome != Usable {
-				continue
+			own, err := member.datums(advantages[g][m])
+			if err != nil {
+				return nil, fmt.Errorf("making training data of member %d of slot %d: %w", member.Index, group.Key.Slot, err)
 			}
-			if len(advantages[g][m]) != len(member.Trajectories) {
-				return nil, fmt.Errorf("making training data: %d advantages for the %d trajectories of member %d of slot %d",
-					len(advantages[g][m]), len(member.Trajectories), member.Index, group.Key.Slot)
+			for i := range own {
+				own[i].Slot, own[i].Member = group.Key.Slot, m
 			}
-			for t, trajectory := range member.Trajectories {
-				datums = append(datums, trajectory.datums(group.Key.Slot, m, t, advantages[g][m][t])...)
-			}
+			datums = append(datums, own...)
 		}
 	}
 	return datums, nil
 }
 
-func (t Trajectory) datums(slot int64, member, place int, advantage Advantage) []Datum {
-	datums := make([]Datum, 0, len(t.Segments))
-	for i, s := range t.Segments {
-		if advantage.isDropped(s) {
-			continue
-		}
-		d := NewDatum(s, advantage)
-		d.Slot, d.Member, d.Trajectory, d.Segment, d.Role = slot, member, place, i, t.Role
-		datums = append(datums, d)
+// datums gives the training data of a member with the advantages of its trajectories.
+func (m Member) datums(advantages []Advantage) ([]Datum, error) {
+	if m.Outcome != Usable {
+		return nil, nil
 	}
-	return datums
+	if len(advantages) != len(m.Trajectories) {
+		return nil, fmt.Errorf("%d advantages for %d trajectories", len(advantages), len(m.Trajectories))
+	}
+	var datums []Datum
+	for place, t := range m.Trajectories {
+		a := advantages[place]
+		if !a.fits(t) {
+			return nil, fmt.Errorf("trajectory %d has rewards of %d steps and %d advantages", place, len(t.StepRewards), len(a.Values))
+		}
+		for i, s := range t.Segments {
+			if a.isDropped(s) {
+				continue
+			}
+			d := NewDatum(s, a)
+			d.Trajectory, d.Segment, d.Role = place, i, t.Role
+			datums = append(datums, d)
+		}
+	}
+	return datums, nil
 }
 
 // SplitSubsteps gives the edges that part n datums into substeps: part i goes from edges[i] to edges[i+1],

@@ -211,7 +211,7 @@ func TestDatumsOfSteps(t *testing.T) {
 		"the other segment": {[]bool{true, true, false}, [][]float32{{3}}},
 	}
 	for name, tc := range cases {
-		datums, err := Datums([]Group{group}, [][][]Advantage{{{{Values: []float32{1, 2, 3}, Dropped: tc.dropped}}}})
+		datums, err := Datums([]Group{group}, [][][]Advantage{{{{Values: []float32{1, 2, 3}, ByStep: true, Dropped: tc.dropped}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

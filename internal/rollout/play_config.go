@@ -91,6 +91,7 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 		Key: lease.Key, Settings: list[at], Split: lease.Split, Task: lease.Task,
 		GroupSize: lease.GroupSize, MinMembers: lease.MinMembers, Seed: lease.Seed,
 		DropConstant: c.play.DropConstantGroups && lease.Key.Kind == rl.Train,
+		StepRewards:  c.play.StepRewards && lease.Key.Kind == rl.Train,
 	}
 	return spec, &episode.Player{Environment: env, Renderer: c.renderer}, nil
 }

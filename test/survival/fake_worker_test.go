@@ -63,7 +63,7 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	var err error
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
-		Worker: name, Logger: w.logger(), Renew: 50 * time.Millisecond, Dial: w.dial,
+		Version: w.file.Version, Worker: name, Logger: w.logger(), Renew: 50 * time.Millisecond, Dial: w.dial,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -234,7 +234,7 @@ func (p *fakeWorker) submit(ctx context.Context) {
 			pauseFor(ctx, 2*time.Millisecond)
 			continue
 		}
-		encoded, err := exchange.EncodeGroup(group)
+		encoded, err := exchange.EncodeGroup(group, p.fixture.file.Version)
 		if err == nil {
 			_, err = p.client.Submit(ctx, encoded)
 		}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -109,14 +110,15 @@ func (w *fixture) record() goldenRun {
 }
 
 // goldenRuns prepares the runs of testdata, each with a worker.
-var goldenRuns = map[string]func(t *testing.T) *fixture{
-	"arithmetic": func(t *testing.T) *fixture {
-		w := newFixture(t, nil)
+var goldenRuns = map[string]func(t *testing.T, version int) *fixture{
+	"arithmetic": func(t *testing.T, version int) *fixture {
+		w := newFixture(t, func(f *contract.RunFile) { f.Version = version })
 		w.startRolloutWorker("w0")
 		return w
 	},
-	"arithmetic with constant groups dropped": func(t *testing.T) *fixture {
+	"arithmetic with constant groups dropped": func(t *testing.T, version int) *fixture {
 		w := newFixture(t, func(f *contract.RunFile) {
+			f.Version = version
 			algorithm := f.Fixed.Algorithm
 			algorithm.DropConstantGroups, algorithm.Substeps, algorithm.Lag = true, 2, 1
 			algorithm.Advantage = contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleGroupStd, DDoF: 1}
@@ -126,40 +128,49 @@ var goldenRuns = map[string]func(t *testing.T) *fixture{
 		w.startRolloutWorker("w0")
 		return w
 	},
-	"tool use": func(t *testing.T) *fixture {
+	"tool use": func(t *testing.T, version int) *fixture {
 		w := newQwenFixture(t)
+		w.file.Version = version
 		w.startQwenWorker("w0")
 		return w
 	},
 }
 
 // TestGoldenRuns compares runs with those that an earlier build recorded. Digests, lineages, training data and weights
-// of a run must not change, since a run continues over an upgrade. UPDATE_GOLDEN=1 records runs that are missing.
+// of a run must not change, since a run continues over an upgrade; nor do they depend on the format version, so that
+// equal specs are equal runs. UPDATE_GOLDEN=1 records runs that are missing.
 func TestGoldenRuns(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the runs were recorded on amd64")
 	}
 	for name, prepare := range goldenRuns {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".v1.json")
-			got := prepare(t).record()
-			golden, err := os.ReadFile(path)
-			if os.IsNotExist(err) && os.Getenv("UPDATE_GOLDEN") != "" {
-				writeGolden(t, path, got)
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want goldenRun
-			if err := json.Unmarshal(golden, &want); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the run differs from the recorded one (-recorded +got):\n%s", diff)
-			}
-		})
+		for version := 1; version <= contract.FormatVersion; version++ {
+			t.Run(fmt.Sprintf("%s, version %d", name, version), func(t *testing.T) {
+				t.Parallel()
+				checkGolden(t, strings.ReplaceAll(name, " ", "-")+".v1.json", prepare(t, version).record())
+			})
+		}
+	}
+}
+
+// checkGolden compares a run with the recorded one.
+func checkGolden(t *testing.T, name string, got goldenRun) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	golden, err := os.ReadFile(path)
+	if os.IsNotExist(err) && os.Getenv("UPDATE_GOLDEN") != "" {
+		writeGolden(t, path, got)
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want goldenRun
+	if err := json.Unmarshal(golden, &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the run differs from the recorded one (-recorded +got):\n%s", diff)
 	}
 }
 

@@ -21,7 +21,7 @@ func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	w.t.Helper()
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
-		Worker: name, Logger: w.logger(), Dial: w.dial,
+		Version: w.file.Version, Worker: name, Logger: w.logger(), Dial: w.dial,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -31,7 +31,7 @@ func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	keep, err := groupstore.Open(groupstore.Config{Dir: w.t.TempDir(), MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
+	keep, err := groupstore.Open(groupstore.Config{Dir: w.t.TempDir(), Version: w.file.Version, MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

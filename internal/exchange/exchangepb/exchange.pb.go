@@ -193,7 +193,7 @@ func (x SubmitReply_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Verdict.Descriptor instead.
 func (SubmitReply_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that sees a higher one
@@ -1386,18 +1386,22 @@ type Member struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Index   int32                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	Outcome Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=tinker_operator.exchange.v1.Outcome" json:"outcome,omitempty"`
-	Reward  float64                `protobuf:"fixed64,3,opt,name=reward,proto3" json:"reward,omitempty"`
+	// Reward of the whole episode.
+	Reward float64 `protobuf:"fixed64,3,opt,name=reward,proto3" json:"reward,omitempty"`
 	// Parts of the reward by name.
 	Parts      map[string]float64 `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	StopReason string             `protobuf:"bytes,5,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// Numbers that the environment gave, by metric name.
-	Metrics       map[string]float64 `protobuf:"bytes,6,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	Segments      []*Segment         `protobuf:"bytes,7,rep,name=segments,proto3" json:"segments,omitempty"`
-	Turns         int32              `protobuf:"varint,8,opt,name=turns,proto3" json:"turns,omitempty"`
-	PromptTokens  int64              `protobuf:"varint,9,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
-	SampledTokens int64              `protobuf:"varint,10,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
+	Metrics map[string]float64 `protobuf:"bytes,6,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// In version 1 a member is one trajectory, of which these are the segments.
+	Segments      []*Segment `protobuf:"bytes,7,rep,name=segments,proto3" json:"segments,omitempty"`
+	Turns         int32      `protobuf:"varint,8,opt,name=turns,proto3" json:"turns,omitempty"`
+	PromptTokens  int64      `protobuf:"varint,9,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
+	SampledTokens int64      `protobuf:"varint,10,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
 	// Faults of the environment or judge that were retried.
-	Retries       int32 `protobuf:"varint,11,opt,name=retries,proto3" json:"retries,omitempty"`
+	Retries int32 `protobuf:"varint,11,opt,name=retries,proto3" json:"retries,omitempty"`
+	// From version 2 on: what each conversation of the episode recorded.
+	Trajectories  []*Trajectory `protobuf:"bytes,12,rep,name=trajectories,proto3" json:"trajectories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1509,11 +1513,105 @@ func (x *Member) GetRetries() int32 {
 	return 0
 }
 
+func (x *Member) GetTrajectories() []*Trajectory {
+	if x != nil {
+		return x.Trajectories
+	}
+	return nil
+}
+
+type Trajectory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Role  string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	// Key of the conversation within the episode.
+	Key    string  `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Reward float64 `protobuf:"fixed64,3,opt,name=reward,proto3" json:"reward,omitempty"`
+	// Rewards of the replies; empty unless the run compares single steps.
+	StepRewards   []float64  `protobuf:"fixed64,4,rep,packed,name=step_rewards,json=stepRewards,proto3" json:"step_rewards,omitempty"`
+	StopReason    string     `protobuf:"bytes,5,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	Segments      []*Segment `protobuf:"bytes,6,rep,name=segments,proto3" json:"segments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Trajectory) Reset() {
+	*x = Trajectory{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Trajectory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Trajectory) ProtoMessage() {}
+
+func (x *Trajectory) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Trajectory.ProtoReflect.Descriptor instead.
+func (*Trajectory) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Trajectory) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Trajectory) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Trajectory) GetReward() float64 {
+	if x != nil {
+		return x.Reward
+	}
+	return 0
+}
+
+func (x *Trajectory) GetStepRewards() []float64 {
+	if x != nil {
+		return x.StepRewards
+	}
+	return nil
+}
+
+func (x *Trajectory) GetStopReason() string {
+	if x != nil {
+		return x.StopReason
+	}
+	return ""
+}
+
+func (x *Trajectory) GetSegments() []*Segment {
+	if x != nil {
+		return x.Segments
+	}
+	return nil
+}
+
 // Segment is one sequence that goes through the model as a whole: prompts and replies of turns
 // that extend one another.
 type Segment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Role  string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	// In version 1 the segments have the role of their trajectory.
+	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
 	// Turn that the segment begins with.
 	Turn int32 `protobuf:"varint,2,opt,name=turn,proto3" json:"turn,omitempty"`
 	// int32, little-endian.
@@ -1524,13 +1622,15 @@ type Segment struct {
 	Logprobs []byte `protobuf:"bytes,5,opt,name=logprobs,proto3" json:"logprobs,omitempty"`
 	// float32 or empty.
 	ReferenceLogprobs []byte `protobuf:"bytes,6,opt,name=reference_logprobs,json=referenceLogprobs,proto3" json:"reference_logprobs,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// From version 2 on: the replies in the segment; empty where the trajectory has no step_rewards.
+	Steps         []*Step `protobuf:"bytes,7,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1642,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1655,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Segment) GetRole() string {
@@ -1600,6 +1700,67 @@ func (x *Segment) GetReferenceLogprobs() []byte {
 	return nil
 }
 
+func (x *Segment) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+type Step struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the reply among those of the trajectory.
+	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Index of the token after the reply.
+	End           int32 `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Step) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Step) GetEnd() int32 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PromptTokens  int64                  `protobuf:"varint,1,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
@@ -1610,7 +1771,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1783,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1796,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -1664,7 +1825,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +1837,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +1850,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -1726,7 +1887,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1899,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1912,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -1791,7 +1952,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1964,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1977,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -1923,7 +2084,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\amembers\x18\x03 \x03(\v2#.tinker_operator.exchange.v1.MemberR\amembers\x12 \n" +
 	"\venvironment\x18\x04 \x01(\tR\venvironment\x128\n" +
 	"\x05usage\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.UsageR\x05usage\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xdd\x04\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xaa\x05\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12\x16\n" +
@@ -1937,21 +2098,35 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\rprompt_tokens\x18\t \x01(\x03R\fpromptTokens\x12%\n" +
 	"\x0esampled_tokens\x18\n" +
 	" \x01(\x03R\rsampledTokens\x12\x18\n" +
-	"\aretries\x18\v \x01(\x05R\aretries\x1a8\n" +
+	"\aretries\x18\v \x01(\x05R\aretries\x12K\n" +
+	"\ftrajectories\x18\f \x03(\v2'.tinker_operator.exchange.v1.TrajectoryR\ftrajectories\x1a8\n" +
 	"\n" +
 	"PartsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\x1a:\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xae\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xd0\x01\n" +
+	"\n" +
+	"Trajectory\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x16\n" +
+	"\x06reward\x18\x03 \x01(\x01R\x06reward\x12!\n" +
+	"\fstep_rewards\x18\x04 \x03(\x01R\vstepRewards\x12\x1f\n" +
+	"\vstop_reason\x18\x05 \x01(\tR\n" +
+	"stopReason\x12@\n" +
+	"\bsegments\x18\x06 \x03(\v2$.tinker_operator.exchange.v1.SegmentR\bsegments\"\xe7\x01\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
 	"\x04turn\x18\x02 \x01(\x05R\x04turn\x12\x16\n" +
 	"\x06tokens\x18\x03 \x01(\fR\x06tokens\x12\x18\n" +
 	"\aactions\x18\x04 \x01(\fR\aactions\x12\x1a\n" +
 	"\blogprobs\x18\x05 \x01(\fR\blogprobs\x12-\n" +
-	"\x12reference_logprobs\x18\x06 \x01(\fR\x11referenceLogprobs\"S\n" +
+	"\x12reference_logprobs\x18\x06 \x01(\fR\x11referenceLogprobs\x127\n" +
+	"\x05steps\x18\a \x03(\v2!.tinker_operator.exchange.v1.StepR\x05steps\".\n" +
+	"\x04Step\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\x05R\x03end\"S\n" +
 	"\x05Usage\x12#\n" +
 	"\rprompt_tokens\x18\x01 \x01(\x03R\fpromptTokens\x12%\n" +
 	"\x0esampled_tokens\x18\x02 \x01(\x03R\rsampledTokens\"\xf5\x01\n" +
@@ -2005,7 +2180,7 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),                // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),             // 1: tinker_operator.exchange.v1.Outcome
@@ -2027,13 +2202,15 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*SubmitHeader)(nil),     // 17: tinker_operator.exchange.v1.SubmitHeader
 	(*Group)(nil),            // 18: tinker_operator.exchange.v1.Group
 	(*Member)(nil),           // 19: tinker_operator.exchange.v1.Member
-	(*Segment)(nil),          // 20: tinker_operator.exchange.v1.Segment
-	(*Usage)(nil),            // 21: tinker_operator.exchange.v1.Usage
-	(*SubmitReply)(nil),      // 22: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),   // 23: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),     // 24: tinker_operator.exchange.v1.ReleaseReply
-	nil,                      // 25: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                      // 26: tinker_operator.exchange.v1.Member.MetricsEntry
+	(*Trajectory)(nil),       // 20: tinker_operator.exchange.v1.Trajectory
+	(*Segment)(nil),          // 21: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),             // 22: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),            // 23: tinker_operator.exchange.v1.Usage
+	(*SubmitReply)(nil),      // 24: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),   // 25: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),     // 26: tinker_operator.exchange.v1.ReleaseReply
+	nil,                      // 27: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                      // 28: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
@@ -2065,31 +2242,34 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	4,  // 26: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
 	1,  // 27: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
 	19, // 28: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	21, // 29: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	23, // 29: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
 	1,  // 30: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	25, // 31: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	26, // 32: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	20, // 33: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
-	3,  // 34: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	2,  // 35: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
-	3,  // 36: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 37: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	3,  // 38: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 39: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	8,  // 40: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	11, // 41: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	16, // 42: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	23, // 43: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	7,  // 44: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	9,  // 45: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	13, // 46: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	22, // 47: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	24, // 48: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	44, // [44:49] is the sub-list for method output_type
-	39, // [39:44] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	27, // 31: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	28, // 32: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	21, // 33: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
+	20, // 34: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	21, // 35: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	22, // 36: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	3,  // 37: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	2,  // 38: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
+	3,  // 39: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 40: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	3,  // 41: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 42: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	8,  // 43: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	11, // 44: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	16, // 45: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	25, // 46: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	7,  // 47: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	9,  // 48: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	13, // 49: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	24, // 50: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	26, // 51: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	47, // [47:52] is the sub-list for method output_type
+	42, // [42:47] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -2107,7 +2287,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -70,14 +70,14 @@ func (t *Table) decide(e *entry, group rl.Group) exchange.SubmitReply {
 	case e.isKnown():
 		return exchange.SubmitReply{Status: exchange.Duplicate}
 	}
-	if field := mismatch(e.lease, group); field != "" {
+	if field := t.mismatch(e.lease, group); field != "" {
 		return exchange.SubmitReply{Status: exchange.Invalid, Field: field}
 	}
 	return exchange.SubmitReply{Status: exchange.Accepted}
 }
 
 // mismatch names the field of a group that is not as the lease says.
-func mismatch(lease exchange.Lease, group rl.Group) string {
+func (t *Table) mismatch(lease exchange.Lease, group rl.Group) string {
 	if group.Environment != lease.Environment {
 		return "environment"
 	}
@@ -87,6 +87,12 @@ func mismatch(lease exchange.Lease, group rl.Group) string {
 	for i, member := range group.Members {
 		if member.Index >= lease.GroupSize {
 			return fmt.Sprintf("members[%d].index", i)
+		}
+		for j, trajectory := range member.Trajectories {
+			wanted := t.config.StepRewards && group.Key.Kind == rl.Train
+			if len(trajectory.Segments) > 0 && wanted != (len(trajectory.StepRewards) > 0) {
+				return fmt.Sprintf("members[%d].trajectories[%d].step_rewards", i, j)
+			}
 		}
 	}
 	if group.Outcome == rl.Usable && len(group.UsableMembers()) < lease.MinMembers {

@@ -42,8 +42,10 @@ type Config struct {
 	// DropConstant makes a tombstone of a training group from which nothing can be learned, by the grouping of the
 	// run; nil keeps all groups.
 	DropConstant func(rl.Group) bool
-	Logger       *slog.Logger
-	Now          func() time.Time
+	// StepRewards is set where the run compares single steps, so that training groups have their rewards.
+	StepRewards bool
+	Logger      *slog.Logger
+	Now         func() time.Time
 }
 
 // Table holds the leases of a run. Its methods may be called concurrently.

@@ -4,6 +4,7 @@
 package groupstore
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -36,7 +38,12 @@ const groupBytes = 1100
 
 func open(t *testing.T, dir string, memory, disk int64) *Store {
 	t.Helper()
-	s, err := Open(Config{Dir: dir, MemoryBytes: memory * groupBytes, DiskBytes: disk * groupBytes, Logger: slog.New(slog.DiscardHandler)})
+	return openVersion(t, contract.FormatVersion, dir, memory, disk)
+}
+
+func openVersion(t *testing.T, version int, dir string, memory, disk int64) *Store {
+	t.Helper()
+	s, err := Open(Config{Dir: dir, Version: version, MemoryBytes: memory * groupBytes, DiskBytes: disk * groupBytes, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
@@ -79,7 +86,7 @@ func check(t *testing.T, s *Store, want ...rl.Key) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Group (-want +got):\n%s", diff)
 		}
-		encoded, err := exchange.EncodeGroup(want)
+		encoded, err := exchange.EncodeGroup(want, s.config.Version)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,8 +272,15 @@ func TestFilesOfAnotherVersionAreLeft(t *testing.T) {
 	}
 }
 
-func TestStoredGroupOfVersion1(t *testing.T) {
-	golden, err := os.ReadFile("testdata/train.v1.group")
+func TestStoredGroupsOfEachVersion(t *testing.T) {
+	for version := 1; version <= contract.FormatVersion; version++ {
+		t.Run(fmt.Sprint(version), func(t *testing.T) { checkGolden(t, version) })
+	}
+}
+
+func checkGolden(t *testing.T, version int) {
+	t.Helper()
+	golden, err := os.ReadFile(fmt.Sprintf("testdata/train.v%d.group", version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,8 +288,8 @@ func TestStoredGroupOfVersion1(t *testing.T) {
 	if err := os.WriteFile(path(dir, train(7)), golden, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(t, open(t, dir, 9, 9), train(7))
-	again := open(t, t.TempDir(), 9, 9)
+	check(t, openVersion(t, version, dir, 9, 9), train(7))
+	again := openVersion(t, version, t.TempDir(), 9, 9)
 	add(t, again, train(7))
 	if err := again.Flush(); err != nil {
 		t.Fatal(err)
@@ -285,7 +299,7 @@ func TestStoredGroupOfVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(golden, written); diff != "" {
-		t.Errorf("a file differs from version 1 (-golden +got):\n%s", diff)
+		t.Errorf("a file differs from the recorded one (-golden +got):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"fmt"
+
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+func trajectoryToProto(t rl.Trajectory) *pb.Trajectory {
+	return &pb.Trajectory{
+		Role: t.Role, Key: t.Key, Reward: t.Reward, StepRewards: t.StepRewards, StopReason: t.StopReason,
+		Segments: all(t.Segments, segmentToProto),
+	}
+}
+
+func trajectoryFromProto(field string, t *pb.Trajectory) (rl.Trajectory, error) {
+	segments, err := each(field+".segments", t.GetSegments(), segmentFromProto)
+	return rl.Trajectory{
+		Role: t.GetRole(), Key: t.GetKey(), Reward: t.GetReward(), StepRewards: t.GetStepRewards(),
+		StopReason: t.GetStopReason(), Segments: segments,
+	}, err
+}
+
+// simpleSegments returns the segments of a member as version 1 has them. The error is a *rl.FieldError when that version
+// cannot express the member.
+func simpleSegments(field string, m rl.Member) ([]*pb.Segment, error) {
+	if !m.IsSimple() || m.Outcome == rl.Usable && m.Trajectories[0].Reward != m.Reward {
+		return nil, &rl.FieldError{Field: field + ".trajectories", Problem: "need format version 2, and the run has version 1"}
+	}
+	var segments []*pb.Segment
+	for _, t := range m.Trajectories {
+		for _, s := range t.Segments {
+			segment := segmentToProto(s)
+			segment.Role = t.Role
+			segments = append(segments, segment)
+		}
+	}
+	return segments, nil
+}
+
+// simpleTrajectories returns the one trajectory of a usable member of version 1, and none of another.
+func simpleTrajectories(field string, m *pb.Member) ([]rl.Trajectory, error) {
+	segments, err := each(field+".segments", m.GetSegments(), segmentFromProto)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(m.GetTrajectories()) > 0:
+		return nil, &rl.FieldError{Field: field + ".trajectories", Problem: "are those of format version 2"}
+	case m.GetOutcome() != pb.Outcome_USABLE && len(segments) > 0:
+		return nil, &rl.FieldError{Field: field + ".segments", Problem: "are given, but the member is not usable"}
+	case m.GetOutcome() != pb.Outcome_USABLE:
+		return nil, nil
+	}
+	t := rl.Trajectory{Reward: m.GetReward(), StopReason: m.GetStopReason(), Segments: segments}
+	for i, s := range m.GetSegments() {
+		if i > 0 && s.GetRole() != t.Role {
+			return nil, &rl.FieldError{Field: fmt.Sprintf("%s.segments[%d].role", field, i), Problem: "is not that of the segment before"}
+		}
+		t.Role = s.GetRole()
+	}
+	return []rl.Trajectory{t}, nil
+}
