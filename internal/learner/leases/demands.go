@@ -127,10 +127,16 @@ func (d *demands) leased(worker string) (all, own int) {
 	return all, own
 }
 
+// How long ago a lease was granted that a worker does not list, if the reply that carried it cannot still be on its
+// way. A worker that says Hello may be another process of its name.
+const (
+	renewPatience = 20 * time.Second
+	helloPatience = time.Second
+)
+
 // reclaim takes back the leases that a worker was granted long ago and does not play: the reply that carried
-// them did not reach it.
-func (d *demands) reclaim(name string, w *worker, now time.Time) {
-	const patience = 20 * time.Second
+// them did not reach it, or the process that received them has died.
+func (d *demands) reclaim(name string, w *worker, now time.Time, patience time.Duration) {
 	for key, e := range d.entries {
 		if !e.isLeased(name) || now.Sub(e.granted) < patience || w.playing[key] {
 			continue

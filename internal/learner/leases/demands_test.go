@@ -130,7 +130,7 @@ func TestReclaimTakesLeasesBackThatDidNotArrive(t *testing.T) {
 			e, w := d.entries[key(3)], ws.observe("w0", epoch)
 			e.worker, e.granted = "w0", epoch.Add(-time.Minute)
 			tc.change(e, w)
-			d.reclaim("w0", w, epoch)
+			d.reclaim("w0", w, epoch, renewPatience)
 			expect(t, "worker", tc.want, e.worker)
 		})
 	}

@@ -42,6 +42,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 		t.leaseAfter = now
 	}
 	t.demands.adopt(&t.workers, now)
+	t.demands.reclaim(name, w, now, helloPatience)
 	reply := exchange.HelloReply{
 		Wanted: t.demands.wanted(w, now), CoveredIndex: t.notices.covered, Play: t.notices.play, Session: t.notices.session,
 	}
@@ -105,7 +106,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	w.renew(renewal)
 	t.load.observe(renewal, now)
 	t.demands.adopt(&t.workers, now)
-	t.demands.reclaim(name, w, now)
+	t.demands.reclaim(name, w, now, renewPatience)
 	return h.directive(name, w, now)
 }
 

@@ -72,3 +72,30 @@ func TestAGroupThatIsNotSubmittedIsRequestedForAMinute(t *testing.T) {
 	expect(t, "later", false, w.request(key(1), epoch.Add(time.Minute+1)))
 	expect(t, "stored", false, ws.isStored(key(1), epoch))
 }
+
+// TestRestartedWorkerLosesItsLeases has a worker say Hello while it holds leases. A process that was restarted in its
+// pod plays nothing.
+func TestRestartedWorkerLosesItsLeases(t *testing.T) {
+	cases := map[string]struct {
+		after time.Duration
+		hello exchange.HelloRequest
+		want  []int64
+	}{
+		"it plays nothing":                     {2 * time.Second, exchange.HelloRequest{}, []int64{0, 1}},
+		"it plays one of them":                 {2 * time.Second, exchange.HelloRequest{Playing: []rl.Key{key(0)}}, []int64{1}},
+		"it has stored one of them":            {2 * time.Second, exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}}, []int64{0}},
+		"its leases may still be on their way": {helloPatience / 2, exchange.HelloRequest{}, []int64{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f, c := open(t, 0)
+			f.Demand("train", leases(0, 1))
+			hello(t, f, "w0", exchange.HelloRequest{})
+			expect(t, "leased at first", []int64{0, 1}, slots(f, "w0", 64))
+			c.now = c.now.Add(tc.after)
+			hello(t, f, "w0", tc.hello)
+			hello(t, f, "w1", exchange.HelloRequest{})
+			expect(t, "leased to another", tc.want, slots(f, "w1", 64))
+		})
+	}
+}
