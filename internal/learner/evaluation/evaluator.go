@@ -116,10 +116,19 @@ func (e *Evaluator) Begin(saved int64) {
 			continue
 		}
 		if _, ok := e.result(v); ok {
-			e.tasks.settle(v)
+			e.settle(v)
 			continue
 		}
 		e.tasks.begin(v, func(ctx context.Context) error { return e.run(ctx, v) })
+	}
+}
+
+// settle has workers drop the groups of an evaluation that has had its result before: they may not have learned of it
+// from the attempt that made it.
+func (e *Evaluator) settle(v checkpoints.Version) {
+	e.tasks.settle(v)
+	if lineage, err := rl.LineageFromShort(v.Lineage); err == nil {
+		e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: lineage})
 	}
 }
 

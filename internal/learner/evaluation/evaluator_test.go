@@ -37,6 +37,7 @@ type fake struct {
 	missing map[string]bool
 	lost    map[int64]error
 	remade  int
+	covered int
 	blocked bool
 	// failures are what Find and WriteEvaluation fail with, one after the other.
 	failures []error
@@ -108,7 +109,11 @@ func (f *fake) IsMissing(sampler string) bool {
 	return f.missing[sampler]
 }
 
-func (f *fake) CoverEvaluation(exchange.Evaluation) {}
+func (f *fake) CoverEvaluation(exchange.Evaluation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.covered++
+}
 
 func (f *fake) Find(_ context.Context, v checkpoints.Version) (leases.Version, error) {
 	f.mu.Lock()
@@ -220,6 +225,9 @@ func TestEvaluator(t *testing.T) {
 			slices.Sort(f.written)
 			if diff := cmp.Diff(tc.written, f.written); diff != "" {
 				t.Errorf("results (-want +got):\n%s", diff)
+			}
+			if want := len(tc.written) + len(f.results); f.covered != want {
+				t.Errorf("workers may drop the groups of %d evaluations, want %d: all that have a result", f.covered, want)
 			}
 			if f.remade != tc.remade {
 				t.Errorf("samplers are remade %d times, want %d", f.remade, tc.remade)

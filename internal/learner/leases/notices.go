@@ -27,6 +27,9 @@ func (n *notices) cover(index int64) {
 
 func (n *notices) coverEvaluation(e exchange.Evaluation) {
 	const remembered = 64
+	if slices.Contains(n.evaluated, e) {
+		return
+	}
 	n.evaluated = append(n.evaluated, e)
 	n.evaluated = n.evaluated[max(0, len(n.evaluated)-remembered):]
 }
