@@ -56,25 +56,41 @@ func (b *beginning) connect(ctx context.Context) error {
 	}
 	if b.journal.HasStore() {
 		b.table.Expect(b.journal.Workers())
-		b.background(b.recordWorkers)
+		b.background(func(ctx context.Context) { recordWorkers(ctx, b.table, b.journal, b.config.Timing.wait) })
 	}
 	b.background(func(ctx context.Context) { b.rollouts.Keep(ctx, b.config.Timing.Tick) })
 	return nil
 }
 
-// recordWorkers records the workers, for which the attempt after this one waits.
-func (b *beginning) recordWorkers(ctx context.Context) {
+// workerList lists the live workers.
+type workerList interface {
+	Workers() []string
+	Changed() <-chan struct{}
+}
+
+// workerRecord records workers, and reports whether that succeeded.
+type workerRecord interface {
+	SetWorkers(names []string) bool
+}
+
+// recordWorkers records the workers, for which the attempt after this one waits. While the store does not answer it
+// tries again after a pause.
+func recordWorkers(ctx context.Context, table workerList, journal workerRecord, pause func(context.Context, int) error) {
 	var recorded []string
-	for {
-		changed := b.table.Changed()
-		names := b.table.Workers()
-		if len(names) > 0 && !slices.Equal(names, recorded) && b.journal.SetWorkers(names) {
-			recorded = names
+	for failures := 0; ctx.Err() == nil; {
+		changed := table.Changed()
+		names := table.Workers()
+		if len(names) > 0 && !slices.Equal(names, recorded) {
+			if !journal.SetWorkers(names) {
+				failures++
+				_ = pause(ctx, failures)
+				continue
+			}
+			recorded, failures = names, 0
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
