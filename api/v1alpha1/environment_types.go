@@ -57,6 +57,7 @@ type EnvironmentUse struct {
 	EnvironmentRef *EnvironmentRef `json:"environmentRef,omitempty"`
 	// Retries of an episode that failed, each in a fresh session; without it, 3.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=63
 	// +optional
 	Retries *int32 `json:"retries,omitempty"`
 	// Sampling is how tokens are drawn.
@@ -151,6 +152,7 @@ const (
 type Limits struct {
 	// Turns of the model; 50 unless given, where the environment has several.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2048
 	// +optional
 	Turns *int32 `json:"turns,omitempty"`
 	// ToolCalls of the episode.

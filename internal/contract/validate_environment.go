@@ -15,12 +15,18 @@ func validateEnvironments(p *problems, list string, environments []Environment) 
 	}
 }
 
+// The numbers of sample requests have room for so many retries and turns of an episode.
+const (
+	MaxRetries = 63
+	MaxTurns   = 2048
+)
+
 func (e Environment) validate(p *problems, path string) {
 	p.require(e.Name != "", path+".name", "is needed")
 	p.require(len(e.Digest) == 64, path+".digest", "must have 64 hex digits")
 	p.require(e.GroupSize >= 1, path+".groupSize", "must be at least 1")
 	p.require(e.MinMembers >= 1 && e.MinMembers <= e.GroupSize, path+".minMembers", "must be from 1 to groupSize")
-	p.require(e.Retries >= 0, path+".retries", "must be at least 0")
+	p.require(e.Retries >= 0 && e.Retries <= MaxRetries, path+".retries", "must be from 0 to %d", MaxRetries)
 	p.require(finite(e.Weight) && e.Weight >= 0, path+".weight", "must be at least 0")
 	p.require(len(e.Splits) > 0, path+".splits", "must not be empty")
 	for _, s := range e.Splits {
@@ -42,6 +48,7 @@ func (s Sampling) validate(p *problems, path string) {
 func (l Limits) validate(p *problems, path string) {
 	least := min(l.Turns, l.ToolCalls, l.PromptTokens, l.TrajectoryTokens, l.EpisodeSeconds)
 	p.require(least >= 0, path, "must be at least 0")
+	p.require(l.Turns <= MaxTurns, path+".turns", "must be at most %d", MaxTurns)
 	oneOf(p, path+".onLimit", l.OnLimit, "", OnLimitGrade, OnLimitZero, OnLimitExclude)
 }
 

@@ -99,7 +99,8 @@ func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.S
 // The key is the sampling session that the request was posted in.
 func (p *policy) prepareRetry(failure error, key samplerKey, counts *failures) error {
 	var missing *policyMissingError
-	if errors.As(failure, &missing) {
+	var refused *episode.RefusedError
+	if errors.As(failure, &missing) || errors.As(failure, &refused) {
 		return failure
 	}
 	switch retryFor(client.CategoryFrom(failure)) {
@@ -131,12 +132,26 @@ func sampleDelay(failures int) time.Duration {
 	return time.Second << min(failures-1, 5)
 }
 
+// numberOf numbers a request in its sampling session. A request that no number fits is refused, as it always will be;
+// one that was posted too often is sampled in another session.
+func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error) {
+	number, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, 0)
+	if err != nil {
+		return 0, &episode.RefusedError{Err: err}
+	}
+	number, err = rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, reposts)
+	if err != nil {
+		return 0, &policyMissingError{err: err}
+	}
+	return number, nil
+}
+
 // once samples a reply under one number. The key is that of the sampling session.
 func (p *policy) once(ctx context.Context, request episode.Request, reposts int) (episode.Sample, samplerKey, error) {
 	group, lease := p.group.key, p.group.currentLease()
-	number, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, reposts)
+	number, err := numberOf(group, request, reposts)
 	if err != nil {
-		return episode.Sample{}, samplerKey{}, &policyMissingError{err: err}
+		return episode.Sample{}, samplerKey{}, err
 	}
 	if err := p.worker.samples.enter(ctx, rank(group)); err != nil {
 		return episode.Sample{}, samplerKey{}, err

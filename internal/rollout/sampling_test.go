@@ -121,6 +121,16 @@ func TestWhatDoesNotPass(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a request that no number fits is refused", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			api, long := newEndpoint(), request()
+			long.Request = contract.MaxTurns
+			var refused *episode.RefusedError
+			if _, err := newPolicy(api).Sample(t.Context(), long); !errors.As(err, &refused) || len(api.posted) != 0 {
+				t.Errorf("Sample: %v after %d posts", err, len(api.posted))
+			}
+		})
+	})
 	gone := map[string]func(*endpoint){
 		"weights that are gone":                         func(e *endpoint) { clear(e.weights) },
 		"an endpoint that cannot sample":                func(e *endpoint) { e.fail = always(tinker.CategoryUnsupported) },
@@ -139,14 +149,6 @@ func TestWhatDoesNotPass(t *testing.T) {
 			})
 		})
 	}
-	t.Run("more requests than an episode may have", func(t *testing.T) {
-		r := request()
-		r.Request = 1 << 11
-		var gone *policyMissingError
-		if _, err := newPolicy(newEndpoint()).Sample(t.Context(), r); !errors.As(err, &gone) {
-			t.Errorf("Sample: %v", err)
-		}
-	})
 }
 
 // A session that the endpoint has lost is waited for: the learner makes it anew. The number is the same in

@@ -93,6 +93,8 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("temperature", environments("groupSize: 8, sampling: {maxTokens: 16, temperature: 0.7}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
 		Entry("topP", environments("groupSize: 8, sampling: {maxTokens: 16, topP: 0.9}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
 		Entry("topK", environments("groupSize: 8, sampling: {maxTokens: 16, topK: 10}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
+		Entry("more retries than are numbered", environments("groupSize: 8, retries: 64, sampling: {maxTokens: 16}"), "spec.environments[0].retries", "less than or equal to 63"),
+		Entry("more turns than are numbered", environments("groupSize: 8, limits: {turns: 2049}, sampling: {maxTokens: 16}"), "spec.environments[0].limits.turns", "less than or equal to 2048"),
 		Entry("no maxTokens", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
 		Entry("minMembers above the group", environments("groupSize: 8, minMembers: 9, sampling: {maxTokens: 16}"), "spec.environments[0]", "lower minMembers or raise groupSize"),
 		Entry("name of an environment", "spec: {environments: [{name: Org/Name, groupSize: 8, sampling: {maxTokens: 16}}]}", "spec.environments[0].name", "it keys metrics"),
