@@ -44,6 +44,8 @@ type caller struct {
 	config     atomic.Pointer[serverConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
 	downloads *byteBudget
+	// json says that training data are sent in JSON.
+	json atomic.Bool
 	// bodies knows which sizes of bodies the server accepts.
 	bodies bodySizes
 }
@@ -96,7 +98,7 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 	for {
 		resp, err := send(ctx, req)
 		c.bodies.record(req, err)
-		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err))
+		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err)) && !(req.once && mayBeEncoding(err))
 		if last != nil && (!again || CategoryFrom(err) != last.Category) {
 			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
 		}

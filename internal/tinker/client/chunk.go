@@ -48,7 +48,7 @@ func (m *Model) forward(ctx context.Context, op string, data []tinker.Datum, los
 		chunk := chunks[0]
 		p, err := m.submit(ctx, func(seq int64) (request, error) {
 			r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: seq, ForwardOnly: op == opForward, Loss: loss, Data: chunk}
-			return m.caller.bodies.check(forwardRequest(op, r, config.CompressForwardBackward))
+			return m.caller.bodies.check(forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load()))
 		})
 		if half := len(chunk) / 2; half > 0 && isTooLarge(err) {
 			chunks = slices.Concat([][]tinker.Datum{chunk[:half], chunk[half:]}, chunks[1:])
@@ -58,8 +58,7 @@ func (m *Model) forward(ctx context.Context, op string, data []tinker.Datum, los
 			stop()
 			return nil, afterChunks(op, err, len(parts))
 		}
-		p.accept = tinker.ContentProtobuf
-		parts = append(parts, fetchInBackground(polling, m.caller, p, decodeProtobuf(op, decodeChunkOf(chunk))))
+		parts = append(parts, fetchInBackground(polling, m.caller, p, decodeOutput(op, chunk)))
 		chunks = chunks[1:]
 	}
 	return inBackground(op, func() (tinker.ForwardBackwardResult, error) {
@@ -97,31 +96,30 @@ func splitData(data []tinker.Datum, config tinker.ServerConfig) [][]tinker.Datum
 	return append(chunks, data[start:])
 }
 
-func forwardRequest(op string, r tinker.ForwardBackwardRequest, compress bool) (request, error) {
-	body, err := tinker.EncodeForwardBackward(r)
-	encoding := ""
-	if err == nil && compress {
-		encoding = tinker.EncodingZstd
-		body, err = tinker.Compress(body)
+// forwardRequest encodes a pass. In JSON a forward pass has a path of its own.
+func forwardRequest(r tinker.ForwardBackwardRequest, compress, inJSON bool) (request, error) {
+	op := opForwardBackward
+	if r.ForwardOnly {
+		op = opForward
+	}
+	out := request{op: op, method: http.MethodPost, path: opForwardBackward, contentType: tinker.ContentProtobuf, indivisible: len(r.Data) == 1}
+	var err error
+	switch {
+	case inJSON:
+		out.path, out.contentType = op, tinker.ContentJSON
+		out.body, err = tinker.EncodeForwardBackwardJSON(r)
+	case compress:
+		out.encoding = tinker.EncodingZstd
+		if out.body, err = tinker.EncodeForwardBackward(r); err == nil {
+			out.body, err = tinker.Compress(out.body)
+		}
+	default:
+		out.body, err = tinker.EncodeForwardBackward(r)
 	}
 	if err != nil {
 		return request{}, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}
-	return request{
-		op: op, method: http.MethodPost, path: "forward_backward",
-		body: body, contentType: tinker.ContentProtobuf, encoding: encoding, indivisible: len(r.Data) == 1,
-	}, nil
-}
-
-// decodeChunkOf returns a decoder of the chunk's result, which must have outputs of all datums or of none.
-func decodeChunkOf(chunk []tinker.Datum) func([]byte) (tinker.ForwardBackwardResult, error) {
-	return func(body []byte) (tinker.ForwardBackwardResult, error) {
-		result, err := tinker.DecodeOutput(body)
-		if got := len(result.LossFnOutputs); err == nil && got != 0 && got != len(chunk) {
-			err = fmt.Errorf("result has outputs of %d datums, not of %d", got, len(chunk))
-		}
-		return result, err
-	}
+	return out, nil
 }
 
 // afterChunks returns the error of a call that failed after some of its chunks had been accepted.

@@ -11,6 +11,11 @@
 // so the server can tell a repeat from something new. A submit returns a request id, and a Future fetches the
 // result by long polls in the background.
 //
+// # Encodings
+//
+// Training data are sent in protobuf, or in JSON to servers that do not read protobuf, which FindEncoding finds out.
+// Results are accepted in both.
+//
 // # Retries
 //
 // Replies 408, 429, 402 and 5xx, and calls without a reply, are repeated until the context ends, after the

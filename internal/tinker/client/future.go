@@ -65,7 +65,15 @@ func (c *caller) submit(ctx context.Context, req request) (pending, error) {
 	if accepted.RequestID == "" {
 		return pending{}, protocolError(req.op, fmt.Errorf("response has no request_id"))
 	}
-	return pending{op: req.op, id: accepted.RequestID, accept: tinker.ContentJSON}, nil
+	return pending{op: req.op, id: accepted.RequestID, accept: acceptOf(req)}, nil
+}
+
+// acceptOf returns the preferred encoding of a result. Servers without protobuf send results in JSON all the same.
+func acceptOf(req request) string {
+	if req.op == opSample || req.contentType == tinker.ContentProtobuf {
+		return tinker.ContentProtobuf
+	}
+	return tinker.ContentJSON
 }
 
 // fetchInBackground starts to fetch a result.
@@ -96,20 +104,5 @@ func decodeResult[T any](op string) func(response) (T, error) {
 			return zero, protocolError(op, fmt.Errorf("result is in protobuf"))
 		}
 		return decodeJSON[T](op, resp)
-	}
-}
-
-// decodeProtobuf returns a decoder of protobuf results.
-func decodeProtobuf[T any](op string, decode func([]byte) (T, error)) func(response) (T, error) {
-	return func(resp response) (T, error) {
-		var zero T
-		if !resp.isProtobuf() {
-			return zero, protocolError(op, fmt.Errorf("result is not in protobuf"))
-		}
-		value, err := decode(resp.body)
-		if err != nil {
-			return zero, protocolError(op, err)
-		}
-		return value, nil
 	}
 }

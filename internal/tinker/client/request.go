@@ -31,6 +31,8 @@ type request struct {
 	timeout time.Duration
 	// longPoll says that a server may hold the request for longer than timeout, which then counts as 408.
 	longPoll bool
+	// once says that errors of the server are final, so that the caller can try another encoding.
+	once bool
 	// indivisible says that the body cannot be sent in parts: the call waits until the server accepts its size.
 	indivisible bool
 	// accepted lists statuses, other than 2xx, that are not errors.

@@ -6,6 +6,8 @@ package client
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -40,14 +42,24 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 	if err != nil {
 		return tinker.SampleResult{}, err
 	}
-	p.accept = tinker.ContentProtobuf
-	return fetchResult(ctx, c.caller, p, decodeProtobuf(opSample, func(body []byte) (tinker.SampleResult, error) {
-		result, err := tinker.DecodeSample(body)
-		if err == nil && len(result.Sequences) != r.NumSamples {
-			err = fmt.Errorf("result has %d samples, not %d", len(result.Sequences), r.NumSamples)
+	return fetchResult(ctx, c.caller, p, decodeEither(opSample, tinker.DecodeSample, decodeSampleJSON(r.Prompt), func(result tinker.SampleResult) error {
+		if len(result.Sequences) != r.NumSamples {
+			return fmt.Errorf("result has %d samples, not %d", len(result.Sequences), r.NumSamples)
+		}
+		return nil
+	}))
+}
+
+// decodeSampleJSON returns a decoder of samples in JSON. Servers without protobuf may leave out the log-probability of
+// the prompt's first token, which has none.
+func decodeSampleJSON(prompt tinker.ModelInput) func([]byte) (tinker.SampleResult, error) {
+	return func(body []byte) (tinker.SampleResult, error) {
+		result, err := tinker.DecodeSampleJSON(body)
+		if tokens, ok := prompt.TextTokens(); err == nil && ok && result.PromptLogprobs != nil && len(result.PromptLogprobs) == len(tokens)-1 {
+			result.PromptLogprobs = slices.Insert(result.PromptLogprobs, 0, float32(math.NaN()))
 		}
 		return result, err
-	}))
+	}
 }
 
 // ComputeLogprobs returns the log-probability of each token given the tokens before it; that of the first is NaN.

@@ -1,0 +1,112 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// UseJSON makes the client send training data in JSON, to servers that do not read protobuf.
+func (c *Client) UseJSON() { c.json.Store(true) }
+
+// FindEncoding finds out by a forward pass whether the server reads training data in protobuf, and makes the client use
+// JSON if it does not. A refusal of protobuf, or an error of the server, is followed by one attempt in JSON. While both
+// fail and one of the errors is temporary, FindEncoding tries again. It reports whether the server reads protobuf.
+func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (bool, error) {
+	config, err := m.caller.connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := acquire(ctx, m.submitting); err != nil {
+		return false, canceled(opForward, err)
+	}
+	defer m.submitting.Release(1)
+	r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: m.next, ForwardOnly: true, Loss: loss, Data: data}
+	wait := backoff{limit: maxDelay, spread: m.caller.spread}
+	for {
+		_, refusal := m.tryEncoding(ctx, r, config, false)
+		if refusal == nil || !mayBeEncoding(refusal) {
+			return true, refusal
+		}
+		_, failed := m.tryEncoding(ctx, r, config, true)
+		if failed == nil {
+			m.caller.json.Store(true)
+			return false, nil
+		}
+		reason := asError(opForward, refusal)
+		if last := asError(opForward, failed); !reason.Temporary() || !mayBeEncoding(failed) {
+			reason = last
+		}
+		if !reason.Temporary() || !mayBeEncoding(failed) {
+			m.broken = reason
+			return false, reason
+		}
+		delay := wait.delayAfter(reason)
+		m.caller.report(ctx, reason, delay)
+		err := sleep(ctx, delay)
+		m.caller.notify(ctx, Event{Op: reason.Op, Category: reason.Category, Over: true})
+		if err != nil {
+			return false, canceled(opForward, err)
+		}
+	}
+}
+
+// tryEncoding makes one forward pass in an encoding. Both encodings have the number of the same operation.
+func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest, config tinker.ServerConfig, inJSON bool) (tinker.ForwardBackwardResult, error) {
+	req, err := forwardRequest(r, config.CompressForwardBackward, inJSON)
+	if err != nil {
+		return tinker.ForwardBackwardResult{}, err
+	}
+	req.once = true
+	p, err := m.caller.submit(ctx, req)
+	if err != nil {
+		return tinker.ForwardBackwardResult{}, err
+	}
+	m.next = r.SeqID + 1
+	return fetchResult(ctx, m.caller, p, decodeOutput(opForward, r.Data))
+}
+
+// mayBeEncoding reports whether an error may mean that the server does not read the encoding of a body.
+func mayBeEncoding(err error) bool {
+	switch e := asError("", err); e.Category {
+	case tinker.CategoryUser, tinker.CategoryUnsupported:
+		return true
+	case tinker.CategoryServer:
+		return e.Status >= http.StatusInternalServerError
+	}
+	return false
+}
+
+// decodeOutput returns a decoder of the result of a pass over a chunk, which must have outputs of all datums or of none.
+func decodeOutput(op string, chunk []tinker.Datum) func(response) (tinker.ForwardBackwardResult, error) {
+	return decodeEither(op, tinker.DecodeOutput, tinker.DecodeOutputJSON, func(result tinker.ForwardBackwardResult) error {
+		if got := len(result.LossFnOutputs); got != 0 && got != len(chunk) {
+			return fmt.Errorf("result has outputs of %d datums, not of %d", got, len(chunk))
+		}
+		return nil
+	})
+}
+
+// decodeEither returns a decoder of results that servers encode in protobuf or in JSON.
+func decodeEither[T any](op string, inProtobuf, inJSON func([]byte) (T, error), check func(T) error) func(response) (T, error) {
+	return func(resp response) (T, error) {
+		decode := inJSON
+		if resp.isProtobuf() {
+			decode = inProtobuf
+		}
+		value, err := decode(resp.body)
+		if err == nil {
+			err = check(value)
+		}
+		if err != nil {
+			var zero T
+			return zero, protocolError(op, err)
+		}
+		return value, nil
+	}
+}
