@@ -87,6 +87,7 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 	flags.DurationVar(&p.options.PollPatience, "poll-patience", 30*time.Second, "how long a poll waits for a result")
 	flags.IntVar(&p.options.MetadataBytes, "announce-bytes", 8<<20, "size in `bytes` from which the metadata of a result is sent before the result")
 	flags.Float64Var(&p.options.SampleNoise, "sample-noise", 0, "standard deviation `sigma` of noise that is added to the logits of each sample, to simulate inexact arithmetic")
+	flags.StringVar(&p.options.Dialect, "dialect", "", "`name` of another behaviour: json (no protobuf) or skyrl (like SkyRL 0.3.0)")
 	flags.Func("alias", "a further `name` of the base model, such as Qwen/Qwen3-8B-Base; may be repeated", func(name string) error {
 		p.options.Aliases = append(p.options.Aliases, name)
 		return nil

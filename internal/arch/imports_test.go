@@ -166,11 +166,12 @@ var permitted = map[string][]string{
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
 	"internal/tinker/client":     {"internal/tinker", "golang.org/x/sync"},
 	"internal/tinkersim": {
-		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/fault",
+		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/dialect", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",
 		"internal/tinkersim/state", "internal/tinkersim/vocabulary",
 	},
 	"internal/tinkersim/checkpoint":        {"internal/tinker", "github.com/gofrs/flock"},
+	"internal/tinkersim/dialect":           {"internal/tinker"},
 	"internal/tinkersim/fault":             nil,
 	"internal/tinkersim/future":            nil,
 	"internal/tinkersim/model":             {"internal/tinkersim/model/transformer"},

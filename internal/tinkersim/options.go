@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
@@ -36,6 +37,10 @@ type Options struct {
 	Vocabularies map[string]*vocabulary.Vocabulary
 	// Admin adds the endpoints under /admin.
 	Admin bool
+	// Dialect makes the server behave like servers that differ from the API: dialect.NameJSON or dialect.NameSkyRL.
+	Dialect string
+	// PollHold is how long the dialect of SkyRL holds a poll; 300 s by default.
+	PollHold time.Duration
 	// Faults are active from the start.
 	Faults []fault.Rule
 	// Config is the configuration that clients fetch from the server. With PJWTAuthEnabled, they exchange
@@ -128,6 +133,8 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
 		TrainingSlots:  o.TrainingSlots,
 		SampleNoise:    o.SampleNoise,
 		SampleRows:     o.SampleRows,
-		SampleWaiting:  o.SampleWaiting,
+
+		AverageGradients: o.Dialect == dialect.NameSkyRL,
+		SampleWaiting:    o.SampleWaiting,
 	}
 }

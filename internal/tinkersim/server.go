@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
@@ -24,7 +25,7 @@ type Server struct {
 	faults   *fault.Set
 	forced   *sampling.ForcedSamples
 	counters *state.Counters
-	mux      *http.ServeMux
+	front    http.Handler
 
 	restarting sync.Mutex
 	state      atomic.Pointer[state.State]
@@ -52,12 +53,15 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	s.state.Store(first)
-	s.mux = s.routes()
+	if s.front, err = dialect.Wrap(options.Dialect, s.routes(), dialect.Options{PollHold: options.PollHold}); err != nil {
+		first.Close()
+		return nil, fmt.Errorf("starting tinkersim: %w", err)
+	}
 	return s, nil
 }
 
 // ServeHTTP serves a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.front.ServeHTTP(w, r) }
 
 // Close stops all work and waits until it has stopped. Polls that wait get 503, as do further requests.
 func (s *Server) Close() {

@@ -93,6 +93,13 @@ func (a *Adapter) ForwardBackward(ctx context.Context, batch []Datum, loss Loss)
 	return r, nil
 }
 
+// ScaleGradient multiplies the accumulated gradient.
+func (a *Adapter) ScaleGradient(by float32) {
+	for i := range a.gradient {
+		a.gradient[i] *= by
+	}
+}
+
 // run computes a batch; backward leaves its gradient in a.full.
 func (a *Adapter) run(ctx context.Context, batch []Datum, loss Loss, backward bool) (Result, error) {
 	p, err := a.base.prepare(batch, loss)

@@ -68,6 +68,8 @@ type Options struct {
 	TrainingSlots int
 	// SampleNoise is the standard deviation of noise in the logits of samples. It may be zero.
 	SampleNoise float64
+	// AverageGradients averages the gradients of sequences instead of summing them.
+	AverageGradients bool
 	// SampleRows and SampleWaiting are those of sampling.Config. They may be zero.
 	SampleRows, SampleWaiting int
 }

@@ -26,7 +26,9 @@ type trainer struct {
 	wake    chan struct{} // holds a token when there may be something to do
 	stopped chan struct{}
 
-	adapter *model.Adapter // used only by the goroutine
+	// adapter is used only by the goroutine, as are sequences: the number of those whose gradients are accumulated.
+	adapter   *model.Adapter
+	sequences int
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool

@@ -66,6 +66,9 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 		return future.Result{}, err
 	}
 	t.models.counters.countTokens(tokens)
+	if !req.ForwardOnly {
+		t.sequences += len(req.Data)
+	}
 	outputs := make([]map[string]tinker.Tensor, len(result.Logprobs))
 	for i, logprobs := range result.Logprobs {
 		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs, wideShape(result.Shapes[i])...)}
@@ -129,7 +132,7 @@ func (m *Models) OptimStep(req tinker.OptimStepRequest) (tinker.FutureResponse, 
 		digest: digestOf(req),
 		kind:   trainingWork,
 		do: func(context.Context, fault.OperationFaults) (future.Result, error) {
-			result, err := t.adapter.OptimStep(model.AdamParams(req.AdamParams))
+			result, err := t.step(model.AdamParams(req.AdamParams))
 			if err != nil {
 				return future.Result{}, err
 			}

@@ -1,0 +1,68 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// lossSettings are the losses, and the settings that SkyRL accepts of each.
+var lossSettings = map[tinker.LossName]map[string]float64{
+	tinker.LossCrossEntropy:       {},
+	tinker.LossImportanceSampling: {},
+	tinker.LossPPO:                {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2},
+	tinker.LossCISPO:              {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2},
+}
+
+func (s *skyRL) forwardBackward(r *http.Request, body object) (any, *httpError) {
+	key := strings.TrimPrefix(r.URL.Path, api) + "_input"
+	var input tinker.ForwardBackwardInput
+	if err := json.Unmarshal(body[key], &input); err != nil {
+		return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{Loc: []string{"body", key}, Msg: err.Error(), Type: "value_error"}}}
+	}
+	defaults, known := lossSettings[input.LossFn]
+	if !known {
+		return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{
+			Loc: []string{"body", key, "loss_fn"}, Msg: "Input should be 'cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'ppo_critic' or 'dppo'", Type: "literal_error",
+		}}}
+	}
+	settings := map[string]float64{}
+	for name, value := range defaults {
+		settings[name] = value
+	}
+	for name, value := range input.LossFnConfig {
+		if _, allowed := defaults[name]; !allowed {
+			return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{
+				Loc: []string{"body", key}, Msg: "Value error, Invalid loss_fn_config keys: " + name, Type: "value_error",
+			}}}
+		}
+		settings[name] = value
+	}
+	input.LossFnConfig = settings
+	if key == "forward_backward_input" {
+		input.Data = averaged(input.Data)
+	}
+	body.set(key, input)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.submit(r, body.text("model_id"), body)
+}
+
+func (s *skyRL) optimStep(r *http.Request, body object) (any, *httpError) {
+	adam := tinker.DefaultAdam()
+	if err := json.Unmarshal(body["adam_params"], &adam); err != nil {
+		return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{Loc: []string{"body", "adam_params"}, Msg: err.Error(), Type: "value_error"}}}
+	}
+	adam.GradClipNorm = 0
+	body.set("adam_params", adam)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	model := body.text("model_id")
+	s.stale[model] = true
+	return s.submit(r, model, body)
+}
