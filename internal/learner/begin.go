@@ -10,6 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
 // beginning is what an attempt does once: it claims its number, finds out whether the endpoint can serve the run, and
@@ -39,6 +40,9 @@ func (b *beginning) pinTokenizer(ctx context.Context) error {
 func (b *beginning) check(ctx context.Context) error {
 	if err := b.preflight.CheckModel(ctx); err != nil {
 		return err
+	}
+	if preflight.Known(b.file).Lacks(capability.Protobuf) {
+		b.client.UseJSON() // an earlier attempt found the encoding
 	}
 	found, err := b.preflight.CheckFeatures(ctx)
 	if known := preflight.Capabilities(found); known != nil {

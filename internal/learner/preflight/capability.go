@@ -16,7 +16,7 @@ import (
 func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
-	report := knownCapabilities(c.File)
+	report := Known(c.File)
 	// What cannot be decided after so many rounds is left open.
 	const rounds = 2
 	for round := 0; round < rounds && len(report.Missing(features)) > 0; round++ {
@@ -61,8 +61,8 @@ func Capabilities(report capability.Report) *contract.Capabilities {
 	}
 }
 
-// knownCapabilities returns what the run file records of the endpoint, if it is the same endpoint and model.
-func knownCapabilities(file contract.RunFile) capability.Report {
+// Known returns what the run file records of the endpoint, if it is the same endpoint and model.
+func Known(file contract.RunFile) capability.Report {
 	report := capability.Report{
 		BaseURL: file.Fixed.BaseURL, Model: file.Fixed.Model.Name, Findings: map[capability.Feature]capability.Finding{},
 	}
@@ -76,6 +76,10 @@ func knownCapabilities(file contract.RunFile) capability.Report {
 		for _, name := range names {
 			report.Findings[capability.Feature(name)] = capability.Finding{Support: support}
 		}
+	}
+	// What was checked before the encoding was, was checked in protobuf.
+	if report.Of(capability.Protobuf) == capability.Unknown && report.Of(capability.OptimizerRestore) != capability.Unknown {
+		report.Findings[capability.Protobuf] = capability.Finding{Support: capability.Supported}
 	}
 	return report
 }

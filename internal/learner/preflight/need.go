@@ -121,7 +121,7 @@ func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 		features = append(features, n.feature)
 	}
 	if file.Fixed.Algorithm != nil {
-		features = append(features, capability.OptimizerRestore, capability.LossSum)
+		features = append(features, capability.Protobuf, capability.OptimizerRestore, capability.LossSum)
 	}
 	return features
 }

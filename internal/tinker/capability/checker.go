@@ -102,6 +102,9 @@ func (k *check) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := k.findEncoding(ctx); err != nil {
+		return err
+	}
 	saving, err := k.first.SaveSampler(ctx, client.SaveRequest{Name: "probe-sampler", TTLSeconds: k.ttl})
 	if k.sampler, err = k.waitForSave(ctx, saving, err); err != nil {
 		return fmt.Errorf("saving sampler weights: %w", err)

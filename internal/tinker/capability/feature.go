@@ -21,6 +21,8 @@ const (
 	OptimizerReset Feature = "optimizer_reset"
 	// TrainModules means that the train_* flags of a model exclude the other matrices from training.
 	TrainModules Feature = "train_modules"
+	// Protobuf means that the server reads training data in protobuf. To others they are sent in JSON.
+	Protobuf Feature = "protobuf"
 	// LossSum means that losses are summed over datums, and not averaged.
 	LossSum Feature = "loss_sum"
 	// Seed means that a seed determines the samples.
@@ -60,7 +62,7 @@ func Adam(setting string) Feature { return Feature("adam." + setting) }
 // All returns every feature that can be checked, sorted.
 func All() []Feature {
 	all := []Feature{
-		OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed, Temperature, TopK, TopP, PromptLogprobs,
+		Protobuf, OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed, Temperature, TopK, TopP, PromptLogprobs,
 		ListModels, ListCheckpoints, UserMetadata, TTL, DeleteCheckpoint, UnloadModel,
 	}
 	for name, definition := range losses {

@@ -1,0 +1,39 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capability
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// findEncoding finds out whether the server reads protobuf, by a forward pass of the first model, and has the client
+// send training data in JSON if it does not. A loss or data that the server rejects in both encodings say nothing.
+func (k *check) findEncoding(ctx context.Context) error {
+	if !k.wants(Protobuf) || k.support(Protobuf) != Unknown {
+		return nil
+	}
+	for _, loss := range []tinker.LossName{tinker.LossCrossEntropy, tinker.LossImportanceSampling} {
+		inProtobuf, err := k.first.FindEncoding(ctx, []tinker.Datum{datum(loss, uniform(0), uniform(1))}, tinker.Loss{Name: loss})
+		if isRejected(err) {
+			// A model that had an operation rejected cannot be used any more.
+			if k.first, err = k.create(ctx, k.Lora); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("finding the encoding of training data: %w", err)
+		}
+		if inProtobuf {
+			k.record(Protobuf, Supported, "")
+		} else {
+			k.record(Protobuf, Unsupported, "the server reads training data in JSON")
+		}
+		return nil
+	}
+	return nil
+}
