@@ -26,6 +26,8 @@ const (
 	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers: what
 	// another controller suspends is left to it.
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"
+	// AnnotationImage is the manager's image when it made a Job: pods with overrides may run another.
+	AnnotationImage = "rl.tinker-operator.dev/image"
 	// AnnotationRunFile names the ConfigMap that a Job's pods mount.
 	AnnotationRunFile = "rl.tinker-operator.dev/run-file"
 )

@@ -98,6 +98,7 @@ const (
 	ReasonWorkersMissing  = "WorkersMissing"
 	ReasonScaledToZero    = "ScaledToZero"
 	ReasonWorkersReplaced = "WorkersReplaced"
+	ReasonVersionRefused  = "VersionRefused"
 )
 
 // Reasons of Resumable, besides OptimizerNotRestored.

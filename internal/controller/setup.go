@@ -95,7 +95,7 @@ func CacheOptions(namespaces []string) (cache.Options, error) {
 	return options, nil
 }
 
-// strip leaves out of pods and Jobs what nobody reads: most of a pod's spec.
+// strip leaves out of pods and Jobs what nobody reads: most of a pod's spec. Of a Job's template the Secrets stay.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:
@@ -103,9 +103,19 @@ func strip(object any) (any, error) {
 		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, Containers: images(o.Spec.Containers)}
 	case *batchv1.Job:
 		o.ManagedFields = nil
-		o.Spec.Template.Spec = corev1.PodSpec{}
+		o.Spec.Template.Spec = corev1.PodSpec{Volumes: secrets(o.Spec.Template.Spec.Volumes)}
 	}
 	return object, nil
+}
+
+func secrets(volumes []corev1.Volume) []corev1.Volume {
+	var kept []corev1.Volume
+	for _, v := range volumes {
+		if v.Secret != nil {
+			kept = append(kept, v)
+		}
+	}
+	return kept
 }
 
 func images(containers []corev1.Container) []corev1.Container {

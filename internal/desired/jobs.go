@@ -30,9 +30,10 @@ const (
 // LearnerJob is the learner of one attempt: one pod, never another. It has no pod failure policy, under
 // which a Job does not fail while its node is silent.
 func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
-	labels := LearnerLabels(run, attempt)
+	meta := ownedByRun(run, LearnerJobName(run, attempt), LearnerLabels(run, attempt))
+	meta.Annotations = map[string]string{v1alpha1.AnnotationImage: settings.Image}
 	return &batchv1.Job{
-		ObjectMeta: ownedByRun(run, LearnerJobName(run, attempt), labels),
+		ObjectMeta: meta,
 		Spec: batchv1.JobSpec{
 			CompletionMode:       ptr.To(batchv1.NonIndexedCompletion),
 			Completions:          ptr.To[int32](1),
@@ -52,6 +53,7 @@ func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, setti
 	meta.Annotations = map[string]string{
 		v1alpha1.AnnotationTemplate: RolloutTemplateDigest(run),
 		v1alpha1.AnnotationRunFile:  RunFileName(run, attempt),
+		v1alpha1.AnnotationImage:    settings.Image,
 	}
 	scale := RolloutScale(run)
 	if scale.Suspended {
@@ -106,8 +108,18 @@ func SuspendedByOther(job *batchv1.Job) bool {
 	return job != nil && ptr.Deref(job.Spec.Suspend, false) && job.Annotations[v1alpha1.AnnotationSuspended] == ""
 }
 
+// CredentialsOf is the name of the credentials Secret that a Job's pods mount; empty when they mount none.
+func CredentialsOf(job *batchv1.Job) string {
+	for _, v := range job.Spec.Template.Spec.Volumes {
+		if v.Name == credentialsVolume && v.Secret != nil {
+			return v.Secret.SecretName
+		}
+	}
+	return ""
+}
+
 // RolloutTemplateDigest digests what a user can change about worker pods. The manager's own settings are
-// not part of it: an upgrade of the operator leaves running workers alone.
+// not part of it: an upgrade of the operator leaves workers alone until the next attempt.
 func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 	data, err := json.Marshal(struct {
 		Pod v1alpha1.PodOverrides

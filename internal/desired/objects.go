@@ -37,11 +37,12 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*core
 	}, nil
 }
 
-// CredentialsSecret is the run's token and TLS key pair, as contract.DeriveCredentials derives them.
-func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, suffix string) *corev1.Secret {
+// CredentialsSecret is the run's token and TLS key pair, as contract.DeriveCredentials derives them. Its name is
+// CredentialsName's.
+func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, name string) *corev1.Secret {
 	immutable := true
 	return &corev1.Secret{
-		ObjectMeta: ownedByRun(run, CredentialsName(run, suffix), RunLabels(run)),
+		ObjectMeta: ownedByRun(run, name, RunLabels(run)),
 		Immutable:  &immutable,
 		Type:       corev1.SecretTypeOpaque,
 		Data: map[string][]byte{

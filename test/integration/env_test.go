@@ -76,6 +76,9 @@ type managerOptions struct {
 	fault func(point string) error
 	// newClient wraps the manager's client.
 	newClient client.NewClientFunc
+	// image and key are the manager's own; the usual ones where they are not given.
+	image string
+	key   []byte
 	// as is who the manager is; without it, an administrator.
 	as *rest.Config
 }
@@ -91,6 +94,10 @@ func (w *env) startManager(o *managerOptions) {
 	settings.Wrap(w.writes.counting)
 	cacheOptions, err := controller.CacheOptions([]string{w.namespace})
 	Expect(err).NotTo(HaveOccurred())
+	managerKey := o.key
+	if managerKey == nil {
+		managerKey = bytes.Repeat([]byte{7}, 32)
+	}
 	skip := true
 	mgr, err := ctrl.NewManager(settings, ctrl.Options{
 		Scheme:     scheme,
@@ -103,8 +110,8 @@ func (w *env) startManager(o *managerOptions) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stopping = ctx.Done()
 	Expect(controller.Setup(ctx, mgr, controller.Options{
-		ManagerKey:     bytes.Repeat([]byte{7}, 32),
-		Settings:       desired.Settings{Image: "tinker-operator:test", DefaultBaseURL: "http://tinkersim"},
+		ManagerKey:     managerKey,
+		Settings:       desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim"},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,
 		Now:            w.clock.now,

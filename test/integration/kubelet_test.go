@@ -30,6 +30,9 @@ type kubelet struct {
 	probe contract.ProbeResult
 	// holdWorkers leaves workers pending, holdProbes leaves probes pending.
 	holdWorkers, holdProbes bool
+	// workerExit has workers end at once with this exit code and message.
+	workerExit    int32
+	workerMessage string
 	// holdDeleted leaves deleted pods alone, as a silent node does.
 	holdDeleted bool
 	addresses   int
@@ -78,6 +81,8 @@ func (k *kubelet) round(ctx context.Context) {
 		case pod.DeletionTimestamp != nil && !k.holdDeleted:
 			_ = kube.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		case pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending:
+		case role == v1alpha1.RoleRollout && k.workerExit != 0:
+			_ = terminate(ctx, pod, desired.RolloutContainer, k.workerExit, k.workerMessage, time.Now())
 		case role == v1alpha1.RoleRollout && !k.holdWorkers:
 			_ = run(ctx, pod, desired.RolloutContainer, "10.1.0.1", time.Now())
 		case role == v1alpha1.RoleProbe && !k.holdProbes:

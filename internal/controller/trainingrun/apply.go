@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -22,11 +20,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// rolloutRestartDelay is how long a workers' Job that ended by itself is left before another is made.
-const rolloutRestartDelay = time.Minute
+// eventManagerKeyChanged is the reason of an event that is no condition's reason.
+const eventManagerKeyChanged = "ManagerKeyChanged"
 
 // reportRefusal is when to reconcile a run again, so that its status has what the API server has just refused.
 const reportRefusal = time.Second
@@ -34,6 +34,10 @@ const reportRefusal = time.Second
 // apply executes a plan after its status is written. What the API server refuses is no error: it returns when to
 // reconcile again, and the status reports it.
 func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
+	if p.credentialsChanged {
+		record.Events(r.Recorder, run, record.Warning(eventManagerKeyChanged, "Restart",
+			"The manager's key has changed: the learner is stopped at a saved state, and the next attempt has new credentials."))
+	}
 	propagation := metav1.DeletePropagationBackground
 	if p.foreground {
 		propagation = metav1.DeletePropagationForeground
@@ -73,70 +77,35 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	if wait, again := seen.refusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
 		return wait, nil
 	}
-	err := r.reconcileService(ctx, run, seen)
-	if err == nil {
-		err = r.reconcileRolloutJob(ctx, run, seen)
-	}
+	reconciler := workers.Reconciler{Client: r.Client, Settings: r.Settings, Delete: r.delete}
+	err := reconciler.Reconcile(ctx, run, workersOf(run, seen), r.Now())
 	if r.refusals.Record(run, v1alpha1.RoleRollout, desired.RolloutJobName(run), err, r.Now()) {
 		return reportRefusal, nil
 	}
 	return 0, err
 }
 
-// reconcileService leads workers to the newest attempt.
-func (r *Reconciler) reconcileService(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
-	want := desired.Service(run, newestAttempt(run))
-	if seen.service == nil {
-		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
-			return fmt.Errorf("creating service: %w", err)
-		}
-		return nil
+// workersOf is what decides about the workers.
+func workersOf(run *v1alpha1.TrainingRun, seen observed) workers.Observed {
+	o := workers.Observed{
+		Attempt: newestAttempt(run), Job: seen.rollout, Service: seen.service, Credentials: seen.credentials,
+		VersionRefused: seen.workersObstacle.Reason == v1alpha1.ReasonVersionRefused,
 	}
-	if maps.Equal(seen.service.Spec.Selector, want.Spec.Selector) {
-		return nil
+	if !ended(run) {
+		o.Learner = seen.learners[o.Attempt].job
 	}
-	changed := seen.service.DeepCopy()
-	changed.Spec.Selector = want.Spec.Selector
-	if err := r.Client.Patch(ctx, changed, client.MergeFrom(seen.service)); err != nil {
-		return fmt.Errorf("moving service: %w", err)
-	}
-	return nil
+	return o
 }
 
-// reconcileRolloutJob makes the workers' Job, scales it, or replaces it when what a user can change of its pods
-// has changed.
-func (r *Reconciler) reconcileRolloutJob(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) error {
-	job := seen.rollout
-	switch {
-	case job == nil:
-		suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
-		made := desired.RolloutJob(run, newestAttempt(run), desired.CredentialsName(run, suffix), r.Settings)
-		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, made)); err != nil {
-			return fmt.Errorf("creating rollout job: %w", err)
-		}
-		return nil
-	case job.DeletionTimestamp != nil:
-		return nil
-	case job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), rolloutJobEnded(job) && r.Now().Sub(job.CreationTimestamp.Time) > rolloutRestartDelay:
-		return r.delete(ctx, job, metav1.DeletePropagationBackground)
-	case rolloutJobEnded(job):
-		return nil
+// credentialsChanged says that the newest attempt's learner has credentials that derive from another manager key: this
+// manager can neither reach it nor be reached by it.
+func credentialsChanged(run *v1alpha1.TrainingRun, seen observed) bool {
+	job := seen.learners[newestAttempt(run)].job
+	if job == nil {
+		return false
 	}
-	changed, differs := desired.Rescale(run, job)
-	if !differs {
-		return nil
-	}
-	if err := r.Client.Patch(ctx, changed, client.MergeFrom(job)); err != nil {
-		return fmt.Errorf("scaling rollout job: %w", err)
-	}
-	return nil
-}
-
-// rolloutJobEnded says that a workers' Job has ended by itself, which none should while its run goes on.
-func rolloutJobEnded(job *batchv1.Job) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
-	})
+	given := desired.CredentialsOf(job)
+	return given != "" && given != seen.credentials
 }
 
 // delete deletes the very object that was seen, and its pods with it; that it no longer exists is fine.

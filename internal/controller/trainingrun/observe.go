@@ -35,6 +35,8 @@ type observed struct {
 	source *v1alpha1.TrainingRun
 	// heartbeat is what the newest attempt's learner replied.
 	heartbeat poller.Result
+	// credentials is the name of the Secret that this manager gives to learners and workers.
+	credentials string
 	// refused is why the API server refused the newest attempt's Job, or what goes with it, and refusedWorkers why it
 	// refused the workers'; the zero value when it did not.
 	refused, refusedWorkers refusal.Try
@@ -69,6 +71,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.TrainingRun) (ob
 	if err := r.observeReferences(ctx, run, &seen); err != nil {
 		return observed{}, err
 	}
+	seen.credentials = r.credentialsName(run)
 	newest := newestAttempt(run)
 	if pod := seen.learners[newest].pod; pod != nil {
 		seen.heartbeat = r.Poller.Latest(pod.UID)

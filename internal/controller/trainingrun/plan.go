@@ -49,6 +49,8 @@ type plan struct {
 	foreground bool
 	// workers says that the workers' Job and the Service are kept as the spec has them.
 	workers bool
+	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
+	credentialsChanged bool
 	// expire deletes the run itself.
 	expire bool
 	// requeue is when to reconcile again without an event; 0 means never.
@@ -161,9 +163,18 @@ func neverStarted(l learner) *ending.Ending {
 func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p.workers = true
 	p.requeue = maxRequeue
+	if o := workersOf(run, seen); o.CannotWork(run) {
+		p.requeue = min(p.requeue, max(time.Second, o.RetryIn(now)))
+	}
 	l := seen.learners[newestAttempt(run)]
 	if l.pod != nil && l.pod.DeletionTimestamp != nil {
 		p.requeue = ending.OverdueAfter
+	}
+	if credentialsChanged(run, seen) {
+		// The learner saves its state, since its pod is given time to end.
+		jobs := learnerJob(seen, newestAttempt(run))
+		p.credentialsChanged, p.deletes = len(jobs) > 0, append(p.deletes, jobs...)
+		return p
 	}
 	if !suspended(run) {
 		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now))

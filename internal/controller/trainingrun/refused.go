@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -56,7 +57,7 @@ func (r *Reconciler) observeObstacles(ctx context.Context, run *v1alpha1.Trainin
 			found.learner, found.at = r.refusedPod(ctx, newest.job, "learner's pod", "learner.pod"), now
 		}
 		if workers && now.Sub(seen.rollout.CreationTimestamp.Time) >= lookDelay {
-			found.workers, found.at = r.workersObstacle(ctx, seen.rollout), now
+			found.workers, found.at = r.workersObstacle(ctx, run, seen.rollout), now
 		}
 		if found.at.IsZero() {
 			seen.lookAgain = lookDelay
@@ -84,7 +85,7 @@ func (r *Reconciler) refusedPod(ctx context.Context, job *batchv1.Job, what, fie
 }
 
 // workersObstacle says why workers are missing: their pods are refused, or one that exists cannot start.
-func (r *Reconciler) workersObstacle(ctx context.Context, job *batchv1.Job) podstate.Obstacle {
+func (r *Reconciler) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun, job *batchv1.Job) podstate.Obstacle {
 	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {
 		if o := r.refusedPod(ctx, job, "workers' pods", "rollouts.pod"); o.NeedsAction {
 			return o
@@ -102,7 +103,11 @@ func (r *Reconciler) workersObstacle(ctx context.Context, job *batchv1.Job) pods
 			return o
 		}
 	}
-	return podstate.Obstacle{}
+	o, err := workers.RefusedVersion(ctx, r.Live, run, job)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "finding workers of another version")
+	}
+	return o
 }
 
 // workerFields are those by which a user can fix a worker's pod.

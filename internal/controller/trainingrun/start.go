@@ -133,22 +133,26 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	if err != nil {
 		return err
 	}
-	suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
 	file, err := desired.RunFile(run, *p.file, p.pins)
 	if err != nil {
 		return err
 	}
 	// The Secret is named after its contents and exists from the second attempt on.
-	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.CredentialsSecret(run, secrets, suffix))); err != nil {
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.CredentialsSecret(run, secrets, r.credentialsName(run)))); err != nil {
 		return fmt.Errorf("creating credentials secret: %w", err)
 	}
 	if err := r.Client.Create(ctx, file); err != nil {
 		return fmt.Errorf("creating run file: %w", err)
 	}
-	if err := r.Client.Create(ctx, desired.LearnerJob(run, p.start, desired.CredentialsName(run, suffix), r.Settings)); err != nil {
+	if err := r.Client.Create(ctx, desired.LearnerJob(run, p.start, r.credentialsName(run), r.Settings)); err != nil {
 		return fmt.Errorf("creating learner job: %w", err)
 	}
 	return r.fault(FaultJobCreated)
+}
+
+// credentialsName is the name of the Secret with the credentials that derive from this manager's key.
+func (r *Reconciler) credentialsName(run *v1alpha1.TrainingRun) string {
+	return desired.CredentialsName(run, contract.SecretSuffix(r.ManagerKey, string(run.UID)))
 }
 
 // pruneFiles deletes the run files of attempts before the last one that no worker's Job mounts.

@@ -1,0 +1,168 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workers keeps the Job and the Service of a run's workers as the spec and the newest attempt have them.
+package workers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// restartDelay is how long a Job whose pods cannot work is left before another is made.
+const restartDelay = time.Minute
+
+// Observed is what a run has.
+type Observed struct {
+	// Attempt is the newest.
+	Attempt int32
+	// Learner is the Job of the newest attempt; nil when there is none, or when the attempt has ended.
+	Learner *batchv1.Job
+	// Job and Service are the workers'; nil when there is none.
+	Job     *batchv1.Job
+	Service *corev1.Service
+	// VersionRefused says that workers ended because they are of another version than the run.
+	VersionRefused bool
+	// Credentials is the name of the Secret that the manager gives to the next learner.
+	Credentials string
+}
+
+// CannotWork says that the Job has ended by itself, or that its workers cannot read what the run exchanges. Where the spec
+// names their image, another Job would have the same.
+func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
+	return o.Job != nil && (jobEnded(o.Job) || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
+}
+
+// RetryIn is how long a Job whose pods cannot work is left.
+func (o Observed) RetryIn(now time.Time) time.Duration {
+	return o.Job.CreationTimestamp.Add(restartDelay).Sub(now)
+}
+
+// outdated says that the workers are of another build, or have other credentials, than the learner that they are to work
+// for. Workers follow only a learner of the manager's own image: they could not be made of another.
+func (o Observed) outdated(image string) bool {
+	if o.Learner == nil {
+		return false
+	}
+	if o.Learner.Annotations[v1alpha1.AnnotationImage] == image && o.Job.Annotations[v1alpha1.AnnotationImage] != image {
+		return true
+	}
+	given := desired.CredentialsOf(o.Learner)
+	return given != "" && desired.CredentialsOf(o.Job) != given
+}
+
+// jobEnded says that a Job has ended by itself, which none should while its run is in progress.
+func jobEnded(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+	})
+}
+
+// action is what is to be done about the Job.
+type action int
+
+const (
+	keep action = iota
+	create
+	scale
+	replace
+)
+
+// actionOf decides what is to be done about the Job. It is replaced when what a user can change of its pods has changed,
+// when the newest attempt has begun with another image or with other credentials, and, after a delay, when it
+// cannot work.
+func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time) action {
+	switch {
+	case o.Job == nil:
+		return create
+	case o.Job.DeletionTimestamp != nil:
+		return keep
+	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image):
+		return replace
+	case o.CannotWork(run) && o.RetryIn(now) <= 0:
+		return replace
+	case jobEnded(o.Job):
+		return keep
+	}
+	if _, differs := desired.Rescale(run, o.Job); differs {
+		return scale
+	}
+	return keep
+}
+
+// Reconciler writes the Job and the Service.
+type Reconciler struct {
+	Client   client.Client
+	Settings desired.Settings
+	// Delete deletes the very object that was observed, and its pods.
+	Delete func(ctx context.Context, object client.Object, propagation metav1.DeletionPropagation) error
+}
+
+// Reconcile leads the workers to the newest attempt, then creates, scales or replaces their Job.
+func (r Reconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, o Observed, now time.Time) error {
+	if err := r.reconcileService(ctx, run, o); err != nil {
+		return err
+	}
+	switch actionOf(run, o, r.Settings.Image, now) {
+	case create:
+		return r.createJob(ctx, run, o)
+	case replace:
+		return r.Delete(ctx, o.Job, metav1.DeletePropagationBackground)
+	case scale:
+		return r.scaleJob(ctx, run, o.Job)
+	default:
+		return nil
+	}
+}
+
+func (r Reconciler) reconcileService(ctx context.Context, run *v1alpha1.TrainingRun, o Observed) error {
+	want := desired.Service(run, o.Attempt)
+	if o.Service == nil {
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
+			return fmt.Errorf("creating service: %w", err)
+		}
+		return nil
+	}
+	if maps.Equal(o.Service.Spec.Selector, want.Spec.Selector) {
+		return nil
+	}
+	changed := o.Service.DeepCopy()
+	changed.Spec.Selector = want.Spec.Selector
+	if err := r.Client.Patch(ctx, changed, client.MergeFrom(o.Service)); err != nil {
+		return fmt.Errorf("moving service: %w", err)
+	}
+	return nil
+}
+
+// createJob makes workers with the credentials of the newest attempt's learner, where that has some.
+func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o Observed) error {
+	credentials := o.Credentials
+	if o.Learner != nil {
+		credentials = cmp.Or(desired.CredentialsOf(o.Learner), credentials)
+	}
+	job := desired.RolloutJob(run, o.Attempt, credentials, r.Settings)
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
+		return fmt.Errorf("creating rollout job: %w", err)
+	}
+	return nil
+}
+
+func (r Reconciler) scaleJob(ctx context.Context, run *v1alpha1.TrainingRun, job *batchv1.Job) error {
+	changed, _ := desired.Rescale(run, job)
+	if err := r.Client.Patch(ctx, changed, client.MergeFrom(job)); err != nil {
+		return fmt.Errorf("scaling rollout job: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// rolloutJob waits for the workers' Job, once it is another than the one before; nil stands for none.
+func (w *env) rolloutJob(before *batchv1.Job) *batchv1.Job {
+	GinkgoHelper()
+	job := &batchv1.Job{}
+	Eventually(func(g Gomega) {
+		jobs := w.jobs(v1alpha1.RoleRollout)
+		g.Expect(jobs).To(HaveLen(1))
+		g.Expect(jobs[0].DeletionTimestamp).To(BeNil())
+		if before != nil {
+			g.Expect(jobs[0].UID).NotTo(Equal(before.UID), "the workers' Job is not replaced")
+		}
+		*job = jobs[0]
+	}).Should(Succeed())
+	return job
+}
+
+// learnerJob gives the learner's Job, of which there is one.
+func (w *env) learnerJob() *batchv1.Job {
+	GinkgoHelper()
+	var jobs []batchv1.Job
+	Eventually(func() []batchv1.Job { jobs = w.jobs(v1alpha1.RoleLearner); return jobs }).Should(HaveLen(1))
+	return &jobs[0]
+}
+
+var _ = Describe("An upgrade of the manager", func() {
+	It("replaces the workers when the next attempt begins, and not before", func() {
+		w := newEnv()
+		run, _ := w.startedRun()
+		before := w.rolloutJob(nil)
+		w.startManager(&managerOptions{image: "tinker-operator:next"})
+		Consistently(func() string { return string(w.rolloutJob(nil).UID) }, "1s", "100ms").Should(Equal(string(before.UID)))
+
+		w.endLearner(w.learner(run.Name, 1), 137, "")
+		w.attempt(run, 2, progress(1))
+		after := w.rolloutJob(before)
+		Expect(after.Spec.Template.Spec.Containers[0].Image).To(Equal("tinker-operator:next"))
+		Consistently(func() string { return string(w.rolloutJob(nil).UID) }, "1s", "100ms").Should(Equal(string(after.UID)))
+	})
+
+	It("replaces workers that cannot read the version of the run", func() {
+		w := emptyEnv()
+		w.kubelet.set(func(k *kubelet) {
+			k.workerExit, k.workerMessage = contract.ExitVersion, "{\"msg\":\"starting\"}\nrollout: the run file has version 3, and this build reads version 1\n"
+		})
+		w.startManager(nil)
+		w.environment()
+		run := w.create()
+		before := w.rolloutJob(nil)
+		w.attempt(run, 1, progress(0))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(HaveSuffix(": rollout: the run file has version 3, and this build reads version 1"))
+		w.clock.advance(time.Minute)
+		w.rolloutJob(before)
+		w.kubelet.set(func(k *kubelet) { k.workerExit = 0 })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(run.Status.Attempts).To(HaveLen(1))
+		})
+	})
+
+	It("asks for an image of its version where the spec names another", func() {
+		w := emptyEnv()
+		w.kubelet.set(func(k *kubelet) { k.workerExit, k.workerMessage = contract.ExitVersion, "rollout: another version" })
+		w.startManager(nil)
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Image = "own:1" })
+		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseTraining})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
+		})
+		before := w.rolloutJob(nil)
+		w.clock.advance(3 * time.Minute)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True VersionRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionStalled)).To(ContainSubstring("remove rollouts.pod.image"))
+		Expect(w.rolloutJob(nil).UID).To(Equal(before.UID), "another Job would have the same image")
+	})
+})
+
+var _ = Describe("A manager key that changes", func() {
+	It("gives learner and workers new credentials, one after the other", func() {
+		w := newEnv()
+		run, _ := w.startedRun()
+		before, learnerBefore := w.rolloutJob(nil), w.learnerJob()
+		w.startManager(&managerOptions{key: bytes.Repeat([]byte{8}, 32)})
+		w.attempt(run, 2, progress(1))
+		learnerAfter, after := w.learnerJob(), w.rolloutJob(before)
+		name := desired.CredentialsOf(learnerAfter)
+		Expect(name).NotTo(Equal(desired.CredentialsOf(learnerBefore)))
+		Expect(desired.CredentialsOf(after)).To(Equal(name))
+		secret := &corev1.Secret{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, secret)).To(Succeed())
+		want, err := contract.DeriveCredentials(bytes.Repeat([]byte{8}, 32), string(run.UID))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(secret.Data[contract.TokenKey])).To(Equal(want.Token))
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("ManagerKeyChanged"))
+		Consistently(func() string { return string(w.rolloutJob(nil).UID) }, "1s", "100ms").Should(Equal(string(after.UID)))
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"2"}))
+	})
+})
