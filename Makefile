@@ -41,6 +41,11 @@ build: ## Build the programs into bin/.
 image: ## Build the one image of all programs into dist/image.tar, without Docker.
 	@hack/image.sh $(IMAGE) dist/image.tar
 
+.PHONY: environment-image
+environment-image: ## Build an environment's image without Docker, and load it into the local cluster: NAME=reasoning-gym.
+	@hack/environment-image.sh "$(NAME)" environment-$(NAME):dev dist/environment-$(NAME).tar
+	@$(CLUSTER_SCRIPT) load dist/environment-$(NAME).tar
+
 .PHONY: release
 release: ## Make all that a release publishes in dist/release: VERSION=0.2.0.
 	@hack/release.sh "$(VERSION)"

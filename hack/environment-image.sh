@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# environment-image.sh NAME IMAGE TAR: makes the image of config/samples/environments/NAME, as the Dockerfile there
+# would, from Debian's packages and those of the Python package index, without Docker. It needs Debian, root and
+# mmdebstrap, which it installs where it is missing. The archive has the format of `docker save`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=${1:?give the name of a folder of config/samples/environments} image=$2 archive=$3
+source=config/samples/environments/$name
+[[ -f $source/requirements.txt ]] ||
+  { echo "environment-image: there is no $source/requirements.txt; the folders are: $(cd config/samples/environments && ls -d ./*/ | tr -d './' | tr '\n' ' ')" >&2; exit 1; }
+. /etc/os-release
+[[ ${ID:-} == debian ]] || { echo "environment-image: this needs Debian; elsewhere build config/samples/environments/Dockerfile" >&2; exit 1; }
+command -v mmdebstrap >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends mmdebstrap; } >&2
+
+# Packages that have no wheel are built here, so that the interpreter has to be of Debian's minor version.
+python=${PYTHON:-python3}
+digest=$({ cat "$source/requirements.txt"; "$python" -VV; echo "$VERSION_CODENAME"; cat hack/environment-image.sh; } | sha256sum | cut -c 1-16)
+base=.cache/environments/$name-$digest
+if [[ ! -e $base/complete ]]; then
+  rm -rf "$base"
+  mkdir -p "$base/layer/opt/environment"
+  echo "environment-image: extracting Debian's Python" >&2
+  mmdebstrap --quiet --variant=extract --include=python3-minimal,libpython3-stdlib,libgomp1,libstdc++6,ca-certificates \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    "$VERSION_CODENAME" "$base/root.tar" >&2
+  tar -C "$base/layer" --exclude='./dev/*' -xf "$base/root.tar"
+  rm "$base/root.tar"
+  theirs=$(basename "$(readlink -f "$base/layer/usr/bin/python3")") ours=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+  [[ $theirs == "$ours" ]] ||
+    { echo "environment-image: Debian $VERSION_CODENAME has $theirs and $python is $ours; name another interpreter with PYTHON=" >&2; exit 1; }
+  echo "environment-image: installing $(tr '\n' ' ' <"$source/requirements.txt")" >&2
+  "$python" -m venv "$base/venv"
+  "$base/venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --requirement "$source/requirements.txt" \
+    --target "$base/layer/opt/environment" >&2
+  rm -rf "$base/venv"
+  find "$base/layer/opt/environment" -type d \( -name tests -o -name __pycache__ \) -prune -exec rm -rf {} +
+  touch "$base/complete"
+fi
+hack/pack-root.sh "$image" "$archive" "$base/layer" "$source"
+echo "$image is in $archive ($(du -h "$archive" | cut -f 1))"
