@@ -96,6 +96,9 @@ var permitted = map[string][]string{
 		"internal/chat", "internal/environment", "internal/environment/dataset",
 		"internal/environment/verify",
 	},
+	"internal/environment/workflow": {
+		"internal/chat", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
+	},
 	"internal/environment/verify": {"internal/environment", "internal/environment/dataset"},
 	"internal/exchange": {
 		"internal/contract", "internal/exchange/exchangepb", "internal/rl", "internal/wait",

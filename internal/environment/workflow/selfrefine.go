@@ -1,0 +1,148 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workflow
+
+import (
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// The roles of SelfRefine, each of which has the conversation of its name.
+const (
+	RoleDraft    = "draft"
+	RoleCritique = "critique"
+	RoleRevision = "revision"
+)
+
+// SelfRefine has these metrics, besides MetricCorrect, which is that of the revision.
+const (
+	// MetricDraft is the reward of the draft.
+	MetricDraft = "draft_reward"
+	// MetricImproved is 1 if the revision earned more than the draft.
+	MetricImproved = "improved"
+)
+
+// Defaults of SelfRefineOptions.
+const (
+	DefaultDraftPrompt    = "$(prompt)"
+	DefaultCritiquePrompt = "$(prompt)\n\nAn answer to this is:\n\n$(draft)\n\nSay what is wrong with the answer, if anything is, and what would make it better."
+	DefaultRevisionPrompt = "$(prompt)\n\nA first answer was:\n\n$(draft)\n\nA critic says of it:\n\n$(critique)\n\nWrite the final answer."
+)
+
+// SelfRefineOptions are the templates of the prompts. Empty ones have the defaults.
+type SelfRefineOptions struct {
+	// Draft is a template with $(prompt), Critique one with $(draft), too, and Revision one with all of these and
+	// $(critique).
+	Draft, Critique, Revision string
+}
+
+// SelfRefine is the environment in which the policy writes a draft, criticises it, and writes a final answer. The draft
+// earns what the grader gives it. Critique and revision both earn what the grader gives the revision.
+type SelfRefine struct {
+	rows
+	options SelfRefineOptions
+}
+
+// NewSelfRefine returns the environment.
+func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options SelfRefineOptions) *SelfRefine {
+	for field, text := range map[*string]string{
+		&options.Draft: DefaultDraftPrompt, &options.Critique: DefaultCritiquePrompt, &options.Revision: DefaultRevisionPrompt,
+	} {
+		if *field == "" {
+			*field = text
+		}
+	}
+	return &SelfRefine{rows: rows{data, grader}, options: options}
+}
+
+// Start implements environment.Environment.
+func (s *SelfRefine) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
+	row, err := s.data.Row(ctx, task.Split, task.Index)
+	if err != nil {
+		return nil, err
+	}
+	return &selfRefineEpisode{SelfRefine: s, row: row}, nil
+}
+
+// Answers implements environment.Answerer.
+func (s *SelfRefine) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
+	row, err := s.data.Row(ctx, task.Split, task.Index)
+	if err != nil {
+		return "", "", err
+	}
+	return verify.Answers(s.grader, row)
+}
+
+type selfRefineEpisode struct {
+	*SelfRefine
+	row dataset.Row
+	// texts are the replies so far: draft, critique, revision.
+	texts []string
+	// draft is the reward of the draft.
+	draft float64
+}
+
+// Prompts implements environment.Episode.
+func (e *selfRefineEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
+	return []environment.Prompt{request(e.row, RoleDraft, RoleDraft, fill(e.options.Draft, "prompt", e.row.Prompt))}, nil
+}
+
+// Step implements environment.Episode.
+func (e *selfRefineEpisode) Step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
+	if err := checkReplies(replies, 1); err != nil {
+		return environment.Turn{}, err
+	}
+	reward := 0.0
+	if len(e.texts) != 1 { // A critique is graded by what it leads to.
+		var err error
+		if reward, err = e.grade(ctx, e.row, replies[0]); err != nil {
+			return environment.Turn{}, err
+		}
+	}
+	e.texts = append(e.texts, replies[0].Message.Content)
+	switch len(e.texts) {
+	case 1:
+		e.draft = reward
+		text := fill(e.options.Critique, "prompt", e.row.Prompt, "draft", e.texts[0])
+		return environment.Turn{
+			Rewards: []environment.Reward{{Conversation: RoleDraft, Value: reward}}, Metrics: e.metrics(0),
+			Prompts: []environment.Prompt{request(e.row, RoleCritique, RoleCritique, text)},
+		}, nil
+	case 2:
+		text := fill(e.options.Revision, "prompt", e.row.Prompt, "draft", e.texts[0], "critique", e.texts[1])
+		return environment.Turn{Prompts: []environment.Prompt{request(e.row, RoleRevision, RoleRevision, text)}}, nil
+	default:
+		return environment.Turn{
+			Rewards: []environment.Reward{{Conversation: RoleCritique, Value: reward}, {Conversation: RoleRevision, Value: reward}},
+			Metrics: e.metrics(reward), Done: true,
+		}, nil
+	}
+}
+
+// metrics are those of an episode whose revision has earned a reward.
+func (e *selfRefineEpisode) metrics(revision float64) map[string]float64 {
+	return map[string]float64{
+		MetricDraft: e.draft, MetricImproved: indicator(revision > e.draft), MetricCorrect: indicator(revision > 0),
+	}
+}
+
+// Finish implements environment.Episode. A critique that led to no revision earns nothing.
+func (e *selfRefineEpisode) Finish(context.Context) (environment.Turn, error) {
+	turn := environment.Turn{Metrics: e.metrics(0), Done: true}
+	if len(e.texts) == 2 {
+		turn.Rewards = []environment.Reward{{Conversation: RoleCritique, Value: 0}}
+	}
+	return turn, nil
+}
+
+// Close implements environment.Episode.
+func (e *selfRefineEpisode) Close(context.Context) {}
+
+var (
+	_ environment.Environment = (*SelfRefine)(nil)
+	_ environment.Answerer    = (*SelfRefine)(nil)
+)
