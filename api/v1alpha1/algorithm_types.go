@@ -110,6 +110,7 @@ type Algorithm struct {
 	TasksPerStep int32 `json:"tasksPerStep"`
 	// Steps to train for.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
 	// Epochs, passes over all tasks, to train for: epochs x tasks / tasksPerStep steps, rounded down,

@@ -9,11 +9,13 @@ import (
 
 // PodOverrides change a pod that the operator makes. What the restricted security profile asks for
 // is set by the operator and not open here.
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",message="volumeMounts names a volume that volumes does not have: add it to volumes, or correct the name"
 type PodOverrides struct {
 	// Labels to add.
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('rl.tinker-operator.dev/') && !k.startsWith('batch.kubernetes.io/') && !(k in ['app.kubernetes.io/managed-by', 'controller-uid', 'job-name']))",message="labels has one that the operator or the Job controller sets itself: remove it (reserved are app.kubernetes.io/managed-by, controller-uid, job-name, and what begins with rl.tinker-operator.dev/ or batch.kubernetes.io/)"
 	// +optional
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]LabelValue `json:"labels,omitempty"`
 	// Annotations to add.
 	// +kubebuilder:validation:MaxProperties=32
 	// +optional
@@ -39,6 +41,7 @@ type PodOverrides struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !(e.name in ['TINKER_API_KEY', 'POD_IP', 'POD_NAME']))",message="env has a variable that the operator sets itself: remove TINKER_API_KEY, POD_IP and POD_NAME (the API key comes from tinker.apiKeySecretRef)"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// Volumes to add.
@@ -74,6 +77,11 @@ type PodOverrides struct {
 	SecurityContext PodSecurity `json:"securityContext,omitzero"`
 }
 
+// LabelValue is the value of a label.
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+type LabelValue string
+
 // PodSecurity is the part of a pod's security context that is open; the rest is the restricted profile.
 type PodSecurity struct {
 	// RunAsUser is the user id; without it, the image's.
@@ -92,6 +100,8 @@ type Volume struct {
 	// Name that volumeMounts refer to.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('tinker-operator-')",message="names of volumes that begin with tinker-operator- are the operator's own: rename the volume"
 	// +required
 	Name string `json:"name"`
 	// PersistentVolumeClaim of the namespace.
@@ -121,6 +131,8 @@ type VolumeMount struct {
 	// MountPath within the container.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.contains(':')",message="mountPath must be absolute and have no colon: correct it"
+	// +kubebuilder:validation:XValidation:rule="!['/etc/tinker-operator', '/var/spill', '/var/tokenizers', '/artifacts'].exists(p, self == p || self.startsWith(p + '/'))",message="mountPath is a folder that the operator mounts itself (/etc/tinker-operator, /var/spill, /var/tokenizers, /artifacts): choose another"
 	// +required
 	MountPath string `json:"mountPath"`
 	// SubPath within the volume.

@@ -12,6 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:resource:shortName=renv,categories=tinker
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Tasks",type=integer,JSONPath=`.status.tasks`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 63 characters, of a-z, 0-9 and '-', and begin and end with a letter or digit: runs refer to it by this name and metrics are named after it; rename it"
 type RewardEnvironment struct {
@@ -47,6 +48,10 @@ type RewardEnvironmentSpec struct {
 	// Interaction is how an episode goes; without it, one reply is the answer.
 	// +optional
 	Interaction *Interaction `json:"interaction,omitempty"`
+	// Pod changes the probe's pod, for instance its imagePullSecrets, resources and tolerations. It changes nothing of what runs
+	// pin; a probe that has no result yet is made anew with it.
+	// +optional
+	Pod PodOverrides `json:"pod,omitzero"`
 }
 
 // RewardEnvironmentStatus is what the probe found.
@@ -57,9 +62,12 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the spec that was probed.
+	// ObservedGeneration is the newest spec that was acted upon: with Ready Unknown its probe is in progress.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// ProbedGeneration is the spec that digest, tasks, splits, canaryReward and probeTime are of.
+	// +optional
+	ProbedGeneration *int64 `json:"probedGeneration,omitempty"`
 	// Digest of the spec and of what it resolved to; runs pin it.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

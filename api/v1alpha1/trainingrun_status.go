@@ -42,7 +42,8 @@ type TrainingRunStatus struct {
 	// Cursor is how many places in the sequence of tasks (slots) training has used; a dropped group uses one, too.
 	// +optional
 	Cursor *int64 `json:"cursor,omitempty"`
-	// Restarts is how many attempts followed the first.
+	// Restarts is how many attempts followed on one that ended by itself: not on a suspension, a change of the learner's
+	// pod before it ran, or a Job that was refused.
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
 	// FailuresSinceCheckpoint is how many attempts ended in a way that failurePolicy.maxRestarts
@@ -93,9 +94,12 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Environments []EnvironmentStatus `json:"environments,omitempty"`
-	// Workers is how many worker pods are ready.
+	// Workers is how many worker pods exist, for autoscalers.
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
+	// ReadyWorkers is how many of them are ready.
+	// +optional
+	ReadyWorkers *int32 `json:"readyWorkers,omitempty"`
 	// WorkerSelector finds the worker pods, for autoscalers.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional

@@ -19,6 +19,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Checkpoint",type=integer,JSONPath=`.status.latestCheckpoint.step`
 // +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Model",type=string,priority=1,JSONPath=`.spec.model.name`
 // +kubebuilder:printcolumn:name="Workers",type=integer,priority=1,JSONPath=`.status.workers`
 // +kubebuilder:printcolumn:name="Lineage",type=string,priority=1,JSONPath=`.status.policy.lineage`

@@ -15,6 +15,7 @@ type Rollouts struct {
 	// Concurrency is how many episodes the whole run has in progress. A change takes effect with the
 	// learner's next attempt.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
 	// +kubebuilder:default=256
 	// +optional
 	Concurrency *int32 `json:"concurrency,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,7 +111,7 @@ func TestObjects(t *testing.T) {
 func TestOverridesAreMerged(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Learner.Pod = v1alpha1.PodOverrides{
-			Labels:             map[string]string{"team": "x", v1alpha1.LabelRun: "stolen"},
+			Labels:             map[string]v1alpha1.LabelValue{"team": "x", v1alpha1.LabelRun: "stolen"},
 			Annotations:        map[string]string{"a": "b"},
 			Image:              "other:2",
 			ImagePullSecrets:   []corev1.LocalObjectReference{{Name: "pull"}},
@@ -341,5 +342,48 @@ func TestDefinition(t *testing.T) {
 	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", ParseErrors: contract.ParseErrors{Train: "Mask"}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("all given (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunLabelsReachJobsAndPods(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Labels = map[string]string{
+			"kueue.x-k8s.io/queue-name": "gpu", "team": "research", "rl.tinker-operator.dev/role": "probe",
+			"app.kubernetes.io/managed-by": "Helm", "argocd.argoproj.io/instance": "app", "job-name": "x",
+		}
+		run.Spec.Learner.Pod.Labels = map[string]v1alpha1.LabelValue{"team": "own"}
+	})
+	learner, rollout := LearnerJob(run, 1, "link", settings), RolloutJob(run, 1, "link", settings)
+	for what, labels := range map[string]map[string]string{
+		"learner Job": learner.Labels, "rollout Job": rollout.Labels, "rollout pod": rollout.Spec.Template.Labels,
+	} {
+		if labels["kueue.x-k8s.io/queue-name"] != "gpu" || labels["team"] != "research" {
+			t.Errorf("%s has the labels %v, want the run's", what, labels)
+		}
+		if labels["app.kubernetes.io/managed-by"] != "tinker-operator" || labels["argocd.argoproj.io/instance"] != "" || labels["job-name"] != "" || labels["rl.tinker-operator.dev/role"] == "probe" {
+			t.Errorf("%s has labels of tools: %v", what, labels)
+		}
+	}
+	if got := learner.Spec.Template.Labels["team"]; got != "own" {
+		t.Errorf("learner.pod.labels lose against the run's: team = %q", got)
+	}
+	if run.Labels["job-name"] != "x" {
+		t.Error("the run's own labels were changed")
+	}
+}
+
+func TestProbePodOverrides(t *testing.T) {
+	env := testEnvironment()
+	env.Spec.Pod = v1alpha1.PodOverrides{
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}, NodeSelector: map[string]string{"pool": "a"},
+		Tolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}},
+	}
+	made := ProbeJob(env, strings.Repeat("ab", 32), 1, settings)
+	spec := made.Spec.Template.Spec
+	if len(spec.ImagePullSecrets) != 1 || spec.NodeSelector["pool"] != "a" || !slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "k" }) {
+		t.Errorf("the probe's pod ignores spec.pod: %+v", spec)
+	}
+	if made.Annotations[v1alpha1.AnnotationTemplate] == ProbeJob(testEnvironment(), strings.Repeat("ab", 32), 1, settings).Annotations[v1alpha1.AnnotationTemplate] {
+		t.Error("another pod has the same digest")
 	}
 }

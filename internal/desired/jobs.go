@@ -30,8 +30,10 @@ const (
 // LearnerJob is the learner of one attempt: one pod, never another. It has no pod failure policy, under
 // which a Job does not fail while its node is silent.
 func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
-	meta := ownedByRun(run, LearnerJobName(run, attempt), LearnerLabels(run, attempt))
-	meta.Annotations = map[string]string{v1alpha1.AnnotationImage: settings.Image}
+	meta := ownedByRun(run, LearnerJobName(run, attempt), merged(userLabels(run), LearnerLabels(run, attempt)))
+	meta.Annotations = map[string]string{
+		v1alpha1.AnnotationImage: settings.Image, v1alpha1.AnnotationTemplate: LearnerTemplateDigest(run),
+	}
 	return &batchv1.Job{
 		ObjectMeta: meta,
 		Spec: batchv1.JobSpec{
@@ -49,7 +51,7 @@ func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, setti
 // became of the others, and counts failures for each index. Without workers it is suspended: completions
 // of 0 would complete it for good.
 func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
-	meta := ownedByRun(run, RolloutJobName(run), RolloutLabels(run))
+	meta := ownedByRun(run, RolloutJobName(run), merged(userLabels(run), RolloutLabels(run)))
 	meta.Annotations = map[string]string{
 		v1alpha1.AnnotationTemplate: RolloutTemplateDigest(run),
 		v1alpha1.AnnotationRunFile:  RunFileName(run, attempt),
@@ -121,10 +123,26 @@ func CredentialsOf(job *batchv1.Job) string {
 // RolloutTemplateDigest digests what a user can change about worker pods. The manager's own settings are
 // not part of it: an upgrade of the operator leaves workers alone until the next attempt.
 func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
-	data, err := json.Marshal(struct {
+	return templateDigest(struct {
 		Pod v1alpha1.PodOverrides
 		Key v1alpha1.SecretKeyRef
 	}{run.Spec.Rollouts.Pod, run.Spec.Tinker.APIKeySecretRef})
+}
+
+// LearnerTemplateDigest digests what a user can change about a learner's pod.
+func LearnerTemplateDigest(run *v1alpha1.TrainingRun) string {
+	return templateDigest(struct {
+		Pod       v1alpha1.PodOverrides
+		Key       v1alpha1.SecretKeyRef
+		Artifacts *v1alpha1.Artifacts
+	}{run.Spec.Learner.Pod, run.Spec.Tinker.APIKeySecretRef, run.Spec.Artifacts})
+}
+
+// ProbeTemplateDigest digests what a user can change about a probe's pod.
+func ProbeTemplateDigest(env *v1alpha1.RewardEnvironment) string { return templateDigest(env.Spec.Pod) }
+
+func templateDigest(settings any) string {
+	data, err := json.Marshal(settings)
 	if err != nil {
 		// These are plain API types, which were decoded from JSON.
 		panic("desired: digesting pod overrides: " + err.Error())
@@ -137,15 +155,17 @@ func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32, settings Settings) *batchv1.Job {
 	name := ProbeName(env, definitionDigest, try)
 	labels := probeLabels(env, definitionDigest, try)
+	meta := owned(env, "RewardEnvironment", name, labels)
+	meta.Annotations = map[string]string{v1alpha1.AnnotationTemplate: ProbeTemplateDigest(env)}
 	return &batchv1.Job{
-		ObjectMeta: owned(env, "RewardEnvironment", name, labels),
+		ObjectMeta: meta,
 		Spec: batchv1.JobSpec{
 			CompletionMode:        ptr.To(batchv1.NonIndexedCompletion),
 			Completions:           ptr.To[int32](1),
 			Parallelism:           ptr.To[int32](1),
 			BackoffLimit:          ptr.To[int32](0),
 			ActiveDeadlineSeconds: ptr.To[int64](ProbeDeadlineSeconds),
-			Template:              probeTemplate(name, labels, settings),
+			Template:              probeTemplate(env, name, labels, settings),
 		},
 	}
 }

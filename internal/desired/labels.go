@@ -5,7 +5,9 @@ package desired
 
 import (
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,6 +23,26 @@ func RunLabels(run *v1alpha1.TrainingRun) map[string]string {
 		v1alpha1.LabelRunUID:    string(run.UID),
 	}
 }
+
+// userLabels are the labels of the run itself, for queues, cost reports and selectors; its Jobs and pods have them, too, except
+// those that tools put on the objects that they manage.
+func userLabels(run *v1alpha1.TrainingRun) map[string]string {
+	labels := maps.Clone(run.Labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool {
+		domain, _, _ := strings.Cut(key, "/")
+		return slices.Contains(toolDomains, domain) || slices.Contains(jobLabels, key)
+	})
+	return labels
+}
+
+var (
+	// toolDomains are those of labels by which other tools and the operator find objects that they manage.
+	toolDomains = []string{
+		"rl.tinker-operator.dev", "batch.kubernetes.io", "helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io",
+	}
+	// jobLabels are set by the Job controller and by the operator.
+	jobLabels = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "controller-uid", "job-name"}
+)
 
 // LearnerLabels are on the Job and the pod of an attempt's learner.
 func LearnerLabels(run *v1alpha1.TrainingRun, attempt int32) map[string]string {

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,10 +13,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// override merges a user's changes into a pod. Labels, variables and volumes of the operator's own win
+// override merges a user's changes into a pod, which inherits labels of its owner. Labels, variables and volumes of the operator's own win
 // over those of the same name; everything else that a user gives wins.
-func override(made *corev1.PodTemplateSpec, container *corev1.Container, by v1alpha1.PodOverrides) {
-	made.Labels = merged(by.Labels, made.Labels)
+func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherited map[string]string, by v1alpha1.PodOverrides) {
+	labels := maps.Clone(inherited)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for key, value := range by.Labels {
+		labels[key] = string(value)
+	}
+	made.Labels = merged(labels, made.Labels)
 	if len(by.Annotations) > 0 {
 		made.Annotations = merged(nil, by.Annotations)
 	}

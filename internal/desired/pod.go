@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -36,7 +37,7 @@ func (p *pod) mount(volume corev1.Volume, path string) {
 
 // template finishes the pod: the restricted security profile, no API token, never restarted in place, and
 // the overrides on top.
-func (p *pod) template(labels map[string]string, overrides v1alpha1.PodOverrides) corev1.PodTemplateSpec {
+func (p *pod) template(labels, inherited map[string]string, overrides v1alpha1.PodOverrides) corev1.PodTemplateSpec {
 	p.container.SecurityContext = &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
 		ReadOnlyRootFilesystem:   ptr.To(true),
@@ -60,7 +61,7 @@ func (p *pod) template(labels map[string]string, overrides v1alpha1.PodOverrides
 		Affinity:    p.affinity,
 		Volumes:     p.volumes,
 	})
-	override(&made, &p.container, overrides)
+	override(&made, &p.container, inherited, overrides)
 	limitGoMemory(&p.container)
 	made.Spec.Containers = []corev1.Container{p.container}
 	return made
@@ -127,8 +128,10 @@ func claimVolume(name, claim string) corev1.Volume {
 	}}
 }
 
-func emptyVolume(name string) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+func emptyVolume(name, limit string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse(limit))},
+	}}
 }
 
 func items(keys []string) []corev1.KeyToPath {

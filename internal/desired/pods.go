@@ -39,6 +39,12 @@ const (
 	terminationLog = corev1.TerminationMessagePathDefault
 )
 
+// These bound the volumes of a worker: finished groups in files, which the worker keeps within 1 GiB, and tokenizers.
+const (
+	spillLimit     = "1280Mi"
+	tokenizerLimit = "512Mi"
+)
+
 // LearnerContainer, RolloutContainer and ProbeContainer are the names of the main containers.
 const (
 	LearnerContainer = "learner"
@@ -77,8 +83,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	if run.Spec.Artifacts != nil {
 		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
 	}
-	labels := LearnerLabels(run, attempt)
-	return p.template(labels, run.Spec.Learner.Pod)
+	return p.template(LearnerLabels(run, attempt), userLabels(run), run.Spec.Learner.Pod)
 }
 
 func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) corev1.PodTemplateSpec {
@@ -113,12 +118,12 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.CertificateKey), credentialsDir)
-	p.mount(emptyVolume(spillVolume), spillDir)
-	p.mount(emptyVolume(tokenizerVolume), tokenizerDir)
-	return p.template(labels, run.Spec.Rollouts.Pod)
+	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
+	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
+	return p.template(labels, userLabels(run), run.Spec.Rollouts.Pod)
 }
 
-func probeTemplate(name string, labels map[string]string, settings Settings) corev1.PodTemplateSpec {
+func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[string]string, settings Settings) corev1.PodTemplateSpec {
 	p := pod{
 		container: corev1.Container{
 			Name:    ProbeContainer,
@@ -134,7 +139,7 @@ func probeTemplate(name string, labels map[string]string, settings Settings) cor
 		grace: probeGraceSeconds,
 	}
 	p.mount(configVolume(definitionVolume, name, definitionFile), definitionDir)
-	return p.template(labels, v1alpha1.PodOverrides{})
+	return p.template(labels, nil, env.Spec.Pod)
 }
 
 func runEnv(run *v1alpha1.TrainingRun) []corev1.EnvVar {

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,6 +50,21 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments m
 		return pins, environmentsChanged(run, pins)
 	}
 	return pins, nil
+}
+
+// Unpinned says what a started run refers to and cannot have at its next attempt: an environment to evaluate on that was added
+// since its start. names are those of the entries that it has pinned.
+func Unpinned(run *v1alpha1.TrainingRun, names []string, environments map[string]*v1alpha1.RewardEnvironment) *Problem {
+	for _, use := range desired.EvaluationUses(run) {
+		name := desired.RefName(use.EnvironmentUse)
+		if slices.Contains(names, use.Name) {
+			continue
+		}
+		if p := usable(name, environments[name]); p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {

@@ -73,6 +73,10 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 	if t := podstate.Termination(seen.pod, desired.ProbeContainer); t != nil {
 		return p.withResult(env, seen, t, now)
 	}
+	if digest := seen.job.Annotations[v1alpha1.AnnotationTemplate]; digest != "" && digest != desired.ProbeTemplateDigest(env) {
+		p.ready, p.pending = probing(), true
+		return p.withProbe(env, seen, seen.try+1, now)
+	}
 	if ended, at := jobEnded(seen.job); ended && seen.podRefused.Reason != "" {
 		p.ready = refusedPod(seen.podRefused)
 		return p.withProbe(env, seen, seen.try+1, now)

@@ -76,6 +76,9 @@ func TestPlan(t *testing.T) {
 	failed := func(o *observed) {
 		o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}}
 	}
+	templated := func(o *observed) {
+		o.job.Annotations = map[string]string{v1alpha1.AnnotationTemplate: desired.ProbeTemplateDigest(environment())}
+	}
 	podRefused := func(o *observed) {
 		o.podRefused = refusal.Refusal{Reason: "CreateRefused", Words: "exceeded quota"}
 	}
@@ -96,29 +99,30 @@ func TestPlan(t *testing.T) {
 		seen observed
 		want told
 	}{
-		"a new environment is probed":            {environment(), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that runs is left to":           {environment(), seen(1, running), told{Ready: "Unknown Probing"}},
-		"a probe without a pod yet is too":       {environment(), seen(1, nil), told{Ready: "Unknown Probing", Requeue: lookInterval}},
-		"a refused pod":                          {environment(), seen(1, nil, podRefused), told{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
-		"a refused pod until the deadline":       {environment(), seen(1, nil, podRefused, failed), told{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
-		"a refused Job":                          {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), told{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
-		"a refused Job after a while":            {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), told{Ready: "False ProbeNotStarting", Probe: 1}},
-		"a Job that is not valid":                {environment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), told{Ready: "False ProbeNotStarting"}},
-		"a Job that was not valid":               {environment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), told{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that cannot start":              {environment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
-		"a good result":                          {environment(), seen(1, terminatedPod(good, 0)), told{Ready: "True Probed", Found: true}},
-		"a result that stays bad":                {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
-		"a result that may get better":           {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
-		"which is tried again":                   {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
-		"after twice as long the next time":      {environment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
-		"but half an hour at most":               {environment(), seen(20, terminatedPod(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
-		"no result":                              {environment(), seen(1, terminatedPod("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
-		"a Job that failed without a pod":        {environment(), seen(1, nil, failed), told{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
-		"an answer stays":                        {environment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), told{}},
-		"even without the Job":                   {environment(ready("True", "Probed", 2)), seen(0, nil), told{}},
-		"a bad one too":                          {environment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
-		"but not for another generation":         {environment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
-		"a spec that says nothing is not probed": {environment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), told{Ready: "False Invalid"}},
+		"a new environment is probed":              {environment(), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that runs is left to":             {environment(), seen(1, running), told{Ready: "Unknown Probing"}},
+		"a probe without a pod yet is too":         {environment(), seen(1, nil), told{Ready: "Unknown Probing", Requeue: lookInterval}},
+		"a pod that the spec has otherwise by now": {environment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage, templated), told{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
+		"a refused pod":                            {environment(), seen(1, nil, podRefused), told{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
+		"a refused pod until the deadline":         {environment(), seen(1, nil, podRefused, failed), told{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a refused Job":                            {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), told{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
+		"a refused Job after a while":              {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), told{Ready: "False ProbeNotStarting", Probe: 1}},
+		"a Job that is not valid":                  {environment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), told{Ready: "False ProbeNotStarting"}},
+		"a Job that was not valid":                 {environment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), told{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that cannot start":                {environment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
+		"a good result":                            {environment(), seen(1, terminatedPod(good, 0)), told{Ready: "True Probed", Found: true}},
+		"a result that stays bad":                  {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
+		"a result that may get better":             {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
+		"which is tried again":                     {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
+		"after twice as long the next time":        {environment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
+		"but half an hour at most":                 {environment(), seen(20, terminatedPod(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
+		"no result":                                {environment(), seen(1, terminatedPod("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
+		"a Job that failed without a pod":          {environment(), seen(1, nil, failed), told{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
+		"an answer stays":                          {environment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), told{}},
+		"even without the Job":                     {environment(ready("True", "Probed", 2)), seen(0, nil), told{}},
+		"a bad one too":                            {environment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
+		"but not for another generation":           {environment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
+		"a spec that says nothing is not probed":   {environment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), told{Ready: "False Invalid"}},
 		"probes of earlier definitions go": {environment(), seen(1, running, func(o *observed) {
 			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
 		}), told{Ready: "Unknown Probing", Deletes: 1}},
@@ -145,7 +149,7 @@ func TestComputeStatus(t *testing.T) {
 	got := computeStatus(env, makePlan(env, seen(1, terminatedPod(good, time.Second)), now), now)
 	at := metav1.NewTime(now.Add(-time.Second))
 	want := v1alpha1.RewardEnvironmentStatus{
-		ObservedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)), CanaryReward: new(1.0), ProbeTime: &at,
+		ObservedGeneration: new(int64(2)), ProbedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)), CanaryReward: new(1.0), ProbeTime: &at,
 		Splits: []v1alpha1.SplitStatus{{Name: "test", Tasks: new(int64(1))}, {Name: "train", Tasks: new(int64(9))}},
 		Conditions: []metav1.Condition{{
 			Type: "Ready", Status: "True", Reason: "Probed", Message: "The probe found tasks and graded a reply.", ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(now),

@@ -34,7 +34,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 	if p.found == nil {
 		return next
 	}
-	next.Digest = p.found.digest
+	next.ProbedGeneration, next.Digest = ptr.To(env.Generation), p.found.digest
 	next.ProbeTime = ptr.To(metav1.NewTime(p.found.at))
 	next.CanaryReward = nil
 	if reward := p.found.result.CanaryReward; reward != nil {

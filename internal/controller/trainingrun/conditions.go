@@ -112,6 +112,13 @@ func environmentsCondition(v view) status.Condition {
 		return status.False(kind, b.Reason, b.Message)
 	}
 	if v.next.StartTime != nil {
+		var pinned []string
+		for _, e := range v.next.Environments {
+			pinned = append(pinned, e.Name)
+		}
+		if p := resolve.Unpinned(v.run, pinned, v.seen.environments); p != nil && !v.finished() {
+			return status.False(kind, p.Reason, p.Message+" The next attempt needs it.")
+		}
 		return status.True(kind, v1alpha1.ReasonEnvironmentsPinned, "The run has pinned its environments.")
 	}
 	if _, p := resolve.Environments(v.run, nil, v.seen.environments); p != nil {

@@ -400,7 +400,7 @@ func TestProgressAcrossAttempts(t *testing.T) {
 
 func TestAttemptsAreBounded(t *testing.T) {
 	run := newRun(func(run *v1alpha1.TrainingRun) {
-		run.Status.StartTime = ago(time.Hour)
+		run.Status.StartTime, run.Status.Restarts = ago(time.Hour), new(int32(14))
 		for n := int32(15); n > 5; n-- {
 			run.Status.Attempts = append(run.Status.Attempts, endedAttempt(n, contract.CauseNodeLost, int64(n), int64(n)+1, time.Hour))
 		}

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // outcome is what a plan comes to, for comparing.
@@ -156,6 +158,20 @@ func TestMakePlan(t *testing.T) {
 			newRun(attempts(inProgress(1))), observing(1, running, repliedLongAgo(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601})),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
+		"a learner that has not started is made anew with another pod": {
+			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "corrected" }),
+			observing(1, learner{templated(newJob("one")), newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}),
+			outcome{Ending: contract.CauseDrained, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
+		},
+		"one that runs keeps its pod": {
+			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "corrected" }),
+			observing(1, learner{templated(newJob("one")), newPod()}, training),
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
+		},
+		"one of the present spec waits": {
+			newRun(attempts(inProgress(1))), observing(1, learner{templated(newJob("one")), newPod(pending)}),
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
+		},
 		"a finished run is tidied up, its last learner stays": {
 			newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, time.Minute)), complete), observing(1, done),
 			outcome{Desired: contract.DesiredRun, Deletes: []string{"rollout", "service"}},
@@ -184,5 +200,23 @@ func TestMakePlan(t *testing.T) {
 				t.Errorf("makePlan changed the run (-before +after):\n%s", diff)
 			}
 		})
+	}
+}
+
+// templated marks a learner's Job as made from newRun's spec.
+func templated(job *batchv1.Job) *batchv1.Job {
+	job.Annotations = map[string]string{v1alpha1.AnnotationTemplate: desired.LearnerTemplateDigest(newRun())}
+	return job
+}
+
+func TestRestartsCountWhatEndedByItself(t *testing.T) {
+	for cause, want := range map[contract.Cause]int32{
+		contract.CauseDrained: 3, contract.CauseRefused: 3, contract.CauseCrashed: 4, contract.CauseNodeLost: 4, contract.CauseStartTimeout: 4,
+	} {
+		run := newRun(attempts(endedAttempt(7, cause, 1, 2, time.Hour)), func(r *v1alpha1.TrainingRun) { r.Status.Restarts = new(int32(3)) })
+		seen := observing(0, learner{})
+		if got := *computeStatus(run, seen, planned(run, seen), now).Restarts; got != want {
+			t.Errorf("%d restarts after %s, want %d", got, cause, want)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Ti
 		next.CompletionTime = ptr.To(metav1.NewTime(now))
 	}
 	next.WorkerSelector = desired.WorkerSelector(run)
-	next.Workers = ptr.To(workersReady(seen))
+	next.Workers, next.ReadyWorkers = ptr.To(workersActive(seen)), ptr.To(workersReady(seen))
 	setConditions(&next, view{run: run, next: &next, seen: seen, plan: p, now: now})
 	status.Fit(&next)
 	return next
@@ -59,7 +59,7 @@ func recordAttempt(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
 	}
 	attempts := append([]v1alpha1.Attempt{{Number: p.start, StartTime: &at}}, next.Attempts...)
 	next.Attempts = attempts[:min(len(attempts), maxAttempts)]
-	next.Restarts = ptr.To(p.start - 1)
+	next.Restarts = ptr.To(restarts(next))
 	next.FormatVersion = ptr.To(int32(p.file.Version))
 	next.Environments = pinnedStatus(next.Environments, p.file)
 	if p.file.Fixed.Algorithm == nil {
@@ -68,6 +68,20 @@ func recordAttempt(next *v1alpha1.TrainingRunStatus, p plan, now time.Time) {
 	next.Steps = ptr.To(p.file.Fixed.Algorithm.Steps)
 	if next.Step == nil {
 		next.Step, next.Progress = ptr.To[int64](0), fmt.Sprintf("0/%d", *next.Steps)
+	}
+}
+
+// restarts is the count with the newest attempt, if that follows on one that ended by itself.
+func restarts(next *v1alpha1.TrainingRunStatus) int32 {
+	count := ptr.Deref(next.Restarts, 0)
+	if len(next.Attempts) < 2 {
+		return count
+	}
+	switch contract.Cause(next.Attempts[1].Cause) {
+	case contract.CauseDrained, contract.CauseRefused:
+		return count
+	default:
+		return count + 1
 	}
 }
 
@@ -171,6 +185,14 @@ func latestStep(s *v1alpha1.TrainingRunStatus) int64 {
 		return 0
 	}
 	return s.LatestCheckpoint.Step
+}
+
+// workersActive is how many worker pods there are that have not ended.
+func workersActive(seen observed) int32 {
+	if seen.rollout == nil {
+		return 0
+	}
+	return seen.rollout.Status.Active
 }
 
 func workersReady(seen observed) int32 {

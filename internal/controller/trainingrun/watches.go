@@ -68,8 +68,7 @@ func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
-// referring gives the runs that refer to an object by an index, as far as they have not started: later they
-// go by what they have pinned.
+// referring gives the runs that refer to an object by an index and are not over.
 func (r *Reconciler) referring(index string) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
 		var runs v1alpha1.TrainingRunList
@@ -80,7 +79,7 @@ func (r *Reconciler) referring(index string) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for i := range runs.Items {
-			if ended(&runs.Items[i]) && !finished(&runs.Items[i]) {
+			if !finished(&runs.Items[i]) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
 			}
 		}
