@@ -11,7 +11,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
@@ -98,7 +97,7 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 
 // environments holds the environments that were built, by the digest of their definition.
 type environments struct {
-	builder registry.Builder
+	builder Builder
 	mu      sync.Mutex
 	built   map[string]environment.Environment
 }

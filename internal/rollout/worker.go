@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
@@ -40,13 +42,19 @@ type Config struct {
 	Groups *groupstore.Store
 	// Renderer is that of the run's model; it is nil for a model whose tokenizer is built in.
 	Renderer *load.Renderer
-	// Environments builds what the leases play.
-	Environments registry.Builder
+	// Environments builds what the leases play; nil is the zero registry.Builder.
+	Environments Builder
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
 	Grace  time.Duration
 	Logger *slog.Logger
+}
+
+// Builder builds environments by their definitions.
+type Builder interface {
+	// Build returns errors as registry.Builder does.
+	Build(ctx context.Context, definition contract.Definition) (environment.Environment, error)
 }
 
 // Worker plays groups for a learner.
@@ -78,6 +86,9 @@ func New(config Config) *Worker {
 		groups:   config.Groups,
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
 		built:    environments{builder: config.Environments},
+	}
+	if config.Environments == nil {
+		w.built.builder = registry.Builder{}
 	}
 	w.active = newActiveGroups(&w.changes)
 	w.submitter = &submitter{learner: config.Learner, groups: config.Groups, active: w.active, logger: config.Logger}

@@ -19,6 +19,12 @@ import (
 // startRolloutWorker starts a real rollout worker and gives what ends it abruptly.
 func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	w.t.Helper()
+	return w.startRolloutWorkerOf(name, nil)
+}
+
+// startRolloutWorkerOf starts one whose environments are the builder's; nil is the real one.
+func (w *fixture) startRolloutWorkerOf(name string, environments rollout.Builder) (kill func()) {
+	w.t.Helper()
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Version: w.file.Version, Worker: name, Logger: w.logger(), Dial: w.dial,
@@ -35,7 +41,7 @@ func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	worker := rollout.New(rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger()})
+	worker := rollout.New(rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(), Environments: environments})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {

@@ -81,30 +81,31 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 	}
 	m := rl.Member{StopReason: e.stop, Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
 		Parts: e.parts, Metrics: e.metrics}
-	var ok bool
-	if m.Reward, ok = rewardOf(values(e.rewards), e.spec.Settings, limited); ok {
-		m.Trajectories, ok = e.trajectories(limited)
-	}
+	var unrewarded error
+	m.Reward, m.Trajectories, unrewarded = e.reward(limited)
 	switch {
-	case ok:
+	case unrewarded == nil:
 		return m, "", nil
 	case limited:
 		// Left out by a limit: because the run wants it so, or because nothing was there to be graded.
 		m.Outcome, m.Reward, m.Trajectories = rl.Deadline, 0, nil
 		return m, "ended by the limit " + limit, nil
 	default:
-		err := errors.New("the episode, or one of its conversations, ended without a reward")
-		return rl.Member{}, "", &environment.Fault{Permanent: true, Err: err}
+		return rl.Member{}, "", &environment.Fault{Permanent: true, Err: unrewarded}
 	}
 }
 
-// trajectories gives what the conversations recorded. ok is false when one of them has no reward.
-func (e *episode) trajectories(limited bool) (list []rl.Trajectory, ok bool) {
+// reward gives the reward of the episode, and what its conversations recorded. An error names what has no reward.
+func (e *episode) reward(limited bool) (whole float64, list []rl.Trajectory, err error) {
+	whole, ok := rewardOf(values(e.rewards), e.spec.Settings, limited)
+	if !ok {
+		return 0, nil, errors.New("the episode ended without a reward")
+	}
 	for _, c := range e.played() {
 		rewards := rewardsOf(c, e.rewards)
 		total, ok := rewardOf(values(rewards), e.spec.Settings, limited)
 		if !ok {
-			return nil, false
+			return 0, nil, fmt.Errorf("the episode ended, and its conversation %q has no reward", c.key)
 		}
 		t := rl.Trajectory{Role: c.role, Key: c.key, Reward: total, StopReason: c.stop, Segments: rl.Trainable(c.segments)}
 		if e.spec.StepRewards {
@@ -117,7 +118,7 @@ func (e *episode) trajectories(limited bool) (list []rl.Trajectory, ok bool) {
 		}
 		list = append(list, t)
 	}
-	return list, true
+	return whole, list, nil
 }
 
 // played lists the conversations that have a reply, and all of them should none have one.

@@ -1,0 +1,89 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"cmp"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// withRoles makes the small run one of solvers and judges, which have estimators, scales and losses of their own.
+func withRoles(grouping contract.Grouping) func(*contract.RunFile) {
+	return func(f *contract.RunFile) {
+		env := &f.Fixed.Environments[0]
+		env.Limits = contract.Limits{Turns: 3, OnLimit: contract.OnLimitGrade}
+		env.MinMembers = 2
+		algorithm := f.Fixed.Algorithm
+		algorithm.Grouping, algorithm.DropConstantGroups = grouping, true
+		algorithm.Advantage = contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}
+		algorithm.Roles = []contract.Role{{
+			Name:      "judge",
+			Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
+			Loss:      contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}},
+		}}
+		f.Evaluation.Environments[0].Limits = env.Limits
+	}
+}
+
+// TestRoles trains two roles, by each grouping. The learner dies, and a worker dies in the middle of its groups, when a
+// judge is about to be asked; digests, training data and weights are those of the undisturbed run.
+func TestRoles(t *testing.T) {
+	var weights sync.Map
+	for _, grouping := range []contract.Grouping{"", contract.GroupingStep, contract.GroupingEpisode} {
+		t.Run(cmp.Or(string(grouping), "Trajectory"), func(t *testing.T) {
+			t.Parallel()
+			undisturbed := newFixture(t, withRoles(grouping))
+			undisturbed.startRolloutWorkerOf("w0", rolesBuilder{})
+			want := undisturbed.record()
+			undisturbed.checkMetrics()
+			if other, loaded := weights.LoadOrStore(want.Weights, grouping); loaded {
+				t.Errorf("the weights are those of grouping %q", other)
+			}
+			if steps := len(want.Rows); len(want.Passes) != 2*steps {
+				t.Errorf("%d passes in %d steps, want one for each role", len(want.Passes), steps)
+			}
+			for _, point := range []string{"step.sampled", "step.submitted", "row.written", "save.answered"} {
+				t.Run(point, func(t *testing.T) {
+					t.Parallel()
+					checkRolesAfterDeaths(t, grouping, point, want)
+				})
+			}
+		})
+	}
+}
+
+// checkRolesAfterDeaths runs the same with two workers, of which one dies within groups, and a learner that dies.
+func checkRolesAfterDeaths(t *testing.T, grouping contract.Grouping, point string, want goldenRun) {
+	w := newFixture(t, withRoles(grouping))
+	w.startRolloutWorkerOf("w0", rolesBuilder{})
+	var judges atomic.Int64
+	var kill func()
+	ready := make(chan struct{})
+	kill = w.startRolloutWorkerOf("w1", rolesBuilder{judging: func() {
+		if judges.Add(1) == 3 {
+			<-ready
+			go kill()
+		}
+	}})
+	close(ready)
+	<-w.startLearner(1, w.dieAt(point, 2)).done
+	w.startRolloutWorkerOf("w2", rolesBuilder{})
+	weights := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
+	w.checkMetrics()
+	if judges.Load() < 3 {
+		t.Error("the worker did not die within a group")
+	}
+	if weights != want.Weights {
+		t.Errorf("final adapter is %s, undisturbed %s", weights, want.Weights)
+	}
+	if d := diff.Diff(want.Rows, w.goldenRows()); d != "" {
+		t.Errorf("rows (-undisturbed +got):\n%s", d)
+	}
+}
