@@ -99,7 +99,12 @@ var permitted = map[string][]string{
 	"internal/environment/workflow": {
 		"internal/chat", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
 	},
-	"internal/environment/verify": {"internal/environment", "internal/environment/dataset"},
+	"internal/environment/verify": {
+		"internal/environment", "internal/environment/dataset", "internal/environment/verify/countdown",
+		"internal/environment/verify/mathtext", "github.com/google/cel-go", "github.com/santhosh-tekuri/jsonschema",
+	},
+	"internal/environment/verify/countdown": nil,
+	"internal/environment/verify/mathtext":  nil,
 	"internal/exchange": {
 		"internal/contract", "internal/exchange/exchangepb", "internal/rl", "internal/wait",
 		"google.golang.org/grpc", "google.golang.org/protobuf",

@@ -6,54 +6,135 @@ package verify
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// ExactMatch has these metrics, each 0 or 1. Exactly one of the first four is 1.
+// Part is the part of a reply that is compared with the answer.
+type Part string
+
+// The parts of a reply.
 const (
-	// MetricCorrect counts replies with the right number.
-	MetricCorrect = "correct"
-	// MetricWrong counts replies with another number.
-	MetricWrong = "wrong"
-	// MetricNoAnswer counts replies that ended without a number.
-	MetricNoAnswer = "no_answer"
-	// MetricTruncated counts replies that a token limit cut, whatever their text.
-	MetricTruncated = "truncated"
-	// MetricAnswered counts replies that are correct or wrong.
-	MetricAnswered = "answered"
+	// PartLastInteger is the last integer. Commas between digits are ignored.
+	PartLastInteger Part = "LastInteger"
+	// PartText is the whole text.
+	PartText Part = "Text"
+	// PartLastLine is the last line that is not blank.
+	PartLastLine Part = "LastLine"
+	// PartAnswerTag is the content of the last <answer>...</answer>.
+	PartAnswerTag Part = "AnswerTag"
 )
 
-// ExactMatch gives a reply whose last integer is the answer a reward of 1, and any other a reward of 0. It ignores
-// commas between digits. A reply that a token limit cut earns 0, since its end is not known.
-type ExactMatch struct{}
+// Normalization is what a comparison of texts ignores.
+type Normalization string
 
-// Grade implements Grader.
-func (ExactMatch) Grade(_ context.Context, row dataset.Row, reply environment.Reply) (Score, error) {
-	found := MetricWrong
-	number, ok := lastInteger(reply.Message.Content)
-	switch {
-	case reply.Truncated:
-		found = MetricTruncated
-	case !ok:
-		found = MetricNoAnswer
-	case number == canonical(row.Answer):
-		found = MetricCorrect
-	}
-	score := Score{Metrics: map[string]float64{
-		MetricCorrect: 0, MetricWrong: 0, MetricNoAnswer: 0, MetricTruncated: 0, MetricAnswered: 0,
-	}}
-	score.Metrics[found] = 1
-	score.Metrics[MetricAnswered] = score.Metrics[MetricCorrect] + score.Metrics[MetricWrong]
-	score.Reward = score.Metrics[MetricCorrect]
-	return score, nil
+// The normalizations. Space at both ends is always ignored.
+const (
+	// NormalizeCase ignores the difference between capitals and small letters.
+	NormalizeCase Normalization = "Case"
+	// NormalizeSpace ignores how much white space is between words.
+	NormalizeSpace Normalization = "Space"
+	// NormalizePunctuation ignores punctuation.
+	NormalizePunctuation Normalization = "Punctuation"
+	// NormalizeArticles ignores the words a, an and the.
+	NormalizeArticles Normalization = "Articles"
+)
+
+// ExactMatch gives a reply whose part is the answer a reward of 1, and any other a reward of 0. A reply that a token
+// limit cut earns 0, since its end is not known. The zero value compares the last integer.
+type ExactMatch struct {
+	// Part is PartLastInteger if it is empty.
+	Part Part
+	// Normalize is not used for integers.
+	Normalize []Normalization
 }
 
-// Answers implements Answerer. An additional digit makes another number.
-func (ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
-	return row.Answer, row.Answer + "1", row.Answer != ""
+// Grade implements Grader.
+func (m ExactMatch) Grade(_ context.Context, row dataset.Row, reply environment.Reply) (Score, error) {
+	answer, err := m.answer(row)
+	if err != nil {
+		return Score{}, err
+	}
+	found, ok := m.find(reply.Message.Content)
+	return compare(reply, ok, found == answer).score(), nil
+}
+
+// Answers implements Answerer. An additional digit makes another number, and another text. An answer that a reply's part
+// cannot be, such as one of two lines for the last line, is not known.
+func (m ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
+	answer, err := m.answer(row)
+	if err != nil {
+		return "", "", false
+	}
+	right, wrong = strings.TrimSpace(row.Answer), strings.TrimSpace(row.Answer)+"1"
+	if m.Part == PartAnswerTag {
+		right, wrong = "<answer>"+right+"</answer>", "<answer>"+wrong+"</answer>"
+	}
+	found, ok := m.find(right)
+	return right, wrong, ok && found == answer
+}
+
+// answer returns the row's answer as find returns a reply's.
+func (m ExactMatch) answer(row dataset.Row) (string, error) {
+	switch {
+	case row.Answer == "":
+		return "", errNoAnswer()
+	case m.integer():
+		answer := strings.ReplaceAll(strings.TrimSpace(row.Answer), ",", "")
+		if integer.FindString(answer) != answer {
+			return "", rowFault("the answer %.80q is not an integer, which exactMatch compares: choose exactMatch.part Text, LastLine or AnswerTag", row.Answer)
+		}
+		return canonical(answer), nil
+	default:
+		return m.normalize(row.Answer), nil
+	}
+}
+
+func (m ExactMatch) integer() bool { return m.Part == "" || m.Part == PartLastInteger }
+
+// find returns the part of the text in canonical form.
+func (m ExactMatch) find(text string) (found string, ok bool) {
+	ok = true
+	switch m.Part {
+	case PartText:
+		found = text
+	case PartLastLine:
+		found = lastLine(text)
+	case PartAnswerTag:
+		found, ok = lastTag(text, "answer")
+	default:
+		return lastInteger(text)
+	}
+	return m.normalize(found), ok && strings.TrimSpace(found) != ""
+}
+
+var article = regexp.MustCompile(`(?i)\b(?:a|an|the)\b`)
+
+// normalize drops what is ignored. Punctuation and articles leave spaces behind, which are ignored with them.
+func (m ExactMatch) normalize(text string) string {
+	if slices.Contains(m.Normalize, NormalizeCase) {
+		text = strings.ToLower(text)
+	}
+	punctuation, articles := slices.Contains(m.Normalize, NormalizePunctuation), slices.Contains(m.Normalize, NormalizeArticles)
+	if punctuation {
+		text = strings.Map(func(r rune) rune {
+			if unicode.IsPunct(r) || unicode.IsSymbol(r) {
+				return -1
+			}
+			return r
+		}, text)
+	}
+	if articles {
+		text = article.ReplaceAllString(text, " ")
+	}
+	if punctuation || articles || slices.Contains(m.Normalize, NormalizeSpace) {
+		return strings.Join(strings.Fields(text), " ")
+	}
+	return strings.TrimSpace(text)
 }
 
 var integer = regexp.MustCompile(`-?[0-9]+`)

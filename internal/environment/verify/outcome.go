@@ -1,0 +1,63 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+)
+
+// Rewards that compare with an answer have these metrics, each 0 or 1. Exactly one of the first four is 1.
+const (
+	// MetricCorrect counts replies with the right answer.
+	MetricCorrect = "correct"
+	// MetricWrong counts replies with another answer.
+	MetricWrong = "wrong"
+	// MetricNoAnswer counts replies that ended without an answer.
+	MetricNoAnswer = "no_answer"
+	// MetricTruncated counts replies that a token limit cut, whatever their text.
+	MetricTruncated = "truncated"
+	// MetricAnswered counts replies that are correct or wrong.
+	MetricAnswered = "answered"
+)
+
+// compared is what became of the comparison with an answer: the metric that is 1.
+type compared string
+
+// score returns a reward of 1 for a correct reply, and of 0 for any other.
+func (c compared) score() Score {
+	score := Score{Metrics: map[string]float64{
+		MetricCorrect: 0, MetricWrong: 0, MetricNoAnswer: 0, MetricTruncated: 0, MetricAnswered: 0,
+	}}
+	score.Metrics[string(c)] = 1
+	score.Metrics[MetricAnswered] = score.Metrics[MetricCorrect] + score.Metrics[MetricWrong]
+	score.Reward = score.Metrics[MetricCorrect]
+	return score
+}
+
+// compare decides what became of a reply. Whether the answer is found and right is known by its text alone, and a reply
+// that a token limit cut has no answer, since its end is not known.
+func compare(reply environment.Reply, found, correct bool) compared {
+	switch {
+	case reply.Truncated:
+		return MetricTruncated
+	case !found:
+		return MetricNoAnswer
+	case correct:
+		return MetricCorrect
+	default:
+		return MetricWrong
+	}
+}
+
+// rowFault reports a row that cannot be graded. A retry does not help.
+func rowFault(format string, values ...any) error {
+	return &environment.Fault{Permanent: true, Err: fmt.Errorf("grading a reply: "+format, values...)}
+}
+
+// errNoAnswer is the fault of a row that has nothing to compare with.
+func errNoAnswer() error {
+	return rowFault("the row has no answer: map the field answer to a column with dataset.fields, or choose a reward that compares with none")
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+)
+
+// answerGroup is the group of a pattern that is compared with the answer.
+const answerGroup = "answer"
+
+// Regex gives a reply that its pattern matches a reward of 1. If the pattern has a group with the name answer, the text
+// of that group in the last match must be the row's answer, too. A reply that a token limit cut earns 0.
+type Regex struct {
+	pattern *regexp.Regexp
+	group   int
+}
+
+// NewRegex compiles the pattern.
+func NewRegex(pattern string) (*Regex, error) {
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("pattern does not compile: %w; correct it, its syntax is that of RE2", err)
+	}
+	return &Regex{pattern: compiled, group: compiled.SubexpIndex(answerGroup)}, nil
+}
+
+// Grade implements Grader.
+func (r *Regex) Grade(_ context.Context, row dataset.Row, reply environment.Reply) (Score, error) {
+	if r.group < 0 {
+		found := r.pattern.MatchString(reply.Message.Content)
+		return compare(reply, found, true).score(), nil
+	}
+	if row.Answer == "" {
+		return Score{}, errNoAnswer()
+	}
+	matches := r.pattern.FindAllStringSubmatch(reply.Message.Content, -1)
+	if len(matches) == 0 {
+		return compare(reply, false, false).score(), nil
+	}
+	found := strings.TrimSpace(matches[len(matches)-1][r.group])
+	return compare(reply, true, found == strings.TrimSpace(row.Answer)).score(), nil
+}
+
+var _ Grader = (*Regex)(nil)

@@ -1,0 +1,178 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+var number = regexp.MustCompile(`[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+`)
+
+// numbersIn returns the numbers of a text as they are written, without commas. Commas separate thousands if they are
+// where they should be, and numbers otherwise. A minus is a sign unless a letter, digit or closing bracket is before it.
+func numbersIn(text string) []string {
+	var found []string
+	for _, at := range number.FindAllStringIndex(text, -1) {
+		sign := ""
+		if isSign(text[:at[0]]) {
+			sign = "-"
+		}
+		for _, written := range splitThousands(text[at[0]:at[1]]) {
+			found = append(found, sign+written)
+			sign = ""
+		}
+	}
+	return found
+}
+
+// isSign reports whether the text ends with a minus that is the sign of the number behind it.
+func isSign(before string) bool {
+	rest, ok := strings.CutSuffix(before, "-")
+	if !ok {
+		if rest, ok = strings.CutSuffix(before, "−"); !ok {
+			return false
+		}
+	}
+	last, _ := utf8.DecodeLastRuneInString(rest)
+	return !(last >= '0' && last <= '9' || last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' || last == ')')
+}
+
+var grouped = regexp.MustCompile(`^[0-9]{1,3}(?:,[0-9]{3})+(?:\.|[eE]|$)`)
+
+// splitThousands returns the number without its commas, or the numbers that its commas separate.
+func splitThousands(written string) []string {
+	written = strings.TrimRight(written, ",")
+	if !strings.Contains(written, ",") || grouped.MatchString(written) {
+		return []string{strings.ReplaceAll(written, ",", "")}
+	}
+	return strings.FieldsFunc(written, func(r rune) bool { return r == ',' })
+}
+
+// lastNumber returns the last number of a text, or NaN if there is none.
+func lastNumber(text string) float64 {
+	all := numbersIn(text)
+	if len(all) == 0 {
+		return math.NaN()
+	}
+	return parseFloat(all[len(all)-1])
+}
+
+// parseFloat reads what numbersIn found. A number that is too large is infinite.
+func parseFloat(written string) float64 {
+	value, err := strconv.ParseFloat(written, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return math.NaN()
+	}
+	return value
+}
+
+// longestExact bounds the digits of numbers that are compared exactly.
+const longestExact = 200
+
+// equalNumbers compares numbers that numbersIn found: exactly, unless they are very long or have an exponent.
+func equalNumbers(a, b string) bool {
+	if len(a) <= longestExact && len(b) <= longestExact && !strings.ContainsAny(a+b, "eE") {
+		x, okX := new(big.Rat).SetString(a)
+		y, okY := new(big.Rat).SetString(b)
+		return okX && okY && x.Cmp(y) == 0
+	}
+	return parseFloat(a) == parseFloat(b)
+}
+
+// lastLine returns the last line that is not blank.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// lastTag returns the trimmed content of the last <name>...</name>, whose name may be written in capitals.
+func lastTag(text, name string) (content string, ok bool) {
+	lower := asciiLower(text)
+	begin, end := "<"+asciiLower(name)+">", "</"+asciiLower(name)+">"
+	last := strings.LastIndex(lower, end)
+	if last < 0 {
+		return "", false
+	}
+	first := strings.LastIndex(lower[:last], begin)
+	if first < 0 {
+		return "", false
+	}
+	return strings.TrimSpace(text[first+len(begin) : last]), true
+}
+
+// asciiLower keeps the positions of all bytes, which strings.ToLower does not.
+func asciiLower(text string) string {
+	lower := []byte(text)
+	for i, b := range lower {
+		if b >= 'A' && b <= 'Z' {
+			lower[i] = b + 'a' - 'A'
+		}
+	}
+	return string(lower)
+}
+
+var fence = regexp.MustCompile("(?s)```[a-zA-Z]*[ \t]*\r?\n(.*?)```")
+
+// deepestJSON bounds the nesting of values.
+const deepestJSON = 100
+
+// findJSON returns the JSON value that the text is, or the one that its last fenced block is. Numbers are json.Number.
+func findJSON(text string) (value any, ok bool) {
+	if value, err := decodeJSON(text); err == nil {
+		return value, true
+	}
+	blocks := fence.FindAllStringSubmatch(text, -1)
+	if len(blocks) == 0 {
+		return nil, false
+	}
+	value, err := decodeJSON(blocks[len(blocks)-1][1])
+	return value, err == nil
+}
+
+func decodeJSON(text string) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the value")
+	}
+	if !shallow(value, deepestJSON) {
+		return nil, errors.New("the value is nested too deeply")
+	}
+	return value, nil
+}
+
+// shallow reports whether the value has at most so many levels.
+func shallow(value any, levels int) bool {
+	if levels == 0 {
+		return false
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			if !shallow(element, levels-1) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, element := range v {
+			if !shallow(element, levels-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
