@@ -89,6 +89,18 @@ type Reply struct {
 	// Malformed describes what is wrong with a reply that ended but could not be parsed. It is empty if the reply
 	// could be parsed.
 	Malformed string
+	// Usage is what the episode has used so far, this batch of replies included.
+	Usage Usage
+}
+
+// Usage counts what an episode has used.
+type Usage struct {
+	// Turns is the number of batches of replies.
+	Turns int
+	// ToolCalls is the number of calls that earlier replies led to.
+	ToolCalls int
+	// SampledTokens is the number of tokens of all replies.
+	SampledTokens int
 }
 
 // Turn is the outcome of a batch of replies.

@@ -274,10 +274,31 @@ func TestHowRepliesEnd(t *testing.T) {
 			})
 			group := play(t, env, policy, alone(func(s *contract.Environment) { s.Sampling.Stop = tc.stops }))
 			tc.want.Message.Reply = 1
+			tc.want.Usage = environment.Usage{Turns: 1, SampledTokens: len(tc.sample.Tokens)}
 			if diff := cmp.Diff(tc.want, got); diff != "" || group.Members[0].StopReason != tc.stop {
 				t.Errorf("stop reason %s, reply (-want +got):\n%s", group.Members[0].StopReason, diff)
 			}
 		})
+	}
+}
+
+// TestUsageOfLaterReplies counts what all earlier replies used.
+func TestUsageOfLaterReplies(t *testing.T) {
+	var got []environment.Usage
+	env := &scripted{step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
+		got = append(got, replies[0].Usage)
+		if turn == 2 {
+			return done(1), nil
+		}
+		return environment.Turn{ToolCalls: 2, Prompts: ask("q", "yes", "again")}, nil
+	}}
+	play(t, env, says("yes"), alone(func(*contract.Environment) {}))
+	each := len(sampled("yes").Tokens)
+	want := []environment.Usage{
+		{Turns: 1, SampledTokens: each}, {Turns: 2, ToolCalls: 2, SampledTokens: 2 * each}, {Turns: 3, ToolCalls: 4, SampledTokens: 3 * each},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Usage (-want +got):\n%s", diff)
 	}
 }
 
