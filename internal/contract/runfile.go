@@ -161,14 +161,6 @@ type Arithmetic struct {
 	MaxOperand int `json:"maxOperand"`
 }
 
-// RewardRule is how an episode is rewarded; exactly one member.
-type RewardRule struct {
-	ExactMatch *ExactMatch `json:"exactMatch,omitempty"`
-}
-
-// ExactMatch compares with the field answer.
-type ExactMatch struct{}
-
 // Sampling is how tokens are drawn.
 type Sampling struct {
 	MaxTokens   int     `json:"maxTokens"`

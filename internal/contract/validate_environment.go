@@ -62,7 +62,7 @@ func (r Reward) validate(p *problems, path string) {
 
 func (d Definition) validate(p *problems, path string) {
 	p.require(d.Dataset != nil && d.Dataset.Arithmetic != nil, path+".dataset", "must be arithmetic")
-	p.require(d.Reward != nil && d.Reward.ExactMatch != nil, path+".reward", "must be exactMatch")
+	d.Reward.validate(p, path+".reward")
 	if d.Dataset != nil && d.Dataset.Arithmetic != nil {
 		p.require(d.Dataset.Arithmetic.MaxOperand >= 1, path+".dataset.arithmetic.maxOperand", "must be at least 1")
 	}

@@ -79,7 +79,7 @@ func testEnvironment() *v1alpha1.RewardEnvironment {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "abcdefgh-uid"},
 		Spec: v1alpha1.RewardEnvironmentSpec{
 			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(99))}},
-			Reward:  &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+			Reward:  &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
 		},
 	}
 }

@@ -50,8 +50,8 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 			Arithmetic: &contract.Arithmetic{MaxOperand: int(*spec.Dataset.Arithmetic.MaxOperand)},
 		}
 	}
-	if spec.Reward != nil && spec.Reward.ExactMatch != nil {
-		definition.Reward = &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}
+	if spec.Reward != nil {
+		definition.Reward = rewardOf(*spec.Reward)
 	}
 	if spec.Interaction != nil && spec.Interaction.ToolUse != nil {
 		definition.Interaction = &contract.Interaction{ToolUse: toolUseOf(*spec.Interaction.ToolUse)}

@@ -55,7 +55,7 @@ func prepare(t testing.TB) {
 		&v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "arithmetic"},
 			Spec: v1alpha1.RewardEnvironmentSpec{
 				Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(99))}},
-				Reward:  &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+				Reward:  &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
 			}},
 	}
 	for _, object := range objects {

@@ -74,7 +74,7 @@ func TestToolUse(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "calculator"},
 		Spec: v1alpha1.RewardEnvironmentSpec{
 			Dataset:     &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(9))}},
-			Reward:      &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+			Reward:      &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
 			Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}},
 		},
 	}

@@ -25,7 +25,7 @@ func environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardE
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "env", UID: "0123456789", Generation: 2},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{ExactMatch: &v1alpha1.ExactMatch{}},
+			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
 		},
 	}
 	for _, change := range changes {

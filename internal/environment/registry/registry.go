@@ -52,7 +52,7 @@ func (b Builder) Build(ctx context.Context, definition contract.Definition) (env
 }
 
 func (b Builder) build(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
-	grader, err := newGrader(*definition.Reward)
+	grader, err := newGrader(*definition.Reward, "spec.reward")
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,4 @@ func (b Builder) newDataset(ctx context.Context, definition contract.Dataset) (d
 	default:
 		return nil, errors.New("this program can open no data set but arithmetic")
 	}
-}
-
-func newGrader(definition contract.RewardRule) (verify.Grader, error) {
-	if definition.ExactMatch == nil {
-		return nil, errors.New("reward must be exactMatch")
-	}
-	return verify.ExactMatch{}, nil
 }

@@ -4,11 +4,14 @@
 package registry
 
 import (
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
@@ -80,6 +83,83 @@ func TestBuildRejectsInvalidDefinitions(t *testing.T) {
 			var wrong *DefinitionError
 			if !errors.As(err, &wrong) {
 				t.Errorf("Build = %v, %v, want a *DefinitionError", env, err)
+			}
+		})
+	}
+}
+
+// TestBuildNamesTheField requires the field, the position and the repair of what only the probe can find.
+func TestBuildNamesTheField(t *testing.T) {
+	brief := contract.WeightedReward{Name: "brief", Weight: 0.1, Rule: contract.RewardRule{Expression: "size(reply.texts)"}}
+	cases := map[string]struct {
+		rule contract.RewardRule
+		want []string
+	}{
+		"a pattern":                 {contract.RewardRule{Regex: &contract.Regex{Pattern: "a(b"}}, []string{"spec.reward.regex.pattern", "missing closing )", "correct it"}},
+		"an expression":             {contract.RewardRule{Expression: "replyy.text"}, []string{"spec.reward.expression", "line 1, column 1", "undeclared reference to 'replyy'"}},
+		"an expression of a sum":    {contract.RewardRule{Weighted: []contract.WeightedReward{brief}}, []string{"spec.reward.weighted[brief].expression", "line 1, column 11", "undefined field 'texts'"}},
+		"a schema's type":           {schemaRule(`{"type": "objekt"}`), []string{"spec.reward.jsonSchema.schema", "at '/type'", "must be one of", "correct it"}},
+		"a schema within a schema":  {schemaRule(`{"properties": {"a": {"minimum": "1"}}}`), []string{"spec.reward.jsonSchema.schema", "at '/properties/a/minimum'", "number"}},
+		"a schema's reference":      {schemaRule(`{"$ref": "#/$defs/missing"}`), []string{"spec.reward.jsonSchema.schema", "missing"}},
+		"a schema of another place": {schemaRule(`{"$ref": "https://example.com/schema.json"}`), []string{"spec.reward.jsonSchema.schema", "its own parts"}},
+		"a schema's file":           {schemaRule(`{"$ref": "file:///etc/passwd"}`), []string{"spec.reward.jsonSchema.schema", "its own parts"}},
+		"a schema's pattern":        {schemaRule(`{"pattern": "a(b"}`), []string{"spec.reward.jsonSchema.schema", "/pattern"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			definition := arithmetic(9)
+			definition.Reward = &tc.rule
+			_, err := Builder{}.Build(t.Context(), definition)
+			var wrong *DefinitionError
+			if !errors.As(err, &wrong) {
+				t.Fatalf("Build: err = %v, want a *DefinitionError", err)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("Build: err = %v, want %q", err, part)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("Build: err = %q has several lines", err)
+			}
+		})
+	}
+}
+
+func schemaRule(schema string) contract.RewardRule {
+	return contract.RewardRule{JSONSchema: &contract.JSONSchema{Schema: json.RawMessage(schema)}}
+}
+
+// TestBuildEveryReward builds and plays each reward with a data set that it suits.
+func TestBuildEveryReward(t *testing.T) {
+	for name, rule := range map[string]contract.RewardRule{
+		"exactMatch": {ExactMatch: &contract.ExactMatch{Part: contract.PartAnswerTag, Normalize: []contract.Normalization{contract.NormalizeSpace}}},
+		"regex":      {Regex: &contract.Regex{Pattern: `<answer>\s*(?P<answer>\d+)\s*</answer>`}},
+		"jsonSchema": {JSONSchema: &contract.JSONSchema{Schema: json.RawMessage(`{"type": "object"}`)}},
+		"math":       {Math: &contract.Math{}},
+		"gsm8k":      {GSM8K: &contract.GSM8K{}},
+		"expression": {Expression: "reply.lastNumber() == double(row.answer) ? 1.0 : 0.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			definition := arithmetic(9)
+			weighted := contract.WeightedReward{Name: "a", Weight: 2, Rule: rule}
+			definition.Reward = &contract.RewardRule{Weighted: []contract.WeightedReward{weighted}}
+			env, err := Builder{}.Build(t.Context(), definition)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply := "{}"
+			if name != "jsonSchema" {
+				reply = `<answer> 18 </answer> so \boxed{18}, #### 18`
+			}
+			episode, err := env.Start(t.Context(), environment.Task{Split: "train", Index: 78})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer episode.Close(t.Context())
+			turn, err := episode.Step(t.Context(), []environment.Reply{{Message: chat.Message{Content: reply}}})
+			if err != nil || turn.Rewards[0].Value != 2 || turn.Metrics["a"] != 1 || turn.Rewards[0].Parts["a"] != 2 {
+				t.Errorf("Step = %+v, %v, want a reward of 2", turn, err)
 			}
 		})
 	}

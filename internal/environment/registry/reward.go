@@ -1,0 +1,67 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// newGrader builds what scores replies. An error names the field by its path in the RewardEnvironment.
+func newGrader(rule contract.RewardRule, path string) (verify.Grader, error) {
+	switch {
+	case rule.ExactMatch != nil:
+		return newExactMatch(*rule.ExactMatch), nil
+	case rule.Regex != nil:
+		grader, err := verify.NewRegex(rule.Regex.Pattern)
+		return grader, at(path+".regex", err)
+	case rule.JSONSchema != nil:
+		grader, err := verify.NewJSONSchema(rule.JSONSchema.Schema)
+		return grader, at(path+".jsonSchema", err)
+	case rule.Countdown != nil:
+		return verify.Countdown{Strict: rule.Countdown.Strict}, nil
+	case rule.Math != nil:
+		return verify.Math{}, nil
+	case rule.GSM8K != nil:
+		return verify.GSM8K{Strict: rule.GSM8K.Strict}, nil
+	case rule.Expression != "":
+		grader, err := verify.NewExpression(rule.Expression)
+		return grader, at(path, err)
+	case rule.Weighted != nil:
+		return newWeighted(rule.Weighted, path+".weighted")
+	default:
+		return nil, errors.New(path + " has no member that this program knows")
+	}
+}
+
+// at adds the path to an error, whose text begins with the name of a field there.
+func at(path string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s.%w", path, err)
+	}
+	return nil
+}
+
+func newExactMatch(definition contract.ExactMatch) verify.Grader {
+	match := verify.ExactMatch{Part: verify.Part(definition.Part)}
+	for _, n := range definition.Normalize {
+		match.Normalize = append(match.Normalize, verify.Normalization(n))
+	}
+	return match
+}
+
+func newWeighted(definition []contract.WeightedReward, path string) (verify.Grader, error) {
+	var weighted verify.Weighted
+	for _, part := range definition {
+		grader, err := newGrader(part.Rule, fmt.Sprintf("%s[%s]", path, part.Name))
+		if err != nil {
+			return nil, err
+		}
+		weighted = append(weighted, verify.Leaf{Name: part.Name, Weight: part.Weight, Grader: grader})
+	}
+	return weighted, nil
+}
