@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -177,4 +179,26 @@ func FuzzGraders(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDocumentedExpressions compiles the examples of the documentation.
+func TestDocumentedExpressions(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/rewards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile(`expression: '([^'\n]+)'`).FindAllStringSubmatch(string(page), -1)
+	for _, example := range examples {
+		if _, err := NewExpression(example[1]); err != nil {
+			t.Errorf("%s: %v", example[1], err)
+		}
+	}
+	if len(examples) < 5 {
+		t.Errorf("the page has %d examples", len(examples))
+	}
+	for _, f := range textFunctions {
+		if !strings.Contains(string(page), "`"+f.name+"(") {
+			t.Errorf("the page lacks the function %s", f.name)
+		}
+	}
 }
