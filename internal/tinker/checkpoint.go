@@ -48,6 +48,7 @@ type Checkpoint struct {
 	TinkerPath     string    `json:"tinker_path"`
 	SizeBytes      *int64    `json:"size_bytes,omitempty"`
 	Public         bool      `json:"public"`
+	UserMetadata   Metadata  `json:"user_metadata,omitempty"`
 	// ExpiresAt is nil if the checkpoint never expires.
 	ExpiresAt *time.Time `json:"expires_at"`
 }

@@ -149,7 +149,9 @@ type SaveWeightsRequest struct {
 	// TTLSeconds is nil if the checkpoint never expires.
 	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
 	Overwrite  bool   `json:"overwrite"`
-	Type       string `json:"type"`
+	// UserMetadata is stored with the checkpoint. A save that overwrites replaces it as a whole.
+	UserMetadata Metadata `json:"user_metadata,omitempty"`
+	Type         string   `json:"type"`
 }
 
 // SaveSamplerRequest is the body of POST save_weights_for_sampler: exactly one of Path and
@@ -163,7 +165,9 @@ type SaveSamplerRequest struct {
 	SeqID              int64  `json:"seq_id"`
 	// TTLSeconds is nil if the checkpoint never expires.
 	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
-	Type       string `json:"type"`
+	// UserMetadata is stored with the checkpoint.
+	UserMetadata Metadata `json:"user_metadata,omitempty"`
+	Type         string   `json:"type"`
 }
 
 // SaveResult is the result of both saves.

@@ -227,3 +227,18 @@ def checkpoints_expire(env):
     require_raises(tinker.NotFoundError, lambda: settled(env.service.create_sampling_client(model_path=weights)))
     prompt = types.ModelInput.from_ints(tokens(8))
     require_raises(tinker.NotFoundError, lambda: sampler.compute_logprobs(prompt).result())
+
+
+@check("metadata of checkpoints", needs="checkpoint_metadata")
+def checkpoint_metadata(env):
+    trainer, name = env.trainer(), env.name("metadata")
+
+    def listed() -> dict:
+        found = env.rest.list_checkpoints(trainer.model_id).result().checkpoints
+        return {one.checkpoint_type: one.user_metadata or {} for one in found}
+
+    trainer.save_state(name, user_metadata={"step": "7", "of": "a check"}).result()
+    trainer.save_weights_for_sampler(name, user_metadata={"step": "8"}).result()
+    require_equal(listed(), {"training": {"step": "7", "of": "a check"}, "sampler": {"step": "8"}}, "the metadata")
+    trainer.save_state(name, overwrite=True).result()
+    require_equal(listed()["training"], {}, "the metadata after a save without any that overwrites")

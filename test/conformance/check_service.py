@@ -26,6 +26,7 @@ def the_table_of_versions_holds(env):
         "sequence_ids": "sequence_id" in tinker.types.SampledSequence.__dataclass_fields__,
         "prompt_options": "target_prompt_logprobs" in sample,
         "external_weights": hasattr(tinker.TrainingClient, "save_weights_external"),
+        "checkpoint_metadata": "user_metadata" in inspect.signature(tinker.TrainingClient.save_state).parameters,
         "copy_weights": hasattr(RestClient, "copy_weights"),
         "newer_losses": "gspo" in tinker.types.LossFnType.__args__,
         "storage_usage": hasattr(RestClient, "get_current_checkpoint_storage_usage"),

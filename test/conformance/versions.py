@@ -18,6 +18,7 @@ TRAITS: dict[str, dict[str, bool]] = {
         "sequence_ids": False,  # SampledSequence.sequence_id
         "prompt_options": False,  # SamplingClient.sample(target_prompt_logprobs=...) and its kin
         "external_weights": False,
+        "checkpoint_metadata": False,  # save_state(user_metadata=...)
         "copy_weights": False,
         "newer_losses": False,  # gspo and stable_reinforce are names of losses
         "storage_usage": False,
@@ -36,6 +37,7 @@ TRAITS: dict[str, dict[str, bool]] = {
         "sequence_ids": True,
         "prompt_options": True,
         "external_weights": True,
+        "checkpoint_metadata": True,
         "copy_weights": True,
         "newer_losses": True,
         "storage_usage": True,

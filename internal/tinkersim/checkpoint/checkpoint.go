@@ -83,7 +83,8 @@ type Checkpoint struct {
 	Digest string
 	Public bool
 	// Expires is zero if the checkpoint never expires.
-	Expires time.Time
+	Expires      time.Time
+	UserMetadata map[string]string
 }
 
 // record is the content of a checkpoint's JSON file.
@@ -95,6 +96,8 @@ type record struct {
 	Digest  string    `json:"sha256"`
 	Public  bool      `json:"public,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
+
+	UserMetadata map[string]string `json:"userMetadata,omitempty"`
 }
 
 func (r record) checkpoint(run string, kind tinker.Kind) Checkpoint {
@@ -105,6 +108,8 @@ func (r record) checkpoint(run string, kind tinker.Kind) Checkpoint {
 		Digest:  r.Digest,
 		Public:  r.Public,
 		Expires: r.Expires,
+
+		UserMetadata: r.UserMetadata,
 	}
 }
 

@@ -138,8 +138,9 @@ type Save struct {
 	Data []byte
 	// TTL is how long the checkpoint exists; 0 means without a limit.
 	TTL time.Duration
-	// Overwrite replaces a checkpoint of the same name.
-	Overwrite bool
+	// Overwrite replaces a checkpoint of the same name, with its metadata.
+	Overwrite    bool
+	UserMetadata map[string]string
 }
 
 // Save writes a checkpoint. If it returns nil, the checkpoint is listed and can be read. After an error,
@@ -156,7 +157,7 @@ func (s *Store) Save(ctx context.Context, save Save) (Checkpoint, error) {
 	if err := writeFile(filepath.Join(s.dir.kindDir(save.Path), file), save.Data); err != nil {
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
 	}
-	r := record{Name: save.Name, File: file, Size: int64(len(save.Data)), Digest: sum}
+	r := record{Name: save.Name, File: file, Size: int64(len(save.Data)), Digest: sum, UserMetadata: save.UserMetadata}
 	return s.commit(ctx, save, r)
 }
 

@@ -107,13 +107,16 @@ func files(t *testing.T, dir string) []string {
 func TestSaveSurvivesReopening(t *testing.T) {
 	s, c, dir := newStore(t)
 	c.advance(time.Second)
-	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "0001"), Data: []byte("state")})
+	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "0001"), Data: []byte("state"), UserMetadata: map[string]string{"step": "1"}})
 	c.advance(time.Second)
 	save(t, s, checkpoint.Save{Path: ref(tinker.KindSampler, "s.1_a-B"), Data: []byte("weights"), TTL: time.Hour})
 	save(t, s, checkpoint.Save{Path: ref(checkpoint.Ephemeral, "0"), Data: []byte("weights")})
 	want := s.Checkpoints("")
 	if diff := cmp.Diff([]string{"sampler_weights/s.1_a-B", "weights/0001"}, names(want)); diff != "" {
 		t.Fatalf("listing (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"step": "1"}, want[1].UserMetadata); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
 
 	again := reopen(t, s, dir, c)

@@ -95,6 +95,7 @@ func describeCheckpoint(c checkpoint.Checkpoint) tinker.Checkpoint {
 		TinkerPath:     c.String(),
 		SizeBytes:      &c.Size,
 		Public:         c.Public,
+		UserMetadata:   c.UserMetadata,
 	}
 	if !c.Expires.IsZero() {
 		described.ExpiresAt = &c.Expires

@@ -35,7 +35,7 @@ func (m *Models) SaveWeights(req tinker.SaveWeightsRequest) (tinker.FutureRespon
 				return future.Result{}, fmt.Errorf("encoding the state: %w", err)
 			}
 			path := tinker.Path{Run: t.run.ID, Kind: tinker.KindState, Name: name}
-			save := checkpoint.Save{Path: path, Data: data, Overwrite: req.Overwrite}
+			save := checkpoint.Save{Path: path, Data: data, Overwrite: req.Overwrite, UserMetadata: req.UserMetadata}
 			if _, err := t.save(ctx, save, req.TTLSeconds); err != nil {
 				return future.Result{}, err
 			}
@@ -88,7 +88,7 @@ func (m *Models) SaveSampler(req tinker.SaveSamplerRequest) (tinker.FutureRespon
 
 func (t *trainer) saveNamed(ctx context.Context, req tinker.SaveSamplerRequest) (future.Result, error) {
 	path := tinker.Path{Run: t.run.ID, Kind: tinker.KindSampler, Name: req.Path}
-	if _, err := t.saveSnapshot(ctx, path, req.TTLSeconds); err != nil {
+	if _, err := t.saveSnapshot(ctx, path, req); err != nil {
 		return future.Result{}, err
 	}
 	return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveSampler}), nil
@@ -96,7 +96,7 @@ func (t *trainer) saveNamed(ctx context.Context, req tinker.SaveSamplerRequest) 
 
 func (t *trainer) saveEphemeral(ctx context.Context, req tinker.SaveSamplerRequest) (future.Result, error) {
 	path := tinker.Path{Run: t.run.ID, Kind: checkpoint.Ephemeral, Name: strconv.FormatInt(*req.SamplingSessionSeq, 10)}
-	weights, err := t.saveSnapshot(ctx, path, req.TTLSeconds)
+	weights, err := t.saveSnapshot(ctx, path, req)
 	if err != nil {
 		return future.Result{}, err
 	}
@@ -108,13 +108,13 @@ func (t *trainer) saveEphemeral(ctx context.Context, req tinker.SaveSamplerReque
 }
 
 // saveSnapshot saves the current weights and caches them for sampling.
-func (t *trainer) saveSnapshot(ctx context.Context, path tinker.Path, ttlSeconds *int64) (weightsKey, error) {
+func (t *trainer) saveSnapshot(ctx context.Context, path tinker.Path, req tinker.SaveSamplerRequest) (weightsKey, error) {
 	weights := t.adapter.Snapshot()
 	data, err := weights.Marshal()
 	if err != nil {
 		return "", fmt.Errorf("encoding the weights: %w", err)
 	}
-	saved, err := t.save(ctx, checkpoint.Save{Path: path, Data: data}, ttlSeconds)
+	saved, err := t.save(ctx, checkpoint.Save{Path: path, Data: data, UserMetadata: req.UserMetadata}, req.TTLSeconds)
 	if err != nil {
 		return "", err
 	}
