@@ -184,6 +184,7 @@ var permitted = map[string][]string{
 	},
 	"internal/tinkersim/checkpoint":        {"internal/tinker", "github.com/gofrs/flock"},
 	"internal/tinkersim/dialect":           {"internal/tinker"},
+	"internal/tinkersim/export":            {"internal/tinkersim/model"},
 	"internal/tinkersim/fault":             nil,
 	"internal/tinkersim/future":            nil,
 	"internal/tinkersim/model":             {"internal/tinkersim/model/transformer"},
@@ -191,7 +192,7 @@ var permitted = map[string][]string{
 	"internal/tinkersim/model/transformer": {"gonum.org/v1/gonum"},
 	"internal/tinkersim/sampling":          {"internal/tinkersim/model"},
 	"internal/tinkersim/state": {
-		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/fault",
+		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/export", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",
 	},
 	"internal/tinkersim/vocabulary": {"internal/tinkersim/model"},

@@ -36,13 +36,14 @@ type TrainingRunList struct {
 const (
 	CheckpointTraining = "training"
 	CheckpointSampler  = "sampler"
+	CheckpointExternal = "external"
 )
 
 // Checkpoint is a state or sampler weights in a listing.
 type Checkpoint struct {
 	// CheckpointID is the kind and the name: weights/0010.
 	CheckpointID string `json:"checkpoint_id"`
-	// CheckpointType is training or sampler.
+	// CheckpointType is training, sampler or external.
 	CheckpointType string    `json:"checkpoint_type"`
 	Time           time.Time `json:"time"`
 	TinkerPath     string    `json:"tinker_path"`
@@ -70,6 +71,12 @@ type TTLRequest struct {
 type ArchiveResponse struct {
 	URL     string     `json:"url"`
 	Expires *time.Time `json:"expires,omitempty"`
+}
+
+// ExternalWeightsURLs is the response of GET external_weights_urls: the address of each file by its name.
+type ExternalWeightsURLs struct {
+	URLs    map[string]string `json:"urls"`
+	Expires time.Time         `json:"expires"`
 }
 
 // WeightsInfoRequest is the body of POST weights_info.

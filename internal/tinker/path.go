@@ -11,18 +11,24 @@ import (
 // Kind is the kind of a checkpoint in paths.
 type Kind string
 
-// KindState is a training state; KindSampler is weights for sampling alone.
+// KindState is a training state; KindSampler is weights for sampling alone; KindExternal is weights in the format of
+// other programs, which can be neither loaded nor sampled from, so that ParsePath does not accept it.
 const (
-	KindState   Kind = "weights"
-	KindSampler Kind = "sampler_weights"
+	KindState    Kind = "weights"
+	KindSampler  Kind = "sampler_weights"
+	KindExternal Kind = "external_weights"
 )
 
-// CheckpointType returns training or sampler, which is the kind in listings.
+// CheckpointType returns training, sampler or external, which is the kind in listings.
 func (k Kind) CheckpointType() string {
-	if k == KindSampler {
+	switch k {
+	case KindSampler:
 		return CheckpointSampler
+	case KindExternal:
+		return CheckpointExternal
+	default:
+		return CheckpointTraining
 	}
-	return CheckpointTraining
 }
 
 const pathScheme = "tinker://"

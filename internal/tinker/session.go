@@ -20,6 +20,7 @@ const (
 	TypeSaveWeights           = "save_weights"
 	TypeLoadWeights           = "load_weights"
 	TypeSaveSampler           = "save_weights_for_sampler"
+	TypeSaveExternal          = "save_weights_external"
 	TypeSample                = "sample"
 	TypeTryAgain              = "try_again"
 )

@@ -162,7 +162,9 @@ type SaveSamplerRequest struct {
 	Path string `json:"path,omitempty"`
 	// SamplingSessionSeq requests an ephemeral sampling session. Package client never does.
 	SamplingSessionSeq *int64 `json:"sampling_session_seq_id,omitempty"`
-	SeqID              int64  `json:"seq_id"`
+	// Kind is snapshot, or empty for the same, or inflight for weights that follow the training.
+	Kind  string `json:"kind,omitempty"`
+	SeqID int64  `json:"seq_id"`
 	// TTLSeconds is nil if the checkpoint never expires.
 	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
 	// UserMetadata is stored with the checkpoint.
@@ -170,9 +172,23 @@ type SaveSamplerRequest struct {
 	Type         string   `json:"type"`
 }
 
-// SaveResult is the result of both saves.
+// SaveExternalRequest is the body of POST save_weights_external, which saves weights in the format of other programs.
+// Package client never sends it.
+type SaveExternalRequest struct {
+	ModelID string `json:"model_id"`
+	// Path is a name without slashes.
+	Path  string `json:"path"`
+	SeqID int64  `json:"seq_id"`
+	// TTLSeconds is nil if the checkpoint never expires.
+	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
+	// Recipients can decrypt the files; without any, the files are not encrypted.
+	Recipients []string `json:"age_encryption_recipients,omitempty"`
+	Type       string   `json:"type"`
+}
+
+// SaveResult is the result of all saves.
 type SaveResult struct {
-	// Path is tinker://RUN/weights/NAME or tinker://RUN/sampler_weights/NAME.
+	// Path is tinker://RUN/KIND/NAME.
 	Path string `json:"path,omitempty"`
 	// SamplingSession is set only for an ephemeral save.
 	SamplingSession string `json:"sampling_session_id,omitempty"`

@@ -5,9 +5,11 @@ package tinkersim_test
 
 import (
 	"archive/tar"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,5 +96,52 @@ func TestArchiveLinkExpires(t *testing.T) {
 			t.Errorf("at %v: %d, %v, want %d", c.Now(), got.status, err, want)
 		}
 		c.advance(15 * time.Minute)
+	}
+}
+
+// TestExternalWeights checks that weights for other programs outlive the process, that their files have URLs that
+// expire, and that they are neither loaded nor sampled from.
+func TestExternalWeights(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	before, session, model := startTrained(t, tinkersim.Options{Clock: c.Now, Dir: dir})
+	before.do("save_weights_external", fill(`{"model_id":"M","path":"x","seq_id":9}`, "M", model))
+	path := "tinker://" + model + "/external_weights/x"
+	for operation, body := range map[string]string{
+		"load_weights":            `{"path":"P","optimizer":false,"session_id":"S","model_seq_id":7}`,
+		"create_sampling_session": `{"session_id":"S","sampling_session_seq_id":7,"model_path":"P"}`,
+		"weights_info":            `{"tinker_path":"P"}`,
+	} {
+		if got, err := before.call(http.MethodPost, "/api/v1/"+operation, fill(body, "P", path, "S", session)); err != nil || got.status != http.StatusBadRequest {
+			t.Errorf("%s of external weights: %d, %v", operation, got.status, err)
+		}
+	}
+	before.sim.Close()
+
+	b := start(t, tinkersim.Options{Clock: c.Now, Dir: dir})
+	list, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints", "")
+	if err != nil || !strings.Contains(list.body, `"checkpoint_type":"external"`) {
+		t.Errorf("the listing lacks the weights: %v %s", err, list.body)
+	}
+	var signed struct{ URLs map[string]string }
+	urls, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints/external_weights/x/external_weights_urls", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(urls.body), &signed); err != nil || len(signed.URLs) != 2 {
+		t.Fatalf("URLs %s, %v", urls.body, err)
+	}
+	for _, want := range []int{http.StatusOK, http.StatusForbidden} {
+		for name, url := range signed.URLs {
+			got, err := b.call(http.MethodGet, url[len(b.url):], "", "X-API-Key", "")
+			if err != nil || got.status != want || got.body == "" {
+				t.Errorf("%s at %v: %d, %v, want %d", name, c.Now(), got.status, err, want)
+			}
+		}
+		c.advance(15 * time.Minute)
+	}
+	for _, rest := range []string{"external_weights/x/archive", "weights/one/external_weights_urls", "external_weights/none/external_weights_urls"} {
+		if got, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints/"+rest, ""); err != nil || got.status/100 != 4 {
+			t.Errorf("%s: %d, %v", rest, got.status, err)
+		}
 	}
 }

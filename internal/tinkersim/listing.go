@@ -5,6 +5,7 @@ package tinkersim
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,14 +85,16 @@ func getSessions(r *request) (response, error) {
 // target is the checkpoint in the path of a request, with the verb that follows it.
 type target struct {
 	path tinker.Path
-	verb string // publish, ttl, archive or empty
+	verb string // one of verbs or empty
 }
+
+var verbs = []string{"publish", "ttl", "archive", "external_weights_urls"}
 
 // targetOf decodes KIND/NAME[/VERB]. A bare NAME is a training state.
 func targetOf(r *http.Request) target {
 	parts := strings.Split(r.PathValue("rest"), "/")
 	var verb string
-	if last := parts[len(parts)-1]; len(parts) > 1 && (last == "publish" || last == "ttl" || last == "archive") {
+	if last := parts[len(parts)-1]; len(parts) > 1 && slices.Contains(verbs, last) {
 		verb, parts = last, parts[:len(parts)-1]
 	}
 	if len(parts) == 1 {
@@ -136,7 +139,11 @@ func (s *Server) readEdit(r *request) (fault.Call, action, error) {
 	call := fault.Call{Model: t.path.Run, Name: t.path.String()}
 	if r.Method == http.MethodGet && t.verb == "archive" {
 		call.Op = "archive"
-		return call, func() (response, error) { return s.redirectToArchive(r, t.path) }, nil
+		return call, func() (response, error) { return downloads{s}.redirectToArchive(r, t.path) }, nil
+	}
+	if r.Method == http.MethodGet && t.verb == "external_weights_urls" {
+		call.Op = t.verb
+		return call, func() (response, error) { return downloads{s}.externalURLs(r, t.path) }, nil
 	}
 	row, ok := edits[r.Method+" "+t.verb]
 	if !ok {

@@ -114,6 +114,9 @@ func trainingRoutes() []endpoint {
 		jsonEndpoint(tinker.TypeSaveSampler, func(r tinker.SaveSamplerRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
 		}, models, (*state.Models).SaveSampler),
+		jsonEndpoint(tinker.TypeSaveExternal, func(r tinker.SaveExternalRequest) fault.Call {
+			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
+		}, models, (*state.Models).SaveExternal),
 		jsonEndpoint(tinker.TypeLoadWeights, func(r tinker.LoadWeightsRequest) fault.Call {
 			return fault.Call{Model: r.ModelID, Seq: r.SeqID, Name: r.Path}
 		}, models, (*state.Models).LoadState).adamOnly(),
@@ -137,7 +140,7 @@ func (s *Server) listingRoutes() []endpoint {
 		{pattern: "POST" + below, op: "publish", read: s.readEdit},
 		{pattern: "PUT" + below, op: "ttl", read: s.readEdit},
 		{pattern: "DELETE" + below, op: "delete_checkpoint", read: s.readEdit},
-		simpleEndpoint("GET /archives/{token}", "", s.downloadArchive).asPublic(),
+		simpleEndpoint("GET /archives/{token}", "", downloads{s}.downloadArchive).asPublic(),
 	}
 }
 

@@ -63,15 +63,6 @@ async def copies_are_absent(env):
     await _require_absent(lambda: env.rest.copy_weights_async(path, "project-c"))
 
 
-@check(needs="external_weights")
-async def external_weights_are_absent(env):
-    path = f"tinker://{env.trainer().model_id}/external_weights/none"
-    await _require_absent(lambda: env.trainer().save_weights_external("x").result())
-    await _require_absent(lambda: env.trainer().save_weights_external_async("x"))
-    await _require_absent(lambda: env.rest.get_external_weights_urls(path).result())
-    await _require_absent(lambda: env.rest.get_external_weights_urls_async(path))
-
-
 @check()
 def a_client_of_listings_needs_no_session(env):
     """A RestClient creates no session of its own."""

@@ -11,6 +11,7 @@ import tempfile
 
 import tinker
 
+import check_external
 from harness import Refused, check, require, require_equal
 from environment import train
 
@@ -86,6 +87,23 @@ def command_download(env):
         command(env, "checkpoint", "download", path, "--output", folder)
         files = sorted(file.name for file in pathlib.Path(folder).rglob("*") if file.is_file())
     require_equal(files, ["adapter_config.json", "adapter_model.bin"], "the files")
+
+
+@check("tinker checkpoint download of a state", needs="external_weights")
+def command_download_state(env):
+    trainer = env.trainer(rank=4)
+    train(trainer)
+    path = trainer.save_state(env.name("cli")).result().path
+    with tempfile.TemporaryDirectory() as folder:
+        command(env, "checkpoint", "download", path, "--output", folder)
+        files = {file.name: file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
+    require_equal(sorted(files), check_external.FILES, "the files")
+    tensors = check_external.safetensors(files["adapter_model.safetensors"])
+    config = json.loads(files["adapter_config.json"])
+    check_external.require_adapter(config, tensors, model=env.model, rank=4, changed=True)
+    listed = env.rest.list_user_checkpoints(limit=1000).result().checkpoints
+    left = [one.tinker_path for one in listed if one.tinker_path.endswith("external_weights/download")]
+    require_equal(left, [], "what is left of the temporary export")
 
 
 @check("tinker model list", needs="rest_capabilities")

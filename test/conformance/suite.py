@@ -21,6 +21,7 @@ MODULES = (
     "check_sampler_clients",
     "check_faults",
     "check_recovery",
+    "check_external",
     "check_absent",
     "check_cli",
     "check_background",

@@ -106,7 +106,7 @@ func (l loader) openRun(dir string, run Run) error {
 	if err := os.RemoveAll(filepath.Join(dir, string(Ephemeral))); err != nil {
 		return err
 	}
-	for _, kind := range []tinker.Kind{tinker.KindState, tinker.KindSampler} {
+	for _, kind := range []tinker.Kind{tinker.KindState, tinker.KindSampler, tinker.KindExternal} {
 		if err := l.openKind(&run, kind); err != nil {
 			return err
 		}

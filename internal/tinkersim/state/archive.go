@@ -4,26 +4,21 @@
 package state
 
 import (
-	"archive/tar"
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/export"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// The files of an archive.
-const (
-	adapterFile       = "adapter_model.bin"
-	adapterConfigFile = "adapter_config.json"
-)
+// adapterFile is the file of an archive with the adapter in tinkersim's own format.
+const adapterFile = "adapter_model.bin"
 
 // Get returns a listed checkpoint.
 func (c *Checkpoints) Get(path tinker.Path) (checkpoint.Checkpoint, error) {
-	if path.Kind == checkpoint.Ephemeral {
+	if path.Kind != tinker.KindState && path.Kind != tinker.KindSampler {
 		return checkpoint.Checkpoint{}, notFound("checkpoint", path.String())
 	}
 	return c.store.Checkpoint(path)
@@ -66,29 +61,5 @@ func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the adapter's configuration: %w", err)
 	}
-	return tarOf(tarFile{adapterConfigFile, config}, tarFile{adapterFile, data})
-}
-
-type tarFile struct {
-	name string
-	data []byte
-}
-
-// tarOf returns a tar archive of files without times and owners.
-func tarOf(files ...tarFile) ([]byte, error) {
-	var buffer bytes.Buffer
-	w := tar.NewWriter(&buffer)
-	for _, file := range files {
-		header := &tar.Header{Name: file.name, Mode: 0o644, Size: int64(len(file.data)), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
-		if err := w.WriteHeader(header); err != nil {
-			return nil, fmt.Errorf("packing %s: %w", file.name, err)
-		}
-		if _, err := w.Write(file.data); err != nil {
-			return nil, fmt.Errorf("packing %s: %w", file.name, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("packing: %w", err)
-	}
-	return buffer.Bytes(), nil
+	return export.Tar(export.File{Name: export.ConfigFile, Data: config}, export.File{Name: adapterFile, Data: data})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/export"
 )
 
 // paths returns the paths of a listing.
@@ -192,8 +193,8 @@ func TestArchive(t *testing.T) {
 			files[header.Name] = string(data)
 		}
 		want := `{"base_model":"base/model","kind":"` + kind + `","lora_rank":2,"train_unembed":true,"train_mlp":false,"train_attn":false}`
-		if len(files) != 2 || files[adapterConfigFile] != want || files[adapterFile] == "" {
-			t.Errorf("%d files with the configuration %s, want %s", len(files), files[adapterConfigFile], want)
+		if len(files) != 2 || files[export.ConfigFile] != want || files[adapterFile] == "" {
+			t.Errorf("%d files with the configuration %s, want %s", len(files), files[export.ConfigFile], want)
 		}
 	}
 	if _, err := f.Checkpoints.Archive(tinker.Path{Run: model, Kind: tinker.KindState, Name: "none"}); category(err) != "not_found" {

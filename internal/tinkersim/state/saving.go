@@ -61,6 +61,9 @@ func (m *Models) SaveSampler(req tinker.SaveSamplerRequest) (tinker.FutureRespon
 	if err != nil {
 		return tinker.FutureResponse{}, err
 	}
+	if req.Kind != "" && req.Kind != "snapshot" {
+		return tinker.FutureResponse{}, badRequest("kind %q is not supported: leave it out, or set it to snapshot", req.Kind)
+	}
 	if (req.Path == "") == (req.SamplingSessionSeq == nil) {
 		return tinker.FutureResponse{}, badRequest("exactly one of path and sampling_session_seq_id must be given")
 	}
