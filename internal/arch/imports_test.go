@@ -180,7 +180,7 @@ var permitted = map[string][]string{
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/dialect", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",
-		"internal/tinkersim/state", "internal/tinkersim/vocabulary",
+		"internal/tinkersim/state", "internal/tinkersim/stats", "internal/tinkersim/vocabulary",
 	},
 	"internal/tinkersim/checkpoint":        {"internal/tinker", "github.com/gofrs/flock"},
 	"internal/tinkersim/dialect":           {"internal/tinker"},
@@ -193,8 +193,9 @@ var permitted = map[string][]string{
 	"internal/tinkersim/sampling":          {"internal/tinkersim/model"},
 	"internal/tinkersim/state": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/export", "internal/tinkersim/fault",
-		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",
+		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling", "internal/tinkersim/stats",
 	},
+	"internal/tinkersim/stats":      {"internal/tinkersim/sampling"},
 	"internal/tinkersim/vocabulary": {"internal/tinkersim/model"},
 	"internal/tokenizer":            {"internal/tokenizer/nfc", "internal/tokenizer/split"},
 	"internal/tokenizer/fetch":      {"internal/tokenizer"},

@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // Server is the simulator. It is an http.Handler and safe for concurrent use.
@@ -24,7 +25,7 @@ type Server struct {
 	// Faults, forced samples and counters survive a restart.
 	faults   *fault.Set
 	forced   *sampling.ForcedSamples
-	counters *state.Counters
+	counters *stats.Counters
 	front    http.Handler
 
 	restarting sync.Mutex
@@ -40,7 +41,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	options = options.withDefaults()
-	s := &Server{options: options, secret: make([]byte, 32), counters: state.NewCounters(), forced: &sampling.ForcedSamples{}}
+	s := &Server{options: options, secret: make([]byte, 32), counters: stats.NewCounters(), forced: &sampling.ForcedSamples{}}
 	if _, err := io.ReadFull(options.Random, s.secret); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -98,4 +99,4 @@ func (s *Server) Stats() Stats {
 }
 
 // Stats is what a server has done so far.
-type Stats = state.Stats
+type Stats = stats.Stats

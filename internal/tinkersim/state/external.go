@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/export"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // SaveExternal submits a save of the adapter as safetensors with the configuration of a PEFT adapter.
@@ -30,7 +31,7 @@ func (m *Models) SaveExternal(req tinker.SaveExternalRequest) (tinker.FutureResp
 		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(req),
-		kind:   savingWork,
+		kind:   stats.Saving,
 		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
 			return t.saveExternal(ctx, req)
 		},

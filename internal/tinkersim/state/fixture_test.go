@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 const baseModel = "base/model"
@@ -63,7 +64,7 @@ func newFixture(t *testing.T, rules ...fault.Rule) *fixture {
 		GapPatience:    time.Hour,
 		SessionTimeout: 10 * time.Minute,
 		TrainingSlots:  2,
-	}, faults, NewCounters())
+	}, faults, stats.NewCounters())
 	if err != nil {
 		t.Fatal(err)
 	}

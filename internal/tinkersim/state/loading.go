@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // LoadState submits a load: into a model, whose first operation it must be, or, without a model_id, into
@@ -36,7 +37,7 @@ func (m *Models) LoadState(req tinker.LoadWeightsRequest) (tinker.FutureResponse
 		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(req),
-		kind:   savingWork,
+		kind:   stats.Saving,
 		do: func(_ context.Context, faults fault.OperationFaults) (future.Result, error) {
 			adapter, err := t.read(path, req.Optimizer, faults)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // Models holds the models that are trained, each with its trainer. It is safe for concurrent use. Its lock
@@ -100,7 +101,7 @@ func (m *Models) start(c creation) (string, error) {
 	defer m.mu.Unlock()
 	t := newTrainer(m, c.run)
 	o := m.newOperation(fault.Call{Op: c.op, Session: c.run.Session, Model: c.run.ID, Name: c.name})
-	create := &task{operation: o, kind: savingWork, do: func(context.Context) (future.Result, error) { return c.do(t, o.faults) }}
+	create := &task{operation: o, kind: stats.Saving, do: func(context.Context) (future.Result, error) { return c.do(t, o.faults) }}
 	if err := m.background.start(func() { t.loop(create) }); err != nil {
 		return "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // SaveWeights submits a save of the training state.
@@ -28,7 +29,7 @@ func (m *Models) SaveWeights(req tinker.SaveWeightsRequest) (tinker.FutureRespon
 		seq:    req.SeqID,
 		name:   name,
 		digest: digestOf(req),
-		kind:   savingWork,
+		kind:   stats.Saving,
 		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
 			data, err := t.adapter.MarshalState(true)
 			if err != nil {
@@ -84,7 +85,7 @@ func (m *Models) SaveSampler(req tinker.SaveSamplerRequest) (tinker.FutureRespon
 		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(identity),
-		kind:   savingWork,
+		kind:   stats.Saving,
 		do:     do,
 	})
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // retention is how long results are kept: a client may lose one and ask again minutes later.
@@ -80,7 +81,7 @@ type shared struct {
 	options    Options
 	bases      baseModels
 	faults     *fault.Set
-	counters   *Counters
+	counters   *stats.Counters
 	store      *checkpoint.Store
 	futures    *future.Table
 	engine     *sampling.Engine
@@ -89,7 +90,7 @@ type shared struct {
 }
 
 // New opens the checkpoints and starts the decoders, which run until Close.
-func New(options Options, faults *fault.Set, counters *Counters) (*State, error) {
+func New(options Options, faults *fault.Set, counters *stats.Counters) (*State, error) {
 	store, err := checkpoint.Open(options.Dir, options.Clock, options.Log)
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (s *State) removeExpired() {
 func (s *State) Close() {
 	s.shared.background.close()
 	s.shared.engine.Close()
-	s.shared.counters.countSampling(s.shared.engine.Stats())
+	s.shared.counters.CountSampling(s.shared.engine.Stats())
 	s.shared.futures.Clear()
 	_ = s.shared.store.Close() // if that fails, the next State reports that the directory is in use
 }
@@ -154,11 +155,11 @@ func (s *State) Close() {
 func (s *State) Done() <-chan struct{} { return s.shared.background.ctx.Done() }
 
 // Stats returns the counters, including what the engine has done that Close has not counted yet.
-func (s *State) Stats() Stats {
+func (s *State) Stats() stats.Stats {
 	if s.shared.background.isClosed() {
-		return s.shared.counters.read(sampling.Stats{})
+		return s.shared.counters.Read(sampling.Stats{})
 	}
-	return s.shared.counters.read(s.shared.engine.Stats())
+	return s.shared.counters.Read(s.shared.engine.Stats())
 }
 
 // Capabilities returns the names of the base models.

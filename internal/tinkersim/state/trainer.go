@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // trainer carries out the operations of one model, one after the other, in a goroutine of its own.
@@ -39,7 +40,7 @@ type trainer struct {
 // task is an operation with the function that carries it out.
 type task struct {
 	*operation
-	kind workKind
+	kind stats.Work
 	do   func(ctx context.Context) (future.Result, error)
 }
 
@@ -52,7 +53,7 @@ type submission struct {
 	name string
 	// digest distinguishes a repetition from another operation with the same number.
 	digest digest
-	kind   workKind
+	kind   stats.Work
 	do     func(ctx context.Context, faults fault.OperationFaults) (future.Result, error)
 }
 
@@ -177,7 +178,7 @@ func (t *trainer) attempt(task *task) (future.Result, error) {
 	start := t.models.options.Clock()
 	result, err := task.do(t.ctx)
 	if err == nil {
-		t.models.counters.countOperation(task.call.Op, task.kind, t.models.options.Clock().Sub(start))
+		t.models.counters.CountOperation(task.call.Op, task.kind, t.models.options.Clock().Sub(start))
 	}
 	return result, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // The names in faults and counters of a forward_backward, and of one without a backward pass.
@@ -37,7 +38,7 @@ func (m *Models) ForwardBackward(req tinker.ForwardBackwardRequest) (tinker.Futu
 		seq:    req.SeqID,
 		chunk:  true,
 		digest: digestOfData(req),
-		kind:   trainingWork,
+		kind:   stats.Training,
 		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
 			return t.forwardBackward(ctx, req)
 		},
@@ -65,7 +66,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	if err != nil {
 		return future.Result{}, err
 	}
-	t.models.counters.countTokens(tokens)
+	t.models.counters.CountTokens(tokens)
 	if !req.ForwardOnly {
 		t.sequences += len(req.Data)
 	}
@@ -130,7 +131,7 @@ func (m *Models) OptimStep(req tinker.OptimStepRequest) (tinker.FutureResponse, 
 		op:     tinker.TypeOptimStep,
 		seq:    req.SeqID,
 		digest: digestOf(req),
-		kind:   trainingWork,
+		kind:   stats.Training,
 		do: func(context.Context, fault.OperationFaults) (future.Result, error) {
 			result, err := t.step(model.AdamParams(req.AdamParams))
 			if err != nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package state
+package stats
 
 import (
 	"testing"
@@ -16,12 +16,12 @@ func TestCounters(t *testing.T) {
 	c := NewCounters()
 	c.CountCall("asample")
 	c.CountCall("asample")
-	c.countOperation("optim_step", trainingWork, 2*time.Second)
-	c.countOperation("optim_step", trainingWork, time.Second)
-	c.countOperation("save_weights", savingWork, 4*time.Second)
-	c.countTokens(5)
-	c.countTokens(6)
-	c.countSampling(sampling.Stats{Busy: time.Second, Batches: 1, Rows: 2, Tokens: 3})
+	c.CountOperation("optim_step", Training, 2*time.Second)
+	c.CountOperation("optim_step", Training, time.Second)
+	c.CountOperation("save_weights", Saving, 4*time.Second)
+	c.CountTokens(5)
+	c.CountTokens(6)
+	c.CountSampling(sampling.Stats{Busy: time.Second, Batches: 1, Rows: 2, Tokens: 3})
 	current := sampling.Stats{Busy: 2 * time.Second, Batches: 10, Rows: 20, Tokens: 30}
 	want := Stats{
 		SamplingSeconds: 3, TrainingSeconds: 3, SavingSeconds: 4,
@@ -30,7 +30,7 @@ func TestCounters(t *testing.T) {
 		Calls:      map[string]int64{"asample": 2},
 	}
 	for range 2 { // reading does not add the current engine twice
-		got := c.read(current)
+		got := c.Read(current)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("stats (-want +got):\n%s", diff)
 		}

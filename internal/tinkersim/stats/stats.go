@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package state
+// Package stats counts what a server does.
+package stats
 
 import (
 	"maps"
@@ -31,12 +32,13 @@ type Stats struct {
 	Calls map[string]int64 `json:"calls"`
 }
 
-// workKind says which seconds an operation counts for.
-type workKind int
+// Work says which seconds an operation counts for.
+type Work int
 
+// The kinds of work.
 const (
-	trainingWork workKind = iota
-	savingWork
+	Training Work = iota
+	Saving
 )
 
 // Counters counts what a server does, over all restarts. It is safe for concurrent use.
@@ -57,34 +59,34 @@ func (c *Counters) CountCall(op string) {
 	c.stats.Calls[op]++
 }
 
-// countOperation counts an operation and the time that it took.
-func (c *Counters) countOperation(op string, kind workKind, took time.Duration) {
+// CountOperation counts an operation and the time that it took.
+func (c *Counters) CountOperation(op string, kind Work, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.Operations[op]++
-	if kind == trainingWork {
+	if kind == Training {
 		c.stats.TrainingSeconds += took.Seconds()
 		return
 	}
 	c.stats.SavingSeconds += took.Seconds()
 }
 
-// countTokens counts the tokens of a forward pass.
-func (c *Counters) countTokens(tokens int) {
+// CountTokens counts the tokens of a forward pass.
+func (c *Counters) CountTokens(tokens int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.TrainedTokens += int64(tokens)
 }
 
-// countSampling adds what an engine did before it was closed.
-func (c *Counters) countSampling(stats sampling.Stats) {
+// CountSampling adds what an engine did before it was closed.
+func (c *Counters) CountSampling(stats sampling.Stats) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.add(stats)
 }
 
-// read returns a copy of the counts plus those of the current engine.
-func (c *Counters) read(current sampling.Stats) Stats {
+// Read returns a copy of the counts plus those of the current engine.
+func (c *Counters) Read(current sampling.Stats) Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stats := c.stats
