@@ -209,7 +209,11 @@ func progressingCondition(v view) status.Condition {
 	case !v.is(v1alpha1.ConditionLearnerRunning):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, progressWithoutLearner)
 	}
-	return progressOfLearner(v, *v.reply())
+	reply := v.reply()
+	if reply == nil {
+		return status.False(kind, v1alpha1.ReasonWaitingForLearner, "The learner has not answered yet.")
+	}
+	return progressOfLearner(v, *reply)
 }
 
 // progressOfLearner is the progress that a learner which runs reports.

@@ -106,10 +106,10 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 	}
 	idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
 	left := seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds) - idle
-	if left <= 0 {
+	if left < 0 {
 		return maxRequeue // The deadline does not apply for now, and an event comes when it does again.
 	}
-	return max(time.Second, left)
+	return min(maxRequeue, left+time.Second)
 }
 
 // silentFrom is when a learner that runs counts as unreachable unless it replies: once this manager has asked in vain

@@ -1,0 +1,168 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+)
+
+// simulation reconciles a run against a clock that moves by nothing but the requeues that are asked for: no event of the
+// cluster wakes it.
+type simulation struct {
+	run *v1alpha1.TrainingRun
+	// seenAt is what the cluster has at a time.
+	seenAt func(at time.Time) observed
+	// requeued is how often the run was reconciled.
+	requeued int
+	wrote    time.Time
+	last     plan
+}
+
+// until reconciles until the status or the plan is as wanted, and gives the time that this took. It fails when nothing
+// would wake the run again, or when that takes longer than the limit.
+func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alpha1.TrainingRunStatus, plan) bool) time.Duration {
+	t.Helper()
+	for at := now; at.Sub(now) <= limit; {
+		seen := s.seenAt(at)
+		p := makePlan(s.run, seen, at)
+		p.file = &contract.RunFile{}
+		next := computeStatus(s.run, seen, p, at)
+		due, wait := writeDue(&s.run.Status, &next, s.wrote, at)
+		if due {
+			s.run.Status, s.wrote = next, at
+		}
+		s.requeued, s.last = s.requeued+1, p
+		if reached(s.run.Status, p) {
+			return at.Sub(now)
+		}
+		requeue := sooner(sooner(p.requeue, wait), seen.lookAgain)
+		if requeue == 0 {
+			t.Fatalf("after %v the run waits without a requeue: %+v", at.Sub(now), outcomeOf(p))
+		}
+		at = at.Add(requeue)
+	}
+	t.Fatalf("not reached within %v by %d reconciles: %+v", limit, s.requeued, outcomeOf(s.last))
+	return 0
+}
+
+// has waits for a condition's status and reason.
+func has(kind, want string) func(v1alpha1.TrainingRunStatus, plan) bool {
+	return func(s v1alpha1.TrainingRunStatus, _ plan) bool {
+		return meta.FindStatusCondition(s.Conditions, kind) != nil && conditionOf(s, kind) == want
+	}
+}
+
+// TestWakeUps has every decision that follows from the mere passing of time made in time, and the run not reconciled all
+// the time meanwhile.
+func TestWakeUps(t *testing.T) {
+	begun := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+		return newRun(append([]func(*v1alpha1.TrainingRun){attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)})}, changes...)...)
+	}
+	steady := func(seen observed) func(time.Time) observed {
+		return func(time.Time) observed { return seen }
+	}
+	started := func(cause contract.Cause) func(v1alpha1.TrainingRunStatus, plan) bool {
+		return func(_ v1alpha1.TrainingRunStatus, p plan) bool {
+			return p.start == 2 && (p.ending == nil || p.ending.Cause == cause)
+		}
+	}
+	// replies are fresh, and have the learner's idle time grow.
+	replies := func(reply contract.HeartbeatReply) func(time.Time) observed {
+		return func(at time.Time) observed {
+			current := reply
+			current.SecondsSinceProgress += at.Sub(now).Seconds()
+			seen := observing(1, runningFor(time.Hour), replying(current))
+			seen.heartbeat.At = at
+			return seen
+		}
+	}
+	training := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a", WorkersSeen: 2}}
+	blockedVolume := blocked
+	blockedVolume.SecondsSinceProgress = 0
+	cases := map[string]struct {
+		run      *v1alpha1.TrainingRun
+		seenAt   func(time.Time) observed
+		reached  func(v1alpha1.TrainingRunStatus, plan) bool
+		from, to time.Duration
+		most     int // reconciles
+	}{
+		"a learner that falls silent": {
+			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
+			steady(observing(1, runningFor(time.Hour), replying(training), func(o *observed) { o.heartbeat.Err = errors.New("timeout") })),
+			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
+		},
+		"a learner that a new manager asks in vain": {
+			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
+			steady(observing(1, runningFor(time.Hour), func(o *observed) { o.heartbeat = poller.Result{Since: now, Err: errors.New("timeout")} })),
+			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
+		},
+		"a pod that cannot be scheduled": {
+			begun(), steady(observing(1, learner{newJob("one"), newPod(pending, unschedulableFor(0))})),
+			has(v1alpha1.ConditionStalled, "True Unschedulable"), 2 * time.Minute, 125 * time.Second, 6,
+		},
+		"a pod that does not start": {
+			begun(), steady(observing(1, learner{newJob("one"), newPod(pending)})),
+			started(contract.CauseStartTimeout), 15 * time.Minute, 15*time.Minute + 5*time.Second, 10,
+		},
+		"a pod that is refused": {
+			begun(), steady(observing(1, learner{newJob("one"), nil}, func(o *observed) {
+				o.learnerObstacle = podstate.Obstacle{Reason: "CreateRefused", Message: "m", NeedsAction: true}
+				o.lookAgain = lookInterval
+			})),
+			has(v1alpha1.ConditionStalled, "True CreateRefused"), 2 * time.Minute, 131 * time.Second, 20,
+		},
+		"a learner without progress": {
+			begun(), replies(training), started(contract.CauseStalled), time.Hour, time.Hour + 5*time.Second, 20,
+		},
+		"a volume that is not writable": {
+			begun(), replies(blockedVolume), has(v1alpha1.ConditionStalled, "True ArtifactsBlocked"), 2 * time.Minute, 130 * time.Second, 6,
+		},
+		"a back-off": {
+			newRun(attempts(endedAttempt(1, contract.CauseNodeLost, 5, 5, 0), endedAttempt(0, contract.CauseNodeLost, 5, 5, time.Minute))),
+			steady(observing(0, learner{})), started(""), 10 * time.Second, 15 * time.Second, 6,
+		},
+		"a refused key": {
+			newRun(attempts(func() v1alpha1.Attempt {
+				a := endedAttempt(1, contract.CauseUpstream, 5, 5, 0)
+				a.Reason = v1alpha1.ReasonKeyRefused
+				return a
+			}())), steady(observing(0, learner{})), started(""), 45 * time.Second, 50 * time.Second, 6,
+		},
+		"a drain without an answer": {
+			begun(suspend), steady(observing(1, runningFor(time.Hour), silent)),
+			func(_ v1alpha1.TrainingRunStatus, p plan) bool { return len(p.deletes) > 0 }, 30 * time.Second, 65 * time.Second, 5,
+		},
+		"a drain that takes too long": {
+			begun(suspend), replies(training),
+			func(_ v1alpha1.TrainingRunStatus, p plan) bool { return len(p.deletes) > 0 }, 10 * time.Minute, 11 * time.Minute, 25,
+		},
+		"the time to live of a finished run": {
+			newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, 0)), conditionIs(v1alpha1.ConditionComplete, "True", 0), func(r *v1alpha1.TrainingRun) {
+				r.Spec.TTLSecondsAfterFinished, r.Status.CompletionTime = new(int32(3600)), ago(0)
+			}), steady(observing(0, learner{}, func(o *observed) { o.rollout, o.service = nil, nil })),
+			func(_ v1alpha1.TrainingRunStatus, p plan) bool { return p.expire }, time.Hour, time.Hour + time.Second, 4,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := simulation{run: tc.run, seenAt: tc.seenAt}
+			took := s.until(t, tc.to+time.Hour, tc.reached)
+			if took < tc.from || took > tc.to {
+				t.Errorf("decided after %v, want %v to %v", took, tc.from, tc.to)
+			}
+			if s.requeued > tc.most {
+				t.Errorf("%d reconciles in %v, want at most %d", s.requeued, took, tc.most)
+			}
+		})
+	}
+}
