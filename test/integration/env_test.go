@@ -36,6 +36,7 @@ type env struct {
 	learners  *learners
 	writes    *writes
 	kubelet   *kubelet
+	statuses  *statusLog
 	stop      func()
 	// stopping is closed once the manager is being stopped.
 	stopping <-chan struct{}
@@ -66,6 +67,7 @@ func emptyEnv() *env {
 		stop:      func() {},
 	}
 	w.kubelet = startKubelet(namespace.Name)
+	w.statuses = recordStatuses(namespace.Name)
 	DeferCleanup(func() { w.stop() })
 	return w
 }

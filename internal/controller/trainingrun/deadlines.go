@@ -89,6 +89,9 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 	newest := run.Status.Attempts[0]
 	if _, running := learnerRunning(l.pod); !running {
 		left := max(time.Second, waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
+		if missing := creating(newest, l, seen, now); missing > 0 {
+			left = min(left, missing+time.Second)
+		}
 		if grace := graceLeft(run, l.pod, now); grace > 0 {
 			left = min(left, grace+time.Second)
 		}

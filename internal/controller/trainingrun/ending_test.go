@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 )
@@ -87,5 +88,24 @@ func TestEndingKeepsTheVerdict(t *testing.T) {
 	got := ending.OfLearner(1, nil, newPod(exited(64, "Error", text)), now)
 	if got.Reason != "KeyRefused" || got.Message != "Renew it." || got.Progress.Step != 7 {
 		t.Errorf("judge = %+v", got)
+	}
+}
+
+func TestKilledLearnerIsNotStoppedAsAsked(t *testing.T) {
+	text := verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked.", Attempt: 1, Progress: contract.Progress{Step: 7}})
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.TrainingRun)
+		asked  bool
+	}{
+		"the pod was deleted":       {func(*v1alpha1.TrainingRun) {}, false},
+		"the run was suspended":     {suspend, true},
+		"and continues by now":      {conditionIs(v1alpha1.ConditionSuspended, "Unknown", time.Minute), true},
+		"it continues since longer": {conditionIs(v1alpha1.ConditionSuspended, "False", time.Minute), false},
+	} {
+		run := newRun(attempts(inProgress(1)), tc.change)
+		p := makePlan(run, observing(1, learner{newJob("one"), newPod(exited(75, "Error", text))}), now)
+		if got := strings.Contains(p.ending.Message, "as asked"); got != tc.asked || p.ending.Cause != contract.CauseDrained || p.ending.Message == "" {
+			t.Errorf("%s: the attempt ended %s: %q", name, p.ending.Cause, p.ending.Message)
+		}
 	}
 }

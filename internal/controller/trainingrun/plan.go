@@ -128,9 +128,15 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending.Ending {
 	newest := run.Status.Attempts[0]
 	l := seen.learners[newest.Number]
+	if creating(newest, l, seen, now) > 0 && !suspended(run) {
+		return nil
+	}
 	if end := ending.OfLearner(newest.Number, l.job, l.pod, now); end != nil {
 		if l.job == nil && l.pod == nil && seen.refused.Reason != "" {
 			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.refused.Reason, Message: seen.refused.Words}
+		}
+		if end.Cause == contract.CauseDrained && end.Progress != nil && !suspended(run) && !askedToStop(run.Status) {
+			end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its state first."
 		}
 		return end
 	}
@@ -144,6 +150,18 @@ func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending.E
 		return &ending.Ending{Cause: contract.CauseDrained, Message: "The learner had not started, and the settings of its pod have changed."}
 	}
 	return overdue(run, newest, l, seen, now)
+}
+
+// createGrace is how long the Job of an attempt that is recorded may be missing: another manager, which was the leader a
+// moment ago, may be about to create it.
+const createGrace = 10 * time.Second
+
+// creating is what is left of that; 0 where the Job exists, or the API server refused it.
+func creating(newest v1alpha1.Attempt, l learner, seen observed, now time.Time) time.Duration {
+	if l.job != nil || l.pod != nil || seen.refused.Reason != "" || newest.StartTime == nil {
+		return 0
+	}
+	return max(0, newest.StartTime.Add(createGrace).Sub(now))
 }
 
 // changed says that the pod of a learner that has not run is not as the spec has it: a wrong Secret or image is corrected.

@@ -95,6 +95,10 @@ func TestMakePlan(t *testing.T) {
 			newRun(attempts(inProgress(1))), observing(0, learner{}),
 			outcome{Ending: contract.CauseDisrupted, Start: 2, Desired: contract.DesiredRun, Workers: true},
 		},
+		"a Job that another manager may be about to create is waited for": {
+			newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(4 * time.Second)})), observing(0, learner{}),
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 7 * time.Second},
+		},
 		"a pod on a silent node has its Job deleted": {
 			newRun(attempts(inProgress(1))),
 			observing(1, learner{newJob("one"), newPod(deleted(time.Minute))}, training),
@@ -210,13 +214,26 @@ func templated(job *batchv1.Job) *batchv1.Job {
 }
 
 func TestRestartsCountWhatEndedByItself(t *testing.T) {
-	for cause, want := range map[contract.Cause]int32{
-		contract.CauseDrained: 3, contract.CauseRefused: 3, contract.CauseCrashed: 4, contract.CauseNodeLost: 4, contract.CauseStartTimeout: 4,
+	suspended := conditionIs(v1alpha1.ConditionSuspended, "True", time.Minute)
+	running := conditionIs(v1alpha1.ConditionSuspended, "False", time.Minute)
+	neverRan := func(r *v1alpha1.TrainingRun) { r.Status.Attempts[0].FromStep = nil }
+	for name, tc := range map[string]struct {
+		cause  contract.Cause
+		change func(*v1alpha1.TrainingRun)
+		want   int32
+	}{
+		"a suspension":                     {contract.CauseDrained, suspended, 3},
+		"a pod that was deleted":           {contract.CauseDrained, running, 4},
+		"a pod that was changed before":    {contract.CauseDrained, neverRan, 3},
+		"a Job that was refused":           {contract.CauseRefused, running, 3},
+		"a crash":                          {contract.CauseCrashed, running, 4},
+		"a crash, and a suspension by now": {contract.CauseCrashed, suspended, 4},
+		"a lost node":                      {contract.CauseNodeLost, running, 4},
 	} {
-		run := newRun(attempts(endedAttempt(7, cause, 1, 2, time.Hour)), func(r *v1alpha1.TrainingRun) { r.Status.Restarts = new(int32(3)) })
+		run := newRun(attempts(endedAttempt(7, tc.cause, 1, 2, time.Hour)), tc.change, func(r *v1alpha1.TrainingRun) { r.Status.Restarts = new(int32(3)) })
 		seen := observing(0, learner{})
-		if got := *computeStatus(run, seen, planned(run, seen), now).Restarts; got != want {
-			t.Errorf("%d restarts after %s, want %d", got, cause, want)
+		if got := *computeStatus(run, seen, planned(run, seen), now).Restarts; got != tc.want {
+			t.Errorf("%d restarts after %s, want %d", got, name, tc.want)
 		}
 	}
 }

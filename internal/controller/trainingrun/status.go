@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -77,12 +78,18 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	if len(next.Attempts) < 2 {
 		return count
 	}
-	switch contract.Cause(next.Attempts[1].Cause) {
-	case contract.CauseDrained, contract.CauseRefused:
+	former := next.Attempts[1]
+	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || askedToStop(*next))
+	if drained || former.Cause == string(contract.CauseRefused) {
 		return count
-	default:
-		return count + 1
 	}
+	return count + 1
+}
+
+// askedToStop says that a run was to be suspended when its status was written.
+func askedToStop(s v1alpha1.TrainingRunStatus) bool {
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSuspended)
+	return c != nil && c.Status != metav1.ConditionFalse
 }
 
 // pinnedStatus lists the environments of a run file and keeps what is known of each.

@@ -1,0 +1,113 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// startSecondManager starts a manager beside the one that runs, as where two believe to be the leader.
+func (w *env) startSecondManager() {
+	GinkgoHelper()
+	first := w.stop
+	w.stop = func() {}
+	w.startManager(nil)
+	second := w.stop
+	w.stop = func() { first(); second() }
+}
+
+// trainingRun gives a run that trains with all its workers, at a step.
+func (w *env) trainingRun(step int64) (*v1alpha1.TrainingRun, learnerPod) {
+	GinkgoHelper()
+	run, first := w.startedRun()
+	w.learners.answer(first.ip, heartbeatAt(step))
+	w.eventually(run, func(g Gomega) {
+		g.Expect(*run.Status.Step).To(Equal(step))
+		g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+		g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True CheckpointSaved"))
+	})
+	return run, first
+}
+
+// reaches has the learner report a step, and waits until the status has it.
+func (w *env) reaches(run *v1alpha1.TrainingRun, ip string, step int64) {
+	GinkgoHelper()
+	w.learners.answer(ip, heartbeatAt(step))
+	w.eventually(run, func(g Gomega) { g.Expect(*run.Status.Step).To(Equal(step)) })
+}
+
+var _ = Describe("The status of a run that trains", func() {
+	It("has no transition over ten failovers", func() {
+		w := newEnv()
+		run, first := w.trainingRun(1)
+		events := len(w.eventReasons(run))
+		from := w.statuses.count() - 1
+		for n := range int64(10) {
+			w.startManager(nil) // It stops the former one first.
+			if n%2 == 1 {
+				w.clock.advance(10 * time.Minute) // It was away for long.
+			}
+			w.reaches(run, first.ip, n+2)
+		}
+		versions := w.statuses.since(from)
+		Expect(len(versions)).To(BeNumerically(">=", 11), "every step is written")
+		Expect(transitions(versions)).To(BeEmpty())
+		Expect(w.eventReasons(run)).To(HaveLen(events), "no event follows from a failover")
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))
+	})
+
+	It("has no transition while a learner cannot be asked for a moment after a failover", func() {
+		w := newEnv()
+		run, first := w.trainingRun(1)
+		from := w.statuses.count() - 1
+		w.learners.silence(first.ip)
+		w.startManager(nil)
+		Eventually(func() int { return len(w.learners.received(first.ip)) }).Should(BeNumerically(">", 0))
+		Expect(w.touch(run)).To(Succeed())
+		time.Sleep(500 * time.Millisecond)
+		w.reaches(run, first.ip, 2)
+		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
+	})
+
+	It("has no transition under two managers at once, and one of a crash", func() {
+		w := newEnv()
+		run, first := w.trainingRun(1)
+		from := w.statuses.count() - 1
+		w.startSecondManager()
+		for step := int64(2); step < 12; step++ {
+			w.reaches(run, first.ip, step)
+		}
+		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
+		w.endLearner(w.learner(run.Name, 1), 1, "panic")
+		w.attempt(run, 2, progress(11))
+		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"2"}), "two managers make one learner")
+		Expect(run.Status.Attempts).To(HaveLen(2))
+		Expect(*run.Status.FailuresSinceCheckpoint).To(BeEquivalentTo(1), "the crash counts once")
+	})
+
+	It("that drains is not cut short by failovers", func() {
+		w := newEnv()
+		run, first := w.trainingRun(3)
+		w.change(run, suspend)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
+		from := w.statuses.count() - 1
+		for range 3 {
+			w.clock.advance(time.Minute)
+			w.startManager(nil)
+			before := len(w.learners.received(first.ip))
+			Eventually(func() int { return len(w.learners.received(first.ip)) }).Should(BeNumerically(">", before+1))
+		}
+		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(4)})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+	})
+})
