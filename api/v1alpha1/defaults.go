@@ -33,6 +33,9 @@ func (e *RewardEnvironment) Default() {
 		setDefault(&i.ToolUse.ParseErrors.MaxConsecutive, 2)
 		setDefaultText(&i.ToolUse.ParseErrors.Train, KeepParseErrors)
 	}
+	if i := e.Spec.Interaction; i != nil && i.SolverJudge != nil {
+		setDefault(&i.SolverJudge.Solvers, 2)
+	}
 }
 
 func (m *Model) setDefaults() {

@@ -166,6 +166,7 @@ func TestDefaultOfRewardEnvironmentSetsWhatTheMarkersSay(t *testing.T) {
 	schema := specSchema(t, "rewardenvironments")
 	for name, spec := range map[string]v1alpha1.RewardEnvironmentSpec{
 		"nothing": {},
+		"solvers": {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{}}},
 		"tools":   {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}},
 		"given values": {
 			Dataset:     &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(5))}},

@@ -4,12 +4,19 @@
 package v1alpha1
 
 // Interaction is how an episode goes.
-// +kubebuilder:validation:XValidation:rule="has(self.toolUse)",message="give exactly one of toolUse"
+// +kubebuilder:validation:XValidation:rule="(has(self.toolUse)?1:0)+(has(self.solverJudge)?1:0)+(has(self.selfRefine)?1:0)==1",message="give exactly one of toolUse, solverJudge and selfRefine"
 type Interaction struct {
 	// ToolUse is turns of one model that calls the dataset's tools until it answers. A sum's tool is a
 	// calculator.
 	// +optional
 	ToolUse *ToolUse `json:"toolUse,omitempty"`
+	// SolverJudge is several solvers that answer, each for itself, and a judge that chooses one of the answers. The
+	// roles of the policy are solver and judge. (rLLM: the solver-judge workflow.)
+	// +optional
+	SolverJudge *SolverJudge `json:"solverJudge,omitempty"`
+	// SelfRefine is a draft, a critique of it, and a revision. The roles of the policy have these names.
+	// +optional
+	SelfRefine *SelfRefine `json:"selfRefine,omitempty"`
 }
 
 // ToolUse is turns of one model that calls tools.
@@ -49,4 +56,57 @@ type ParseErrors struct {
 	// +kubebuilder:default=Keep
 	// +optional
 	Train TrainParseErrors `json:"train,omitempty"`
+}
+
+// SolverJudge is solvers and a judge.
+type SolverJudge struct {
+	// Solvers of an episode. (rLLM: n_solutions.)
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	// +kubebuilder:default=2
+	// +optional
+	Solvers *int32 `json:"solvers,omitempty"`
+	// SolverPrompt is a template in which $(prompt) is replaced; without it, the prompt and the wish for an
+	// answer within <answer> tags.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule="self.contains('$(prompt)')",message="solverPrompt must contain $(prompt), which is replaced by the task's prompt"
+	// +optional
+	SolverPrompt string `json:"solverPrompt,omitempty"`
+	// JudgePrompt is a template in which $(prompt) and $(solutions) are replaced; without it, rLLM's criteria for
+	// Countdown.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule="self.contains('$(solutions)')",message="judgePrompt must contain $(solutions), which is replaced by the solvers' answers"
+	// +optional
+	JudgePrompt string `json:"judgePrompt,omitempty"`
+	// AnswerPattern is a regular expression (RE2) whose first group is a solver's answer, or the judge's index from
+	// 1; its first match counts. Without it, what <answer> tags hold.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; its syntax is that of RE2"
+	// +kubebuilder:validation:XValidation:rule="self.contains('(')",message="answerPattern needs a group in parentheses, which is the answer"
+	// +optional
+	AnswerPattern string `json:"answerPattern,omitempty"`
+}
+
+// SelfRefine is a draft, a critique and a revision.
+type SelfRefine struct {
+	// DraftPrompt is a template in which $(prompt) is replaced; without it, the prompt alone.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	// +optional
+	DraftPrompt string `json:"draftPrompt,omitempty"`
+	// CritiquePrompt is a template in which $(prompt) and $(draft) are replaced.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule="self.contains('$(draft)')",message="critiquePrompt must contain $(draft), which is replaced by the draft"
+	// +optional
+	CritiquePrompt string `json:"critiquePrompt,omitempty"`
+	// RevisionPrompt is a template in which $(prompt), $(draft) and $(critique) are replaced.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule="self.contains('$(critique)')",message="revisionPrompt must contain $(critique), which is replaced by the critique"
+	// +optional
+	RevisionPrompt string `json:"revisionPrompt,omitempty"`
 }

@@ -86,7 +86,7 @@ var permitted = map[string][]string{
 	"internal/environment/ors/orstest": nil,
 	"internal/environment/registry": {
 		"internal/contract", "internal/environment", "internal/environment/dataset",
-		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify",
+		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
 	},
 	"internal/environment/singleturn": {
 		"internal/environment", "internal/environment/dataset",

@@ -5,7 +5,24 @@ package contract
 
 // Interaction is how an episode proceeds; it has exactly one member. Without it, one reply is the answer.
 type Interaction struct {
-	ToolUse *ToolUse `json:"toolUse,omitempty"`
+	ToolUse     *ToolUse     `json:"toolUse,omitempty"`
+	SolverJudge *SolverJudge `json:"solverJudge,omitempty"`
+	SelfRefine  *SelfRefine  `json:"selfRefine,omitempty"`
+}
+
+// SolverJudge has solvers that answer and a judge that chooses one of the answers. Empty texts have the defaults.
+type SolverJudge struct {
+	Solvers       int    `json:"solvers"`
+	SolverPrompt  string `json:"solverPrompt,omitempty"`
+	JudgePrompt   string `json:"judgePrompt,omitempty"`
+	AnswerPattern string `json:"answerPattern,omitempty"`
+}
+
+// SelfRefine has a draft, a critique and a revision. Empty texts have the defaults.
+type SelfRefine struct {
+	DraftPrompt    string `json:"draftPrompt,omitempty"`
+	CritiquePrompt string `json:"critiquePrompt,omitempty"`
+	RevisionPrompt string `json:"revisionPrompt,omitempty"`
 }
 
 // ToolUse lets the policy call tools, turn by turn, until it answers.
@@ -28,7 +45,16 @@ func (i *Interaction) validate(p *problems, path string) {
 	if i == nil {
 		return
 	}
-	p.require(i.ToolUse != nil, path, "must be toolUse")
+	given := 0
+	for _, member := range []bool{i.ToolUse != nil, i.SolverJudge != nil, i.SelfRefine != nil} {
+		if member {
+			given++
+		}
+	}
+	p.require(given == 1, path, "must be one of toolUse, solverJudge and selfRefine")
+	if i.SolverJudge != nil {
+		p.require(i.SolverJudge.Solvers >= 1, path+".solverJudge.solvers", "must be at least 1")
+	}
 	if i.ToolUse == nil {
 		return
 	}

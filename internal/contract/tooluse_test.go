@@ -34,6 +34,8 @@ func TestToolUseRoundTrip(t *testing.T) {
 func TestToolUseIsValidated(t *testing.T) {
 	cases := map[string]func(*Interaction){
 		"interaction":    func(i *Interaction) { i.ToolUse = nil },
+		"one of":         func(i *Interaction) { i.SelfRefine = &SelfRefine{} },
+		"solvers":        func(i *Interaction) { *i = Interaction{SolverJudge: &SolverJudge{}} },
 		"maxConsecutive": func(i *Interaction) { i.ToolUse.ParseErrors.MaxConsecutive = -1 },
 		"train":          func(i *Interaction) { i.ToolUse.ParseErrors.Train = "" },
 	}

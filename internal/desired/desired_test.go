@@ -345,6 +345,36 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
+func TestDefinitionOfWorkflows(t *testing.T) {
+	cases := map[string]struct {
+		spec v1alpha1.Interaction
+		want contract.Interaction
+	}{
+		"the defaults of solvers and a judge": {
+			v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{}},
+			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}},
+		},
+		"solvers and a judge": {
+			v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{Solvers: new(int32(3)), SolverPrompt: "s", JudgePrompt: "j", AnswerPattern: "a"}},
+			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3, SolverPrompt: "s", JudgePrompt: "j", AnswerPattern: "a"}},
+		},
+		"self-refinement": {
+			v1alpha1.Interaction{SelfRefine: &v1alpha1.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
+			contract.Interaction{SelfRefine: &contract.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			env := testEnvironment()
+			env.Spec.Interaction = &tc.spec
+			env.Default()
+			if diff := cmp.Diff(&tc.want, Definition(env.Spec).Interaction); diff != "" {
+				t.Errorf("Definition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestRunLabelsReachJobsAndPods(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Labels = map[string]string{

@@ -53,20 +53,10 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	if spec.Reward != nil {
 		definition.Reward = rewardOf(*spec.Reward)
 	}
-	if spec.Interaction != nil && spec.Interaction.ToolUse != nil {
-		definition.Interaction = &contract.Interaction{ToolUse: toolUseOf(*spec.Interaction.ToolUse)}
+	if spec.Interaction != nil {
+		definition.Interaction = interactionOf(*spec.Interaction)
 	}
 	return definition
-}
-
-func toolUseOf(use v1alpha1.ToolUse) *contract.ToolUse {
-	return &contract.ToolUse{
-		SystemPrompt: use.SystemPrompt,
-		ParseErrors: contract.ParseErrors{
-			MaxConsecutive: int(*use.ParseErrors.MaxConsecutive),
-			Train:          contract.TrainParseErrors(use.ParseErrors.Train),
-		},
-	}
 }
 
 // RefName is the name of the RewardEnvironment that an entry means.

@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+	"github.com/tinker-operator/tinker-operator/internal/environment/workflow"
 )
 
 // DefinitionError reports that a definition does not describe an environment. A retry does not help.
@@ -60,10 +61,22 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	if err != nil {
 		return nil, err
 	}
-	if definition.Interaction == nil {
+	switch interaction := definition.Interaction; {
+	case interaction == nil:
 		return singleturn.New(rows, grader), nil
+	case interaction.SolverJudge != nil:
+		w := interaction.SolverJudge
+		return workflow.NewSolverJudge(rows, grader, workflow.SolverJudgeOptions{
+			Solvers: w.Solvers, SolverPrompt: w.SolverPrompt, JudgePrompt: w.JudgePrompt, AnswerPattern: w.AnswerPattern,
+		})
+	case interaction.SelfRefine != nil:
+		w := interaction.SelfRefine
+		return workflow.NewSelfRefine(rows, grader, workflow.SelfRefineOptions{
+			Draft: w.DraftPrompt, Critique: w.CritiquePrompt, Revision: w.RevisionPrompt,
+		}), nil
+	default:
+		return newToolUse(rows, grader, *interaction.ToolUse)
 	}
-	return newToolUse(rows, grader, *definition.Interaction.ToolUse)
 }
 
 // newToolUse builds an environment with tools. The only tool is the calculator.

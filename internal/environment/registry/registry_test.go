@@ -38,6 +38,42 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+func TestBuildWorkflows(t *testing.T) {
+	cases := map[string]struct {
+		interaction contract.Interaction
+		roles       []string
+	}{
+		"solvers and a judge": {contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3}}, []string{"solver", "solver", "solver"}},
+		"self-refinement":     {contract.Interaction{SelfRefine: &contract.SelfRefine{}}, []string{"draft"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			definition := arithmetic(9)
+			definition.Interaction = &tc.interaction
+			env, err := Builder{}.Build(t.Context(), definition)
+			if err != nil {
+				t.Fatalf("Build: %v", err)
+			}
+			episode, err := env.Start(t.Context(), environment.Task{Split: "train"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer episode.Close(t.Context())
+			prompts, err := episode.Prompts(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var roles []string
+			for _, prompt := range prompts {
+				roles = append(roles, prompt.Role)
+			}
+			if diff := cmp.Diff(tc.roles, roles); diff != "" {
+				t.Errorf("the roles of the first prompts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestBuildToolUse(t *testing.T) {
 	definition := arithmetic(9)
 	definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
