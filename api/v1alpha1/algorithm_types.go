@@ -44,6 +44,53 @@ type Advantage struct {
 	DDoF *int32 `json:"ddof,omitempty"`
 }
 
+// RoleAdvantage is how the rewards of one role become advantages. What is not given is as in algorithm.advantage.
+// +kubebuilder:validation:MinProperties=1
+type RoleAdvantage struct {
+	// Baseline that is subtracted; without it that of algorithm.advantage.
+	// +optional
+	Baseline Baseline `json:"baseline,omitempty"`
+	// Scale that divides; without it that of algorithm.advantage.
+	// +optional
+	Scale Scale `json:"scale,omitempty"`
+	// DDoF is what the standard deviation divides by: rewards less this number (0 population, 1 sample); without it that
+	// of algorithm.advantage.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +optional
+	DDoF *int32 `json:"ddof,omitempty"`
+}
+
+// RoleName is the name of a role of an environment. It is part of the names of metrics.
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_-]*$`
+type RoleName string
+
+// AlgorithmRole is how the trajectories of one role are trained on.
+// +kubebuilder:validation:XValidation:rule="has(self.advantage) || has(self.loss)",message="a role of algorithm.roles changes nothing: give advantage or loss, or remove the entry"
+type AlgorithmRole struct {
+	// Name of the role, as the environment's workflow has it.
+	// +required
+	Name RoleName `json:"name"`
+	// Advantage is how the rewards of the role become advantages; without it algorithm.advantage.
+	// +optional
+	Advantage *RoleAdvantage `json:"advantage,omitempty"`
+	// Loss of the role's data; without it algorithm.loss. The data of all losses are trained on before one optimizer step.
+	// +optional
+	Loss *Loss `json:"loss,omitempty"`
+}
+
+// Grouping is which trajectories are compared with each other.
+// +kubebuilder:validation:Enum=Trajectory;Step;Episode
+type Grouping string
+
+// The groupings.
+const (
+	GroupingTrajectory Grouping = "Trajectory"
+	GroupingStep       Grouping = "Step"
+	GroupingEpisode    Grouping = "Episode"
+)
+
 // LossName is a loss as the Tinker API spells it.
 // +kubebuilder:validation:Enum=importance_sampling;ppo;cispo;dro
 type LossName string
@@ -103,6 +150,7 @@ const (
 // Algorithm is how groups of episodes become optimizer steps.
 // +kubebuilder:validation:XValidation:rule="has(self.steps) != has(self.epochs)",message="give exactly one of steps and epochs"
 // +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['ppo', 'cispo']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to ppo or cispo, or lag to 0"
+// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['ppo', 'cispo'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to ppo or cispo, or lag to 0"
 type Algorithm struct {
 	// TasksPerStep is how many groups one batch has: of different tasks, where there are as many.
 	// +kubebuilder:validation:Minimum=1
@@ -132,6 +180,20 @@ type Algorithm struct {
 	// +kubebuilder:default={name: importance_sampling}
 	// +optional
 	Loss Loss `json:"loss,omitzero"`
+	// Grouping is which trajectories are compared with each other to get advantages. Each conversation of an episode is a
+	// trajectory with rewards of its own. Trajectory compares those of one role in all episodes of a task; Step compares
+	// their replies of one index, each with its own reward; Episode compares the trajectories of one episode. It is
+	// grouping_level of rLLM.
+	// +kubebuilder:default=Trajectory
+	// +optional
+	Grouping Grouping `json:"grouping,omitempty"`
+	// Roles are those whose advantages or loss are not the algorithm's own.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Roles []AlgorithmRole `json:"roles,omitempty"`
 	// Substeps are the optimizer steps that one batch is split into.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1
@@ -145,7 +207,8 @@ type Algorithm struct {
 	// +optional
 	Lag *int32 `json:"lag,omitempty"`
 	// ConstantGroups is what becomes of a group whose rewards are all equal; kept, it costs
-	// tokens and has no advantage.
+	// tokens and has no advantage. Groups are those that grouping forms; a task all of whose groups are constant is
+	// dropped.
 	// +kubebuilder:default=Keep
 	// +optional
 	ConstantGroups ConstantGroupPolicy `json:"constantGroups,omitempty"`

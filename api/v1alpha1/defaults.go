@@ -52,6 +52,7 @@ func (a *Algorithm) setDefaults() {
 	setDefaultText(&a.Advantage.Scale, ScaleNone)
 	setDefault(&a.Advantage.DDoF, 0)
 	setDefaultText(&a.Loss.Name, LossImportanceSampling)
+	setDefaultText(&a.Grouping, GroupingTrajectory)
 	setDefault(&a.Substeps, 1)
 	setDefault(&a.Lag, 0)
 	setDefaultText(&a.ConstantGroups, KeepConstantGroups)

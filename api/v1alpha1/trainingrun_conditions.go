@@ -44,6 +44,7 @@ const (
 	ReasonInitFromNotFound = "InitFromNotFound"
 	ReasonInitFromNotReady = "InitFromNotReady"
 	ReasonRunFileInvalid   = "RunFileInvalid"
+	ReasonRoleNotFound     = "RoleNotFound"
 )
 
 // Reasons of EnvironmentsReady.

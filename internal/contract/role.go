@@ -11,6 +11,10 @@ const MaxRoles = 16
 // RoleRule says what the name of a role may be; metrics and keys of lists have it.
 const RoleRule = "a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
 
+// Roles returns the roles of the conversations of an episode, sorted. It is nil for an environment of one conversation,
+// whose role has no name.
+func (d Definition) Roles() []string { return nil }
+
 var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
 // IsRole reports whether a name can be that of a role. The empty name is the one role of a simple environment.

@@ -208,6 +208,12 @@ func TestValidateNamesTheField(t *testing.T) {
 		"concurrency":                            func(f *RunFile) { f.Concurrency = 0 },
 		"learnerAddress":                         func(f *RunFile) { f.LearnerAddress = "" },
 	}
+	checkFields(t, cases)
+}
+
+// checkFields changes the file and compares the errors with the fields that they are to name.
+func checkFields(t *testing.T, cases map[string]func(f *RunFile)) {
+	t.Helper()
 	for field, change := range cases {
 		t.Run(field, func(t *testing.T) {
 			err := testFile(t, change).Validate()
@@ -239,6 +245,8 @@ func TestSpecDigest(t *testing.T) {
 	other := map[string]func(*RunFile){
 		"another seed":     func(f *RunFile) { f.Fixed.Algorithm.Seed = 1 },
 		"another endpoint": func(f *RunFile) { f.Fixed.BaseURL = "http://other" },
+		"another grouping": func(f *RunFile) { f.Fixed.Algorithm.Grouping = GroupingStep },
+		"roles":            func(f *RunFile) { f.Fixed.Algorithm.Roles = rolesOf(f, "judge") },
 		"other tasks":      func(f *RunFile) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },
 	}
 	for name, change := range other {

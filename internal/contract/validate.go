@@ -21,6 +21,9 @@ func (f RunFile) Validate() error {
 	digest, err := SpecDigest(f.Fixed)
 	p.require(err == nil && digest == f.SpecDigest, "specDigest", "is not the digest of fixed")
 	f.Fixed.validate(&p)
+	if a := f.Fixed.Algorithm; a != nil && f.Version == 1 {
+		p.require(a.Grouping == "" && len(a.Roles) == 0, "fixed.algorithm", "has grouping or roles, which need format version 2")
+	}
 	p.require(f.Fixed.Algorithm != nil || f.Evaluation != nil, "evaluation", "is needed where nothing is trained")
 	f.Checkpoints.validate(&p, f.Fixed.Algorithm != nil)
 	f.Evaluation.validate(&p)
@@ -73,12 +76,25 @@ func (a *Algorithm) validate(p *problems) {
 	p.require(a.Substeps >= 1, "fixed.algorithm.substeps", "must be at least 1")
 	p.require(a.Lag >= 0, "fixed.algorithm.lag", "must be at least 0")
 	p.require(a.Lag == 0 || a.Loss.Name.Clips(), "fixed.algorithm.lag", "above 0 needs the loss ppo or cispo")
-	oneOf(p, "fixed.algorithm.advantage.baseline", a.Advantage.Baseline,
-		BaselineGroupMean, BaselineLeaveOneOut, BaselineBatchMean, BaselineNone)
-	oneOf(p, "fixed.algorithm.advantage.scale", a.Advantage.Scale, ScaleNone, ScaleGroupStd, ScaleBatchStd)
-	p.require(a.Advantage.DDoF == 0 || a.Advantage.DDoF == 1, "fixed.algorithm.advantage.ddof", "must be 0 or 1")
-	a.Loss.validate(p)
+	oneOf(p, "fixed.algorithm.grouping", a.Grouping, "", GroupingStep, GroupingEpisode)
+	a.Advantage.validate(p, "fixed.algorithm.advantage")
+	a.Loss.validate(p, "fixed.algorithm.loss")
+	p.require(len(a.Roles) <= MaxRoles, "fixed.algorithm.roles", "has %d entries, more than %d", len(a.Roles), MaxRoles)
+	for i, role := range a.Roles {
+		path := fmt.Sprintf("fixed.algorithm.roles[%d]", i)
+		p.require(role.Name != "" && IsRole(role.Name), path+".name", "%q is invalid: %s", role.Name, RoleRule)
+		p.require(i == 0 || role.Name > a.Roles[i-1].Name, path+".name", "%q is not sorted behind the one before it", role.Name)
+		p.require(a.Lag == 0 || role.Loss.Name.Clips(), path+".loss", "must be ppo or cispo with a lag above 0")
+		role.Advantage.validate(p, path+".advantage")
+		role.Loss.validate(p, path+".loss")
+	}
 	a.Optimizer.validate(p)
+}
+
+func (a Advantage) validate(p *problems, path string) {
+	oneOf(p, path+".baseline", a.Baseline, BaselineGroupMean, BaselineLeaveOneOut, BaselineBatchMean, BaselineNone)
+	oneOf(p, path+".scale", a.Scale, ScaleNone, ScaleGroupStd, ScaleBatchStd)
+	p.require(a.DDoF == 0 || a.DDoF == 1, path+".ddof", "must be 0 or 1")
 }
 
 // lossSettings are the settings of each loss as the Tinker API names them; all are always sent.
@@ -89,19 +105,19 @@ var lossSettings = map[LossName][]string{
 	LossDRO:                {SettingBeta},
 }
 
-func (l Loss) validate(p *problems) {
+func (l Loss) validate(p *problems, path string) {
 	wanted, known := lossSettings[l.Name]
-	p.require(known, "fixed.algorithm.loss.name", "is %q; losses are importance_sampling, ppo, cispo and dro", l.Name)
+	p.require(known, path+".name", "is %q; losses are importance_sampling, ppo, cispo and dro", l.Name)
 	if !known {
 		return
 	}
 	given := make([]string, 0, len(l.Config))
 	for name, value := range l.Config {
 		given = append(given, name)
-		p.require(finite(value), "fixed.algorithm.loss.config", "%s is not a number", name)
+		p.require(finite(value), path+".config", "%s is not a number", name)
 	}
 	slices.Sort(given)
-	p.require(slices.Equal(given, wanted), "fixed.algorithm.loss.config", "of %s has exactly %v, not %v", l.Name, wanted, given)
+	p.require(slices.Equal(given, wanted), path+".config", "of %s has exactly %v, not %v", l.Name, wanted, given)
 }
 
 func (o Optimizer) validate(p *problems) {

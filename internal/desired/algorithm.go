@@ -4,6 +4,12 @@
 package desired
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -17,7 +23,7 @@ func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) con
 		tasks := tasksOf(environments)
 		steps = max(1, *a.Epochs*tasks/int64(a.TasksPerStep))
 	}
-	return contract.Algorithm{
+	algorithm := contract.Algorithm{
 		TasksPerStep: int(a.TasksPerStep),
 		Steps:        steps,
 		Seed:         *a.Seed,
@@ -33,6 +39,60 @@ func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) con
 		Refill:             a.OnDroppedGroup == v1alpha1.RefillDroppedGroups,
 		Optimizer:          optimizerOf(a.Optimizer),
 	}
+	if a.Grouping != v1alpha1.GroupingTrajectory {
+		algorithm.Grouping = contract.Grouping(a.Grouping)
+	}
+	for _, role := range a.Roles {
+		algorithm.Roles = append(algorithm.Roles, roleOf(role, algorithm))
+	}
+	slices.SortFunc(algorithm.Roles, func(a, b contract.Role) int { return strings.Compare(a.Name, b.Name) })
+	return algorithm
+}
+
+// roleOf fills a role in: what it does not give is the algorithm's.
+func roleOf(r v1alpha1.AlgorithmRole, algorithm contract.Algorithm) contract.Role {
+	role := contract.Role{Name: string(r.Name), Advantage: algorithm.Advantage, Loss: algorithm.Loss}
+	if a := r.Advantage; a != nil {
+		role.Advantage.Baseline = cmp.Or(contract.Baseline(a.Baseline), role.Advantage.Baseline)
+		role.Advantage.Scale = cmp.Or(contract.Scale(a.Scale), role.Advantage.Scale)
+		role.Advantage.DDoF = int(ptr.Deref(a.DDoF, int32(role.Advantage.DDoF)))
+	}
+	if r.Loss != nil {
+		role.Loss = lossOf(*r.Loss)
+	}
+	return role
+}
+
+// RoleError says what a run asks of roles and its environments do not have.
+type RoleError struct{ problem string }
+
+// Error implements error.
+func (e *RoleError) Error() string { return e.problem }
+
+// checkRoles checks that every role of an algorithm is one of an environment, and that there is something to compare.
+func checkRoles(a contract.Algorithm, environments []contract.Environment) error {
+	known := map[string]bool{}
+	for _, environment := range environments {
+		roles := environment.Definition.Roles()
+		if len(roles) == 0 && a.Grouping == contract.GroupingEpisode {
+			return &RoleError{fmt.Sprintf("algorithm.grouping Episode compares the trajectories of one episode, and an episode of environment %q has only one: "+
+				"set it to Trajectory or Step", environment.Name)}
+		}
+		for _, role := range roles {
+			known[role] = true
+		}
+	}
+	for _, role := range a.Roles {
+		if known[role.Name] {
+			continue
+		}
+		have := "the environments of the run have no roles"
+		if len(known) > 0 {
+			have = "the environments of the run have the roles " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+		}
+		return &RoleError{fmt.Sprintf("algorithm.roles names %q, and %s: correct the name or remove the entry", role.Name, have)}
+	}
+	return nil
 }
 
 func tasksOf(environments []contract.Environment) int64 {

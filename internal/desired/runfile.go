@@ -31,7 +31,7 @@ type FileInput struct {
 }
 
 // File returns the run file of an attempt. A *SplitError says what the spec asks of an environment and cannot
-// have, a *ModelError what is not known of its model; any other error is a file that is not valid.
+// have, a *RoleError what it asks of roles, a *ModelError what is not known of its model; any other error is a file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -91,6 +91,9 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 	sortByName(fixed.Environments)
 	if spec.Algorithm != nil {
 		algorithm := algorithmOf(spec.Algorithm, fixed.Environments)
+		if err := checkRoles(algorithm, fixed.Environments); err != nil {
+			return contract.Fixed{}, err
+		}
 		fixed.Algorithm = &algorithm
 	}
 	if spec.InitFrom != nil {

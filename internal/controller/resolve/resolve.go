@@ -181,6 +181,10 @@ func FileProblem(err error) *Problem {
 	if errors.As(err, &split) {
 		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSplitNotFound, Message: split.Error(), NeedsAction: true}
 	}
+	var role *desired.RoleError
+	if errors.As(err, &role) {
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRoleNotFound, Message: role.Error(), NeedsAction: true}
+	}
 	var model *desired.ModelError
 	if errors.As(err, &model) {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonModelUnknown, Message: model.Error(), NeedsAction: true}

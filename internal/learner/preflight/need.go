@@ -39,10 +39,13 @@ func needsOf(file contract.RunFile) []need {
 	if alg == nil {
 		return needs
 	}
-	const another = "choose another algorithm.loss.name"
-	needs = append(needs, need{capability.Loss(tinker.LossName(alg.Loss.Name)), "algorithm.loss.name " + string(alg.Loss.Name), another})
-	for _, name := range slices.Sorted(maps.Keys(alg.Loss.Config)) {
-		needs = append(needs, need{capability.LossSetting(tinker.LossName(alg.Loss.Name), name), "algorithm.loss." + lossFields[name], another})
+	needs = append(needs, lossNeeds(alg.Loss, "algorithm.loss")...)
+	for _, role := range alg.Roles {
+		for _, n := range lossNeeds(role.Loss, fmt.Sprintf("algorithm.roles[%s].loss", role.Name)) {
+			if !slices.ContainsFunc(needs, func(known need) bool { return known.feature == n.feature }) {
+				needs = append(needs, n)
+			}
+		}
 	}
 	needs = append(needs, optimizerNeeds(alg.Optimizer)...)
 	if m := file.Fixed.Model; !m.TrainAttention || !m.TrainMLP || !m.TrainUnembed {
@@ -50,6 +53,16 @@ func needsOf(file contract.RunFile) []need {
 	}
 	if init := file.Fixed.InitFrom; init != nil && !init.RestoreOptimizer {
 		needs = append(needs, need{capability.OptimizerReset, "initFrom.optimizer Reset", "set it to Restore"})
+	}
+	return needs
+}
+
+// lossNeeds lists what a loss relies on; path is that of its field.
+func lossNeeds(loss contract.Loss, path string) []need {
+	name, remedy := tinker.LossName(loss.Name), fmt.Sprintf("choose another %s.name", path)
+	needs := []need{{capability.Loss(name), path + ".name " + string(loss.Name), remedy}}
+	for _, setting := range slices.Sorted(maps.Keys(loss.Config)) {
+		needs = append(needs, need{capability.LossSetting(name, setting), path + "." + lossFields[setting], remedy})
 	}
 	return needs
 }

@@ -47,6 +47,16 @@ func TestNeedsOf(t *testing.T) {
 			},
 			[]string{"loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold", "adam.beta1", "adam.beta2"},
 		},
+		"roles need their losses, each once": {
+			func(f *contract.RunFile) {
+				f.Fixed.Algorithm.Roles = []contract.Role{
+					{Name: "critic", Loss: contract.Loss{Name: "importance_sampling"}},
+					{Name: "judge", Loss: contract.Loss{Name: "dro", Config: map[string]float64{"beta": 0.05}}},
+					{Name: "solver", Loss: contract.Loss{Name: "dro", Config: map[string]float64{"beta": 0.1}}},
+				}
+			},
+			[]string{"loss.importance_sampling", "loss.dro", "loss.dro.beta", "adam.beta1", "adam.beta2"},
+		},
 		"an optimizer needs what it is given": {
 			func(f *contract.RunFile) {
 				o := &f.Fixed.Algorithm.Optimizer

@@ -1,0 +1,74 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+func TestRolesInheritFromTheAlgorithm(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		a := run.Spec.Algorithm
+		a.Grouping = v1alpha1.GroupingStep
+		a.Advantage = v1alpha1.Advantage{Baseline: v1alpha1.BaselineLeaveOneOut, DDoF: new(int32(1))}
+		a.Roles = []v1alpha1.AlgorithmRole{
+			{Name: "solver", Advantage: &v1alpha1.RoleAdvantage{Scale: v1alpha1.ScaleGroupStd, DDoF: new(int32(0))}},
+			{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}, Loss: &v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.9)}},
+		}
+	})
+	got := algorithmOf(run.Spec.Algorithm, nil)
+	ppo := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9, contract.SettingClipHigh: 1.2}}
+	want := []contract.Role{
+		{Name: "judge", Advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone, DDoF: 1}, Loss: ppo},
+		{Name: "solver", Advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleGroupStd}, Loss: contract.Loss{Name: contract.LossImportanceSampling}},
+	}
+	if diff := cmp.Diff(want, got.Roles); diff != "" || got.Grouping != contract.GroupingStep {
+		t.Errorf("grouping %q, roles (-want +got):\n%s", got.Grouping, diff)
+	}
+}
+
+// A run that does not use roles has the digest that it had before there were any.
+func TestGroupingByTrajectoryIsNotDigested(t *testing.T) {
+	run := testRun()
+	if run.Spec.Algorithm.Grouping != v1alpha1.GroupingTrajectory {
+		t.Errorf("grouping is %q by default", run.Spec.Algorithm.Grouping)
+	}
+	if got := algorithmOf(run.Spec.Algorithm, nil); got.Grouping != "" || got.Roles != nil {
+		t.Errorf("grouping %q and roles %v stand in the run file", got.Grouping, got.Roles)
+	}
+}
+
+func TestFileRefusesRolesThatNoEnvironmentHas(t *testing.T) {
+	cases := map[string]struct {
+		change func(*v1alpha1.Algorithm)
+		says   []string
+	}{
+		"a role": {func(a *v1alpha1.Algorithm) {
+			a.Roles = []v1alpha1.AlgorithmRole{{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}}}
+		}, []string{`algorithm.roles names "judge"`, "remove the entry"}},
+		"episodes of one trajectory": {func(a *v1alpha1.Algorithm) { a.Grouping = v1alpha1.GroupingEpisode },
+			[]string{"algorithm.grouping Episode", `"arithmetic"`, "set it to Trajectory or Step"}},
+	}
+	for name, tc := range cases {
+		run := testRun(func(run *v1alpha1.TrainingRun) { tc.change(run.Spec.Algorithm) })
+		_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
+		var role *RoleError
+		if !errors.As(err, &role) {
+			t.Errorf("%s: File = %v, want a RoleError", name, err)
+			continue
+		}
+		for _, words := range tc.says {
+			if !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: %q does not say %q", name, err, words)
+			}
+		}
+	}
+}
