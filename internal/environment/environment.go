@@ -66,10 +66,11 @@ type Episode interface {
 
 // Prompt asks one role of the policy for a reply.
 type Prompt struct {
-	// Role names the role in the workflow; it is "" for the one role of a simple environment.
+	// Role names the role in the workflow; it is "" for the one role of a simple environment. It is as
+	// contract.RoleRule says, and the same in all prompts of a conversation.
 	Role string
 	// Conversation is the key of a trajectory: a prompt continues the earlier ones with its key. The prompts of
-	// one batch have different keys.
+	// one batch have different keys. It is "" in an environment of one conversation, and in no other.
 	Conversation string
 	// Messages are the whole conversation so far. The message of a Reply is best included unchanged: then the next
 	// prompt contains the tokens that were sampled, and both train as one sequence.
@@ -120,7 +121,8 @@ type Turn struct {
 
 // Reward is a reward of one turn.
 type Reward struct {
-	// Conversation is the one that earned the reward; "" is the whole episode.
+	// Conversation is the one that earned the reward; "" is the whole episode, whose reward counts for each of its
+	// conversations. At the end of an episode each conversation that has a reply needs a reward.
 	Conversation string
 	Value        float64
 	// Parts are the parts of Value by name, for metrics.

@@ -11,7 +11,7 @@
 //	slot i            -> (environment, split, task)      Stream
 //	batch of step k    = the next G slots that count      Rules.Plan
 //	seed of a sample   = H(seed, slot, member, turn, try) Seed
-//	advantage of a member = (reward - baseline) / scale   Advantages
+//	advantage of a trajectory = (reward - baseline) / scale   Advantages
 //	v(k+1)             = H(v(k), manifest, settings)      Lineage.Next
 //
 // Two runs that share their arguments agree in every bit of all of these, in whatever order results came
