@@ -68,7 +68,7 @@ func TestEvaluationWithoutTraining(t *testing.T) {
 			w.shared, w.workers, w.t = &shared{}, nil, t
 			w.artifacts = t.TempDir()
 			w.file.ArtifactsDir = w.artifacts
-			w.file.Run.UID = "e" + digit + "3a9c2b-0000-4000-8000-000000000002"
+			w.identify("e" + digit + "3a9c2b-0000-4000-8000-000000000002")
 			w.file.Fixed.Algorithm, w.file.Fixed.Environments = nil, nil
 			if tc.path != "" {
 				w.file.Fixed.InitFrom = &contract.InitFrom{Checkpoint: tc.path}

@@ -20,11 +20,13 @@ import (
 // tokens alone, holds what it finished, and can be made to misbehave. It speaks the real protocol to the real
 // learner and samples from the real simulator.
 type fakeWorker struct {
-	fixture  *fixture
-	name     string
-	client   *exchange.Client
-	cancel   context.CancelFunc
-	done     chan struct{}
+	fixture *fixture
+	name    string
+	client  *exchange.Client
+	cancel  context.CancelFunc
+	done    chan struct{}
+	// ended is closed when the worker's connection has ended for good.
+	ended    chan struct{}
 	behavior behavior
 
 	mu               sync.Mutex
@@ -57,7 +59,7 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 		b.room = 64
 	}
 	p := &fakeWorker{
-		fixture: w, name: name, behavior: b, done: make(chan struct{}),
+		fixture: w, name: name, behavior: b, done: make(chan struct{}), ended: make(chan struct{}),
 		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, samplingSessions: map[string]string{},
 	}
 	var err error
@@ -71,7 +73,10 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	p.cancel = cancel
 	var tasks sync.WaitGroup
-	tasks.Go(func() { _ = p.client.Run(ctx, p) })
+	tasks.Go(func() {
+		defer close(p.ended)
+		_ = p.client.Run(ctx, p)
+	})
 	tasks.Go(func() { p.acquire(ctx, &tasks) })
 	tasks.Go(func() { p.submit(ctx) })
 	go func() {

@@ -125,12 +125,8 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 		server.Close()
 	})
 	w.url = server.URL
-	uid := "1f3a9c2b-0000-4000-8000-000000000001"
-	if w.credentials, err = contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
-		t.Fatal(err)
-	}
 	w.file = contract.RunFile{
-		Version: contract.FormatVersion, Run: contract.RunReference{Namespace: "default", Name: "survival", UID: uid},
+		Version: contract.FormatVersion, Run: contract.RunReference{Namespace: "default", Name: "survival"},
 		Fixed: small(), Evaluation: smallEvaluation(), Concurrency: 64, RequireOptimizer: true,
 		Checkpoints: contract.Checkpoints{
 			EverySteps: 20, TTLSeconds: 604800, RollingEverySteps: 1, RollingTTLSeconds: 86400,
@@ -138,6 +134,8 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 		},
 		ArtifactsDir: w.artifacts, LearnerAddress: "learner:7443",
 	}
+	n := fixtures.Add(1)
+	w.identify(fmt.Sprintf("%08x-0000-4000-8000-%012x", 0x1f3a9c2b+n, n))
 	if change != nil {
 		change(&w.file)
 	}
@@ -152,6 +150,19 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 		t.Fatal(err)
 	}
 	return w
+}
+
+// fixtures counts the fixtures that were made, each of which is another run.
+var fixtures atomic.Int64
+
+// identify gives the run a UID, and the credentials of that.
+func (w *fixture) identify(uid string) {
+	w.t.Helper()
+	w.file.Run.UID = uid
+	var err error
+	if w.credentials, err = contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // allCapabilities is what a first attempt finds at the simulator. A learner that is given it checks nothing, so

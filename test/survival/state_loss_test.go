@@ -55,13 +55,12 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 		w.shared, w.workers = &shared{}, nil
 		w.artifacts = t.TempDir()
 		w.file.ArtifactsDir = w.artifacts
-		w.file.Run.UID = "2b3a9c2b-0000-4000-8000-000000000002"
+		w.identify("2b3a9c2b-0000-4000-8000-000000000002")
 		w.file.Fixed.InitFrom = &contract.InitFrom{Checkpoint: path, RestoreOptimizer: true}
 		var err error
 		if w.file.SpecDigest, err = contract.SpecDigest(w.file.Fixed); err != nil {
 			t.Fatal(err)
 		}
-		w.credentials = source.credentials
 		return &w
 	}
 	first := fork()
@@ -69,7 +68,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 	want := first.outcome(first.waitFor(first.startLearner(1, nil), contract.CauseCompleted))
 
 	second := fork()
-	second.file.Run.UID = "3c3a9c2b-0000-4000-8000-000000000003"
+	second.identify("3c3a9c2b-0000-4000-8000-000000000003")
 	second.startWorker("f1", behavior{})
 	<-second.startLearner(1, second.dieAt("open.saved", -1)).done
 	if err := second.client.DeleteCheckpoint(t.Context(), path); err != nil {
@@ -85,7 +84,7 @@ func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	b.shared, b.workers = &shared{}, nil
 	b.artifacts = t.TempDir()
 	b.file.ArtifactsDir = b.artifacts
-	b.file.Run.UID = "1f3a9c2b-0000-4000-8000-0000000000ff" // begins with the same 8 digits
+	b.identify(a.file.Run.UID[:24] + "ffffffffffff") // begins with the same 8 digits
 	a.startWorker("a0", behavior{})
 	b.startWorker("b0", behavior{})
 	<-a.startLearner(1, a.dieAt("save.answered", 2)).done
