@@ -14,6 +14,8 @@ KUBE_BINARIES ?= $(CURDIR)/.cluster/bin
 IMAGE ?= tinker-operator:dev
 FUZZTIME ?= 10s
 CHAOS ?= 5
+DEATHS ?= 10000
+SEED ?= 0
 
 .PHONY: help
 help: ## Show this help.
@@ -85,8 +87,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: chaos
-chaos: ## Run the survival suite CHAOS (5) times in random order.
+chaos: ## Run the survival suite CHAOS (5) times in random order, and kill DEATHS (10000) learners in one process.
 	@CGO_ENABLED=0 go test -shuffle=on -count=$(CHAOS) -timeout 3h ./test/survival/...
+	@CGO_ENABLED=0 SURVIVAL_DEATHS=$(DEATHS) SURVIVAL_SEED=$(SEED) \
+		go test -run '^TestRandomDeaths$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 
 ##@ Test
 

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -105,28 +108,72 @@ func (c *deathRun) resumeAll() {
 	}
 }
 
-// TestRandomDeaths kills at least 200 learners.
-func TestRandomDeaths(t *testing.T) {
-	const streams, deathsEach = 8, 26
-	want := baseline(t)
-	for seed := range streams {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
-			deaths, runs := 0, 0
-			for random := rand.New(rand.NewPCG(uint64(seed), 1)); deaths < deathsEach; runs++ {
-				c := &deathRun{fixture: newFixture(t, nil), random: random}
-				for range 1 + random.IntN(3) {
-					c.addWorker()
-				}
-				c.compare(c.runUntilCompleted(), want)
-				c.resumeAll()
-				c.checkMetrics()
-				for _, worker := range c.workers {
-					worker.kill()
-				}
-				deaths += c.deaths
-			}
-			t.Logf("%d deaths in %d runs", deaths, runs)
-		})
+// fromEnvironment returns a number that an environment variable gives, or the default.
+func fromEnvironment(t *testing.T, name string, number int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return number
 	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s is %q, want a number of at least 0", name, text)
+	}
+	return n
+}
+
+// liveHeap is the size of what the garbage collector cannot free.
+func liveHeap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what finalizers kept until the first
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// TestRandomDeaths kills at least 200 learners, or SURVIVAL_DEATHS; another SURVIVAL_SEED gives other deaths. However
+// many runs the process has made, its heap returns to where it was after the undisturbed one.
+func TestRandomDeaths(t *testing.T) {
+	const streams, mostLeft = 8, 16 << 20
+	first, deaths := streams*fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_DEATHS", 208)
+	want := baseline(t)
+	before := liveHeap()
+	var died, runs atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range streams {
+			t.Run(fmt.Sprint(first+seed), func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(uint64(first+seed), 1))
+				own := 0
+				for own < deaths/streams && !t.Failed() {
+					n := runs.Add(1)
+					// Each run is a test of its own, so that its simulator is freed at its end.
+					t.Run(fmt.Sprint("run ", n), func(t *testing.T) { own += runUntilItSurvives(t, random, want) })
+				}
+				died.Add(int64(own))
+			})
+		}
+	})
+	left := liveHeap() - before
+	t.Logf("%d deaths in %d runs, seeds %d to %d; the heap had %d KiB before and has %d KiB more",
+		died.Load(), runs.Load(), first, first+streams-1, before>>10, left>>10)
+	if left > mostLeft {
+		t.Errorf("the runs left %d KiB in the heap, want %d KiB at most", left>>10, mostLeft>>10)
+	}
+}
+
+// runUntilItSurvives makes a run whose learners die, compares it with the undisturbed one, and returns the number of
+// deaths.
+func runUntilItSurvives(t *testing.T, random *rand.Rand, want outcome) int {
+	c := &deathRun{fixture: newFixture(t, nil), random: random}
+	for range 1 + random.IntN(3) {
+		c.addWorker()
+	}
+	c.compare(c.runUntilCompleted(), want)
+	c.resumeAll()
+	c.compareMetrics(want)
+	for _, worker := range c.workers {
+		worker.kill()
+	}
+	return c.deaths
 }
