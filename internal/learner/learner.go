@@ -60,6 +60,8 @@ type loopState struct {
 	// at is the version in the model, saved is the newest that is saved.
 	at, saved checkpoints.Position
 	suspect   suspect
+	// divergence recognizes a policy that has diverged.
+	divergence divergence
 	// capabilities are what is known of the endpoint.
 	capabilities capability.Report
 	// cold is set once a model of this attempt resumed from a state without its optimizer.

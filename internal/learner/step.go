@@ -35,6 +35,9 @@ func (s *trainingStep) collect(ctx context.Context) error {
 		return err
 	}
 	s.clock.lap("time/sampling")
+	if err := s.loop.divergence.checkGroups(s.batch.Version.Step, s.batch.Groups); err != nil {
+		return err
+	}
 	s.work, err = prepareStep(*s.file.Fixed.Algorithm, s.batch)
 	return err
 }
@@ -55,6 +58,9 @@ func (s *trainingStep) submit(ctx context.Context) error {
 func (s *trainingStep) wait(ctx context.Context) error {
 	var err error
 	if s.replies, err = s.training.Wait(ctx); err != nil {
+		return err
+	}
+	if err := s.loop.divergence.checkReplies(s.next, s.replies); err != nil {
 		return err
 	}
 	s.clock.lap("time/train_step")

@@ -19,6 +19,7 @@ const (
 	reasonNoUsableCheckpoint = "NoUsableCheckpoint"
 	reasonKeyRefused         = "KeyRefused"
 	reasonSuperseded         = "Superseded"
+	reasonDiverged           = "Diverged"
 )
 
 // verdictOf returns why the loop ended: the cause, and the remedy where the run requires intervention.
@@ -45,6 +46,9 @@ func verdictOf(err error) contract.Verdict {
 	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: preflight.ReasonOptimizerLost,
 			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
+	case kind == failure.Diverged:
+		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonDiverged,
+			Message: "Training has diverged: " + err.Error() + ": begin a new run from an earlier checkpoint, with a lower learning rate"}
 	case kind == failure.LostCheckpoint:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}

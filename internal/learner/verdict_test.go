@@ -25,6 +25,8 @@ func TestVerdictOf(t *testing.T) {
 		cause  contract.Cause
 		reason string
 	}{
+		"a diverged run ends with a remedy": {failure.New(failure.Diverged, errors.New("loss:sum of step 3 is NaN"), "training"),
+			contract.CauseDataRejected, "Diverged"},
 		"a complete run is Completed":                       {nil, contract.CauseCompleted, ""},
 		"a drained learner may be resumed":                  {wrap(errDrained), contract.CauseDrained, ""},
 		"a superseded learner is Fenced":                    {wrap(journal.ErrFenced), contract.CauseFenced, "Superseded"},

@@ -109,6 +109,7 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 var rejections = []string{
 	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored,
 	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonTokenizerRejected, v1alpha1.ReasonUnsupportedByEndpoint, v1alpha1.ReasonEndpointUnreachable,
+	v1alpha1.ReasonDiverged,
 }
 
 func rejection(reason, otherwise string) string {

@@ -31,6 +31,8 @@ const (
 	LostCheckpoint
 	// CredentialsRefused means that the endpoint refuses the API key.
 	CredentialsRefused
+	// Diverged means that training has led to numbers that are not finite, or to a policy that cannot be sampled.
+	Diverged
 	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
 	Missing
 )
