@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// TestNoisyServer checks servers whose arithmetic is noisy: half of them honour all sampling settings, and the others
-// ignore them.
+// TestNoisyServer checks 20 servers, most of which have noisy arithmetic: half of them honour all sampling settings, and
+// the others ignore them.
 func TestNoisyServer(t *testing.T) {
 	ignoreSettings := editJSON("asample", func(body map[string]any) {
 		params := body["sampling_params"].(map[string]any)
@@ -20,8 +20,8 @@ func TestNoisyServer(t *testing.T) {
 	})
 	honour := func(next http.Handler) http.Handler { return next }
 	settings := []capability.Feature{capability.Seed, capability.Temperature, capability.TopK, capability.TopP}
-	for range 5 {
-		for _, noise := range []float64{0.05, 0.2} {
+	for i := range 10 {
+		for _, noise := range []float64{0, 0.05, 0.2}[i%3 : i%3+1] {
 			_, honoured := serverWith(t, tinkersim.Options{SampleNoise: noise}, honour)
 			report := run(t, honoured)
 			for _, f := range append(settings, capability.PromptLogprobs) {
