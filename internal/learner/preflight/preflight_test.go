@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -163,6 +164,36 @@ func TestCheckFeatures(t *testing.T) {
 				t.Errorf("capabilities are reported: %v", published)
 			}
 		})
+	}
+}
+
+// TestUnknownFeatureIsCheckedAgain checks that what cannot be decided is neither a reason to refuse the run nor reported
+// to the manager, so that the next attempt checks it again.
+func TestUnknownFeatureIsCheckedAgain(t *testing.T) {
+	undecided := capability.Temperature
+	sampled := func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = 0.6 }
+	first := &fake{found: map[capability.Feature]capability.Support{undecided: capability.Unknown}}
+	report, err := check(first, sampled).CheckFeatures(t.Context())
+	if err != nil {
+		t.Fatalf("CheckFeatures gives %v", err)
+	}
+	if len(first.asked) != 2 || !slices.Equal(first.asked[1], []capability.Feature{undecided}) {
+		t.Errorf("the endpoint is asked for %v", first.asked)
+	}
+	known := Capabilities(report)
+	for _, list := range [][]string{known.Supported, known.Ignored, known.Unsupported} {
+		if slices.Contains(list, string(undecided)) {
+			t.Errorf("%s is reported: %+v", undecided, known)
+		}
+	}
+	known.BaseURL, known.Model = "http://u", "m" // as the real checker reports them
+	second := &fake{}
+	report, err = check(second, func(f *contract.RunFile) { sampled(f); f.Capabilities = known }).CheckFeatures(t.Context())
+	if err != nil || len(second.asked) != 1 || !slices.Equal(second.asked[0], []capability.Feature{undecided}) {
+		t.Errorf("the second attempt asks for %v, %v", second.asked, err)
+	}
+	if !slices.Contains(Capabilities(report).Supported, string(undecided)) {
+		t.Errorf("the second attempt reports %+v", Capabilities(report))
 	}
 }
 
