@@ -22,7 +22,8 @@ const allEnvironments = "all"
 // StepMetrics measures the groups of a batch, tombstones among them: env/all/... over all of them,
 // env/<name>/... for each environment, and batch/... for what was used and what was left out. Rewards and
 // metrics are those of usable and of constant groups, before these are filtered; a name is averaged over
-// the episodes that have it. What has nothing to be averaged over is absent, and no value is NaN.
+// the episodes that have it. What has nothing to be averaged over is absent, and no value is NaN. Roles that have a name
+// have env/<name>/<role>/... of their trajectories, too.
 func StepMetrics(groups []Group) map[string]float64 {
 	out := environmentMetrics("", groups)
 	maps.Copy(out, batchMetrics(groups))
@@ -62,7 +63,7 @@ func environmentMetrics(prefix string, groups []Group) map[string]float64 {
 		}
 		tallies[g.Environment].add(g)
 	}
-	out := map[string]float64{}
+	out := roleMetrics(prefix, groups)
 	for name, t := range tallies {
 		for key, v := range t.metrics() {
 			out[prefix+"env/"+name+"/"+key] = v

@@ -5,6 +5,7 @@ package rl
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,5 +142,40 @@ func TestProgressMetrics(t *testing.T) {
 	want := map[string]float64{"progress/batch": 4, "progress/done_frac": 0.5}
 	if diff := cmp.Diff(want, ProgressMetrics(4, 10)); diff != "" {
 		t.Errorf("ProgressMetrics (-want +got):\n%s", diff)
+	}
+}
+
+func TestStepMetricsOfRoles(t *testing.T) {
+	first, second := solverJudge([3]float64{1, 0, 1}, [3]float64{1, 1, 0}), solverJudge([3]float64{0, 0, 0})
+	first.Environment, second.Environment = "debate", "debate"
+	first.Members[0].Trajectories[0].StopReason, first.Members[0].Trajectories[1].StopReason = "stop", "length"
+	first.Members[0].Trajectories[0].Segments = make([]Segment, 3)
+	second = second.Tombstone(Constant, "equal")
+	plain := rewarded(1, 0)
+	plain.Environment = "sums"
+	got := map[string]float64{}
+	for name, value := range StepMetrics([]Group{first, second, plain, {Environment: "debate", Outcome: Deadline}}) {
+		if strings.Contains(name, "/solver/") || strings.Contains(name, "/judge/") {
+			got[name] = value
+		}
+	}
+	want := map[string]float64{}
+	for _, environment := range []string{"all", "debate"} {
+		solver, judge := "env/"+environment+"/solver/", "env/"+environment+"/judge/"
+		want[solver+"total_trajectories"], want[judge+"total_trajectories"] = 6, 3
+		want[solver+"reward/total"], want[judge+"reward/total"] = 0.5, 1.0/3
+		want[solver+"stop/stop"], want[solver+"stop/length"] = 1.0/6, 1.0/6
+		want[solver+"segments_per_trajectory"] = 3
+		for _, prefix := range []string{solver, judge} {
+			want[prefix+"by_group/frac_mixed"], want[prefix+"by_group/frac_all_good"], want[prefix+"by_group/frac_all_bad"] = 0.5, 0, 0.5
+		}
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("metrics of roles (-want +got):\n%s", diff)
+	}
+	for name := range StepMetrics([]Group{plain}) {
+		if strings.Count(name, "/") > 3 {
+			t.Errorf("%s is a metric of a run without roles", name)
+		}
 	}
 }

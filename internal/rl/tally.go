@@ -18,9 +18,9 @@ func (a *average) add(v float64) {
 type tally struct {
 	// members of all groups, and those that faults or the deadline left out.
 	members, faulted, late int
-	// groups whose episodes count, and their fractions.
-	groups, mixed, good, bad int
-	episodes, turns          int
+	// fractions has the groups whose episodes count.
+	fractions       fractions
+	episodes, turns int
 	// trained episodes have segments.
 	trained, segments            int
 	actionTokens, observedTokens int64
@@ -50,26 +50,40 @@ func (t *tally) add(g Group) {
 	if len(members) == 0 {
 		return
 	}
-	t.groups++
-	t.addFraction(members)
-	for _, m := range members {
+	rewards := make([]float64, len(members))
+	for i, m := range members {
+		rewards[i] = m.Reward
 		t.addMember(m)
 	}
+	t.fractions.add(rewards)
 }
 
-// addFraction counts a group as mixed, or as good or bad throughout.
-func (t *tally) addFraction(members []Member) {
-	for _, m := range members {
-		if m.Reward != members[0].Reward {
-			t.mixed++
+// fractions counts groups as mixed, or as good or bad throughout.
+type fractions struct{ groups, mixed, good, bad int }
+
+// add counts a group with these rewards.
+func (f *fractions) add(rewards []float64) {
+	f.groups++
+	for _, reward := range rewards {
+		if reward != rewards[0] {
+			f.mixed++
 			return
 		}
 	}
-	if members[0].Reward >= 0.5 {
-		t.good++
+	if rewards[0] >= 0.5 {
+		f.good++
 		return
 	}
-	t.bad++
+	f.bad++
+}
+
+func (f *fractions) write(out map[string]float64, prefix string) {
+	if f.groups == 0 {
+		return
+	}
+	out[prefix+"by_group/frac_mixed"] = float64(f.mixed) / float64(f.groups)
+	out[prefix+"by_group/frac_all_good"] = float64(f.good) / float64(f.groups)
+	out[prefix+"by_group/frac_all_bad"] = float64(f.bad) / float64(f.groups)
 }
 
 func (t *tally) addMember(m Member) {
@@ -180,9 +194,5 @@ func (t *tally) means(out map[string]float64) {
 	if t.trained > 0 {
 		out["segments_per_episode"] = float64(t.segments) / float64(t.trained)
 	}
-	if t.groups > 0 {
-		out["by_group/frac_mixed"] = float64(t.mixed) / float64(t.groups)
-		out["by_group/frac_all_good"] = float64(t.good) / float64(t.groups)
-		out["by_group/frac_all_bad"] = float64(t.bad) / float64(t.groups)
-	}
+	t.fractions.write(out, "")
 }

@@ -1,0 +1,84 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+// roleKey names the metrics of a role in an environment.
+type roleKey struct{ environment, role string }
+
+// roleTally sums up the trajectories of one role.
+type roleTally struct {
+	// fractions has the groups of the role's trajectories in a slot.
+	fractions fractions
+	reward    average
+	stops     map[string]int
+	// trained trajectories have segments.
+	trained, segments int
+}
+
+// roleMetrics measures the roles of groups: env/all/<role>/... and env/<name>/<role>/.... There are none where the one
+// role has no name.
+func roleMetrics(prefix string, groups []Group) map[string]float64 {
+	tallies := map[roleKey]*roleTally{}
+	for _, g := range groups {
+		environments := []string{allEnvironments}
+		if g.Environment != allEnvironments && g.Environment != "" {
+			environments = append(environments, g.Environment)
+		}
+		for role, trajectories := range byRoleName(g) {
+			for _, environment := range environments {
+				key := roleKey{environment, role}
+				if tallies[key] == nil {
+					tallies[key] = &roleTally{stops: map[string]int{}}
+				}
+				tallies[key].add(trajectories)
+			}
+		}
+	}
+	out := map[string]float64{}
+	for key, t := range tallies {
+		t.write(out, prefix+"env/"+key.environment+"/"+key.role+"/")
+	}
+	return out
+}
+
+// byRoleName gives the trajectories of a group's usable members by roles that have a name.
+func byRoleName(g Group) map[string][]Trajectory {
+	trajectories := map[string][]Trajectory{}
+	for _, m := range g.UsableMembers() {
+		for _, t := range m.Trajectories {
+			if t.Role != "" {
+				trajectories[t.Role] = append(trajectories[t.Role], t)
+			}
+		}
+	}
+	return trajectories
+}
+
+func (t *roleTally) add(trajectories []Trajectory) {
+	rewards := make([]float64, len(trajectories))
+	for i, trajectory := range trajectories {
+		rewards[i] = trajectory.Reward
+		t.reward.add(trajectory.Reward)
+		if trajectory.StopReason != "" {
+			t.stops[trajectory.StopReason]++
+		}
+		if n := len(trajectory.Segments); n > 0 {
+			t.trained++
+			t.segments += n
+		}
+	}
+	t.fractions.add(rewards)
+}
+
+func (t *roleTally) write(out map[string]float64, prefix string) {
+	for reason, n := range t.stops {
+		out[prefix+"stop/"+reason] = float64(n) / float64(t.reward.count)
+	}
+	out[prefix+"total_trajectories"] = float64(t.reward.count)
+	out[prefix+"reward/total"] = t.reward.sum / float64(t.reward.count)
+	if t.trained > 0 {
+		out[prefix+"segments_per_trajectory"] = float64(t.segments) / float64(t.trained)
+	}
+	t.fractions.write(out, prefix)
+}
