@@ -98,7 +98,7 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 func canary(ctx context.Context, env environment.Environment, task environment.Task) (*float64, error) {
 	right, wrong, err := answers(ctx, env, task)
 	if errors.Is(err, environment.ErrNoAnswers) {
-		if _, err := play(ctx, env, task, unknownAnswer); err != nil {
+		if _, err := play(ctx, env, task, unknownAnswer, 1); err != nil {
 			return nil, fmt.Errorf("playing an episode: %w", err)
 		}
 		return nil, nil
@@ -127,27 +127,33 @@ func answers(ctx context.Context, env environment.Environment, task environment.
 	return "", "", environment.ErrNoAnswers
 }
 
-// playAnswer plays the task with an answer, which must end the episode, and returns the sum of rewards.
+// maxRounds is how often an environment may ask again before it has to end an episode whose every reply is the answer.
+const maxRounds = 8
+
+// playAnswer plays the task with an answer in place of every reply, which must end the episode, and returns the sum of
+// rewards.
 func playAnswer(ctx context.Context, env environment.Environment, task environment.Task, text string) (float64, error) {
-	turn, err := play(ctx, env, task, text)
+	turns, err := play(ctx, env, task, text, maxRounds)
 	if err != nil {
 		return 0, err
 	}
-	if !turn.Done {
+	if !turns[len(turns)-1].Done {
 		return 0, &canaryError{problem: "the environment continues after its answer"}
 	}
 	sum := 0.0
-	for _, reward := range turn.Rewards {
-		sum += reward.Value
+	for _, turn := range turns {
+		for _, reward := range turn.Rewards {
+			sum += reward.Value
+		}
 	}
 	return sum, nil
 }
 
-// play answers the first prompt of every conversation.
-func play(ctx context.Context, env environment.Environment, task environment.Task, text string) (environment.Turn, error) {
+// play replies to the prompts with the text, round after round, until the episode ends or there were enough rounds.
+func play(ctx context.Context, env environment.Environment, task environment.Task, text string, rounds int) ([]environment.Turn, error) {
 	episode, err := env.Start(ctx, task)
 	if err != nil {
-		return environment.Turn{}, err
+		return nil, err
 	}
 	defer func() {
 		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -156,12 +162,28 @@ func play(ctx context.Context, env environment.Environment, task environment.Tas
 	}()
 	prompts, err := episode.Prompts(ctx)
 	if err != nil {
-		return environment.Turn{}, err
+		return nil, err
 	}
+	var turns []environment.Turn
+	for range rounds {
+		turn, err := episode.Step(ctx, repliesTo(prompts, text))
+		if err != nil {
+			return nil, err
+		}
+		turns = append(turns, turn)
+		if prompts = turn.Prompts; turn.Done || len(prompts) == 0 {
+			break
+		}
+	}
+	return turns, nil
+}
+
+// repliesTo replies to each prompt with the text.
+func repliesTo(prompts []environment.Prompt, text string) []environment.Reply {
 	replies := make([]environment.Reply, len(prompts))
 	for i, prompt := range prompts {
 		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation,
 			Message: chat.Message{Role: "assistant", Content: text}}
 	}
-	return episode.Step(ctx, replies)
+	return replies
 }

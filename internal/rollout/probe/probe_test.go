@@ -30,6 +30,28 @@ func TestProbeArithmetic(t *testing.T) {
 	}
 }
 
+func TestProbeWorkflows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		interaction contract.Interaction
+		// reward is the sum of what all conversations earn for the right answer.
+		reward float64
+	}{
+		"solvers and a judge": {contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}, 2},
+		"self-refinement":     {contract.Interaction{SelfRefine: &contract.SelfRefine{}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
+				Dataset:     &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
+				Reward:      &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+				Interaction: &tc.interaction,
+			})
+			if !got.OK || *got.CanaryReward != tc.reward {
+				t.Errorf("Probe = %+v, want a reward of %v", got, tc.reward)
+			}
+		})
+	}
+}
+
 func TestProbeOfNoDefinition(t *testing.T) {
 	if got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{}); got.OK || got.Reason != ReasonInvalid || !final {
 		t.Errorf("Probe = %+v, final %v", got, final)
@@ -76,7 +98,7 @@ func (e doubleEpisode) Step(_ context.Context, replies []environment.Reply) (env
 	if replies[0].Message.Content == "right" {
 		reward = e.right
 	}
-	return environment.Turn{Done: !e.goesOn, Rewards: []environment.Reward{{Value: reward}}}, nil
+	return environment.Turn{Done: !e.goesOn, Prompts: make([]environment.Prompt, 1), Rewards: []environment.Reward{{Value: reward}}}, nil
 }
 
 func (e doubleEpisode) Finish(context.Context) (environment.Turn, error) {
