@@ -29,6 +29,12 @@ func (e *RewardEnvironment) Default() {
 	if d := e.Spec.Dataset; d != nil && d.Arithmetic != nil {
 		setDefault(&d.Arithmetic.MaxOperand, 99)
 	}
+	if d := e.Spec.Dataset; d != nil && d.Countdown != nil {
+		setDefault(&d.Countdown.MinNumbers, 3)
+		setDefault(&d.Countdown.MaxNumbers, 4)
+		setDefault(&d.Countdown.MaxNumber, 99)
+		setDefault(&d.Countdown.Tasks, 10000)
+	}
 	if i := e.Spec.Interaction; i != nil && i.ToolUse != nil {
 		setDefault(&i.ToolUse.ParseErrors.MaxConsecutive, 2)
 		setDefaultText(&i.ToolUse.ParseErrors.Train, KeepParseErrors)

@@ -17,4 +17,7 @@ const (
 	ReasonUnavailable = "Unavailable"
 	// ReasonInvalid says that the definition cannot work as it stands.
 	ReasonInvalid = "Invalid"
+	// ReasonDataInvalid says that the data cannot be read as the spec describes it, until somebody repairs one of them.
+	// It is probed again.
+	ReasonDataInvalid = "DataInvalid"
 )

@@ -80,6 +80,9 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Splits []SplitStatus `json:"splits,omitempty"`
+	// Dataset is the data that the probe read; absent for generated tasks.
+	// +optional
+	Dataset *DatasetStatus `json:"dataset,omitempty"`
 	// CanaryReward of the episode that the probe played with the right answer; absent where the answers are not known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`

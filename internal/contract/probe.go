@@ -21,12 +21,14 @@ const MaxProbeBytes = 4096
 type ProbeResult struct {
 	// OK says that the environment can be used.
 	OK bool `json:"ok"`
-	// Reason is CamelCase when it cannot: EnvironmentFault, JudgeFault, NoTasks, CanaryFailed, Invalid.
+	// Reason is CamelCase when it cannot: EnvironmentFault, JudgeFault, DataInvalid, NoTasks, CanaryFailed, Invalid.
 	Reason string `json:"reason,omitempty"`
 	// Message is for people and says what to do.
 	Message string `json:"message,omitempty"`
 	// Splits that were found, sorted by name.
 	Splits []ProbeSplit `json:"splits,omitempty"`
+	// Contents is the data that was read; nil for tasks that are generated.
+	Contents *DataContents `json:"contents,omitempty"`
 	// CanaryReward of the episode that was played with the right answer.
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
 }

@@ -151,16 +151,6 @@ type Definition struct {
 	Interaction *Interaction `json:"interaction,omitempty"`
 }
 
-// Dataset of tasks; exactly one member.
-type Dataset struct {
-	Arithmetic *Arithmetic `json:"arithmetic,omitempty"`
-}
-
-// Arithmetic generates sums of operands from 0 to MaxOperand.
-type Arithmetic struct {
-	MaxOperand int `json:"maxOperand"`
-}
-
 // Sampling is how tokens are drawn.
 type Sampling struct {
 	MaxTokens   int     `json:"maxTokens"`

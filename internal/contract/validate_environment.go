@@ -61,10 +61,7 @@ func (r Reward) validate(p *problems, path string) {
 }
 
 func (d Definition) validate(p *problems, path string) {
-	p.require(d.Dataset != nil && d.Dataset.Arithmetic != nil, path+".dataset", "must be arithmetic")
+	d.Dataset.validate(p, path+".dataset")
 	d.Reward.validate(p, path+".reward")
-	if d.Dataset != nil && d.Dataset.Arithmetic != nil {
-		p.require(d.Dataset.Arithmetic.MaxOperand >= 1, path+".dataset.arithmetic.maxOperand", "must be at least 1")
-	}
 	d.Interaction.validate(p, path+".interaction")
 }
