@@ -61,7 +61,7 @@ func unnamed(dir string) (*bufferedFile, error) {
 
 // Append adds a row. An error is ErrFull, or one of the disk.
 func (w *Writer) Append(row []byte) error {
-	if w.size+int64(len(row))+(w.count+1)*offsetBytes > w.space {
+	if int64(len(row))+offsetBytes > w.Free() {
 		return ErrFull
 	}
 	if _, err := w.rows.buffer.Write(row); err != nil {
@@ -76,6 +76,12 @@ func (w *Writer) Append(row []byte) error {
 	}
 	return nil
 }
+
+// Free returns how many bytes the rows may still take.
+func (w *Writer) Free() int64 { return w.space - w.size - w.count*offsetBytes }
+
+// Reserve takes bytes away from those that the rows may take, for a file beside them; a negative number returns them.
+func (w *Writer) Reserve(bytes int64) { w.space -= bytes }
 
 // Rows returns the number of rows so far.
 func (w *Writer) Rows() int64 { return w.count }

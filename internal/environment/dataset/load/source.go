@@ -1,0 +1,133 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/records"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/rowfile"
+)
+
+// source is the rows of one source while they are written.
+type source struct {
+	name   string
+	format *dataset.Format
+	rows   *rowfile.Writer
+	// dir is the folder for files that are stored for a while.
+	dir string
+	// space is how many bytes the pod has for data, for people.
+	space int64
+}
+
+// add appends the rows of a file, whose digest it returns. It checks each row.
+func (s *source) add(name string, file io.Reader) (digest string, err error) {
+	sum := sha256.New()
+	content := io.TeeReader(file, sum)
+	if records.FormatOf(name) == records.Parquet {
+		err = s.addParquet(name, content)
+	} else {
+		err = records.ReadJSONL(name, content, s.append)
+		if err == nil {
+			// What follows on a compressed file is part of its digest.
+			_, err = io.Copy(io.Discard, content)
+		}
+	}
+	if err != nil {
+		return "", s.rowError(name, err)
+	}
+	return digestOf(sum), nil
+}
+
+func digestOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
+
+// addParquet stores the file first: Parquet is read from its end.
+func (s *source) addParquet(name string, content io.Reader) error {
+	stored, err := os.CreateTemp(s.dir, "parquet-")
+	if err != nil {
+		return fmt.Errorf("storing %s: %w", name, err)
+	}
+	defer stored.Close()
+	if err := os.Remove(stored.Name()); err != nil {
+		return fmt.Errorf("storing %s: %w", name, err)
+	}
+	limit := s.rows.Free()
+	size, err := io.Copy(stored, io.LimitReader(content, limit+1))
+	if err != nil {
+		return fmt.Errorf("storing %s: %w", name, err)
+	}
+	if size > limit {
+		return rowfile.ErrFull
+	}
+	s.rows.Reserve(size)
+	defer s.rows.Reserve(-size)
+	return records.ReadParquet(stored, size, s.append)
+}
+
+// append checks a row and writes it.
+func (s *source) append(object []byte) error {
+	columns, err := decode(object)
+	if err != nil {
+		return err
+	}
+	if _, err := s.format.Row(columns); err != nil {
+		return err
+	}
+	return s.rows.Append(object)
+}
+
+// rowError says which row of which file is wrong, and whether somebody has to repair it.
+func (s *source) rowError(name string, err error) error {
+	var column *dataset.ColumnError
+	var row *records.RowError
+	var format *records.FormatError
+	switch {
+	case errors.Is(err, rowfile.ErrFull):
+		return errorf("dataset: the rows up to %s take more than the %d GiB of disk that a pod has for data: split the data, and use less of it", name, s.space>>30)
+	case errors.As(err, &column) && errors.As(err, &row):
+		return errorf("%s: row %d of %s %s: %s", column.Field, row.Row, name, column.Problem, column.Repair)
+	case errors.As(err, &row):
+		return errorf("dataset: row %d of %s cannot be read: %w", row.Row, name, row.Err)
+	case errors.As(err, &format):
+		return errorf("dataset: %s cannot be read: %w: correct the file, or its name's ending", name, format)
+	default:
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+}
+
+// fileRows are rows on the disk.
+type fileRows struct{ file *rowfile.File }
+
+// Count implements dataset.Rows.
+func (r fileRows) Count() int64 { return r.file.Rows() }
+
+// Columns implements dataset.Rows.
+func (r fileRows) Columns(_ context.Context, index int64) (map[string]any, error) {
+	object, err := r.file.Row(index)
+	if err != nil {
+		return nil, err
+	}
+	return decode(object)
+}
+
+// decode decodes a row as dataset.Row has it.
+func decode(object []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	var columns map[string]any
+	if err := decoder.Decode(&columns); err != nil {
+		return nil, fmt.Errorf("decoding a row: %w", err)
+	}
+	return columns, nil
+}
