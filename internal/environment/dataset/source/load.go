@@ -4,7 +4,7 @@
 // Package load reads the data sets that definitions describe: files of a ConfigMap, a volume or a URL, and repositories
 // of a Hugging Face hub. It copies all rows to the pod's disk once, with an index, and checks them and their digests on
 // the way; from then on rows are read in place.
-package load
+package source
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -36,6 +37,8 @@ type Config struct {
 	// Permit waits until this pod may download, and returns what ends that. It is nil where every pod may.
 	Permit func(ctx context.Context) (done func(), err error)
 	Logger *slog.Logger
+	// Now is the clock, for the progress.
+	Now func() time.Time
 }
 
 // Loader loads data sets, one at a time. It is safe for concurrent use.

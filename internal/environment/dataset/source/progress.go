@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package source
 
 import (
 	"context"
@@ -18,6 +18,7 @@ const logEvery = 10 * time.Second
 type progress struct {
 	ctx    context.Context
 	logger *slog.Logger
+	now    func() time.Time
 	name   string
 	reader io.Reader
 	// size is -1 if it is not known.
@@ -26,7 +27,7 @@ type progress struct {
 }
 
 func (l *Loader) logged(ctx context.Context, name string, size int64, reader io.Reader) io.Reader {
-	return &progress{ctx: ctx, logger: l.config.Logger, name: name, reader: reader, size: size, logged: time.Now()}
+	return &progress{ctx: ctx, logger: l.config.Logger, name: name, reader: reader, size: size, logged: l.config.Now(), now: l.config.Now}
 }
 
 // Read implements io.Reader.
@@ -36,7 +37,7 @@ func (p *progress) Read(b []byte) (int, error) {
 	}
 	n, err := p.reader.Read(b)
 	p.done += int64(n)
-	if now := time.Now(); now.Sub(p.logged) >= logEvery {
+	if now := p.now(); now.Sub(p.logged) >= logEvery {
 		p.logged = now
 		p.logger.Info("reading data", "file", p.name, "progress", megabytes(p.done, p.size))
 	}

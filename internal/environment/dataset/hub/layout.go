@@ -1,0 +1,257 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/records"
+)
+
+// Config is a configuration, also called subset, as a data set's card lists it.
+type Config struct {
+	Name      string    `json:"config_name"`
+	DataFiles DataFiles `json:"data_files"`
+	Default   bool      `json:"default"`
+}
+
+// DataFiles are patterns of paths by split.
+type DataFiles map[string][]string
+
+// trainSplit is the split of files that name none.
+const trainSplit = "train"
+
+// patterns is one pattern, or a list of them.
+type patterns []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *patterns) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*p = patterns{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(p))
+}
+
+// UnmarshalJSON reads the forms that cards have: a pattern, a list of patterns, a list of splits with paths, or a map of
+// splits to paths.
+func (f *DataFiles) UnmarshalJSON(data []byte) error {
+	*f = DataFiles{}
+	var all patterns
+	if json.Unmarshal(data, &all) == nil {
+		(*f)[trainSplit] = all
+		return nil
+	}
+	var splits []struct {
+		Split string
+		Path  patterns
+	}
+	if json.Unmarshal(data, &splits) == nil {
+		for _, s := range splits {
+			(*f)[s.Split] = append((*f)[s.Split], s.Path...)
+		}
+		return nil
+	}
+	var bySplit map[string]patterns
+	if err := json.Unmarshal(data, &bySplit); err != nil {
+		return fmt.Errorf("decoding data_files: %w", err)
+	}
+	for split, paths := range bySplit {
+		(*f)[split] = paths
+	}
+	return nil
+}
+
+// LayoutError reports that a repository has no such data. Its text names a field of the definition below the field
+// huggingFace, and says what to do.
+type LayoutError struct{ Field, Problem, Repair string }
+
+// Error implements error.
+func (e *LayoutError) Error() string { return e.Field + ": " + e.Problem + ": " + e.Repair }
+
+// Splits returns the files of each split of a configuration, in their order. Without a name it is the only
+// configuration, or the default one. A card decides; without one, the names of files and folders do, as in the library
+// datasets.
+func (c Commit) Splits(config string) (map[string][]File, error) {
+	chosen, err := c.config(config)
+	if err != nil {
+		return nil, err
+	}
+	splits := map[string][]File{}
+	if chosen != nil && len(chosen.DataFiles) > 0 {
+		for split, paths := range chosen.DataFiles {
+			if files := c.matching(paths); len(files) > 0 {
+				splits[split] = files
+			}
+		}
+	} else {
+		splits = byName(c.data(config))
+	}
+	if len(splits) == 0 {
+		return nil, c.noData(config)
+	}
+	return splits, nil
+}
+
+// config returns the configuration of the card that is meant; nil if the card lists none.
+func (c Commit) config(name string) (*Config, error) {
+	if len(c.Configs) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for i, known := range c.Configs {
+		names = append(names, known.Name)
+		if name != "" && known.Name == name || name == "" && (known.Default || known.Name == "default" || len(c.Configs) == 1) {
+			return &c.Configs[i], nil
+		}
+	}
+	if name == "" {
+		return nil, &LayoutError{"config", "the repository has the configs " + strings.Join(names, ", "), "choose one of them"}
+	}
+	return nil, &LayoutError{"config", fmt.Sprintf("the repository has no config %q; it has %s", name, strings.Join(names, ", ")), "correct it"}
+}
+
+// noData says what a repository has in place of data.
+func (c Commit) noData(config string) error {
+	endings := map[string]bool{}
+	for _, f := range c.Files {
+		if e := path.Ext(f.Path); e != "" && !strings.HasPrefix(path.Base(f.Path), ".") {
+			endings[e] = true
+		}
+	}
+	where := "the repository"
+	if config != "" {
+		where = fmt.Sprintf("config %q of the repository", config)
+	}
+	return &LayoutError{"repository", fmt.Sprintf("%s has no files in Parquet or JSONL at this revision; all its files end in %s", where,
+		strings.Join(slices.Sorted(maps.Keys(endings)), ", ")), "correct config or revision; the hub's own conversion is revision refs/convert/parquet"}
+}
+
+// matching returns the files that match one of the patterns.
+func (c Commit) matching(paths []string) []File {
+	var files []File
+	for _, f := range c.Files {
+		if records.FormatOf(f.Path) == records.Unknown {
+			continue
+		}
+		if slices.ContainsFunc(paths, func(pattern string) bool { return glob(pattern).MatchString(f.Path) }) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// glob returns the expression of a pattern in which ** stands for any path, * and ? for what has no slash, and brackets
+// for a choice. The name of a folder stands for everything in it.
+func glob(pattern string) *regexp.Regexp {
+	pattern = strings.TrimPrefix(pattern, "./")
+	var expression strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch rest := pattern[i:]; {
+		case strings.HasPrefix(rest, "**/"):
+			expression.WriteString("(.*/)?")
+			i += 2
+		case strings.HasPrefix(rest, "**"):
+			expression.WriteString(".*")
+			i++
+		case rest[0] == '*':
+			expression.WriteString("[^/]*")
+		case rest[0] == '?':
+			expression.WriteString("[^/]")
+		case rest[0] == '[' && strings.Contains(rest, "]"):
+			end := strings.IndexByte(rest, ']')
+			choice := strings.ReplaceAll(rest[1:end], `\`, "")
+			expression.WriteString("[" + strings.Replace(choice, "!", "^", 1) + "]")
+			i += end
+		default:
+			expression.WriteString(regexp.QuoteMeta(rest[:1]))
+		}
+	}
+	compiled, err := regexp.Compile("^" + strings.TrimSuffix(expression.String(), "/") + "(/.*)?$")
+	if err != nil {
+		// A choice such as [z-a] matches nothing.
+		return regexp.MustCompile("$.")
+	}
+	return compiled
+}
+
+// data returns the files with data of a configuration: below a folder of its name, if it has one. Where there is
+// Parquet, JSONL is something else.
+func (c Commit) data(config string) []File {
+	byFormat := map[records.Format][]File{}
+	for _, f := range c.Files {
+		if config != "" && !strings.HasPrefix(f.Path, config+"/") || isMetadata(f.Path) {
+			continue
+		}
+		format := records.FormatOf(f.Path)
+		byFormat[format] = append(byFormat[format], f)
+	}
+	if parquet := byFormat[records.Parquet]; len(parquet) > 0 {
+		return parquet
+	}
+	return byFormat[records.JSONL]
+}
+
+// isMetadata reports whether a file describes data.
+func isMetadata(name string) bool {
+	base := path.Base(name)
+	return strings.HasPrefix(base, ".") || slices.Contains([]string{"dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json", "config.json"}, base)
+}
+
+// keywords are the words by which names of files and folders say their split.
+var keywords = map[string]string{
+	"train": trainSplit, "training": trainSplit, "test": "test", "testing": "test", "eval": "test", "evaluation": "test",
+	"validation": "validation", "valid": "validation", "dev": "validation", "val": "validation",
+}
+
+var (
+	shard = regexp.MustCompile(`(?:^|/)data/([^/]+)-\d{5}-of-\d{5}[^/]*$`)
+	words = regexp.MustCompile(`[A-Za-z]+`)
+)
+
+// byName finds the splits by the names of files, or else of folders. Files without a split are train if no file has one.
+func byName(files []File) map[string][]File {
+	for _, splitOf := range []func(string) string{splitOfShard, splitOfFile, splitOfFolder} {
+		splits := map[string][]File{}
+		for _, f := range files {
+			if split := splitOf(f.Path); split != "" {
+				splits[split] = append(splits[split], f)
+			}
+		}
+		if len(splits) > 0 {
+			return splits
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return map[string][]File{trainSplit: files}
+}
+
+func splitOfShard(name string) string {
+	if found := shard.FindStringSubmatch(name); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+func splitOfFile(name string) string { return keyword(path.Base(name)) }
+
+func splitOfFolder(name string) string { return keyword(path.Dir(name)) }
+
+func keyword(text string) string {
+	for _, word := range words.FindAllString(text, -1) {
+		if split := keywords[strings.ToLower(word)]; split != "" {
+			return split
+		}
+	}
+	return ""
+}
