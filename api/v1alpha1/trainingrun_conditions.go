@@ -88,6 +88,7 @@ const (
 	ReasonThrottled           = "Throttled"
 	ReasonArtifactsBlocked    = "ArtifactsBlocked"
 	ReasonTokenizerBlocked    = "TokenizerBlocked"
+	ReasonDataBlocked         = "DataBlocked"
 	ReasonPaymentRequired     = "PaymentRequired"
 	ReasonPausedCapacity      = "PausedCapacity"
 	ReasonPausedRateLimit     = "PausedRateLimit"

@@ -61,12 +61,14 @@ type HeartbeatReply struct {
 const (
 	BlockedOnArtifacts = "artifacts: "
 	BlockedOnTokenizer = "tokenizer: "
+	BlockedOnData      = "data: "
 )
 
 // Blocked returns what the learner waits for if a person can repair it; otherwise it is empty. Waiting for episodes
 // is not a problem, and Upstream describes those of the endpoint.
 func (r HeartbeatReply) Blocked() string {
-	repairable := strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer)
+	repairable := strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer) ||
+		strings.HasPrefix(r.BlockedOn, BlockedOnData)
 	if r.Upstream != "" || !repairable {
 		return ""
 	}

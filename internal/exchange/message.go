@@ -69,7 +69,24 @@ type Renewal struct {
 	Throttled int
 	// QueueState is active, paused_capacity or paused_rate_limit; empty when the endpoint reports nothing.
 	QueueState string
+	// Data is how far the worker is with reading its data sets, and DataProblem what is wrong with them, for people;
+	// empty if nothing is.
+	Data        DataState
+	DataProblem string
 }
+
+// DataState is how far a worker is with reading its data sets.
+type DataState int
+
+// The states.
+const (
+	// DataSettled needs no download: everything is read, or nothing can be.
+	DataSettled DataState = iota
+	// DataWaiting waits for the permit to download.
+	DataWaiting
+	// DataDownloading has the permit.
+	DataDownloading
+)
 
 // Progress is how far a group in progress is.
 type Progress struct {
@@ -95,6 +112,8 @@ type Directive struct {
 	Wanted []rl.Key
 	// Rejected groups become tombstones.
 	Rejected []RejectedGroup
+	// Download permits the worker to download its data sets.
+	Download bool
 }
 
 // Evaluation names one evaluation of one version of the policy.

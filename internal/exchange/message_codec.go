@@ -51,6 +51,7 @@ func helloReplyFromProto(r *pb.HelloReply) (HelloReply, error) {
 func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 	return &pb.RenewRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
+		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem,
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
 			return &pb.Progress{Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens}
 		}),
@@ -65,13 +66,16 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 	if err != nil {
 		return Renewal{}, err
 	}
-	return Renewal{Progress: progress, Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState()}, nil
+	return Renewal{
+		Progress: progress, Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
+		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(),
+	}, nil
 }
 
 func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 	return &pb.RenewReply{
 		Epoch: epochToProto(epoch), Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
-		CoveredIndex: d.CoveredIndex, Session: d.Session, Wanted: all(d.Wanted, keyToProto),
+		CoveredIndex: d.CoveredIndex, Session: d.Session, Download: d.Download, Wanted: all(d.Wanted, keyToProto),
 		CoveredEvaluations: all(d.CoveredEvaluations, func(e Evaluation) *pb.Evaluation {
 			return &pb.Evaluation{Plan: e.Digest, Lineage: e.Lineage.String()}
 		}),
@@ -82,7 +86,7 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 }
 
 func directiveFromProto(r *pb.RenewReply) (Directive, error) {
-	d := Directive{Credits: int(r.GetCredits()), CoveredIndex: r.GetCoveredIndex(), Session: r.GetSession()}
+	d := Directive{Credits: int(r.GetCredits()), CoveredIndex: r.GetCoveredIndex(), Session: r.GetSession(), Download: r.GetDownload()}
 	var err error
 	if d.Revoked, err = each("revoked", r.GetRevoked(), keyFromProto); err != nil {
 		return Directive{}, err

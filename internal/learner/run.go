@@ -123,6 +123,9 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 
 // waiting describes what the loop waits for.
 func (l *learner) waiting() string {
+	if problem := l.table.DataProblem(); problem != "" {
+		return contract.BlockedOnData + problem
+	}
 	if l.batches == nil {
 		return ""
 	}

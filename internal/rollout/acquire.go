@@ -44,7 +44,7 @@ func (w *Worker) acquireAll(ctx context.Context) error {
 // members of other groups are played.
 func (w *Worker) room() int {
 	play := w.play.Load()
-	if play == nil {
+	if play == nil || play != w.prepared.Load() {
 		return 0
 	}
 	free := w.episodes.currentLimit() - w.active.pendingMembers()

@@ -68,7 +68,9 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 // Renewal implements exchange.Worker.
 func (a *exchangeWorker) Renewal() exchange.Renewal {
 	throttled, queue := a.worker.config.Pressure.take()
-	return exchange.Renewal{Progress: a.worker.active.progress(), Throttled: throttled, QueueState: queue}
+	renewal := exchange.Renewal{Progress: a.worker.active.progress(), Throttled: throttled, QueueState: queue}
+	a.worker.config.Data.report(&renewal)
+	return renewal
 }
 
 // HandleDirective implements exchange.Worker.
@@ -79,6 +81,7 @@ func (a *exchangeWorker) HandleDirective(directive exchange.Directive) {
 		w.config.Logger.Info("leases were revoked", "count", len(stopped))
 	}
 	w.setCredits(directive.Credits)
+	w.config.Data.permit(directive.Download)
 	w.sessions.use(directive.Session)
 	w.groups.Cover(directive.CoveredIndex, directive.CoveredEvaluations)
 	for _, rejected := range directive.Rejected {

@@ -44,6 +44,8 @@ type Config struct {
 	Renderer *load.Renderer
 	// Environments builds what the leases play; nil is the zero registry.Builder.
 	Environments Builder
+	// Data is how far the worker is with reading its data sets; nil where nothing waits for a permit.
+	Data *Data
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
@@ -70,7 +72,9 @@ type Worker struct {
 	episodes, samples gate
 	built             environments
 	play              atomic.Pointer[playConfig]
-	ready             atomic.Bool
+	// prepared is the play whose data sets are read.
+	prepared atomic.Pointer[playConfig]
+	ready    atomic.Bool
 	// changes is notified when there may be room for more, or less in the store.
 	changes wait.Signal
 	// players play groups, and releases release leases in the background.
@@ -81,6 +85,9 @@ type Worker struct {
 
 // New makes a worker. Run starts it.
 func New(config Config) *Worker {
+	if config.Data == nil {
+		config.Data = &Data{}
+	}
 	w := &Worker{
 		config:   config,
 		groups:   config.Groups,
@@ -109,6 +116,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.serving = serving
 	serve.Go(func() error { return w.connect(serving) })
 	serve.Go(func() error { return w.submitter.run(serving) })
+	serve.Go(func() error {
+		w.prepareAll(serving)
+		return nil
+	})
 	serve.Go(func() error {
 		w.sessions.keepAlive(serving)
 		return nil

@@ -220,7 +220,7 @@ func progressingCondition(v view) status.Condition {
 func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	if blocked := reply.Blocked(); blocked != "" {
-		reason, message := blockedOn(blocked)
+		reason, message := status.BlockedOn(blocked)
 		return status.False(kind, reason, message)
 	}
 	if up, known := upstreams[reply.Upstream]; known && up.continues {

@@ -5,7 +5,6 @@ package trainingrun
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
@@ -94,14 +93,4 @@ func evidence(reply contract.HeartbeatReply) string {
 		return ""
 	}
 	return " " + status.Trim(reply.UpstreamError, maxEvidence) + "."
-}
-
-// blockedOn gives the reason and the repair of what a learner waits for.
-func blockedOn(words string) (reason, message string) {
-	if problem, ok := strings.CutPrefix(words, contract.BlockedOnArtifacts); ok {
-		return v1alpha1.ReasonArtifactsBlocked, fmt.Sprintf("The learner cannot write its files (%s): repair the volume of artifacts.claimName; "+
-			"the run then continues by itself.", problem)
-	}
-	return v1alpha1.ReasonTokenizerBlocked, fmt.Sprintf("The learner cannot load the tokenizer (%s): check the source of model.tokenizer and the network; "+
-		"the run then continues by itself.", strings.TrimPrefix(words, contract.BlockedOnTokenizer))
 }

@@ -139,6 +139,56 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{1}
 }
 
+// DataState of a worker. A learner that does not know it permits no download, and has no data sets.
+type DataState int32
+
+const (
+	DataState_SETTLED     DataState = 0
+	DataState_WAITING     DataState = 1
+	DataState_DOWNLOADING DataState = 2
+)
+
+// Enum value maps for DataState.
+var (
+	DataState_name = map[int32]string{
+		0: "SETTLED",
+		1: "WAITING",
+		2: "DOWNLOADING",
+	}
+	DataState_value = map[string]int32{
+		"SETTLED":     0,
+		"WAITING":     1,
+		"DOWNLOADING": 2,
+	}
+)
+
+func (x DataState) Enum() *DataState {
+	p := new(DataState)
+	*p = x
+	return p
+}
+
+func (x DataState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DataState) Descriptor() protoreflect.EnumDescriptor {
+	return file_internal_exchange_exchangepb_exchange_proto_enumTypes[2].Descriptor()
+}
+
+func (DataState) Type() protoreflect.EnumType {
+	return &file_internal_exchange_exchangepb_exchange_proto_enumTypes[2]
+}
+
+func (x DataState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DataState.Descriptor instead.
+func (DataState) EnumDescriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{2}
+}
+
 type SubmitReply_Verdict int32
 
 const (
@@ -180,11 +230,11 @@ func (x SubmitReply_Verdict) String() string {
 }
 
 func (SubmitReply_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_internal_exchange_exchangepb_exchange_proto_enumTypes[2].Descriptor()
+	return file_internal_exchange_exchangepb_exchange_proto_enumTypes[3].Descriptor()
 }
 
 func (SubmitReply_Verdict) Type() protoreflect.EnumType {
-	return &file_internal_exchange_exchangepb_exchange_proto_enumTypes[2]
+	return &file_internal_exchange_exchangepb_exchange_proto_enumTypes[3]
 }
 
 func (x SubmitReply_Verdict) Number() protoreflect.EnumNumber {
@@ -785,7 +835,11 @@ type RenewRequest struct {
 	// Replies of the endpoint that asked to slow down (429), since the last message.
 	Throttled int32 `protobuf:"varint,4,opt,name=throttled,proto3" json:"throttled,omitempty"`
 	// The state of the queue that the endpoint reports: active, paused_capacity, paused_rate_limit.
-	QueueState    string `protobuf:"bytes,5,opt,name=queue_state,json=queueState,proto3" json:"queue_state,omitempty"`
+	QueueState string `protobuf:"bytes,5,opt,name=queue_state,json=queueState,proto3" json:"queue_state,omitempty"`
+	// How far the worker is with reading its data sets.
+	DataState DataState `protobuf:"varint,6,opt,name=data_state,json=dataState,proto3,enum=tinker_operator.exchange.v1.DataState" json:"data_state,omitempty"`
+	// What is wrong with them, for people; empty if nothing is.
+	DataProblem   string `protobuf:"bytes,7,opt,name=data_problem,json=dataProblem,proto3" json:"data_problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -851,6 +905,20 @@ func (x *RenewRequest) GetThrottled() int32 {
 func (x *RenewRequest) GetQueueState() string {
 	if x != nil {
 		return x.QueueState
+	}
+	return ""
+}
+
+func (x *RenewRequest) GetDataState() DataState {
+	if x != nil {
+		return x.DataState
+	}
+	return DataState_SETTLED
+}
+
+func (x *RenewRequest) GetDataProblem() string {
+	if x != nil {
+		return x.DataProblem
 	}
 	return ""
 }
@@ -931,7 +999,9 @@ type RenewReply struct {
 	// Stored groups that the learner wants submitted (again).
 	Wanted []*GroupKey `protobuf:"bytes,7,rep,name=wanted,proto3" json:"wanted,omitempty"`
 	// Groups that turned out to be untrainable: the worker keeps a tombstone in their place.
-	Condemned     []*Condemned `protobuf:"bytes,8,rep,name=condemned,proto3" json:"condemned,omitempty"`
+	Condemned []*Condemned `protobuf:"bytes,8,rep,name=condemned,proto3" json:"condemned,omitempty"`
+	// The worker may download its data sets: at most four workers of a run do so at once.
+	Download      bool `protobuf:"varint,9,opt,name=download,proto3" json:"download,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1090,13 @@ func (x *RenewReply) GetCondemned() []*Condemned {
 		return x.Condemned
 	}
 	return nil
+}
+
+func (x *RenewReply) GetDownload() bool {
+	if x != nil {
+		return x.Download
+	}
+	return false
 }
 
 // Evaluation names one evaluation of one version of the policy.
@@ -2038,18 +2115,21 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\asampler\x18\a \x01(\tR\asampler\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12)\n" +
 	"\x10sampling_session\x18\n" +
-	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xe2\x01\n" +
+	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xcc\x02\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
 	"\bprogress\x18\x03 \x03(\v2%.tinker_operator.exchange.v1.ProgressR\bprogress\x12\x1c\n" +
 	"\tthrottled\x18\x04 \x01(\x05R\tthrottled\x12\x1f\n" +
 	"\vqueue_state\x18\x05 \x01(\tR\n" +
-	"queueState\"\x8d\x01\n" +
+	"queueState\x12E\n" +
+	"\n" +
+	"data_state\x18\x06 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12!\n" +
+	"\fdata_problem\x18\a \x01(\tR\vdataProblem\"\x8d\x01\n" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
-	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xbf\x03\n" +
+	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xdb\x03\n" +
 	"\n" +
 	"RenewReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12?\n" +
@@ -2059,7 +2139,8 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x13covered_evaluations\x18\x05 \x03(\v2'.tinker_operator.exchange.v1.EvaluationR\x12coveredEvaluations\x12\x18\n" +
 	"\asession\x18\x06 \x01(\tR\asession\x12=\n" +
 	"\x06wanted\x18\a \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\x06wanted\x12D\n" +
-	"\tcondemned\x18\b \x03(\v2&.tinker_operator.exchange.v1.CondemnedR\tcondemned\":\n" +
+	"\tcondemned\x18\b \x03(\v2&.tinker_operator.exchange.v1.CondemnedR\tcondemned\x12\x1a\n" +
+	"\bdownload\x18\t \x01(\bR\bdownload\":\n" +
 	"\n" +
 	"Evaluation\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x18\n" +
@@ -2159,7 +2240,11 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x11ENVIRONMENT_FAULT\x10\x03\x12\x0f\n" +
 	"\vJUDGE_FAULT\x10\x04\x12\f\n" +
 	"\bDEADLINE\x10\x05\x12\x12\n" +
-	"\x0eINVALID_TOKENS\x10\x062\xee\x03\n" +
+	"\x0eINVALID_TOKENS\x10\x06*6\n" +
+	"\tDataState\x12\v\n" +
+	"\aSETTLED\x10\x00\x12\v\n" +
+	"\aWAITING\x10\x01\x12\x0f\n" +
+	"\vDOWNLOADING\x10\x022\xee\x03\n" +
 	"\bExchange\x12[\n" +
 	"\x05Hello\x12).tinker_operator.exchange.v1.HelloRequest\x1a'.tinker_operator.exchange.v1.HelloReply\x12a\n" +
 	"\aAcquire\x12+.tinker_operator.exchange.v1.AcquireRequest\x1a).tinker_operator.exchange.v1.AcquireReply\x12_\n" +
@@ -2179,97 +2264,99 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescData
 }
 
-var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),                // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),             // 1: tinker_operator.exchange.v1.Outcome
-	(SubmitReply_Verdict)(0), // 2: tinker_operator.exchange.v1.SubmitReply.Verdict
-	(*Epoch)(nil),            // 3: tinker_operator.exchange.v1.Epoch
-	(*GroupKey)(nil),         // 4: tinker_operator.exchange.v1.GroupKey
-	(*HelloRequest)(nil),     // 5: tinker_operator.exchange.v1.HelloRequest
-	(*Held)(nil),             // 6: tinker_operator.exchange.v1.Held
-	(*HelloReply)(nil),       // 7: tinker_operator.exchange.v1.HelloReply
-	(*AcquireRequest)(nil),   // 8: tinker_operator.exchange.v1.AcquireRequest
-	(*AcquireReply)(nil),     // 9: tinker_operator.exchange.v1.AcquireReply
-	(*Lease)(nil),            // 10: tinker_operator.exchange.v1.Lease
-	(*RenewRequest)(nil),     // 11: tinker_operator.exchange.v1.RenewRequest
-	(*Progress)(nil),         // 12: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),       // 13: tinker_operator.exchange.v1.RenewReply
-	(*Evaluation)(nil),       // 14: tinker_operator.exchange.v1.Evaluation
-	(*Condemned)(nil),        // 15: tinker_operator.exchange.v1.Condemned
-	(*SubmitFrame)(nil),      // 16: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),     // 17: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),            // 18: tinker_operator.exchange.v1.Group
-	(*Member)(nil),           // 19: tinker_operator.exchange.v1.Member
-	(*Trajectory)(nil),       // 20: tinker_operator.exchange.v1.Trajectory
-	(*Segment)(nil),          // 21: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),             // 22: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),            // 23: tinker_operator.exchange.v1.Usage
-	(*SubmitReply)(nil),      // 24: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),   // 25: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),     // 26: tinker_operator.exchange.v1.ReleaseReply
-	nil,                      // 27: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                      // 28: tinker_operator.exchange.v1.Member.MetricsEntry
+	(DataState)(0),           // 2: tinker_operator.exchange.v1.DataState
+	(SubmitReply_Verdict)(0), // 3: tinker_operator.exchange.v1.SubmitReply.Verdict
+	(*Epoch)(nil),            // 4: tinker_operator.exchange.v1.Epoch
+	(*GroupKey)(nil),         // 5: tinker_operator.exchange.v1.GroupKey
+	(*HelloRequest)(nil),     // 6: tinker_operator.exchange.v1.HelloRequest
+	(*Held)(nil),             // 7: tinker_operator.exchange.v1.Held
+	(*HelloReply)(nil),       // 8: tinker_operator.exchange.v1.HelloReply
+	(*AcquireRequest)(nil),   // 9: tinker_operator.exchange.v1.AcquireRequest
+	(*AcquireReply)(nil),     // 10: tinker_operator.exchange.v1.AcquireReply
+	(*Lease)(nil),            // 11: tinker_operator.exchange.v1.Lease
+	(*RenewRequest)(nil),     // 12: tinker_operator.exchange.v1.RenewRequest
+	(*Progress)(nil),         // 13: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),       // 14: tinker_operator.exchange.v1.RenewReply
+	(*Evaluation)(nil),       // 15: tinker_operator.exchange.v1.Evaluation
+	(*Condemned)(nil),        // 16: tinker_operator.exchange.v1.Condemned
+	(*SubmitFrame)(nil),      // 17: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),     // 18: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),            // 19: tinker_operator.exchange.v1.Group
+	(*Member)(nil),           // 20: tinker_operator.exchange.v1.Member
+	(*Trajectory)(nil),       // 21: tinker_operator.exchange.v1.Trajectory
+	(*Segment)(nil),          // 22: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),             // 23: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),            // 24: tinker_operator.exchange.v1.Usage
+	(*SubmitReply)(nil),      // 25: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),   // 26: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),     // 27: tinker_operator.exchange.v1.ReleaseReply
+	nil,                      // 28: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                      // 29: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
-	3,  // 1: tinker_operator.exchange.v1.HelloRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 2: tinker_operator.exchange.v1.HelloRequest.held:type_name -> tinker_operator.exchange.v1.Held
-	4,  // 3: tinker_operator.exchange.v1.HelloRequest.playing:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 4: tinker_operator.exchange.v1.Held.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 1: tinker_operator.exchange.v1.HelloRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	7,  // 2: tinker_operator.exchange.v1.HelloRequest.held:type_name -> tinker_operator.exchange.v1.Held
+	5,  // 3: tinker_operator.exchange.v1.HelloRequest.playing:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 4: tinker_operator.exchange.v1.Held.key:type_name -> tinker_operator.exchange.v1.GroupKey
 	1,  // 5: tinker_operator.exchange.v1.Held.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	3,  // 6: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 7: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	10, // 8: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
-	3,  // 9: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 10: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	10, // 11: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
-	4,  // 12: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	3,  // 13: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	12, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
-	4,  // 15: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	3,  // 16: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 17: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	14, // 18: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	4,  // 19: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	15, // 20: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
-	4,  // 21: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 22: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	17, // 23: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	3,  // 24: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 25: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 26: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 27: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	19, // 28: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	23, // 29: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 30: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	27, // 31: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	28, // 32: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	21, // 33: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
-	20, // 34: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	21, // 35: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	22, // 36: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	3,  // 37: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	2,  // 38: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
-	3,  // 39: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 40: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	3,  // 41: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 42: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	8,  // 43: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	11, // 44: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	16, // 45: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	25, // 46: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	7,  // 47: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	9,  // 48: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	13, // 49: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	24, // 50: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	26, // 51: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	47, // [47:52] is the sub-list for method output_type
-	42, // [42:47] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	4,  // 6: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 7: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	11, // 8: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
+	4,  // 9: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 10: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	11, // 11: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
+	5,  // 12: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 13: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	13, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
+	2,  // 15: tinker_operator.exchange.v1.RenewRequest.data_state:type_name -> tinker_operator.exchange.v1.DataState
+	5,  // 16: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 17: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 18: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	15, // 19: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 20: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	16, // 21: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
+	5,  // 22: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 23: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	18, // 24: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 25: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 26: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 27: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 28: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	20, // 29: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	24, // 30: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 31: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	28, // 32: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	29, // 33: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	22, // 34: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
+	21, // 35: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	22, // 36: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	23, // 37: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	4,  // 38: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 39: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
+	4,  // 40: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 41: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 42: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 43: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	9,  // 44: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	12, // 45: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	17, // 46: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	26, // 47: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	8,  // 48: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	10, // 49: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	14, // 50: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	25, // 51: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	27, // 52: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	48, // [48:53] is the sub-list for method output_type
+	43, // [43:48] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -2286,7 +2373,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,

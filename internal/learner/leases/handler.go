@@ -125,7 +125,7 @@ func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Dire
 	return exchange.Directive{
 		Revoked: t.demands.revoked(name, w), Credits: max(1, t.load.share(len(t.workers.alive(now)))),
 		CoveredIndex: t.notices.covered, CoveredEvaluations: slices.Clone(t.notices.evaluated), Session: t.notices.session,
-		Wanted: t.demands.wanted(w, now), Rejected: t.notices.rejectedAt(w),
+		Wanted: t.demands.wanted(w, now), Rejected: t.notices.rejectedAt(w), Download: t.workers.permitDownload(w, now),
 	}
 }
 

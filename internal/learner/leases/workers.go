@@ -32,6 +32,7 @@ type worker struct {
 	playing map[rl.Key]bool
 	// requested is since when a stored group is awaited.
 	requested map[rl.Key]time.Time
+	data      data
 }
 
 // redial is how long a worker whose connection broke has to come back: it tries after 0.1 s, and then every
@@ -139,6 +140,7 @@ func (w *worker) renew(renewal exchange.Renewal) {
 		keys = append(keys, progress.Key)
 	}
 	w.play(keys)
+	w.data.renew(renewal)
 }
 
 func (w *worker) play(keys []rl.Key) {

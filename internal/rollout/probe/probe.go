@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 )
 
@@ -22,6 +23,7 @@ const (
 	ReasonInvalid          = "Invalid"
 	ReasonEnvironmentFault = "EnvironmentFault"
 	ReasonJudgeFault       = "JudgeFault"
+	ReasonDataInvalid      = "DataInvalid"
 	ReasonNoTasks          = "NoTasks"
 	ReasonCanaryFailed     = "CanaryFailed"
 )
@@ -82,6 +84,11 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 	var wrong *canaryError
 	if errors.As(err, &wrong) {
 		result.Reason = ReasonCanaryFailed
+		return result, true
+	}
+	var data *source.Error
+	if errors.As(err, &data) {
+		result.Reason = ReasonDataInvalid
 		return result, true
 	}
 	fault := environment.AsFault(err)

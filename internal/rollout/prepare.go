@@ -1,0 +1,139 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// Pauses before data sets that could not be read are read again.
+const (
+	firstDataPause = time.Second
+	maxDataPause   = time.Minute
+)
+
+// maxDataProblem bounds what is reported of a problem, in bytes.
+const maxDataProblem = 1024
+
+// Data is how far a worker is with reading its data sets. What reads them and the worker share it. Its zero value is
+// ready.
+type Data struct {
+	mu      sync.Mutex
+	state   exchange.DataState
+	problem string
+	// permitted is what the learner answered last.
+	permitted bool
+	changes   wait.Signal
+}
+
+// Permit waits until the learner permits a download. The caller calls done when it has ended.
+func (d *Data) Permit(ctx context.Context) (done func(), err error) {
+	d.set(exchange.DataWaiting)
+	_, err = wait.For(ctx, &d.changes, func() (struct{}, bool) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return struct{}{}, d.permitted
+	})
+	if err != nil {
+		d.set(exchange.DataSettled)
+		return nil, err
+	}
+	d.set(exchange.DataDownloading)
+	return func() { d.set(exchange.DataSettled) }, nil
+}
+
+// set changes the state. A permit counts for one download: the learner's next answer decides about another.
+func (d *Data) set(state exchange.DataState) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.state = state
+	if state != exchange.DataDownloading {
+		d.permitted = false
+	}
+}
+
+// permit takes over what the learner permits.
+func (d *Data) permit(permitted bool) {
+	d.mu.Lock()
+	d.permitted = permitted && d.state != exchange.DataSettled
+	d.mu.Unlock()
+	d.changes.Notify()
+}
+
+func (d *Data) setProblem(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.problem = ""
+	if err != nil {
+		d.problem = contract.Truncate(err.Error(), maxDataProblem)
+	}
+}
+
+func (d *Data) report(renewal *exchange.Renewal) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	renewal.Data, renewal.DataProblem = d.state, d.problem
+}
+
+// prepareAll reads the data sets of what is to be played, each time that changes, until ctx ends. The worker acquires
+// leases once they are read. What cannot be read is read again: somebody may repair it, and the learner reports it.
+func (w *Worker) prepareAll(ctx context.Context) {
+	for {
+		play, err := wait.For(ctx, &w.changes, func() (*playConfig, bool) {
+			play := w.play.Load()
+			return play, play != nil && play != w.prepared.Load()
+		})
+		if err != nil {
+			return
+		}
+		if w.prepareData(ctx, play) {
+			w.prepared.Store(play)
+			w.changes.Notify()
+		}
+	}
+}
+
+// prepareData reads the data sets. It returns false when ctx ended first, or when something else is to be played.
+func (w *Worker) prepareData(ctx context.Context, play *playConfig) bool {
+	for pause := firstDataPause; ; pause = min(2*pause, maxDataPause) {
+		err := play.readData(ctx)
+		if ctx.Err() != nil {
+			return false
+		}
+		w.config.Data.setProblem(err)
+		if err == nil {
+			return true
+		}
+		w.config.Logger.Warn("data cannot be read and is read again", "pause", pause.String(), "err", err)
+		if wait.Sleep(ctx, pause) != nil || w.play.Load() != play {
+			return false
+		}
+	}
+}
+
+// readData builds each environment that is played and has it count its tasks, for which it reads its data.
+func (c *playConfig) readData(ctx context.Context) error {
+	lists := [][]contract.Environment{c.play.Environments}
+	for _, evaluation := range c.play.Evaluations {
+		lists = append(lists, evaluation)
+	}
+	for _, list := range lists {
+		for _, e := range list {
+			env, err := c.built.get(ctx, e.Definition)
+			if err != nil {
+				return err
+			}
+			if _, err := env.Splits(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

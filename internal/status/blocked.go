@@ -1,0 +1,25 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// BlockedOn gives the reason and the repair of what a learner waits for.
+func BlockedOn(words string) (reason, message string) {
+	if problem, ok := strings.CutPrefix(words, contract.BlockedOnArtifacts); ok {
+		return v1alpha1.ReasonArtifactsBlocked, fmt.Sprintf("The learner cannot write its files (%s): repair the volume of artifacts.claimName; "+
+			"the run then continues by itself.", problem)
+	}
+	if problem, ok := strings.CutPrefix(words, contract.BlockedOnData); ok {
+		return v1alpha1.ReasonDataBlocked, fmt.Sprintf("A worker cannot read its data (%s); the run then continues by itself.", problem)
+	}
+	return v1alpha1.ReasonTokenizerBlocked, fmt.Sprintf("The learner cannot load the tokenizer (%s): check the source of model.tokenizer and the network; "+
+		"the run then continues by itself.", strings.TrimPrefix(words, contract.BlockedOnTokenizer))
+}
