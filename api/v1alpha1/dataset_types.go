@@ -3,8 +3,6 @@
 
 package v1alpha1
 
-import corev1 "k8s.io/api/core/v1"
-
 // Dataset of tasks.
 // +kubebuilder:validation:XValidation:rule="(has(self.arithmetic)?1:0)+(has(self.countdown)?1:0)+(has(self.huggingFace)?1:0)+(has(self.jsonl)?1:0)==1",message="give exactly one of arithmetic, countdown, huggingFace and jsonl"
 // +kubebuilder:validation:XValidation:rule="!has(self.splits) || self.splits.all(s, !has(s.of) || self.splits.exists(t, t.name == s.of && t.name != s.name && !has(t.of)))",message="splits[].of must name another split of this list that has no 'of' itself: correct the name, or use source for the data's own split or file"
@@ -113,6 +111,11 @@ type HuggingFace struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Revision string `json:"revision,omitempty"`
+	// BaseURL of a mirror of the hub; without it, https://huggingface.co.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
+	// +optional
+	BaseURL string `json:"baseURL,omitempty"`
 	// TokenSecretRef is the Secret key that holds a token for a private or gated repository.
 	// +optional
 	TokenSecretRef *SecretKeyRef `json:"tokenSecretRef,omitempty"`
@@ -129,12 +132,21 @@ type JSONL struct {
 	ClaimName string `json:"claimName,omitempty"`
 	// ConfigMapRef is a ConfigMap; a split's source is a key of it.
 	// +optional
-	ConfigMapRef *corev1.LocalObjectReference `json:"configMapRef,omitempty"`
+	ConfigMapRef *ConfigMapRef `json:"configMapRef,omitempty"`
 	// URL of a folder; a split's source is a file in it and needs sha256.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	URL string `json:"url,omitempty"`
+}
+
+// ConfigMapRef names a ConfigMap in the environment's own namespace.
+type ConfigMapRef struct {
+	// Name of the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
 }
 
 // PromptExample is a prompt with the reply to it.

@@ -165,9 +165,11 @@ func TestDefaultOfRewardEnvironmentSetsWhatTheMarkersSay(t *testing.T) {
 	met := map[string]bool{}
 	schema := specSchema(t, "rewardenvironments")
 	for name, spec := range map[string]v1alpha1.RewardEnvironmentSpec{
-		"nothing": {},
-		"solvers": {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{}}},
-		"tools":   {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}},
+		"nothing":         {},
+		"solvers":         {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{}}},
+		"tools":           {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}},
+		"countdown":       {Dataset: &v1alpha1.Dataset{Countdown: &v1alpha1.CountdownData{}}},
+		"given countdown": {Dataset: &v1alpha1.Dataset{Countdown: &v1alpha1.CountdownData{MinNumbers: new(int32(2)), Tasks: new(int64(7))}}},
 		"given values": {
 			Dataset:     &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(5))}},
 			Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{ParseErrors: v1alpha1.ParseErrors{Train: v1alpha1.MaskParseErrors}}},

@@ -28,6 +28,8 @@ const (
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"
 	// AnnotationImage is the manager's image when it made a Job: pods with overrides may run another.
 	AnnotationImage = "rl.tinker-operator.dev/image"
+	// AnnotationData lists what a Job's pods mount for data sets.
+	AnnotationData = "rl.tinker-operator.dev/data"
 	// AnnotationRunFile names the ConfigMap that a Job's pods mount.
 	AnnotationRunFile = "rl.tinker-operator.dev/run-file"
 )

@@ -52,6 +52,8 @@ func TestProbe(t *testing.T) {
 			want: contract.ProbeResult{OK: true, CanaryReward: new(1.0),
 				Splits: []contract.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}},
 		},
+		"data that is not there": {definition: `{"dataset":{"jsonl":{"configMap":"own"},"splits":[{"name":"train","source":"rows.jsonl"}]},"reward":{"exactMatch":{}}}`,
+			code: 64, want: contract.ProbeResult{Reason: "DataInvalid"}},
 		"one that cannot be built":       {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
 		"a definition that is not whole": {definition: `{"dataset":{"arithmetic":{"maxOperand":9}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
 		"a setting that nobody knows":    {definition: `{"dataset":{"arithmetic":{"maxOperand":9,"minOperand":1}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/probe"
 )
@@ -22,10 +24,12 @@ func runProbe(ctx context.Context, env environ) error {
 	flags := flag.NewFlagSet("rollout probe", flag.ContinueOnError)
 	definition := flags.String("definition", "/etc/tinker-operator/definition/"+contract.DefinitionName, "`file` with the environment's definition")
 	terminationLog := flags.String("termination-log", "", "`file` that the result is written to, besides standard output")
+	var data source.Config
+	addDataFlags(flags, &data)
 	if err := parse(flags, env); err != nil {
 		return err
 	}
-	result, final := probeFile(ctx, *definition)
+	result, final := probeFile(ctx, *definition, newLoader(data, newLogger(env.stderr, slog.LevelInfo)))
 	encoded, err := contract.EncodeProbeResult(result)
 	if err != nil {
 		return err
@@ -50,7 +54,7 @@ func runProbe(ctx context.Context, env environ) error {
 }
 
 // probeFile reads a definition and checks its environment.
-func probeFile(ctx context.Context, name string) (result contract.ProbeResult, final bool) {
+func probeFile(ctx context.Context, name string, loader *source.Loader) (result contract.ProbeResult, final bool) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
@@ -59,5 +63,9 @@ func probeFile(ctx context.Context, name string) (result contract.ProbeResult, f
 	if err != nil {
 		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
 	}
-	return probe.Probe(ctx, registry.Builder{}, definition)
+	result, final = probe.Probe(ctx, registry.Builder{Data: loader.Open}, definition)
+	if result.OK {
+		result.Contents = loader.Contents(*definition.Dataset)
+	}
+	return result, final
 }

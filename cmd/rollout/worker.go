@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
@@ -32,6 +34,8 @@ type options struct {
 	apiKey, worker             string
 	// hub fetches tokenizers.
 	hub fetch.Fetcher
+	// data is where data sets are read from and stored.
+	data source.Config
 }
 
 func parseWorker(env environ) (options, error) {
@@ -47,6 +51,7 @@ func parseWorker(env environ) (options, error) {
 	flags.Int64Var(&o.spillBytes, "spill-bytes", 1<<30, "finished groups that are stored in files, in `bytes`")
 	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long finished groups are submitted after SIGTERM")
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` that is logged")
+	addDataFlags(flags, &o.data)
 	if err := parse(flags, env); err != nil {
 		return options{}, err
 	}
@@ -137,7 +142,10 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
+	reading := &rollout.Data{}
+	o.data.Permit = reading.Permit
 	worker := rollout.New(rollout.Config{
+		Environments: registry.Builder{Data: newLoader(o.data, logger).Open}, Data: reading,
 		Learner: learner, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
 		Renderer: modelRenderer,
 	})

@@ -28,7 +28,7 @@ var permitted = map[string][]string{
 		"github.com/go-logr/logr", "k8s.io/apimachinery", "k8s.io/client-go",
 		"sigs.k8s.io/controller-runtime",
 	},
-	"cmd/rollout": {
+	"cmd/rollout": {"internal/environment/dataset/download", "internal/environment/dataset/source", "internal/environment/registry",
 		"internal/contract", "internal/environment/registry", "internal/exchange", "internal/renderer/load", "internal/rollout",
 		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker/client",
 		"internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
@@ -46,8 +46,11 @@ var permitted = map[string][]string{
 		"internal/controller/trainingrun", "internal/desired", "k8s.io/api", "k8s.io/apimachinery",
 		"sigs.k8s.io/controller-runtime",
 	},
-	"internal/controller/budget":   {"api/v1alpha1", "internal/contract", "k8s.io/utils"},
-	"internal/controller/ending":   {"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api"},
+	"internal/controller/budget": {"api/v1alpha1", "internal/contract", "k8s.io/utils"},
+	"internal/controller/ending": {"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api"},
+	"internal/controller/datafiles": {
+		"api/v1alpha1", "internal/contract", "internal/desired", "k8s.io/api", "sigs.k8s.io/controller-runtime",
+	},
 	"internal/controller/podstate": {"api/v1alpha1", "k8s.io/api"},
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
@@ -60,12 +63,12 @@ var permitted = map[string][]string{
 	"internal/controller/runevents": {
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/record", "k8s.io/apimachinery",
 	},
-	"internal/controller/rewardenvironment": {
+	"internal/controller/rewardenvironment": {"internal/controller/datafiles",
 		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/controller/record", "internal/controller/refusal", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 		"sigs.k8s.io/controller-runtime",
 	},
-	"internal/controller/trainingrun": {
+	"internal/controller/trainingrun": {"internal/controller/datafiles",
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
 		"internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
@@ -79,12 +82,22 @@ var permitted = map[string][]string{
 		"k8s.io/utils",
 	},
 	"internal/environment":         {"internal/chat"},
-	"internal/environment/dataset": {"internal/chat", "internal/environment"},
+	"internal/environment/dataset": {"internal/environment/dataset/shuffle", "internal/chat", "internal/environment"},
 	"internal/environment/ors": {
 		"internal/chat", "internal/environment", "internal/environment/tooluse", "internal/wait", "github.com/tmaxmax/go-sse",
 	},
-	"internal/environment/ors/orstest": nil,
-	"internal/environment/registry": {
+	"internal/environment/ors/orstest":         nil,
+	"internal/environment/dataset/download":    {"internal/wait"},
+	"internal/environment/dataset/hub":         {"internal/environment/dataset/download", "internal/environment/dataset/records"},
+	"internal/environment/dataset/hub/hubtest": nil,
+	"internal/environment/dataset/records":     {"github.com/klauspost/compress", "github.com/parquet-go/parquet-go"},
+	"internal/environment/dataset/rowfile":     nil,
+	"internal/environment/dataset/shuffle":     nil,
+	"internal/environment/dataset/source": {
+		"internal/contract", "internal/environment", "internal/environment/dataset", "internal/environment/dataset/download",
+		"internal/environment/dataset/hub", "internal/environment/dataset/records", "internal/environment/dataset/rowfile",
+	},
+	"internal/environment/registry": {"internal/environment/dataset/source",
 		"internal/contract", "internal/environment", "internal/environment/dataset",
 		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
 	},
@@ -168,7 +181,7 @@ var permitted = map[string][]string{
 		"internal/wait", "golang.org/x/sync",
 	},
 	"internal/rollout/groupstore": {"internal/atomicfile", "internal/contract", "internal/exchange", "internal/rl"},
-	"internal/rollout/probe": {
+	"internal/rollout/probe": {"internal/environment/dataset/source",
 		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
 	},
 	"internal/status": {"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "k8s.io/utils"},

@@ -11,10 +11,10 @@ import (
 
 // Dataset of tasks; exactly one of its first four members.
 type Dataset struct {
-	Arithmetic  *Arithmetic  `json:"arithmetic,omitempty"`
-	Countdown   *Countdown   `json:"countdown,omitempty"`
-	HuggingFace *HuggingFace `json:"huggingFace,omitempty"`
-	JSONL       *JSONL       `json:"jsonl,omitempty"`
+	Arithmetic  *Arithmetic    `json:"arithmetic,omitempty"`
+	Countdown   *CountdownData `json:"countdown,omitempty"`
+	HuggingFace *HuggingFace   `json:"huggingFace,omitempty"`
+	JSONL       *JSONL         `json:"jsonl,omitempty"`
 	// Fields maps names of fields to columns.
 	Fields map[string]string `json:"fields,omitempty"`
 	// Prompt and SystemPrompt are templates; empty for none.
@@ -32,8 +32,8 @@ type Arithmetic struct {
 	MaxOperand int `json:"maxOperand"`
 }
 
-// Countdown generates tasks of MinNumbers to MaxNumbers numbers from 1 to MaxNumber.
-type Countdown struct {
+// CountdownData generates tasks of MinNumbers to MaxNumbers numbers from 1 to MaxNumber.
+type CountdownData struct {
 	MinNumbers int   `json:"minNumbers"`
 	MaxNumbers int   `json:"maxNumbers"`
 	MaxNumber  int   `json:"maxNumber"`
@@ -46,6 +46,8 @@ type HuggingFace struct {
 	Config     string `json:"config,omitempty"`
 	// Revision is empty for main.
 	Revision string `json:"revision,omitempty"`
+	// BaseURL of the hub; empty for the public one.
+	BaseURL string `json:"baseURL,omitempty"`
 	// Token is the Secret key with the token; nil for none.
 	Token *SecretKey `json:"token,omitempty"`
 }

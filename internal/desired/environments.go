@@ -45,10 +45,8 @@ func (e *SplitError) Error() string {
 // (RewardEnvironment.Default).
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	var definition contract.Definition
-	if spec.Dataset != nil && spec.Dataset.Arithmetic != nil {
-		definition.Dataset = &contract.Dataset{
-			Arithmetic: &contract.Arithmetic{MaxOperand: int(*spec.Dataset.Arithmetic.MaxOperand)},
-		}
+	if spec.Dataset != nil {
+		definition.Dataset = datasetOf(*spec.Dataset)
 	}
 	if spec.Reward != nil {
 		definition.Reward = rewardOf(*spec.Reward)

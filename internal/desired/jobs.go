@@ -18,8 +18,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// ProbeDeadlineSeconds is how long a probe may take in all.
-const ProbeDeadlineSeconds = 900
+// How long a probe may take in all, without and with data that it has to read.
+const (
+	probeDeadlineSeconds     = 900
+	probeDataDeadlineSeconds = 3600
+)
 
 const (
 	learnerGraceSeconds = 180
@@ -157,17 +160,22 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 	labels := probeLabels(env, definitionDigest, try)
 	meta := owned(env, "RewardEnvironment", name, labels)
 	meta.Annotations = map[string]string{v1alpha1.AnnotationTemplate: ProbeTemplateDigest(env)}
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		ObjectMeta: meta,
 		Spec: batchv1.JobSpec{
 			CompletionMode:        ptr.To(batchv1.NonIndexedCompletion),
 			Completions:           ptr.To[int32](1),
 			Parallelism:           ptr.To[int32](1),
 			BackoffLimit:          ptr.To[int32](0),
-			ActiveDeadlineSeconds: ptr.To[int64](ProbeDeadlineSeconds),
+			ActiveDeadlineSeconds: ptr.To[int64](probeDeadlineSeconds),
 			Template:              probeTemplate(env, name, labels, settings),
 		},
 	}
+	if data := (Pins{env.Name: {Definition: Definition(env.Spec)}}).Data(); data != "" {
+		job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDataDeadlineSeconds)
+		MountData(job, data)
+	}
+	return job
 }
 
 // ProbeConfig is the ConfigMap that a probe reads; definition is contract.EncodeDefinition's.

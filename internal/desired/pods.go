@@ -25,6 +25,7 @@ const (
 	definitionDir  = "/etc/tinker-operator/definition"
 	spillDir       = "/var/spill"
 	tokenizerDir   = "/var/tokenizers"
+	dataDir        = "/var/data"
 
 	runVolume         = "tinker-operator-run"
 	credentialsVolume = "tinker-operator-link"
@@ -32,6 +33,7 @@ const (
 	spillVolume       = "tinker-operator-spill"
 	tokenizerVolume   = "tinker-operator-tokenizers"
 	artifactsVolume   = "tinker-operator-artifacts"
+	dataVolume        = "tinker-operator-data"
 
 	healthPort = 8081
 

@@ -80,14 +80,15 @@ func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 	}
 	if !status.IsTrue(env.Status.Conditions, v1alpha1.ConditionReady) {
 		unstarted := ready.Reason == v1alpha1.ReasonProbeNotStarting
+		repairable := ready.Reason == v1alpha1.ReasonInvalid || ready.Reason == v1alpha1.ReasonDataInvalid
 		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
-			Message: fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message), NeedsAction: ready.Reason == v1alpha1.ReasonInvalid || unstarted, Grace: unstarted}
+			Message: fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message), NeedsAction: repairable || unstarted, Grace: unstarted}
 	}
 	return nil
 }
 
 func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
-	pin := desired.Pin{Digest: env.Status.Digest, Definition: desired.Definition(env.Spec), Splits: map[string]int64{}}
+	pin := desired.Pin{Digest: env.Status.Digest, Definition: desired.PinnedDefinition(env), Splits: map[string]int64{}}
 	for _, split := range env.Status.Splits {
 		pin.Splits[split.Name] = ptr.Deref(split.Tasks, 0)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -22,8 +23,11 @@ import (
 // observed is what the cluster had when it was read, once.
 type observed struct {
 	definition contract.Definition
-	// digest of the definition.
+	// digest of the definition, and of the ConfigMap that it reads.
 	digest string
+	// files are the digests of the keys that the definition reads of a ConfigMap, "" for one that does not exist; nil
+	// if it reads none.
+	files datafiles.Files
 	// job is the newest try of this definition, and try its number; nil and 0 before the first.
 	job *batchv1.Job
 	try int32
@@ -38,7 +42,10 @@ type observed struct {
 func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironment) (observed, error) {
 	seen := observed{definition: desired.Definition(env.Spec)}
 	var err error
-	if seen.digest, err = contract.DefinitionDigest(seen.definition); err != nil {
+	if seen.files, err = datafiles.Read(ctx, r.Live, env.Namespace, seen.definition); err != nil {
+		return observed{}, err
+	}
+	if seen.digest, err = seen.files.Digest(seen.definition); err != nil {
 		return observed{}, err
 	}
 	var jobs batchv1.JobList
@@ -63,7 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 		seen.pod = &pods.Items[0]
 		return seen, nil
 	}
-	if !answered(env) {
+	if !answered(env, seen) {
 		seen.podRefused, err = refusal.OfPods(ctx, r.Live, seen.job)
 	}
 	return seen, err

@@ -26,6 +26,9 @@ const (
 	maxRetry   = 30 * time.Minute
 )
 
+// dataInterval is the time between two looks at the ConfigMap that a data set is read from.
+const dataInterval = 15 * time.Second
+
 // lookInterval is the time between two looks at why a probe has no pod.
 const lookInterval = 10 * time.Second
 
@@ -59,7 +62,7 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 			p.deletes = append(p.deletes, job)
 		}
 	}
-	if answered(env) {
+	if answered(env, seen) {
 		return p
 	}
 	if err := seen.definition.Validate(); err != nil {
@@ -94,13 +97,16 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 	return p
 }
 
-// answered says that this generation has an answer that stays.
-func answered(env *v1alpha1.RewardEnvironment) bool {
+// answered says that this generation has an answer that stays: until its ConfigMap changes, if it reads one.
+func answered(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration, 0) != env.Generation {
 		return false
 	}
-	return ready.Reason == v1alpha1.ReasonProbed || ready.Reason == v1alpha1.ReasonInvalid
+	if ready.Reason == v1alpha1.ReasonProbed {
+		return seen.files.Match(env.Status.Dataset)
+	}
+	return ready.Reason == v1alpha1.ReasonInvalid
 }
 
 // withResult reads what a probe left.
@@ -109,6 +115,10 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 	if err != nil {
 		message := fmt.Sprintf("The probe exited with code %d and left no result: see its pod's log.", t.ExitCode)
 		return p.withRetry(env, seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
+	}
+	if result.OK && !seen.files.Match(datasetStatus(result.Contents)) {
+		changed := notReady(v1alpha1.ReasonUnavailable, "The ConfigMap of dataset.jsonl.configMapRef changed while the probe read it; it is probed again.")
+		return p.withRetry(env, seen, t.FinishedAt.Time, changed, now)
 	}
 	if result.OK {
 		digest, err := environmentDigest(seen.definition, result)
@@ -124,7 +134,11 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 		p.ready = notReady(v1alpha1.ReasonInvalid, result.Message)
 		return p
 	}
-	return p.withRetry(env, seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonUnavailable, result.Message), now)
+	reason := v1alpha1.ReasonUnavailable
+	if result.Reason == v1alpha1.ReasonDataInvalid {
+		reason = v1alpha1.ReasonDataInvalid
+	}
+	return p.withRetry(env, seen, t.FinishedAt.Time, notReady(reason, result.Message), now)
 }
 
 // withRetry makes the next try when the time since the last is over.

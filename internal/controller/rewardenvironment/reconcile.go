@@ -51,7 +51,7 @@ func New(r Reconciler) *Reconciler {
 // +kubebuilder:rbac:groups=rl.tinker-operator.dev,resources=rewardenvironments/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=create;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=list
 
 // Reconcile has one environment probed, once for each definition, and again after a failure that may pass.
@@ -83,6 +83,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		} else if err != nil {
 			return ctrl.Result{}, err
 		}
+	}
+	if seen.files != nil && (p.requeue == 0 || p.requeue > dataInterval) {
+		p.requeue = dataInterval
 	}
 	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, p)
 }

@@ -40,6 +40,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 	if reward := p.found.result.CanaryReward; reward != nil {
 		next.CanaryReward = ptr.To(status.Round(*reward))
 	}
+	next.Dataset = datasetStatus(p.found.result.Contents)
 	next.Splits = nil
 	var tasks int64
 	for _, split := range p.found.result.Splits {
@@ -71,12 +72,25 @@ func environmentDigest(definition contract.Definition, result contract.ProbeResu
 	data, err := json.Marshal(struct {
 		Definition contract.Definition
 		Splits     []contract.ProbeSplit
-	}{definition, result.Splits})
+		Contents   *contract.DataContents `json:",omitempty"`
+	}{definition, result.Splits, result.Contents})
 	if err != nil {
 		return "", fmt.Errorf("digesting environment: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// datasetStatus returns what a probe read as the status has it; nil for nothing.
+func datasetStatus(contents *contract.DataContents) *v1alpha1.DatasetStatus {
+	if contents == nil {
+		return nil
+	}
+	read := &v1alpha1.DatasetStatus{Revision: contents.Revision}
+	for _, s := range contents.Sources {
+		read.Sources = append(read.Sources, v1alpha1.DataSourceStatus{Name: s.Name, SHA256: s.SHA256, Rows: ptr.To(s.Rows)})
+	}
+	return read
 }
 
 // newEvents returns the event that follows from a change of the condition Ready, if there is one.

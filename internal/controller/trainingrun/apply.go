@@ -57,7 +57,7 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 		}
 	}
 	if p.workers || p.start > 0 {
-		wait, err := r.reconcileWorkers(ctx, run, seen)
+		wait, err := r.reconcileWorkers(ctx, run, seen, p.pins)
 		if err != nil {
 			return 0, err
 		}
@@ -73,26 +73,34 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 }
 
 // reconcileWorkers makes the workers' Service and Job as the spec has them, unless they were refused a moment ago.
-func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observed) (time.Duration, error) {
+func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, pins desired.Pins) (time.Duration, error) {
 	if wait, again := seen.refusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
 		return wait, nil
 	}
 	reconciler := workers.Reconciler{Client: r.Client, Settings: r.Settings, Delete: r.delete}
-	err := reconciler.Reconcile(ctx, run, workersOf(run, seen), r.Now())
+	err := reconciler.Reconcile(ctx, run, workersOf(run, seen, pins), r.Now())
 	if r.refusals.Record(run, v1alpha1.RoleRollout, desired.RolloutJobName(run), err, r.Now()) {
 		return reportRefusal, nil
 	}
 	return 0, err
 }
 
-// workersOf is what decides about the workers.
-func workersOf(run *v1alpha1.TrainingRun, seen observed) workers.Observed {
+// workersOf is what decides about the workers. pins are those of an attempt that starts; nil if none does.
+func workersOf(run *v1alpha1.TrainingRun, seen observed, pins desired.Pins) workers.Observed {
 	o := workers.Observed{
 		Attempt: newestAttempt(run), Job: seen.rollout, Service: seen.service, Credentials: seen.credentials,
 		VersionRefused: seen.workersObstacle.Reason == v1alpha1.ReasonVersionRefused,
 	}
 	if !ended(run) {
 		o.Learner = seen.learners[o.Attempt].job
+	}
+	switch learner := seen.learners[o.Attempt].job; {
+	case pins != nil:
+		o.Data = pins.Data()
+	case learner != nil:
+		o.Data = desired.DataOf(learner)
+	case o.Job != nil:
+		o.Data = desired.DataOf(o.Job)
 	}
 	return o
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
@@ -160,6 +161,12 @@ func (r *Reconciler) observeReferences(ctx context.Context, run *v1alpha1.Traini
 		}
 		if env != nil {
 			env.Default()
+			if newestAttempt(run) == 0 {
+				err = datafiles.MarkChanged(ctx, r.Live, env)
+			}
+			if err != nil {
+				return err
+			}
 			seen.environments[name] = env
 		}
 	}

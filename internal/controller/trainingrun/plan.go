@@ -193,7 +193,7 @@ func neverStarted(l learner) *ending.Ending {
 func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 	p.workers = true
 	p.requeue = maxRequeue
-	if o := workersOf(run, seen); o.CannotWork(run) {
+	if o := workersOf(run, seen, nil); o.CannotWork(run) {
 		p.requeue = min(p.requeue, max(time.Second, o.RetryIn(now)))
 	}
 	l := seen.learners[newestAttempt(run)]

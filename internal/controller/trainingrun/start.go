@@ -144,7 +144,9 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	if err := r.Client.Create(ctx, file); err != nil {
 		return fmt.Errorf("creating run file: %w", err)
 	}
-	if err := r.Client.Create(ctx, desired.LearnerJob(run, p.start, r.credentialsName(run), r.Settings)); err != nil {
+	job := desired.LearnerJob(run, p.start, r.credentialsName(run), r.Settings)
+	desired.AnnotateData(job, p.pins.Data())
+	if err := r.Client.Create(ctx, job); err != nil {
 		return fmt.Errorf("creating learner job: %w", err)
 	}
 	return r.fault(FaultJobCreated)

@@ -37,6 +37,8 @@ type Observed struct {
 	VersionRefused bool
 	// Credentials is the name of the Secret that the manager gives to the next learner.
 	Credentials string
+	// Data lists what workers mount for the data sets of the newest attempt: desired.Pins.Data.
+	Data string
 }
 
 // CannotWork says that the Job has ended by itself, or that its workers cannot read what the run exchanges. Where the spec
@@ -81,15 +83,15 @@ const (
 )
 
 // actionOf decides what is to be done about the Job. It is replaced when what a user can change of its pods has changed,
-// when the newest attempt has begun with another image or with other credentials, and, after a delay, when it
-// cannot work.
+// when the newest attempt has begun with another image, with other credentials or with other data, and, after a delay,
+// when it cannot work.
 func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time) action {
 	switch {
 	case o.Job == nil:
 		return create
 	case o.Job.DeletionTimestamp != nil:
 		return keep
-	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image):
+	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image), desired.DataOf(o.Job) != o.Data:
 		return replace
 	case o.CannotWork(run) && o.RetryIn(now) <= 0:
 		return replace
@@ -153,6 +155,7 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 		credentials = cmp.Or(desired.CredentialsOf(o.Learner), credentials)
 	}
 	job := desired.RolloutJob(run, o.Attempt, credentials, r.Settings)
+	desired.MountData(job, o.Data)
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
 		return fmt.Errorf("creating rollout job: %w", err)
 	}

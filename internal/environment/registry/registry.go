@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -30,7 +31,7 @@ func (e *DefinitionError) Unwrap() error { return e.Err }
 // Builder builds environments. Its fields are what environments need from outside; the zero value builds those that
 // need nothing.
 type Builder struct {
-	// Data opens the data sets that are not generated. It should return soon, and leave it to the data set's methods to
+	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It should return soon, and leave it to the data set's methods to
 	// fetch rows. An error is a *environment.Fault, the context's, or says what is wrong with the definition.
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 }
@@ -90,11 +91,11 @@ func newToolUse(rows dataset.Dataset, grader verify.Grader, definition contract.
 
 func (b Builder) newDataset(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error) {
 	switch {
-	case definition.Arithmetic != nil:
-		return dataset.NewArithmetic(definition.Arithmetic.MaxOperand)
+	case source.IsPlain(definition):
+		return source.Generator(definition)
 	case b.Data != nil:
 		return b.Data(ctx, definition)
 	default:
-		return nil, errors.New("this program can open no data set but arithmetic")
+		return nil, errors.New("this program can open no data set that is read, cut or formatted")
 	}
 }

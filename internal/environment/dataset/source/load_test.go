@@ -229,7 +229,7 @@ func TestURL(t *testing.T) {
 func TestGeneratedTasks(t *testing.T) {
 	l := New(Config{Now: time.Now})
 	d := open(t, l, contract.Dataset{
-		Countdown: &contract.Countdown{MinNumbers: 2, MaxNumbers: 3, MaxNumber: 9, Tasks: 100}, Prompt: "$(nums) = $(target)",
+		Countdown: &contract.CountdownData{MinNumbers: 2, MaxNumbers: 3, MaxNumber: 9, Tasks: 100}, Prompt: "$(nums) = $(target)",
 		Splits: []contract.DataSplit{{Name: "few", Source: "train", Take: new(int64(7))}},
 	})
 	row, err := d.Row(t.Context(), "few", 6)

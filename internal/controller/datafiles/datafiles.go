@@ -1,0 +1,99 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package datafiles compares the ConfigMap that a data set is read from with what a probe read of it. ConfigMaps are
+// read, not watched: a watch would need the right to list all of them, and memory for their contents.
+package datafiles
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// Files are the digests of the keys that a definition reads of a ConfigMap, "" for a key that does not exist. They are
+// nil for a definition that reads no ConfigMap.
+type Files map[string]string
+
+// Read returns the files of a definition in a namespace.
+func Read(ctx context.Context, reader client.Reader, namespace string, definition contract.Definition) (Files, error) {
+	data := definition.Dataset
+	if data == nil || data.JSONL == nil || data.JSONL.ConfigMap == "" {
+		return nil, nil
+	}
+	var config corev1.ConfigMap
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: data.JSONL.ConfigMap}, &config)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the configmap of a data set: %w", err)
+	}
+	files := Files{}
+	for _, split := range data.Splits {
+		if split.Source != "" {
+			files[split.Source] = digest(&config, split.Source)
+		}
+	}
+	return files, nil
+}
+
+// digest returns the digest of a ConfigMap's key; "" if it has none.
+func digest(config *corev1.ConfigMap, key string) string {
+	content, ok := config.BinaryData[key]
+	if !ok {
+		text, ok := config.Data[key]
+		if !ok {
+			return ""
+		}
+		content = []byte(text)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Digest returns the digest of a definition together with the files; it is that of the definition without files.
+func (f Files) Digest(definition contract.Definition) (string, error) {
+	own, err := contract.DefinitionDigest(definition)
+	if err != nil || f == nil {
+		return own, err
+	}
+	encoded, err := json.Marshal(f)
+	if err != nil {
+		return "", fmt.Errorf("digesting the files of a data set: %w", err)
+	}
+	sum := sha256.Sum256(append([]byte(own), encoded...))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Match reports whether a probe read the files as they are. Data from elsewhere is not looked at.
+func (f Files) Match(read *v1alpha1.DatasetStatus) bool {
+	if f == nil {
+		return true
+	}
+	if read == nil || len(read.Sources) != len(f) {
+		return false
+	}
+	for _, source := range read.Sources {
+		if f[source.Name] != source.SHA256 {
+			return false
+		}
+	}
+	return true
+}
+
+// MarkChanged marks an environment as not probed yet if its ConfigMap is no longer what the probe read, which the
+// environment itself notices a little later.
+func MarkChanged(ctx context.Context, reader client.Reader, env *v1alpha1.RewardEnvironment) error {
+	files, err := Read(ctx, reader, env.Namespace, desired.Definition(env.Spec))
+	if err == nil && !files.Match(env.Status.Dataset) {
+		env.Status.ObservedGeneration = nil
+	}
+	return err
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// dataBytes is how many bytes of rows and downloads a pod may have on its disk; the volume has room for the rest, too.
+const (
+	dataBytes = 16 << 30
+	dataLimit = "17Gi"
+)
+
+// datasetOf returns what the spec of a data set says, as programs read it.
+func datasetOf(spec v1alpha1.Dataset) *contract.Dataset {
+	d := &contract.Dataset{Fields: spec.Fields, Prompt: spec.Prompt, SystemPrompt: spec.SystemPrompt}
+	if a := spec.Arithmetic; a != nil {
+		d.Arithmetic = &contract.Arithmetic{MaxOperand: int(*a.MaxOperand)}
+	}
+	if c := spec.Countdown; c != nil {
+		d.Countdown = &contract.CountdownData{
+			MinNumbers: int(*c.MinNumbers), MaxNumbers: int(*c.MaxNumbers), MaxNumber: int(*c.MaxNumber), Tasks: *c.Tasks,
+		}
+	}
+	if h := spec.HuggingFace; h != nil {
+		d.HuggingFace = &contract.HuggingFace{Repository: h.Repository, Config: h.Config, Revision: h.Revision, BaseURL: h.BaseURL}
+		if h.TokenSecretRef != nil {
+			d.HuggingFace.Token = &contract.SecretKey{Name: h.TokenSecretRef.Name, Key: h.TokenSecretRef.Key}
+		}
+	}
+	if j := spec.JSONL; j != nil {
+		d.JSONL = &contract.JSONL{Claim: j.ClaimName, URL: j.URL}
+		if j.ConfigMapRef != nil {
+			d.JSONL.ConfigMap = j.ConfigMapRef.Name
+		}
+	}
+	for _, e := range spec.Examples {
+		d.Examples = append(d.Examples, contract.PromptExample{Prompt: e.Prompt, Reply: e.Reply})
+	}
+	for _, s := range spec.Splits {
+		split := contract.DataSplit{
+			Name: s.Name, Of: s.Of, SHA256: s.SHA256, ShuffleSeed: s.ShuffleSeed, Skip: ptr.Deref(s.Skip, 0), Take: s.Take,
+		}
+		if s.Of == "" {
+			split.Source = cmp.Or(s.Source, s.Name)
+		}
+		d.Splits = append(d.Splits, split)
+	}
+	return d
+}
+
+// PinnedDefinition returns the definition of an environment with the contents of its data set that the probe found.
+func PinnedDefinition(env *v1alpha1.RewardEnvironment) contract.Definition {
+	definition := Definition(env.Spec)
+	read := env.Status.Dataset
+	if read == nil || definition.Dataset == nil || definition.Dataset.Generated() {
+		return definition
+	}
+	contents := &contract.DataContents{Revision: read.Revision}
+	for _, s := range read.Sources {
+		contents.Sources = append(contents.Sources, contract.DataSource{Name: s.Name, SHA256: s.SHA256, Rows: ptr.Deref(s.Rows, 0)})
+	}
+	definition.Dataset.Contents = contents
+	return definition
+}
+
+// Data lists what the data sets of a run have mounted in the pods that read them, sorted, with commas between. It is
+// empty if none is read.
+func (p Pins) Data() string {
+	var all []string
+	for _, pin := range p {
+		all = append(all, dataMounts(pin.Definition)...)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ",")
+}
+
+// disk stands for the disk that the rows take, among what is mounted.
+const disk = "disk"
+
+// dataMounts lists what a definition has mounted; nil if it reads nothing.
+func dataMounts(definition contract.Definition) []string {
+	data := definition.Dataset
+	if data == nil || data.Generated() {
+		return nil
+	}
+	mounts := []string{disk}
+	if data.JSONL != nil && data.JSONL.Mount() != "" {
+		mounts = append(mounts, data.JSONL.Mount())
+	}
+	if data.HuggingFace != nil && data.HuggingFace.Token != nil {
+		mounts = append(mounts, data.HuggingFace.Token.Mount())
+	}
+	return mounts
+}
+
+// DataOf returns what a Job's pods have mounted for data sets, as Pins.Data lists it. The Job of a learner, which reads
+// none, says what its workers need.
+func DataOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationData] }
+
+// AnnotateData notes in a Job what the data sets of its run have mounted.
+func AnnotateData(job *batchv1.Job, data string) {
+	if data != "" {
+		job.Annotations = merged(job.Annotations, map[string]string{v1alpha1.AnnotationData: data})
+	}
+}
+
+// MountData mounts in the pods of a Job what data sets refer to, and a disk for their rows.
+func MountData(job *batchv1.Job, data string) {
+	AnnotateData(job, data)
+	if data == "" {
+		return
+	}
+	spec := &job.Spec.Template.Spec
+	container := &spec.Containers[0]
+	container.Args = append(container.Args, "--data-dir="+dataDir, "--data-bytes="+strconv.Itoa(dataBytes))
+	for i, mount := range strings.Split(data, ",") {
+		volume, at := dataVolumeOf(dataVolume+"-"+strconv.Itoa(i), mount)
+		spec.Volumes = append(spec.Volumes, volume)
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: at, ReadOnly: mount != disk})
+	}
+}
+
+// dataVolumeOf returns the volume of what is mounted, and its folder. ConfigMaps and Secrets are optional, so that the
+// program can report what is missing: the kubelet would keep the pod waiting.
+func dataVolumeOf(name, mount string) (volume corev1.Volume, folder string) {
+	folder = path.Join(contract.DataDir, mount)
+	switch kind, object := path.Split(mount); kind {
+	case "configmap/":
+		volume = configVolume(name, object)
+		volume.ConfigMap.Optional = ptr.To(true)
+	case "secret/":
+		volume = secretVolume(name, object)
+		volume.Secret.Optional = ptr.To(true)
+	case "claim/":
+		volume = claimVolume(name, object)
+		volume.PersistentVolumeClaim.ReadOnly = true
+	default:
+		return emptyVolume(name, dataLimit), dataDir
+	}
+	return volume, folder
+}
