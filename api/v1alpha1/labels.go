@@ -23,6 +23,8 @@ const (
 	LabelDefinition = "rl.tinker-operator.dev/definition"
 	// AnnotationTemplate digests a Job's pod template, which cannot be changed in place.
 	AnnotationTemplate = "rl.tinker-operator.dev/template"
+	// AnnotationSettings digests the fields of the spec that a learner's Job was created with, by field.
+	AnnotationSettings = "rl.tinker-operator.dev/settings"
 	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers: what
 	// another controller suspends is left to it.
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"

@@ -72,6 +72,13 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Attempts []Attempt `json:"attempts,omitempty"`
+	// PendingChanges are fields of the spec that were changed since the learner's present attempt began, and that take effect
+	// with its next one: suspend and resume the run to have them at once.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	PendingChanges []string `json:"pendingChanges,omitempty"`
 	// Capabilities of the endpoint, as the first attempt found them.
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`

@@ -2009,6 +2009,11 @@ func (in *TrainingRunStatus) DeepCopyInto(out *TrainingRunStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.PendingChanges != nil {
+		in, out := &in.PendingChanges, &out.PendingChanges
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Capabilities != nil {
 		in, out := &in.Capabilities, &out.Capabilities
 		*out = new(Capabilities)

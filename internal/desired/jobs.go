@@ -35,7 +35,7 @@ const (
 func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
 	meta := ownedByRun(run, LearnerJobName(run, attempt), merged(userLabels(run), LearnerLabels(run, attempt)))
 	meta.Annotations = map[string]string{
-		v1alpha1.AnnotationImage: settings.Image, v1alpha1.AnnotationTemplate: LearnerTemplateDigest(run),
+		v1alpha1.AnnotationImage: settings.Image, v1alpha1.AnnotationSettings: learnerSettings(run),
 	}
 	return &batchv1.Job{
 		ObjectMeta: meta,
@@ -130,15 +130,6 @@ func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 		Pod v1alpha1.PodOverrides
 		Key v1alpha1.SecretKeyRef
 	}{run.Spec.Rollouts.Pod, run.Spec.Tinker.APIKeySecretRef})
-}
-
-// LearnerTemplateDigest digests what a user can change about a learner's pod.
-func LearnerTemplateDigest(run *v1alpha1.TrainingRun) string {
-	return templateDigest(struct {
-		Pod       v1alpha1.PodOverrides
-		Key       v1alpha1.SecretKeyRef
-		Artifacts *v1alpha1.Artifacts
-	}{run.Spec.Learner.Pod, run.Spec.Tinker.APIKeySecretRef, run.Spec.Artifacts})
 }
 
 // ProbeTemplateDigest digests what a user can change about a probe's pod.

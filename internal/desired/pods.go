@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -76,6 +77,17 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 				{Name: "heartbeat", ContainerPort: HeartbeatPort, Protocol: corev1.ProtocolTCP},
 			},
 			Resources: resources("100m"),
+			// It fails where a heartbeat would hang for two minutes: no lock that this needs is held over a call of the endpoint.
+			LivenessProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+					Path: "/healthz", Port: intstr.FromInt32(HeartbeatPort), Scheme: corev1.URISchemeHTTPS,
+				}},
+				InitialDelaySeconds:           60,
+				PeriodSeconds:                 10,
+				TimeoutSeconds:                10,
+				FailureThreshold:              12,
+				TerminationGracePeriodSeconds: ptr.To[int64](30),
+			},
 		},
 		grace:    learnerGraceSeconds,
 		affinity: antiAffinity(RolloutLabels(run)),

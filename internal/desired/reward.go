@@ -8,9 +8,10 @@ import (
 	"encoding/json"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"k8s.io/utils/ptr"
 )
 
 // rewardOf returns the reward of a spec as programs read it.

@@ -147,7 +147,7 @@ func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending.E
 		return neverStarted(l)
 	}
 	if changed(run, l) {
-		return &ending.Ending{Cause: contract.CauseDrained, Message: "The learner had not started, and the settings of its pod have changed."}
+		return &ending.Ending{Cause: contract.CauseDrained, Message: "The learner had not started, and the spec of it has changed."}
 	}
 	return overdue(run, newest, l, seen, now)
 }
@@ -164,13 +164,12 @@ func creating(newest v1alpha1.Attempt, l learner, seen observed, now time.Time) 
 	return max(0, newest.StartTime.Add(createGrace).Sub(now))
 }
 
-// changed says that the pod of a learner that has not run is not as the spec has it: a wrong Secret or image is corrected.
+// changed says that a learner which has not run is not as the spec has it: a wrong Secret or image is corrected.
 func changed(run *v1alpha1.TrainingRun, l learner) bool {
 	if l.job == nil || neverStarted(l) == nil {
 		return false
 	}
-	digest := l.job.Annotations[v1alpha1.AnnotationTemplate]
-	return digest != "" && digest != desired.LearnerTemplateDigest(run)
+	return len(desired.PendingChanges(run, l.job)) > 0
 }
 
 // hasRun says that the status shows an attempt's learner running, perhaps by another manager.

@@ -209,8 +209,28 @@ func TestMakePlan(t *testing.T) {
 
 // templated marks a learner's Job as made from newRun's spec.
 func templated(job *batchv1.Job) *batchv1.Job {
-	job.Annotations = map[string]string{v1alpha1.AnnotationTemplate: desired.LearnerTemplateDigest(newRun())}
+	job.Annotations = desired.LearnerJob(newRun(), 1, "link", desired.Settings{}).Annotations
 	return job
+}
+
+func TestPendingChanges(t *testing.T) {
+	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
+		r.Spec.Checkpoints.EverySteps, r.Spec.Rollouts.Concurrency = new(int64(7)), new(int32(9))
+	})
+	running := learner{templated(newJob("one")), newPod()}
+	pendingOf := func(l learner) []string {
+		seen := observing(1, l, replying(contract.HeartbeatReply{Attempt: 1}))
+		return computeStatus(run, seen, planned(run, seen), now).PendingChanges
+	}
+	if diff := cmp.Diff([]string{"checkpoints", "rollouts.concurrency"}, pendingOf(running)); diff != "" {
+		t.Errorf("pending changes (-want +got):\n%s", diff)
+	}
+	if got := pendingOf(learner{newJob("one"), newPod()}); got != nil {
+		t.Errorf("a Job of an earlier version has the pending changes %v", got)
+	}
+	if got := pendingOf(learner{templated(newJob("one")), newPod(exited(1, "Error", ""))}); got != nil {
+		t.Errorf("an attempt that ended has the pending changes %v", got)
+	}
 }
 
 func TestRestartsCountWhatEndedByItself(t *testing.T) {

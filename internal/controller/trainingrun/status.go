@@ -45,6 +45,10 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Ti
 	if p.final != nil {
 		next.CompletionTime = ptr.To(metav1.NewTime(now))
 	}
+	next.PendingChanges = nil
+	if !ended(run) && p.ending == nil {
+		next.PendingChanges = desired.PendingChanges(run, seen.learners[newestAttempt(run)].job)
+	}
 	next.WorkerSelector = desired.WorkerSelector(run)
 	next.Workers, next.ReadyWorkers = ptr.To(workersActive(seen)), ptr.To(workersReady(seen))
 	setConditions(&next, view{run: run, next: &next, seen: seen, plan: p, now: now})

@@ -138,6 +138,7 @@ func TestBlockedOn(t *testing.T) {
 
 func TestRoutes(t *testing.T) {
 	s := Server{RunUID: "uid", Status: NewStatus("uid", 7, time.Now)}
+	s.Beat = func(contract.HeartbeatRequest) contract.HeartbeatReply { return s.Status.Reply("") }
 	cases := map[string]struct {
 		method, path string
 		code         int
