@@ -189,7 +189,8 @@ var permitted = map[string][]string{
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
-	"internal/tinker/client":     {"internal/tinker", "golang.org/x/sync"},
+	"internal/tinker/client":     {"internal/tinker", "internal/tinker/redact", "golang.org/x/sync"},
+	"internal/tinker/redact":     nil,
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/dialect", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/redact"
 )
 
 const (
@@ -44,6 +45,8 @@ type caller struct {
 	config     atomic.Pointer[serverConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
 	downloads *byteBudget
+	// executesRepeats says that the server does not recognise the repeats of a submit.
+	executesRepeats atomic.Bool
 	// json says that training data are sent in JSON.
 	json atomic.Bool
 	// bodies knows which sizes of bodies the server accepts.
@@ -98,7 +101,8 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 	for {
 		resp, err := send(ctx, req)
 		c.bodies.record(req, err)
-		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err)) && !(req.once && mayBeEncoding(err))
+		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err)) &&
+			!(req.once && mayBeEncoding(err)) && !(req.unrepeatable && mayBeExecuted(err))
 		if last != nil && (!again || CategoryFrom(err) != last.Category) {
 			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
 		}
@@ -151,7 +155,7 @@ func (c *caller) send(ctx context.Context, req request, credential string) (resp
 		return resp, nil
 	}
 	failed := c.identify(asError(req.op, err), req)
-	failed.Message = redact(failed.Message, credential)
+	failed.Message = redact.Text(failed.Message, credential)
 	return response{}, failed
 }
 
@@ -160,7 +164,7 @@ func (c *caller) identify(failed *Error, req request) *Error {
 	if failed.Method == "" && failed.Category != tinker.CategoryCanceled {
 		failed.Method, failed.Path = req.method, c.pathOf(req)
 	}
-	failed.Message = redact(failed.Message, c.credentials.key)
+	failed.Message = redact.Text(failed.Message, c.credentials.key)
 	return failed
 }
 

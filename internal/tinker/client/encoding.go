@@ -14,6 +14,9 @@ import (
 // UseJSON makes the client send training data in JSON, to servers that do not read protobuf.
 func (c *Client) UseJSON() { c.json.Store(true) }
 
+// SendsJSON reports whether the client sends training data in JSON.
+func (c *Client) SendsJSON() bool { return c.json.Load() }
+
 // FindEncoding finds out by a forward pass whether the server reads training data in protobuf, and makes the client use
 // JSON if it does not. A refusal of protobuf, or an error of the server, is followed by one attempt in JSON. While both
 // fail and one of the errors is temporary, FindEncoding tries again. It reports whether the server reads protobuf.

@@ -215,6 +215,17 @@ func failedResult(p pending, body []byte, category tinker.Category) *Error {
 // nameInUse matches the messages of servers about a name that is in use. The API has no code for it.
 var nameInUse = regexp.MustCompile(`(?i)(already (exists|saved|in use|taken)|\bexists\b|duplicate)`)
 
+// modelLost matches the messages of servers that answer a failed operation of an unloaded model with 400.
+var modelLost = regexp.MustCompile(`(?i)\bmodel\b.*\bnot loaded\b`)
+
+// asLost sets CategoryNotFound if a result failed because the server does not have the model any more.
+func asLost(e *Error) *Error {
+	if e.Status == http.StatusBadRequest && modelLost.MatchString(e.Message) {
+		e.Category = tinker.CategoryNotFound
+	}
+	return e
+}
+
 func isSave(op string) bool { return op == tinker.TypeSaveWeights || op == tinker.TypeSaveSampler }
 
 // asExists sets CategoryExists if a save was rejected because of its name: by status 409, or by such a message.

@@ -90,7 +90,7 @@ func fetchResult[T any](ctx context.Context, c *caller, p pending, decode func(r
 			return value, nil
 		}
 	}
-	failed := c.identify(asError(p.op, err), pollRequest)
+	failed := asLost(c.identify(asError(p.op, err), pollRequest))
 	failed.Op, failed.RequestID, failed.MayHaveRun = p.op, p.id, true
 	var zero T
 	return zero, failed

@@ -162,6 +162,7 @@ func (m *Model) submit(ctx context.Context, encode func(seq int64) (request, err
 		return pending{}, err
 	}
 	m.next++
+	req.unrepeatable = m.caller.executesRepeats.Load() && (req.op == opForwardBackward || req.op == tinker.TypeOptimStep)
 	p, err := m.caller.submit(ctx, req)
 	if err != nil {
 		failed := asExists(asError(req.op, err))

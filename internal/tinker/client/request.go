@@ -33,6 +33,9 @@ type request struct {
 	longPoll bool
 	// once says that errors of the server are final, so that the caller can try another encoding.
 	once bool
+	// unrepeatable says that the server would execute a repeat once more, so that an attempt whose outcome is not known
+	// is final.
+	unrepeatable bool
 	// indivisible says that the body cannot be sent in parts: the call waits until the server accepts its size.
 	indivisible bool
 	// accepted lists statuses, other than 2xx, that are not errors.
