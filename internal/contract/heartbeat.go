@@ -113,6 +113,7 @@ type Progress struct {
 const (
 	CapabilityOptimizerRestore = "optimizer_restore"
 	CapabilitySeed             = "seed"
+	CapabilityListCheckpoints  = "list_checkpoints"
 )
 
 // Checkpoint is a saved state with its sampler. Times are RFC 3339.

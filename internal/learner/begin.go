@@ -49,7 +49,16 @@ func (b *beginning) check(ctx context.Context) error {
 		b.status.Update(func(p *contract.Progress) { p.Capabilities = known })
 	}
 	b.loop.capabilities = found
+	b.adapt(found)
 	return err
+}
+
+// adapt makes up for what the endpoint does differently.
+func (b *beginning) adapt(found capability.Report) {
+	if found.Lacks(capability.Repeats) {
+		b.client.NeverRepeatSteps()
+	}
+	b.factory.Averages.Store(found.Of(capability.GradientSum) == capability.Ignored)
 }
 
 // connect makes the session that groups are sampled in, or takes over that of the attempt before.

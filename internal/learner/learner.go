@@ -37,6 +37,7 @@ type learner struct {
 	server    *exchange.Server
 	status    *report.Status
 	preflight *preflight.Checker
+	factory   *trainee.Factory
 	opener    *opening.Opener
 	evaluator *evaluation.Evaluator
 	// rollouts keeps the session that groups are sampled in.

@@ -101,13 +101,13 @@ func (l *learner) prepareModels(ctx context.Context) {
 		l.table.SetSession(name)
 		l.journal.SetSession(name)
 	})
-	factory := &trainee.Factory{
+	l.factory = &trainee.Factory{
 		API: l.client, Logger: l.config.Logger, Session: models.Get, RunUID: l.file.Run.UID, Attempt: l.file.Attempt,
 		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop, Check: prober{l}.checkOptimizer,
 		Now: l.config.Now,
 	}
 	l.opener = opening.New(opening.Config{
-		File: l.file, API: l.client, Models: factory, Book: l.book, Rows: l.journal, Saved: l.addSaved,
+		File: l.file, API: l.client, Models: l.factory, Book: l.book, Rows: l.journal, Saved: l.addSaved,
 		Logger: l.config.Logger, Now: l.config.Now,
 	})
 }

@@ -40,7 +40,11 @@ func (p prober) Probe(ctx context.Context, features []capability.Feature) (capab
 // endpoint may restore it from most states and lose it from one. Before the first optimizer step there is none, so it
 // checks only states that are known to be the result of one.
 func (p prober) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
-	if state.Name.Step == 0 || p.loop.capabilities.Lacks(capability.OptimizerRestore) || !p.isTrained(state) {
+	known := p.loop.capabilities
+	if known.Of(capability.OptimizerReset) == capability.Ignored {
+		return true, nil // every load restores the optimizer, so that nothing shows the difference
+	}
+	if state.Name.Step == 0 || known.Lacks(capability.OptimizerRestore) || !p.isTrained(state) {
 		return true, nil
 	}
 	return p.checker(nil).Restored(ctx, model)

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
 // trainingStep is one optimizer step: it collects the next batch, trains on it and announces the version that results.
@@ -42,12 +43,18 @@ func (s *trainingStep) collect(ctx context.Context) error {
 	return err
 }
 
-// submit submits the step's operations where there is something to train on.
+// submit submits the step's operations where there is something to train on. If training changes the sampler weights of
+// the version before, their evaluation has to end first.
 func (s *trainingStep) submit(ctx context.Context) error {
 	if len(s.work.datums) == 0 {
 		return nil
 	}
 	var err error
+	if s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
+		if err = s.evaluator.Wait(ctx); err != nil {
+			return err
+		}
+	}
 	s.training, err = s.loop.model.Train(ctx, trainee.Step{
 		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm), Adam: s.work.adam,
 	})

@@ -61,6 +61,12 @@ func resumableCondition(v view) status.Condition {
 		return status.True(kind, v1alpha1.ReasonVersionsLost, fmt.Sprintf("The run can resume from status.latestCheckpoint, but %d versions within "+
 			"algorithm.lag had expired when attempt %d began, and newer ones were sampled instead: another run of the spec has other weights.",
 			*attempt.LostVersions, attempt.Number))
+	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints) && v.run.Spec.Artifacts != nil:
+		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume: the endpoint does not list checkpoints, and the rows of the "+
+			"artifact store name them.")
+	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints):
+		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint alone, because the endpoint does not list "+
+			"checkpoints: steps after it are done again. With artifacts.claimName a run also finds newer ones.")
 	default:
 		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint.")
 	}

@@ -32,6 +32,7 @@ func (o *Opener) List(ctx context.Context) error {
 			found.Add(entry)
 		}
 	}
+	o.unload(ctx, o.unnamed(found, runs))
 	for c, err := range o.API.Checkpoints(ctx) {
 		if failure.KindOf(err) == failure.Missing {
 			break // the endpoint lists no checkpoints
@@ -66,17 +67,35 @@ func (o *Opener) unloadEarlier(ctx context.Context) (map[string]string, error) {
 			earlier = append(earlier, run.TrainingRunID)
 		}
 	}
-	for _, id := range earlier {
-		err := o.API.UnloadModel(ctx, id)
-		if errors.Is(err, client.ErrUnsupported) || err == nil {
+	o.unload(ctx, earlier)
+	return runs, ctx.Err()
+}
+
+// unnamed returns the models of earlier attempts that the endpoint lists without their metadata: those whose checkpoints
+// are known.
+func (o *Opener) unnamed(found checkpoints.Index, runs map[string]string) []string {
+	var models []string
+	for _, entry := range found {
+		path, err := tinker.ParsePath(entry.Path)
+		if err != nil || entry.Name.Attempt >= o.File.Attempt || slices.Contains(models, path.Run) {
 			continue
 		}
-		if ctx.Err() != nil {
-			return nil, err
+		if uid, listed := runs[path.Run]; listed && uid == "" {
+			models = append(models, path.Run)
+		}
+	}
+	slices.Sort(models)
+	return models
+}
+
+func (o *Opener) unload(ctx context.Context, models []string) {
+	for _, id := range models {
+		err := o.API.UnloadModel(ctx, id)
+		if errors.Is(err, client.ErrUnsupported) || err == nil || ctx.Err() != nil {
+			continue
 		}
 		o.Logger.Info("model of an earlier attempt is not unloaded", "model", id, "err", err)
 	}
-	return runs, nil
 }
 
 // readListed makes an entry of a checkpoint that the server lists, unless it is another run's.

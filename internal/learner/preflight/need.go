@@ -51,6 +51,9 @@ func needsOf(file contract.RunFile) []need {
 	if m := file.Fixed.Model; !m.TrainAttention || !m.TrainMLP || !m.TrainUnembed {
 		needs = append(needs, need{capability.TrainModules, "model.trainModules", "leave it out, so that all are trained"})
 	}
+	if alg.Lag > 0 {
+		needs = append(needs, need{capability.SamplerSnapshot, "algorithm.lag", "set it to 0"})
+	}
 	if init := file.Fixed.InitFrom; init != nil && !init.RestoreOptimizer {
 		needs = append(needs, need{capability.OptimizerReset, "initFrom.optimizer Reset", "set it to Restore"})
 	}
@@ -134,9 +137,32 @@ func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 		features = append(features, n.feature)
 	}
 	if file.Fixed.Algorithm != nil {
-		features = append(features, capability.Protobuf, capability.OptimizerRestore, capability.LossSum)
+		features = append(features, capability.Protobuf, capability.Repeats, capability.GradientSum, capability.SamplerSnapshot,
+			capability.OptimizerRestore, capability.LossSum)
 	}
 	return features
+}
+
+// gradientRefusal says that gradients are combined in a way that the run's loss cannot compensate. Averages are
+// compensated by larger advantages, to which dro is not proportional.
+func gradientRefusal(file contract.RunFile, report capability.Report) []string {
+	const sum = "that gradients are sums over tokens and sequences"
+	alg := file.Fixed.Algorithm
+	if alg == nil {
+		return nil
+	}
+	switch support := report.Of(capability.GradientSum); {
+	case support == capability.Unsupported:
+		return []string{fmt.Sprintf("%s (%s)", sum, report.Findings[capability.GradientSum].Note)}
+	case support == capability.Ignored && usesDRO(*alg):
+		return []string{sum + ", and averages cannot be compensated for algorithm.loss.name dro: choose another algorithm.loss.name"}
+	}
+	return nil
+}
+
+func usesDRO(alg contract.Algorithm) bool {
+	return alg.Loss.Name == contract.LossDRO ||
+		slices.ContainsFunc(alg.Roles, func(r contract.Role) bool { return r.Loss.Name == contract.LossDRO })
 }
 
 // refusal returns why the endpoint cannot serve the run as its spec says; nil when it can.
@@ -156,6 +182,7 @@ func refusal(file contract.RunFile, needs []need, report capability.Report) erro
 		}
 		lines = append(lines, line)
 	}
+	lines = append(lines, gradientRefusal(file, report)...)
 	if len(lines) > 0 {
 		return Reject(ReasonUnsupported, "The endpoint does not honour %s; or use an endpoint that does", strings.Join(lines, "; "))
 	}

@@ -31,6 +31,26 @@ func encode(datums []rl.Datum) []tinker.Datum {
 	return encoded
 }
 
+// weighted returns the data such that their gradients add up on a server that averages those of each sequence over its
+// tokens, and those of an optimizer step over its sequences: advantages are multiplied by both numbers, to which all
+// losses that a run on such a server may have are proportional.
+func (m *Model) weighted(data []tinker.Datum, sequences int) []tinker.Datum {
+	if !m.averages {
+		return data
+	}
+	for _, d := range data {
+		factor := float32(sequences) * float32(d.LossFnInputs[tinker.InputTargetTokens].Len())
+		advantages := d.LossFnInputs[tinker.InputAdvantages]
+		scaled := make([]float32, len(advantages.Float))
+		for i, v := range advantages.Float {
+			scaled[i] = v * factor
+		}
+		advantages.Float = scaled
+		d.LossFnInputs[tinker.InputAdvantages] = advantages
+	}
+	return data
+}
+
 // logprobsOf reads the log-probs of the targets out of a pass over so many datums. An endpoint may return
 // none at all, but not fewer than there are datums.
 func logprobsOf(pass tinker.ForwardBackwardResult, datums int) ([][]float32, error) {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -46,6 +47,8 @@ type Factory struct {
 
 	// Now is the clock.
 	Now func() time.Time
+	// Averages is set if the server averages gradients over tokens and sequences, which models then compensate.
+	Averages atomic.Bool
 
 	mu   sync.Mutex
 	made int
@@ -274,7 +277,7 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 	if err != nil {
 		return nil, creating.Failed(err, "making a model")
 	}
-	return &Model{api: f.API, model: model, Number: number}, nil
+	return &Model{api: f.API, model: model, averages: f.Averages.Load(), Number: number}, nil
 }
 
 // count returns the number of the next model of the attempt.

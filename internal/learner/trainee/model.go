@@ -16,6 +16,8 @@ import (
 type Model struct {
 	api   endpoint
 	model *client.Model
+	// averages says that the server averages gradients over tokens and sequences.
+	averages bool
 	// Number of the model within the attempt, from 1.
 	Number int
 	// Cold is set when the optimizer was not restored with the state.
@@ -195,11 +197,17 @@ func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result
 	if err != nil {
 		return "", saving.Failed(err, "saving %s %s", kind, name)
 	}
+	if kind == tinker.KindSampler && result.Path == shortSamplerPath(m.model.ID(), name) {
+		return want, nil
+	}
 	if result.Path != want {
 		return "", unclean("saving %s answered with %q", want, result.Path)
 	}
 	return want, nil
 }
+
+// shortSamplerPath is the path that some servers answer for sampler weights, which they accept with the kind as well.
+func shortSamplerPath(model, name string) string { return "tinker://" + model + "/" + name }
 
 // Abandon unloads the model where the endpoint supports that. The model must not be used afterwards.
 func (m *Model) Abandon(ctx context.Context) { _ = m.api.UnloadModel(ctx, m.model.ID()) }

@@ -74,8 +74,8 @@ type check struct {
 	saved      []float64
 	thirdStep  outcome
 	noLogprobs bool
-	// sampler is the path of the first model's sampler weights.
-	sampler string
+	// sampler is the path of the first model's sampler weights, and snapshotPath that of the model which is trained on.
+	sampler, snapshotPath string
 }
 
 func newCheck(c Checker, stop context.CancelCauseFunc) *check {
@@ -158,8 +158,12 @@ func (k *check) train(ctx context.Context) error {
 // accepts. A model that had an operation rejected cannot be used any more.
 func (k *check) measureNew(ctx context.Context) error {
 	k.loss, k.initial, k.saved = tinker.LossCrossEntropy, uniform(0), uniform(0)
+	if k.API.SendsJSON() {
+		// Some of these servers divide by the sum of the weights, which the third step makes negative.
+		k.loss = tinker.LossImportanceSampling
+	}
 	initial, err := k.measureFirst(ctx)
-	if isRejected(err) {
+	if isRejected(err) && k.loss == tinker.LossCrossEntropy {
 		if k.first, err = k.create(ctx, k.Lora); err != nil {
 			return err
 		}
@@ -195,13 +199,13 @@ func (k *check) cleanUp(ctx context.Context) {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for i, path := range []string{k.sampler, k.state} {
+	for i, path := range []string{k.sampler, k.state, k.snapshotPath} {
 		if path == "" {
 			continue
 		}
 		err := k.API.DeleteCheckpoint(ctx, path)
 		switch {
-		case i == 0 || !k.wants(DeleteCheckpoint):
+		case i != 1 || !k.wants(DeleteCheckpoint):
 		case err != nil:
 			k.recordError(DeleteCheckpoint, err)
 		default:

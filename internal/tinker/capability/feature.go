@@ -23,6 +23,13 @@ const (
 	TrainModules Feature = "train_modules"
 	// Protobuf means that the server reads training data in protobuf. To others they are sent in JSON.
 	Protobuf Feature = "protobuf"
+	// Repeats means that the server recognises a submit that is repeated, and does not execute it twice.
+	Repeats Feature = "repeats"
+	// GradientSum means that gradients are summed over tokens and sequences. It is Ignored if they are averaged over
+	// both, and Unsupported if they are combined in another way.
+	GradientSum Feature = "gradient_sum"
+	// SamplerSnapshot means that sampler weights stay as they were saved when their model is trained further.
+	SamplerSnapshot Feature = "sampler_snapshot"
 	// LossSum means that losses are summed over datums, and not averaged.
 	LossSum Feature = "loss_sum"
 	// Seed means that a seed determines the samples.
@@ -62,7 +69,7 @@ func Adam(setting string) Feature { return Feature("adam." + setting) }
 // All returns every feature that can be checked, sorted.
 func All() []Feature {
 	all := []Feature{
-		Protobuf, OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed, Temperature, TopK, TopP, PromptLogprobs,
+		Protobuf, Repeats, GradientSum, SamplerSnapshot, OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed, Temperature, TopK, TopP, PromptLogprobs,
 		ListModels, ListCheckpoints, UserMetadata, TTL, DeleteCheckpoint, UnloadModel,
 	}
 	for name, definition := range losses {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -84,6 +85,8 @@ type trainer struct {
 	initial []float64
 	// state is the path of the saved state.
 	state string
+	// samplingSessions counts the sampling sessions of checks that train.
+	samplingSessions atomic.Int64
 	// keepAlive runs the heartbeats of sessions.
 	keepAlive sync.WaitGroup
 

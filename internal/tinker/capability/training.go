@@ -42,9 +42,9 @@ type outcome struct {
 // checkTraining checks losses and steps. If the server's steps are invisible, it checks losses only.
 func (k *check) checkTraining(ctx context.Context) {
 	t := trainingCheck{k}
-	parts := []func(context.Context) error{k.checkLosses}
+	parts := []func(context.Context) error{k.checkLosses, t.repeats}
 	if !k.noLogprobs && k.motion() >= minMotion {
-		parts = append(parts, t.optimizer, t.adamSettings, t.modules, t.lossSettings)
+		parts = append(parts, t.optimizer, t.adamSettings, t.modules, t.lossSettings, t.snapshot, t.gradientSum)
 	}
 	for _, part := range parts {
 		if err := part(ctx); err != nil {

@@ -1,0 +1,157 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capability
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// gradientLosses are losses that are proportional to the advantages; the first that the server has is used.
+var gradientLosses = []tinker.LossName{tinker.LossImportanceSampling, tinker.LossPPO, tinker.LossCISPO}
+
+// proportional is an optimizer whose steps are proportional to the gradient, and forget earlier ones: its epsilon is
+// much greater than any gradient.
+func proportional(rate float64) tinker.AdamParams {
+	const eps = 1e6
+	return tinker.AdamParams{LearningRate: rate * eps, Eps: eps}
+}
+
+// gradientCheck takes small steps with one model, each of which is taken back.
+type gradientCheck struct {
+	*check
+	model *client.Model
+	loss  tinker.LossName
+	rate  float64
+}
+
+// gradientSum compares steps of different data whose gradients have known ratios.
+func (t trainingCheck) gradientSum(ctx context.Context) error {
+	if !t.wants(GradientSum) || t.support(GradientSum) != Unknown {
+		return nil
+	}
+	var support Support
+	var note string
+	err := retry(ctx, func(ctx context.Context) error {
+		var err error
+		support, note, err = t.measureGradients(ctx)
+		return err
+	})
+	switch {
+	case err == nil:
+		t.record(GradientSum, support, note)
+	case fatal(ctx, err) != nil:
+		return err
+	default:
+		t.record(GradientSum, Unknown, err.Error())
+	}
+	return nil
+}
+
+func (t trainingCheck) measureGradients(ctx context.Context) (Support, string, error) {
+	g := &gradientCheck{check: t.check}
+	for _, g.loss = range gradientLosses {
+		var err error
+		if g.model, err = t.create(ctx, t.Lora); err != nil {
+			return Unknown, "", err
+		}
+		if err = g.calibrate(ctx); err == nil {
+			break
+		}
+		if !isRejected(err) || g.loss == gradientLosses[len(gradientLosses)-1] {
+			return Unknown, "", err
+		}
+	}
+	all, half := uniform(1), uniform(1)
+	for i := len(half) / 2; i < len(half); i++ {
+		half[i] = 0
+	}
+	one, doubled := g.datum(all), g.datum(uniform(2))
+	motions := make([]float64, 5)
+	for i, data := range [][]tinker.Datum{{one}, {doubled}, {one, one}, {g.datum(half[:len(half)/2])}, {g.datum(half)}} {
+		var err error
+		if motions[i], err = g.motion(ctx, data); err != nil {
+			return Unknown, "", err
+		}
+	}
+	support, note := combination(motions[1]/motions[0], motions[2]/motions[0], motions[4]/motions[3])
+	return support, note, nil
+}
+
+// combination decides how gradients are combined. linear is the ratio of the steps with twice the advantages and with
+// once; twice is that of two equal sequences and of one; padded is that of a sequence whose second half has no
+// advantages and of its first half alone.
+func combination(linear, twice, padded float64) (Support, string) {
+	is := func(ratio, want float64) bool { return math.Abs(ratio/want-1) < 0.15 }
+	switch {
+	case !is(linear, 2):
+		return Unknown, "steps are not proportional to gradients"
+	case is(twice, 2) && is(padded, 1):
+		return Supported, ""
+	case is(twice, 1) && is(padded, 0.5):
+		return Ignored, "gradients are averaged over tokens and sequences, which the run compensates"
+	}
+	return Unsupported, fmt.Sprintf("the gradient of two equal sequences is %.3g of that of one, and %.3g with as many tokens without advantage", twice, padded)
+}
+
+// datum returns a datum of the loss with these advantages.
+func (g *gradientCheck) datum(advantages []float64) tinker.Datum {
+	return datum(g.loss, g.initial[:len(advantages)], advantages)
+}
+
+// calibrate finds a learning rate at which a step moves visibly, and little. It begins with one that moves nothing, since
+// a model that was moved far does not come back.
+func (g *gradientCheck) calibrate(ctx context.Context) error {
+	const least, most, visible, attempts = 0.01, 0.05, 2e-4, 16
+	g.rate = 1e-10
+	for range attempts {
+		motion, err := g.motion(ctx, []tinker.Datum{g.datum(uniform(1))})
+		switch {
+		case err != nil:
+			return err
+		case motion >= least && motion <= most:
+			return nil
+		case motion > 1 || math.IsNaN(motion):
+			return fmt.Errorf("looking for a learning rate: a step moves the log-probabilities by %g", motion)
+		case motion < visible:
+			g.rate *= 10
+		default:
+			g.rate *= math.Sqrt(least*most) / motion
+		}
+	}
+	return errNoMotion
+}
+
+// motion takes a step and takes it back, and returns how far it moved the log-probabilities.
+func (g *gradientCheck) motion(ctx context.Context, data []tinker.Datum) (float64, error) {
+	before, err := g.measure(ctx, g.model)
+	if err != nil {
+		return 0, err
+	}
+	loss := tinker.Loss{Name: g.loss, Config: losses[g.loss].config()}
+	if err := step(ctx, g.model, data, loss, proportional(g.rate)); err != nil {
+		return 0, err
+	}
+	after, err := g.measure(ctx, g.model)
+	if err != nil {
+		return 0, err
+	}
+	back := make([]tinker.Datum, len(data))
+	for i, d := range data {
+		advantages := d.LossFnInputs[tinker.InputAdvantages]
+		negative := make([]float32, len(advantages.Float))
+		for j, v := range advantages.Float {
+			negative[j] = -v
+		}
+		back[i] = tinker.Datum{ModelInput: d.ModelInput, LossFnInputs: map[string]tinker.Tensor{
+			tinker.InputTargetTokens: d.LossFnInputs[tinker.InputTargetTokens], tinker.InputLogprobs: d.LossFnInputs[tinker.InputLogprobs],
+			tinker.InputAdvantages: tinker.Floats(negative),
+		}}
+	}
+	return distance(before, after), step(ctx, g.model, back, loss, proportional(g.rate))
+}

@@ -1,0 +1,127 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capability
+
+import (
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// repeats posts a forward pass twice.
+func (t trainingCheck) repeats(ctx context.Context) error {
+	if !t.wants(Repeats) {
+		return nil
+	}
+	var recognised bool
+	err := retry(ctx, func(ctx context.Context) error {
+		model, err := t.create(ctx, t.Lora)
+		if err != nil {
+			return err
+		}
+		recognised, err = model.RecognisesRepeats(ctx, t.batch(1), tinker.Loss{Name: t.loss})
+		return err
+	})
+	switch {
+	case err != nil:
+		t.record(Repeats, Unknown, err.Error())
+		return fatal(ctx, err)
+	case recognised:
+		t.record(Repeats, Supported, "")
+	default:
+		t.record(Repeats, Unsupported, "what is posted twice is executed twice")
+	}
+	return nil
+}
+
+// snapshot samples from weights that were saved, trains their model further, and samples from them again.
+func (t trainingCheck) snapshot(ctx context.Context) error {
+	if !t.wants(SamplerSnapshot) {
+		return nil
+	}
+	var support Support
+	var note string
+	err := retry(ctx, func(ctx context.Context) error {
+		var err error
+		support, note, err = t.compareSnapshots(ctx)
+		return err
+	})
+	if err != nil {
+		t.record(SamplerSnapshot, Unknown, err.Error())
+		return fatal(ctx, err)
+	}
+	t.record(SamplerSnapshot, support, note)
+	return nil
+}
+
+func (t trainingCheck) compareSnapshots(ctx context.Context) (Support, string, error) {
+	model, err := t.create(ctx, t.Lora)
+	if err != nil {
+		return Unknown, "", err
+	}
+	saving, err := model.SaveSampler(ctx, client.SaveRequest{Name: "probe-snapshot", TTLSeconds: t.ttl})
+	if _, err := t.waitForSave(ctx, saving, err); err != nil {
+		return Unknown, "", err
+	}
+	path := tinker.Path{Run: model.ID(), Kind: tinker.KindSampler, Name: "probe-snapshot"}.String()
+	t.snapshotPath = path
+	const number = 1 // the first is that of the check of sampling
+	session, err := t.API.CreateSamplingSession(ctx, t.session, number+t.samplingSessions.Add(1), path, "")
+	if err != nil {
+		return Unknown, "", err
+	}
+	before, err := t.read(ctx, session, 0)
+	if err != nil {
+		return Unknown, "", err
+	}
+	if err := t.steps(ctx, model, 1, 1, 1); err != nil {
+		return Unknown, "", err
+	}
+	moved, err := t.measure(ctx, model)
+	if err != nil {
+		return Unknown, "", err
+	}
+	after, err := t.read(ctx, session, 1)
+	switch training := distance(moved, t.initial); {
+	case err != nil:
+		return Unknown, "", err
+	case training < minMotion || len(before) != len(after):
+		return Unknown, "training moves nothing", nil
+	case distance(before, after) > training/4:
+		return Unsupported, "sampler weights change when their model is trained", nil
+	}
+	return Supported, "", nil
+}
+
+// read returns the log-probabilities of the sequence in a sampling session: those of its tokens as a prompt, or, where
+// the server has none of prompts, those of the tokens that are sampled greedily after its first ones.
+func (t trainingCheck) read(ctx context.Context, session string, turn int64) ([]float64, error) {
+	const requests = 100
+	all, err := t.API.ComputeLogprobs(ctx, session, requests*turn, sequence)
+	var logprobs []float64
+	if err == nil {
+		for _, v := range all[1:] {
+			logprobs = append(logprobs, float64(v))
+		}
+		return logprobs, nil
+	}
+	if client.CategoryFrom(err) != tinker.CategoryProtocol && !isRejected(err) {
+		return nil, err
+	}
+	params := tinker.DefaultSampling()
+	params.MaxTokens, params.TopK, params.Seed = new(1), 1, new(int64(1))
+	for i := 1; i < len(sequence); i++ {
+		result, err := t.API.Sample(ctx, tinker.SampleRequest{
+			NumSamples: 1, Prompt: tinker.Text(sequence[:i]), SamplingParams: params, SamplingSession: session, SeqID: new(requests*turn + int64(i)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if sampled := result.Sequences[0].Logprobs; len(sampled) > 0 {
+			logprobs = append(logprobs, float64(sampled[0]))
+		}
+	}
+	return logprobs, nil
+}

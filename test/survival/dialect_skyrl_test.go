@@ -1,0 +1,155 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// newSkyRL prepares the small run at a server that behaves like SkyRL. Nothing is known of it.
+func newSkyRL(t testing.TB, change func(*contract.RunFile)) *fixture {
+	t.Helper()
+	return withoutCapabilities(newFixtureOn(t, tinkersim.Options{
+		SessionTimeout: time.Minute, PollPatience: 50 * time.Millisecond, PollHold: 300 * time.Millisecond, Dialect: dialect.NameSkyRL,
+	}, change))
+}
+
+// skyRL is what an undisturbed run at that server comes to.
+var skyRL struct {
+	once   sync.Once
+	found  *contract.Capabilities
+	digest string
+}
+
+// skyRLBaseline runs the small run undisturbed, once for all tests.
+func skyRLBaseline(t testing.TB) (found *contract.Capabilities, digest string) {
+	t.Helper()
+	skyRL.once.Do(func() {
+		w := newSkyRL(t, nil)
+		w.startWorker("w0", behavior{})
+		verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+		w.checkMetrics()
+		skyRL.found, skyRL.digest = verdict.Progress.Capabilities, w.weights(verdict)
+	})
+	if skyRL.digest == "" {
+		t.Fatal("the undisturbed run failed")
+	}
+	return skyRL.found, skyRL.digest
+}
+
+// knowing gives the run what the undisturbed one found of the server.
+func (w *fixture) knowing(found *contract.Capabilities) *fixture {
+	known := *found
+	known.BaseURL = w.url
+	w.file.Capabilities = &known
+	return w
+}
+
+// TestFindingsAtSkyRL checks what the first attempt finds, and so what it adapts to.
+func TestFindingsAtSkyRL(t *testing.T) {
+	found, _ := skyRLBaseline(t)
+	for name, list := range map[capability.Feature][]string{
+		capability.Protobuf: found.Unsupported, capability.Repeats: found.Unsupported, capability.SamplerSnapshot: found.Unsupported,
+		capability.GradientSum: found.Ignored, capability.OptimizerRestore: found.Supported, capability.ListCheckpoints: found.Unsupported,
+	} {
+		if !slices.Contains(list, string(name)) {
+			t.Errorf("%s is not among %v; found %+v", name, list, found)
+		}
+	}
+}
+
+// TestResumeAfterDeathAtSkyRL kills the learner at each fault point. Each step counts once in the weights.
+func TestResumeAfterDeathAtSkyRL(t *testing.T) {
+	found, want := skyRLBaseline(t)
+	for _, point := range learner.FaultPoints() {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newSkyRL(t, nil).knowing(found)
+			w.startWorker("w0", behavior{})
+			step := int64(2)
+			if point[:5] == "open." {
+				step = -1
+			}
+			<-w.startLearner(1, w.dieAt(point, step)).done
+			w.checkWeights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+		})
+	}
+}
+
+// checkWeights checks the final weights, and that each step has one row.
+func (w *fixture) checkWeights(verdict contract.Verdict, want string) {
+	w.t.Helper()
+	if got := w.weights(verdict); got != want {
+		w.t.Errorf("final adapter is %s, undisturbed %s", got, want)
+	}
+	w.checkMetrics()
+}
+
+// TestLostRepliesAtSkyRL loses the reply of each operation once, which the server has executed by then: what is posted
+// twice would be executed twice.
+func TestLostRepliesAtSkyRL(t *testing.T) {
+	found, want := skyRLBaseline(t)
+	for _, op := range []string{
+		"create_session", "create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "load_weights",
+		"create_sampling_session", "asample", "retrieve_future", "unload_model",
+	} {
+		for _, do := range []fault.Action{fault.DropAnswer, fault.DropRequest} {
+			t.Run(fmt.Sprintf("%s %s", op, do), func(t *testing.T) {
+				t.Parallel()
+				w := newSkyRL(t, nil).knowing(found)
+				w.addFaults(fault.Rule{Op: op, Occurrence: 1, Do: do})
+				w.startWorker("w0", behavior{})
+				first := w.startLearner(1, w.dieAt("retire.before", 2))
+				<-first.done
+				w.checkWeights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+			})
+		}
+	}
+}
+
+// TestResumeWithoutListing resumes from the rows of the artifact store, and without artifacts from the checkpoints that
+// the manager knows.
+func TestResumeWithoutListing(t *testing.T) {
+	found, want := skyRLBaseline(t)
+	t.Run("from rows", func(t *testing.T) {
+		w := newSkyRL(t, nil).knowing(found)
+		w.startWorker("w0", behavior{})
+		<-w.startLearner(1, w.dieAt("covered.sent", 2)).done
+		verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+		w.checkWeights(verdict, want)
+		if verdict.Progress.FromStep != 2 {
+			t.Errorf("resumed from step %d, want 2", verdict.Progress.FromStep)
+		}
+		if n := w.sim.Stats().Calls["unload_model"]; n < 2 {
+			t.Errorf("%d models were unloaded, want that of the first attempt, too: it holds memory of the server", n)
+		}
+	})
+	t.Run("from the status", func(t *testing.T) {
+		w := newSkyRL(t, func(file *contract.RunFile) { file.ArtifactsDir = "" }).knowing(found)
+		w.startWorker("w0", behavior{})
+		first := w.startLearner(1, w.dieAt("step.sampled", 3))
+		<-first.done
+		for _, c := range first.verdict.Progress.Checkpoints {
+			w.file.KnownCheckpoints = append(w.file.KnownCheckpoints, c.State)
+		}
+		verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+		if got := w.weights(verdict); got != want {
+			t.Errorf("final adapter is %s, undisturbed %s", got, want)
+		}
+		if verdict.Progress.FromStep != 2 {
+			t.Errorf("resumed from step %d, want 2", verdict.Progress.FromStep)
+		}
+	})
+}
