@@ -151,6 +151,20 @@ func TestWhatDoesNotPass(t *testing.T) {
 	}
 }
 
+func TestOldSamplingSessionsAreForgotten(t *testing.T) {
+	sessions := newPolicy(newEndpoint()).worker.sessions
+	for number := range int64(2 * mostSamplers) {
+		for _, asked := range []int64{number, 0} {
+			if _, _, err := sessions.sampler(t.Context(), asked, "tinker://run/sampler_weights/v0"); err != nil {
+				t.Fatalf("asking for sampling session %d: %v", asked, err)
+			}
+		}
+	}
+	if n := len(sessions.samplers); n > mostSamplers {
+		t.Errorf("%d sampling sessions are remembered, want %d at most", n, mostSamplers)
+	}
+}
+
 // A session that the endpoint has lost is waited for: the learner makes it anew. The number is the same in
 // the new one.
 func TestSessionIsLost(t *testing.T) {

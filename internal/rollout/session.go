@@ -38,9 +38,14 @@ type sessions struct {
 	current string
 	// lost is the last session that the endpoint lost, for the distrust period.
 	lost string
-	// samplers are those of the current session.
+	// samplers are the latest of the current session, and order lists them, the oldest first.
 	samplers map[samplerKey]*sampler
+	order    []samplerKey
 }
+
+// mostSamplers is the number of sampling sessions that are remembered: each version has one. An older one that is asked
+// for is made again under its number.
+const mostSamplers = 64
 
 // samplerKey names a sampling session.
 type samplerKey struct {
@@ -73,7 +78,7 @@ func (s *sessions) use(session string) {
 	}
 	s.logger.Info("sampling within a session", "session", session)
 	s.current = session
-	s.samplers = map[samplerKey]*sampler{}
+	s.samplers, s.order = map[samplerKey]*sampler{}, nil
 	s.changes.Notify()
 }
 
@@ -86,7 +91,7 @@ func (s *sessions) lose(session string) {
 	}
 	s.logger.Warn("the endpoint has lost the session", "session", session)
 	s.current, s.lost = "", session
-	s.samplers = map[samplerKey]*sampler{}
+	s.samplers, s.order = map[samplerKey]*sampler{}, nil
 	s.changes.Notify()
 	time.AfterFunc(distrustPeriod, func() { s.trust(session) })
 }
@@ -142,6 +147,11 @@ func (s *sessions) open(ctx context.Context, key samplerKey, weights string) (st
 	if !ok && key.session == s.current {
 		made = &sampler{made: make(chan struct{})}
 		s.samplers[key] = made
+		s.order = append(s.order, key)
+		if len(s.order) > mostSamplers {
+			delete(s.samplers, s.order[0])
+			s.order = s.order[1:]
+		}
 	}
 	s.mu.Unlock()
 	if made == nil {

@@ -6,6 +6,7 @@ package checkpoints
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -179,10 +180,12 @@ func (b *Book) Retirements(step int64, outstanding []Version) []Retirement {
 	return b.config.Retention.Retire(b.index, Now{Step: step, Attempt: b.config.Attempt, Chain: b.chain, Needed: needed})
 }
 
-// Retired records a retirement that the server accepted. An entry that expires soon is dropped.
+// Retired records a retirement that the server accepted. An entry that expires soon is dropped, and so are those that
+// have expired.
 func (b *Book) Retired(r Retirement, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	maps.DeleteFunc(b.index, func(_ string, e Entry) bool { return e.Expires && e.IsExpired(now) })
 	if r.TTLSeconds != b.config.Retention.TTLSeconds {
 		delete(b.index, r.Path)
 		return

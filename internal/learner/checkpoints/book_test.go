@@ -181,6 +181,21 @@ func TestRetired(t *testing.T) {
 	}
 }
 
+func TestExpiredEntriesAreForgotten(t *testing.T) {
+	book := bookOf(t, Config{Retention: Retention{TTLSeconds: 600}}, 2)
+	for step := range int64(2) {
+		book.Retired(Retirement{Path: state(1, 1, step).Path, TTLSeconds: 600}, noon.Add(time.Duration(step)*time.Hour))
+	}
+	if _, kept := book.index[state(1, 1, 0).Path]; kept {
+		t.Error("a state that expired is still known")
+	}
+	for step := int64(1); step <= 2; step++ {
+		if _, kept := book.index[state(1, 1, step).Path]; !kept {
+			t.Errorf("the state of step %d has not expired and is forgotten", step)
+		}
+	}
+}
+
 func TestIsExpired(t *testing.T) {
 	cases := map[string]struct {
 		expires string

@@ -120,6 +120,7 @@ func (t *Table) Tick() {
 		t.config.Logger.Info("lease of a lost worker is given to others", "worker", e.worker, "slot", key.Slot)
 		e.worker, e.reassigned = "", true
 	}
+	t.workers.prune(now)
 	t.changes.Notify()
 }
 

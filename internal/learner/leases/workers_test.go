@@ -99,3 +99,19 @@ func TestRestartedWorkerLosesItsLeases(t *testing.T) {
 		})
 	}
 }
+
+func TestWorkersThatAreLongSilentAreForgotten(t *testing.T) {
+	f, c := open(t, 0)
+	hello(t, f, "w0", exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}})
+	for _, step := range []struct {
+		after time.Duration
+		want  int
+	}{{time.Minute, 2}, {10 * 30 * time.Second, 1}} {
+		c.now = c.now.Add(step.after)
+		hello(t, f, "w1", exchange.HelloRequest{})
+		f.Tick()
+		expect(t, "known workers", step.want, len(f.workers.byName))
+	}
+	hello(t, f, "w0", exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}})
+	expect(t, "stored by the one that came back", true, f.workers.isStored(key(1), c.now))
+}
