@@ -13,7 +13,18 @@ const RoleRule = "a role has at most 63 lower-case letters, digits, hyphens and 
 
 // Roles returns the roles of the conversations of an episode, sorted. It is nil for an environment of one conversation,
 // whose role has no name.
-func (d Definition) Roles() []string { return nil }
+func (d Definition) Roles() []string {
+	switch i := d.Interaction; {
+	case i == nil:
+		return nil
+	case i.SolverJudge != nil:
+		return []string{"judge", "solver"}
+	case i.SelfRefine != nil:
+		return []string{"critique", "draft", "revision"}
+	default:
+		return nil
+	}
+}
 
 var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 

@@ -46,6 +46,27 @@ func TestGroupingByTrajectoryIsNotDigested(t *testing.T) {
 	}
 }
 
+// A workflow's environment has roles, and several trajectories an episode.
+func TestFileAcceptsTheRolesOfAnEnvironment(t *testing.T) {
+	pins := testPins()
+	pin := pins["arithmetic"]
+	pin.Definition.Interaction = &contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}
+	pins["arithmetic"] = pin
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Algorithm.Grouping = v1alpha1.GroupingEpisode
+		run.Spec.Algorithm.Roles = []v1alpha1.AlgorithmRole{{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}}}
+	})
+	made, err := File(FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
+	if err != nil || len(made.Fixed.Algorithm.Roles) != 1 {
+		t.Fatalf("File: %v", err)
+	}
+	run.Spec.Algorithm.Roles[0].Name = "critic"
+	_, err = File(FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
+	if err == nil || !strings.Contains(err.Error(), "have the roles judge, solver") {
+		t.Errorf("File of an unknown role: %v", err)
+	}
+}
+
 func TestFileRefusesRolesThatNoEnvironmentHas(t *testing.T) {
 	cases := map[string]struct {
 		change func(*v1alpha1.Algorithm)

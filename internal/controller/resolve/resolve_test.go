@@ -188,6 +188,9 @@ func TestFileProblem(t *testing.T) {
 	if p := FileProblem(&desired.SplitError{Environment: "e", Split: "s"}); p.Condition != "EnvironmentsReady" || p.Reason != "SplitNotFound" {
 		t.Errorf("FileProblem = %+v", p)
 	}
+	if p := FileProblem(&desired.RoleError{}); p.Condition != "Accepted" || p.Reason != "RoleNotFound" || !p.NeedsAction {
+		t.Errorf("FileProblem = %+v", p)
+	}
 	if p := FileProblem(errors.New("x")); p.Condition != "Accepted" || p.Reason != "RunFileInvalid" {
 		t.Errorf("FileProblem = %+v", p)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/workflow"
 )
 
 func arithmetic(maxOperand int) contract.Definition {
@@ -198,5 +199,25 @@ func TestBuildEveryReward(t *testing.T) {
 				t.Errorf("Step = %+v, %v, want a reward of 2", turn, err)
 			}
 		})
+	}
+}
+
+// The roles that a definition declares are those that its environment asks.
+func TestRolesOfDefinitions(t *testing.T) {
+	cases := map[string]struct {
+		interaction *contract.Interaction
+		want        []string
+	}{
+		"one answer":    {nil, nil},
+		"tool use":      {&contract.Interaction{ToolUse: &contract.ToolUse{}}, nil},
+		"solver, judge": {&contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}, []string{workflow.RoleJudge, workflow.RoleSolver}},
+		"self-refine":   {&contract.Interaction{SelfRefine: &contract.SelfRefine{}}, []string{workflow.RoleCritique, workflow.RoleDraft, workflow.RoleRevision}},
+	}
+	for name, tc := range cases {
+		definition := arithmetic(9)
+		definition.Interaction = tc.interaction
+		if diff := cmp.Diff(tc.want, definition.Roles()); diff != "" {
+			t.Errorf("%s: roles (-want +got):\n%s", name, diff)
+		}
 	}
 }
