@@ -80,7 +80,7 @@ def options_that_are_not_there_are_not_ignored(env):
     client, params = env.base_sampler(), types.SamplingParams(max_tokens=1)
     ask = lambda **options: client.sample(prompt(QUESTION), 1, params, **options).result()
     require_raises(tinker.BadRequestError, lambda: ask(prompt_alt_tokens_k=2))
-    require_raises(RuntimeError, lambda: ask(include_prompt_logprobs=True, prompt_logprobs_last_n=3))
+    require_raises(tinker.BadRequestError, lambda: ask(include_prompt_logprobs=True, prompt_logprobs_last_n=3))
     targets = types.TensorData.from_numpy(np.full((len(QUESTION) - 1, 1), 32))
     require_raises(tinker.BadRequestError, lambda: ask(target_prompt_logprobs=targets))
     require_raises(tinker.BadRequestError, lambda: ask(topk_sample_logprobs=2))
