@@ -35,6 +35,9 @@ type trainer struct {
 	closed   bool
 	queue    opQueue[*task]
 	accepted map[int64]accepted // by sequence number
+	// numbers are those of accepted, the oldest first, and forgotten is the highest that was removed from it.
+	numbers   []int64
+	forgotten int64
 }
 
 // task is an operation with the function that carries it out.
@@ -92,8 +95,15 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 		}
 		return tinker.FutureResponse{RequestID: earlier.requestID, ModelID: t.run.ID}, nil
 	}
+	if s.seq <= t.forgotten {
+		lost := t.models.futures.New()
+		lost.Lose() // as the earlier result was
+		return tinker.FutureResponse{RequestID: lost.ID(), ModelID: t.run.ID}, nil
+	}
 	call := fault.Call{Op: s.op, Session: t.run.Session, Model: t.run.ID, Name: s.name, Seq: s.seq}
 	o := t.models.newOperation(call)
+	t.forget()
+	t.numbers = append(t.numbers, s.seq)
 	t.accepted[s.seq] = accepted{digest: s.digest, requestID: o.result.ID()}
 	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.faults) }
 	item := queueItem[*task]{seq: s.seq, chunk: s.chunk, value: &task{operation: o, kind: s.kind, do: do}}
@@ -102,6 +112,22 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	}
 	t.signal()
 	return tinker.FutureResponse{RequestID: o.result.ID(), ModelID: t.run.ID}, nil
+}
+
+// forget removes the oldest operations whose results no longer exist, and which the queue would not take again. The
+// caller holds the lock.
+func (t *trainer) forget() {
+	for range min(2, len(t.numbers)) { // two for each one that is added
+		oldest := t.numbers[0]
+		if oldest > t.queue.barrier {
+			return
+		}
+		if _, err := t.models.futures.Lookup(t.accepted[oldest].requestID); err == nil {
+			return
+		}
+		delete(t.accepted, oldest)
+		t.numbers, t.forgotten = t.numbers[1:], max(t.forgotten, oldest)
+	}
 }
 
 // signal wakes the goroutine up.

@@ -194,3 +194,33 @@ func TestLostFuture(t *testing.T) {
 		t.Errorf("executed (-want +got):\n%s", diff)
 	}
 }
+
+// TestTrainerForgetsOldOperations checks that a model that is trained for weeks remembers only the operations whose
+// results still exist, and that none of the others is carried out again.
+func TestTrainerForgetsOldOperations(t *testing.T) {
+	r := newRecorder(t)
+	const operations = 500
+	for seq := int64(1); seq <= operations; seq++ {
+		r.await(r.submit(seq, seq%2 == 0))
+		r.clock.advance(time.Minute)
+		if err := r.Sessions.keepAlive(r.trainer.run.Session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(r.trainer.accepted); n > 100 {
+		t.Errorf("%d of %d operations are remembered", n, operations)
+	}
+	for _, seq := range []int64{1, 2, operations / 2} {
+		submitted, err := r.submit(seq, seq%2 == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.shared.futures.Lookup(submitted.RequestID); !errors.Is(err, future.ErrLost) {
+			t.Errorf("the result of operation %d, which was repeated late: %v, want ErrLost", seq, err)
+		}
+	}
+	r.await(r.submit(operations+1, false))
+	if n := len(r.executed); n != operations+1 {
+		t.Errorf("%d operations were carried out, want %d", n, operations+1)
+	}
+}
