@@ -82,7 +82,8 @@ func TestModelOfFailsClosed(t *testing.T) {
 		model v1alpha1.Model
 		want  []string
 	}{
-		"an unknown model lists the known ones": {v1alpha1.Model{Name: "me/mine"}, []string{"me/mine", "model.renderer", "model.tokenizer", "Qwen/Qwen3-8B"}},
+		"an unknown model suggests the nearest": {v1alpha1.Model{Name: "Qwen/Qwen3-8b"}, []string{"Qwen/Qwen3-8b", "model.renderer", "model.tokenizer", "did you mean Qwen/Qwen3-8B?"}},
+		"an unknown model names the list":       {v1alpha1.Model{Name: "me/mine"}, []string{"me/mine", "model.renderer", "model.tokenizer", "docs/models.md"}},
 		"a renderer is not enough for it":       {v1alpha1.Model{Name: "me/mine", Renderer: "qwen3"}, []string{"model.tokenizer"}},
 		"an unknown renderer lists the known":   {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen33"}, []string{"qwen33", "qwen3_instruct"}},
 	}

@@ -100,8 +100,12 @@ type UnknownError struct {
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("model %q is unknown: set model.renderer and model.tokenizer, or use one of the known models: %s",
-		e.Model, strings.Join(e.Known, ", "))
+	suggestion := ""
+	if near := nearest(e.Model, e.Known); near != "" {
+		suggestion = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return fmt.Sprintf("model %q is unknown: %scorrect model.name, or set model.renderer and model.tokenizer; docs/models.md lists the known models",
+		e.Model, suggestion)
 }
 
 // Lookup returns the row of a model. A colon in the name begins a variant of the same model, which Lookup ignores. An

@@ -16,7 +16,7 @@ import (
 )
 
 // maxConditionMessage keeps a status small; the API server would take 32 KiB. A list of what there is to
-// choose from, such as the known models, has room in it.
+// choose from, such as the known renderers, has room in it.
 const maxConditionMessage = 1536
 
 // Condition is a condition without its times.

@@ -30,7 +30,8 @@ var _ = Describe("The model of a run", func() {
 				g.Expect(run.Status.Attempts).To(BeEmpty())
 			})
 		},
-		Entry("by its name", func(m *v1alpha1.Model) { m.Name = "me/mine" }, "me/mine", "model.renderer", "model.tokenizer", "Qwen/Qwen3-8B"),
+		Entry("by its name", func(m *v1alpha1.Model) { m.Name = "me/mine" }, "me/mine", "model.renderer", "model.tokenizer", "docs/models.md"),
+		Entry("by a name that is misspelt", func(m *v1alpha1.Model) { m.Name = "Qwen/Qwen3-8b" }, "Qwen/Qwen3-8b", "did you mean Qwen/Qwen3-8B?"),
 		Entry("by its renderer's name", func(m *v1alpha1.Model) { m.Renderer = "qwen33" }, "qwen33", "qwen3_instruct"),
 	)
 
