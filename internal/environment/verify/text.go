@@ -44,7 +44,8 @@ func isSign(before string) bool {
 		}
 	}
 	last, _ := utf8.DecodeLastRuneInString(rest)
-	return !(last >= '0' && last <= '9' || last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' || last == ')')
+	isOperand := last >= '0' && last <= '9' || last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' || last == ')'
+	return !isOperand
 }
 
 var grouped = regexp.MustCompile(`^[0-9]{1,3}(?:,[0-9]{3})+(?:\.|[eE]|$)`)

@@ -255,7 +255,7 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt, requ
 	}
 	e.turns++
 	e.requests += len(requests)
-	used := environment.Usage{Turns: e.turns, ToolCalls: int(e.toolCalls), SampledTokens: int(e.sampledTokens)}
+	used := environment.Usage{Turns: e.turns, ToolCalls: e.toolCalls, SampledTokens: int(e.sampledTokens)}
 	for i := range replies {
 		replies[i].Usage = used
 	}

@@ -156,19 +156,24 @@ func floorDivide(a, b float64) float64 {
 // mostBits bounds powers, which Python calculates at any length.
 const mostBits = 1_000_000
 
+// integerPower raises a to an exponent that is not negative.
+func integerPower(a, b *big.Int) (pyNumber, error) {
+	if a.BitLen() <= 1 { // The powers of -1, 0 and 1 depend on no more than the exponent's last bit.
+		exponent := new(big.Int).And(b, big.NewInt(1))
+		if b.Sign() > 0 && exponent.Sign() == 0 {
+			exponent.SetInt64(2)
+		}
+		return pyInt(new(big.Int).Exp(a, exponent, nil)), nil
+	}
+	if b.BitLen() > 32 || b.Int64()*int64(a.BitLen()) > mostBits {
+		return pyNumber{}, errors.New("power too large")
+	}
+	return pyInt(new(big.Int).Exp(a, b, nil)), nil
+}
+
 func pyPower(a, b pyNumber) (pyNumber, error) {
 	if a.integer != nil && b.integer != nil && b.integer.Sign() >= 0 {
-		if a.integer.BitLen() > 1 && (b.integer.BitLen() > 32 || b.integer.Int64()*int64(a.integer.BitLen()) > mostBits) {
-			return pyNumber{}, errors.New("power too large")
-		}
-		if a.integer.BitLen() <= 1 { // The powers of -1, 0 and 1 need no more than the exponent's last bit.
-			parity := new(big.Int).And(b.integer, big.NewInt(1))
-			if b.integer.Sign() > 0 && parity.Sign() == 0 {
-				parity.SetInt64(2)
-			}
-			return pyInt(new(big.Int).Exp(a.integer, parity, nil)), nil
-		}
-		return pyInt(new(big.Int).Exp(a.integer, b.integer, nil)), nil
+		return integerPower(a.integer, b.integer)
 	}
 	x, err := a.asFloat()
 	if err != nil {
