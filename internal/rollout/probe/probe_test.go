@@ -6,6 +6,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,35 @@ func TestProbeWorkflows(t *testing.T) {
 			})
 			if !got.OK || *got.CanaryReward != tc.reward {
 				t.Errorf("Probe = %+v, want a reward of %v", got, tc.reward)
+			}
+		})
+	}
+}
+
+// TestProbeOfAnExpression plays an episode without an answer, and reports what is wrong with an expression.
+func TestProbeOfAnExpression(t *testing.T) {
+	splits := []contract.ProbeSplit{{Name: "test", Tasks: 21}, {Name: "train", Tasks: 79}}
+	cases := map[string]struct {
+		want  contract.ProbeResult
+		names string
+		final bool
+	}{
+		"reply.lastNumber() == double(row.answer) ? 1.0 : 0.0": {want: contract.ProbeResult{OK: true, Splits: splits}},
+		"reply.last() == 1.0":  {want: contract.ProbeResult{Reason: ReasonInvalid}, final: true, names: "spec.reward.expression is not valid CEL: line 1, column 11"},
+		"double(row.solution)": {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true, names: "no such key: solution"},
+		"reply.lastNumber()":   {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true, names: "gave NaN"},
+	}
+	for expression, tc := range cases {
+		t.Run(expression, func(t *testing.T) {
+			got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{
+				Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
+				Reward:  &contract.RewardRule{Expression: expression},
+			})
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(contract.ProbeResult{}, "Message")); diff != "" || final != tc.final {
+				t.Errorf("Probe: final %v (-want +got):\n%s", final, diff)
+			}
+			if !strings.Contains(got.Message, tc.names) {
+				t.Errorf("Probe: message %q, want %q", got.Message, tc.names)
 			}
 		})
 	}
