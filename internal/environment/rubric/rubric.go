@@ -1,0 +1,245 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rubric scores replies by criteria that a model, the judge, applies to them. A judgement that fails is a fault
+// of the judge: the reply has no reward then, and never one of 0.
+package rubric
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// Judge is a model that grades. It is safe for concurrent use.
+type Judge interface {
+	// Complete returns the model's reply to a conversation. An error that is a *environment.Fault is final for this call,
+	// and another one is retried, after the time that it asks for if it is a *RetryError.
+	Complete(ctx context.Context, messages []chat.Message) (text string, usage Usage, err error)
+}
+
+// Usage counts tokens of a judge.
+type Usage struct {
+	PromptTokens, SampledTokens int64
+}
+
+// RetryError is an error of a Judge that should be retried no sooner than After.
+type RetryError struct {
+	After time.Duration
+	Err   error
+}
+
+// Error implements error.
+func (e *RetryError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RetryError) Unwrap() error { return e.Err }
+
+// Scoring is how judgements are asked for and become a reward.
+type Scoring string
+
+// The ways of scoring.
+const (
+	// PassRate asks for Yes or No for all criteria in one call. The reward is the share of Yes.
+	PassRate Scoring = "PassRate"
+	// PerRubric asks for Yes or No with a call for each criterion. The reward is the share of Yes.
+	PerRubric Scoring = "PerRubric"
+	// Score asks for a number from 0 to 1 for all criteria in one call. The reward is their mean.
+	Score Scoring = "Score"
+)
+
+// These metrics are those of a reply. A criterion whose score is at least 0.5 is passed.
+const (
+	// MetricPassRate is the share of the rated criteria that are passed.
+	MetricPassRate = "pass_rate"
+	// MetricNumPassed is the number of criteria that are passed.
+	MetricNumPassed = "num_passed"
+	// MetricNumRubrics is the number of criteria.
+	MetricNumRubrics = "num_rubrics"
+	// MetricCorrect is 1 if all criteria are rated and passed.
+	MetricCorrect = "correct"
+	// MetricCoverage is the share of the criteria that were rated.
+	MetricCoverage = "judge/coverage"
+	// MetricCalls is the number of calls of the judge, retries among them.
+	MetricCalls = "judge/calls"
+	// MetricUnreadable is the number of judgements that could not be read.
+	MetricUnreadable = "judge/unreadable"
+	// MetricErrors is the number of calls that failed.
+	MetricErrors = "judge/errors"
+	// MetricSeconds is how long the judgement of the reply took.
+	MetricSeconds = "judge/seconds"
+	// MetricPromptTokens and MetricSampledTokens are the judge's tokens.
+	MetricPromptTokens  = "judge/prompt_tokens"
+	MetricSampledTokens = "judge/sampled_tokens"
+)
+
+// FieldRubrics is the field of a row that has its criteria, a list of texts.
+const FieldRubrics = "rubrics"
+
+// concurrentCalls bounds the calls for one reply.
+const concurrentCalls = 8
+
+// Options say how replies are judged.
+type Options struct {
+	Scoring Scoring
+	// MinCoverage is the share of the criteria that must be rated. It is from 0 to 1.
+	MinCoverage float64
+	// Retries is how often a call is repeated that failed or whose judgement cannot be read.
+	Retries int
+	// Timeout bounds each call; 0 is no bound.
+	Timeout time.Duration
+	// Now is the clock that MetricSeconds is measured with. Without one there is no such metric.
+	Now func() time.Time
+}
+
+// Grader scores replies with a judge.
+type Grader struct {
+	judge   Judge
+	options Options
+	sleep   func(ctx context.Context, d time.Duration) error
+}
+
+// New returns a grader. It fails if the options are invalid.
+func New(judge Judge, options Options) (*Grader, error) {
+	switch options.Scoring {
+	case PassRate, PerRubric, Score:
+	default:
+		return nil, fmt.Errorf("rubric.scoring is %q, it must be PassRate, PerRubric or Score", options.Scoring)
+	}
+	if !(options.MinCoverage >= 0 && options.MinCoverage <= 1) {
+		return nil, fmt.Errorf("rubric.minCoverage is %v, it must be from 0 to 1", options.MinCoverage)
+	}
+	if options.Retries < 0 {
+		return nil, fmt.Errorf("rubric.judge.retries is %d, it must be at least 0", options.Retries)
+	}
+	return &Grader{judge: judge, options: options, sleep: sleep}, nil
+}
+
+// Grade implements verify.Grader.
+func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.Reply) (verify.Score, error) {
+	criteria, err := criteriaOf(row)
+	if err != nil {
+		return verify.Score{}, err
+	}
+	var began time.Time
+	if g.options.Now != nil {
+		began = g.options.Now()
+	}
+	var calls tally
+	ratings, err := g.rate(ctx, task{prompt: row.Prompt, reply: reply.Message.Content, criteria: criteria}, &calls)
+	if err != nil {
+		return verify.Score{}, err
+	}
+	score := scoreOf(ratings)
+	calls.add(score.Metrics)
+	if g.options.Now != nil {
+		score.Metrics[MetricSeconds] = g.options.Now().Sub(began).Seconds()
+	}
+	return score, nil
+}
+
+// criteriaOf returns the row's criteria. A row without any cannot be graded.
+func criteriaOf(row dataset.Row) ([]string, error) {
+	list, ok := row.Fields[FieldRubrics].([]any)
+	if !ok || len(list) == 0 {
+		return nil, rowFault("the row's field rubrics is not a list of at least one criterion: map it to such a column with dataset.fields, and remove rows without criteria")
+	}
+	criteria := make([]string, len(list))
+	for i, element := range list {
+		text, ok := element.(string)
+		if !ok || text == "" {
+			return nil, rowFault("the row's rubrics[%d] is not a text with a criterion: correct the data", i)
+		}
+		criteria[i] = text
+	}
+	return criteria, nil
+}
+
+func rowFault(format string, values ...any) error {
+	return &environment.Fault{Permanent: true, Err: fmt.Errorf("judging a reply: "+format, values...)}
+}
+
+// rate returns a rating for each criterion, which is NaN for one that was not rated.
+func (g *Grader) rate(ctx context.Context, t task, calls *tally) ([]float64, error) {
+	if g.options.Scoring != PerRubric {
+		return g.ask(ctx, t, calls, g.options.MinCoverage)
+	}
+	ratings, failures := make([]float64, len(t.criteria)), make([]error, len(t.criteria))
+	var group errgroup.Group
+	group.SetLimit(concurrentCalls)
+	for i := range t.criteria {
+		group.Go(func() error {
+			ratings[i] = math.NaN()
+			one, err := g.ask(ctx, task{prompt: t.prompt, reply: t.reply, criteria: t.criteria[i : i+1]}, calls, 1)
+			if err == nil {
+				ratings[i] = one[0]
+			}
+			failures[i] = err
+			return nil
+		})
+	}
+	_ = group.Wait() // The calls report their errors in failures.
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if covered := coverage(ratings); covered < g.options.MinCoverage || covered == 0 {
+		return nil, firstError(failures)
+	}
+	return ratings, nil
+}
+
+func firstError(failures []error) error {
+	for _, err := range failures {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coverage returns the share of the criteria that were rated.
+func coverage(ratings []float64) float64 {
+	rated := 0
+	for _, rating := range ratings {
+		if !math.IsNaN(rating) {
+			rated++
+		}
+	}
+	return float64(rated) / float64(len(ratings))
+}
+
+// passMark is the rating from which a criterion is passed.
+const passMark = 0.5
+
+// scoreOf returns the mean of the ratings, over the criteria that were rated.
+func scoreOf(ratings []float64) verify.Score {
+	var sum, passed, rated float64
+	for _, rating := range ratings {
+		if math.IsNaN(rating) {
+			continue
+		}
+		rated++
+		sum += rating
+		if rating >= passMark {
+			passed++
+		}
+	}
+	total := float64(len(ratings))
+	metrics := map[string]float64{
+		MetricPassRate: passed / rated, MetricNumPassed: passed, MetricNumRubrics: total, MetricCorrect: 0, MetricCoverage: rated / total,
+	}
+	if passed == total {
+		metrics[MetricCorrect] = 1
+	}
+	return verify.Score{Reward: sum / rated, Metrics: metrics}
+}
+
+var _ verify.Grader = (*Grader)(nil)
