@@ -101,6 +101,13 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/environment", "internal/environment/dataset",
 		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
 	},
+	"internal/environment/rubric": {
+		"internal/chat", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
+		"internal/wait", "golang.org/x/sync",
+	},
+	"internal/environment/rubric/openaijudge": {
+		"internal/chat", "internal/environment", "internal/environment/rubric", "github.com/openai/openai-go",
+	},
 	"internal/environment/singleturn": {
 		"internal/environment", "internal/environment/dataset",
 		"internal/environment/verify",

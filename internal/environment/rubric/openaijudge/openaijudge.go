@@ -1,0 +1,144 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openaijudge is a judge at an endpoint that speaks OpenAI's chat completions.
+package openaijudge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
+)
+
+// Config is what a Judge needs.
+type Config struct {
+	// BaseURL is that of the API, such as https://api.openai.com/v1.
+	BaseURL string
+	// Model is spelled as the endpoint spells it.
+	Model string
+	// Key returns the API key for the next call. It is nil for an endpoint without keys.
+	Key         func() (string, error)
+	Temperature float64
+	MaxTokens   int64
+	// HTTP is the client that sends the requests.
+	HTTP *http.Client
+}
+
+// Judge asks the endpoint. It does not retry.
+type Judge struct {
+	config  Config
+	service openai.ChatCompletionService
+	// newLimit means that the model takes its limit of tokens as max_completion_tokens alone.
+	newLimit atomic.Bool
+}
+
+// New returns a judge. It reads no environment variables, unlike the client of the package that it uses.
+func New(config Config) *Judge {
+	options := []option.RequestOption{option.WithBaseURL(config.BaseURL), option.WithMaxRetries(0)}
+	if config.HTTP != nil {
+		options = append(options, option.WithHTTPClient(config.HTTP))
+	}
+	return &Judge{config: config, service: openai.NewChatCompletionService(options...)}
+}
+
+// Complete implements rubric.Judge.
+func (j *Judge) Complete(ctx context.Context, messages []chat.Message) (string, rubric.Usage, error) {
+	newLimit := j.newLimit.Load()
+	completion, err := j.request(ctx, messages, newLimit)
+	if !newLimit && rejectsMaxTokens(err) {
+		j.newLimit.Store(true)
+		completion, err = j.request(ctx, messages, true)
+	}
+	if err != nil {
+		return "", rubric.Usage{}, j.classify(err)
+	}
+	usage := rubric.Usage{PromptTokens: completion.Usage.PromptTokens, SampledTokens: completion.Usage.CompletionTokens}
+	if len(completion.Choices) == 0 {
+		return "", usage, errors.New("reading the endpoint's reply: it has no choices")
+	}
+	choice := completion.Choices[0]
+	if choice.FinishReason == "length" {
+		return "", usage, fmt.Errorf("reading the endpoint's reply: it was cut after %d tokens: raise the judge's sampling.maxTokens", usage.SampledTokens)
+	}
+	return choice.Message.Content, usage, nil
+}
+
+// request sends one request. Older servers know max_tokens alone, and newer models max_completion_tokens.
+func (j *Judge) request(ctx context.Context, messages []chat.Message, newLimit bool) (*openai.ChatCompletion, error) {
+	params := openai.ChatCompletionNewParams{Model: j.config.Model, Temperature: openai.Float(j.config.Temperature)}
+	if newLimit {
+		params.MaxCompletionTokens = openai.Int(j.config.MaxTokens)
+	} else {
+		params.MaxTokens = openai.Int(j.config.MaxTokens)
+	}
+	for _, m := range messages {
+		switch m.Role {
+		case chat.RoleSystem:
+			params.Messages = append(params.Messages, openai.SystemMessage(m.Content))
+		case chat.RoleAssistant:
+			params.Messages = append(params.Messages, openai.AssistantMessage(m.Content))
+		default:
+			params.Messages = append(params.Messages, openai.UserMessage(m.Content))
+		}
+	}
+	var options []option.RequestOption
+	if j.config.Key != nil {
+		key, err := j.config.Key()
+		if err != nil {
+			return nil, fmt.Errorf("reading the judge's API key: %w", err)
+		}
+		options = append(options, option.WithAPIKey(key))
+	}
+	return j.service.New(ctx, params, options...)
+}
+
+// rejectsMaxTokens reports whether the endpoint asks for the other name of the limit.
+func rejectsMaxTokens(err error) bool {
+	var answer *openai.Error
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusBadRequest && answer.Param == "max_tokens"
+}
+
+// classify decides whether an error is final for the call, and whether a person can repair it. It keeps the endpoint's
+// words, and neither the key nor the prompt.
+func (j *Judge) classify(err error) error {
+	var answer *openai.Error
+	if !errors.As(err, &answer) {
+		return err
+	}
+	said := fmt.Errorf("the judge %s at %s answered %d: %.200s", j.config.Model, j.config.BaseURL, answer.StatusCode, answer.Message)
+	switch status := answer.StatusCode; {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return &environment.Fault{Kind: environment.JudgeFault, Err: fmt.Errorf("%w: correct the API key in the judge's apiKeySecretRef", said)}
+	case status == http.StatusNotFound:
+		return &environment.Fault{Kind: environment.JudgeFault, Err: fmt.Errorf("%w: correct the judge's baseURL or model", said)}
+	case status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500:
+		return &rubric.RetryError{After: retryAfter(answer.Response), Err: said}
+	default:
+		return &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: said}
+	}
+}
+
+// retryAfter returns the time that the endpoint asks to wait.
+func retryAfter(response *http.Response) time.Duration {
+	if response == nil {
+		return 0
+	}
+	seconds, err := strconv.ParseFloat(response.Header.Get("Retry-After"), 64)
+	if err != nil || !(seconds > 0 && seconds < 86400) {
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+var _ rubric.Judge = (*Judge)(nil)
