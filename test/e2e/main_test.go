@@ -94,14 +94,23 @@ func install(ctx context.Context) error {
 	if err := hack(ctx, "cluster/cluster", "load", archive); err != nil {
 		return err
 	}
+	return installChart(ctx, ".", image)
+}
+
+// installChart installs or upgrades the chart of a working tree of the repository, with an image that is loaded.
+func installChart(ctx context.Context, tree, image string) error {
 	repository, tag, _ := strings.Cut(image, ":")
-	return command(ctx, "go", "tool", "-modfile=hack/tools/go.mod", "helm", "upgrade", "--install",
-		"tinker-operator", "charts/tinker-operator", "--namespace", systemNamespace, "--create-namespace",
+	return helm(ctx, "upgrade", "--install", "tinker-operator", filepath.Join(tree, "charts", "tinker-operator"), "--create-namespace",
 		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
 		"--set", "tinkersim.vocabularies[0].model="+foreignModel,
 		"--set", "tinkersim.vocabularies[0].configMap=vocabulary,tinkersim.vocabularies[0].key=tokenizer.json",
 		"--values", "hack/demo/values.yaml",
 		"--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
+}
+
+// helm runs helm in the namespace of the operator.
+func helm(ctx context.Context, arguments ...string) error {
+	return command(ctx, "go", append([]string{"tool", "-modfile=hack/tools/go.mod", "helm", "--namespace", systemNamespace}, arguments...)...)
 }
 
 // root is the root of the repository.

@@ -1,0 +1,112 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+const previousImage = "tinker-operator:e2e-previous"
+
+// TestUpgradeAndRollback begins a run with the build that hack/previous-version names, upgrades the chart in the middle of
+// it, and rolls back. Learner and workers are killed after each, so that they are replaced by those of the other
+// build, and the weights are those of an undisturbed run.
+func TestUpgradeAndRollback(t *testing.T) {
+	want := baseline(t)
+	installPrevious(t)
+	run := start(t, "upgraded", nil)
+	reached(t, run, 2)
+	wantImages(t, run, previousImage, previousImage)
+
+	whileStopped(t, run, func() {
+		if err := installChart(t.Context(), ".", image); err != nil {
+			t.Fatal(err)
+		}
+	})
+	// The present manager receives what the earlier learner reports.
+	reached(t, run, 4)
+	eventually(t, time.Minute, "the status has the steps of the earlier learner", func() bool {
+		env.get(t, run.Namespace, run.Name, run)
+		return run.Status.Step != nil && *run.Status.Step >= 4
+	})
+	killAll(t, run)
+	reached(t, run, 8)
+	wantImages(t, run, image, image)
+
+	whileStopped(t, run, func() {
+		if err := helm(t.Context(), "rollback", "tinker-operator", "--wait", "--timeout", "3m"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	reached(t, run, 10)
+	killAll(t, run)
+	reached(t, run, 12)
+	wantImages(t, run, previousImage, "")
+
+	got := wantSameEnd(t, run, want)
+	if attempt := got.status.LatestCheckpoint.Attempt; attempt == nil || *attempt < 3 {
+		t.Errorf("the last checkpoint is of attempt %v, want at least 3", attempt)
+	}
+}
+
+// installPrevious installs the chart of the previous version, and the present one again at the end of the test.
+func installPrevious(t *testing.T) {
+	t.Helper()
+	archive := filepath.Join(root, "dist", "e2e-previous.tar")
+	if err := hack(t.Context(), "previous.sh", previousImage, archive); err != nil {
+		t.Fatal(err)
+	}
+	if err := hack(t.Context(), "cluster/cluster", "load", archive); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		if err := installChart(ctx, ".", image); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := installChart(t.Context(), filepath.Join(".cache", "previous"), previousImage); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// whileStopped does something while the learner's process is stopped, so that the run does not end meanwhile.
+func whileStopped(t *testing.T, run *v1alpha1.TrainingRun, do func()) {
+	t.Helper()
+	pod := learner(t, run)
+	env.signal(t, pod, "STOP")
+	do()
+	env.signal(t, pod, "CONT")
+}
+
+// killAll kills the learner's process and deletes all workers.
+func killAll(t *testing.T, run *v1alpha1.TrainingRun) {
+	t.Helper()
+	env.signal(t, learner(t, run), "KILL")
+	env.deletePods(t, workers(t, run))
+}
+
+// wantImages checks which images learner and workers run; an empty one may be any.
+func wantImages(t *testing.T, run *v1alpha1.TrainingRun, learnerImage, workerImage string) {
+	t.Helper()
+	check := func(pod corev1.Pod, want string) {
+		if got := pod.Spec.Containers[0].Image; want != "" && got != want {
+			t.Errorf("pod %s runs image %s, want %s", pod.Name, got, want)
+		}
+	}
+	check(learner(t, run), learnerImage)
+	for _, pod := range workers(t, run) {
+		check(pod, workerImage)
+	}
+}
