@@ -27,9 +27,10 @@ import (
 
 // These are the keys of the credentials Secret and the names of its files in a pod.
 const (
-	TokenKey       = "token"
-	CertificateKey = "tls.crt"
-	PrivateKeyKey  = "tls.key"
+	TokenKey        = "token"
+	ManagerTokenKey = "manager-token"
+	CertificateKey  = "tls.crt"
+	PrivateKeyKey   = "tls.key"
 )
 
 // LearnerServerName that the certificate is made out to.
@@ -37,25 +38,29 @@ const LearnerServerName = "learner.tinker-operator"
 
 // Credentials is the secrets of one run.
 type Credentials struct {
-	// Token authorises workers and the manager, 64 hex digits.
+	// Token authorises workers to exchange groups with the learner, 64 hex digits.
 	Token string
+	// ManagerToken authorises the manager to direct the learner and to read its metrics, 64 hex digits. It is empty at
+	// workers, and at learners whose Secret an earlier manager wrote: there Token stands for both.
+	ManagerToken string
 	// Certificate and PrivateKey of the learner, PEM. Workers are given the certificate alone.
 	Certificate, PrivateKey []byte
 }
 
-// ReadCredentials reads the credentials of a run from the folder of its Secret. The private key is nil where the
-// folder has none, as at workers.
+// ReadCredentials reads the credentials of a run from the folder of its Secret. The private key and the manager's token
+// are empty where the folder has none, as at workers.
 func ReadCredentials(dir string) (Credentials, error) {
 	contents := map[string][]byte{}
-	for _, key := range []string{TokenKey, CertificateKey, PrivateKeyKey} {
+	for _, key := range []string{TokenKey, ManagerTokenKey, CertificateKey, PrivateKeyKey} {
 		data, err := os.ReadFile(filepath.Join(dir, key))
-		if optional := key == PrivateKeyKey; err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
+		if optional := key == PrivateKeyKey || key == ManagerTokenKey; err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
 			return Credentials{}, fmt.Errorf("reading credentials: %w", err)
 		}
 		contents[key] = data
 	}
 	return Credentials{
-		Token: strings.TrimSpace(string(contents[TokenKey])), Certificate: contents[CertificateKey], PrivateKey: contents[PrivateKeyKey],
+		Token: strings.TrimSpace(string(contents[TokenKey])), ManagerToken: strings.TrimSpace(string(contents[ManagerTokenKey])),
+		Certificate: contents[CertificateKey], PrivateKey: contents[PrivateKeyKey],
 	}, nil
 }
 
@@ -68,6 +73,10 @@ func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, fmt.Errorf("deriving token: %w", err)
 	}
+	managerToken, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator manager token "+runUID, 32)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("deriving the manager's token: %w", err)
+	}
 	seed, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator tls "+runUID, ed25519.SeedSize)
 	if err != nil {
 		return Credentials{}, fmt.Errorf("deriving TLS key: %w", err)
@@ -76,7 +85,9 @@ func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
-	return Credentials{Token: hex.EncodeToString(token), Certificate: certificate, PrivateKey: key}, nil
+	return Credentials{
+		Token: hex.EncodeToString(token), ManagerToken: hex.EncodeToString(managerToken), Certificate: certificate, PrivateKey: key,
+	}, nil
 }
 
 // SecretSuffix returns 8 hex digits that differ between the manager keys that a run has had: a Secret is named
@@ -132,7 +143,52 @@ func (l Credentials) ClientTLS() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: LearnerServerName}, nil
 }
 
-// Authorizes says whether a token is the run's, in constant time.
+// Authorizes says whether a token is that of the run's workers, in constant time.
 func (l Credentials) Authorizes(token string) bool {
 	return l.Token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(token)) == 1
+}
+
+// AuthorizesManager says whether a token is the manager's, in constant time.
+func (l Credentials) AuthorizesManager(token string) bool {
+	if l.ManagerToken == "" {
+		return l.Authorizes(token)
+	}
+	return subtle.ConstantTimeCompare([]byte(l.ManagerToken), []byte(token)) == 1
+}
+
+// attemptMessage is what a learner signs to prove its attempt.
+func attemptMessage(runUID string, attempt int32) []byte {
+	return fmt.Appendf(nil, "tinker-operator attempt %d of %s", attempt, runUID)
+}
+
+// ProveAttempt returns the signature by which a learner proves to those of earlier attempts that its own has begun.
+// Workers pass it on, and cannot make it: they lack the private key.
+func (l Credentials) ProveAttempt(runUID string, attempt int32) ([]byte, error) {
+	block, _ := pem.Decode(l.PrivateKey)
+	if block == nil {
+		return nil, errors.New("proving the attempt: no PEM block in " + PrivateKeyKey)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("proving the attempt: %w", err)
+	}
+	signer, ok := key.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("proving the attempt: %s is a %T, not an Ed25519 key", PrivateKeyKey, key)
+	}
+	return ed25519.Sign(signer, attemptMessage(runUID, attempt)), nil
+}
+
+// ProvesAttempt says whether a signature is that of a learner of the run for an attempt.
+func (l Credentials) ProvesAttempt(runUID string, attempt int32, signature []byte) bool {
+	block, _ := pem.Decode(l.Certificate)
+	if block == nil {
+		return false
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return false
+	}
+	key, ok := certificate.PublicKey.(ed25519.PublicKey)
+	return ok && ed25519.Verify(key, attemptMessage(runUID, attempt), signature)
 }

@@ -48,6 +48,63 @@ func TestDerive(t *testing.T) {
 	}
 }
 
+func TestTokensOfWorkersAndManager(t *testing.T) {
+	own := derive(t, managerKey, "uid-1")
+	earlier := own
+	earlier.ManagerToken = ""
+	other := derive(t, managerKey, "uid-2")
+	cases := map[string]struct {
+		learner          Credentials
+		token            string
+		workers, manager bool
+	}{
+		"the workers' token":                             {own, own.Token, true, false},
+		"the manager's token":                            {own, own.ManagerToken, false, true},
+		"no token":                                       {own, "", false, false},
+		"the workers' token of another run":              {own, other.Token, false, false},
+		"the manager's token of another run":             {own, other.ManagerToken, false, false},
+		"the workers' token at an earlier Secret":        {earlier, own.Token, true, true},
+		"the manager's token at an earlier Secret":       {earlier, own.ManagerToken, false, false},
+		"no token at an earlier Secret":                  {earlier, "", false, false},
+		"no token at a learner without credentials":      {Credentials{}, "", false, false},
+		"the workers' token without that of the learner": {Credentials{ManagerToken: own.ManagerToken}, "", false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if workers, manager := tc.learner.Authorizes(tc.token), tc.learner.AuthorizesManager(tc.token); workers != tc.workers || manager != tc.manager {
+				t.Errorf("authorized as a worker %t and as the manager %t, want %t and %t", workers, manager, tc.workers, tc.manager)
+			}
+		})
+	}
+}
+
+func TestProofOfAnAttempt(t *testing.T) {
+	own := derive(t, managerKey, "uid-1")
+	proof, err := own.ProveAttempt("uid-1", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := Credentials{Token: own.Token, Certificate: own.Certificate}
+	if !worker.ProvesAttempt("uid-1", 2, proof) {
+		t.Error("the proof of the attempt is refused")
+	}
+	for name, refused := range map[string]bool{
+		"another attempt":       own.ProvesAttempt("uid-1", 3, proof),
+		"another run":           own.ProvesAttempt("uid-2", 2, proof),
+		"another run's key":     derive(t, managerKey, "uid-2").ProvesAttempt("uid-1", 2, proof),
+		"another manager's key": derive(t, bytes.Repeat([]byte{8}, 32), "uid-1").ProvesAttempt("uid-1", 2, proof),
+		"no proof":              own.ProvesAttempt("uid-1", 2, nil),
+		"no certificate":        Credentials{}.ProvesAttempt("uid-1", 2, proof),
+	} {
+		if refused {
+			t.Errorf("%s: the proof is accepted", name)
+		}
+	}
+	if _, err := worker.ProveAttempt("uid-1", 2); err == nil {
+		t.Error("a worker makes a proof without the private key")
+	}
+}
+
 func TestClientTLS(t *testing.T) {
 	server := derive(t, managerKey, "uid-1")
 	cases := map[string]struct {

@@ -16,16 +16,21 @@ const (
 	maxReplyBytes   = 256 << 10
 )
 
-// HeartbeatHandler is the learner's side of one run. authorized says whether a bearer token is the run's; observe is
+// HasBearer says whether a request has a bearer token that is authorized.
+func HasBearer(r *http.Request, authorized func(token string) bool) bool {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return ok && authorized(token)
+}
+
+// HeartbeatHandler is the learner's side of one run. authorized says whether a bearer token is the manager's; observe is
 // called for each request of this run and must not block: it notes what is desired and answers where the
 // learner is. observe also receives attempts above and below the learner's own; what to do about them is its
 // business. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
 func HeartbeatHandler(runUID string, authorized func(token string) bool, observe func(HeartbeatRequest) HeartbeatReply) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+HeartbeatPath, func(w http.ResponseWriter, r *http.Request) {
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || !authorized(token) {
-			http.Error(w, "the run's token is needed", http.StatusUnauthorized)
+		if !HasBearer(r, authorized) {
+			http.Error(w, "the manager's token is required", http.StatusUnauthorized)
 			return
 		}
 		var request HeartbeatRequest

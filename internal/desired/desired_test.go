@@ -102,7 +102,7 @@ func TestObjects(t *testing.T) {
 		"probe-job":    ProbeJob(env, digest, 2, settings),
 		"probe-config": ProbeConfig(env, []byte("{}"), digest, 2),
 		"service":      Service(run, 3),
-		"link-secret":  CredentialsSecret(run, contract.Credentials{Token: "t", Certificate: []byte("c"), PrivateKey: []byte("k")}, CredentialsName(run, "suffix")),
+		"link-secret":  CredentialsSecret(run, contract.Credentials{Token: "t", ManagerToken: "m", Certificate: []byte("c"), PrivateKey: []byte("k")}, CredentialsName(run, "suffix")),
 	} {
 		golden(t, name, object)
 	}

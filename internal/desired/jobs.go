@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // How long a probe may take in all, without and with data that it has to read.
@@ -121,6 +123,16 @@ func CredentialsOf(job *batchv1.Job) string {
 		}
 	}
 	return ""
+}
+
+// HasManagerToken says whether a learner's Job mounts a token of the manager's own, which earlier managers did not write.
+func HasManagerToken(job *batchv1.Job) bool {
+	for _, v := range job.Spec.Template.Spec.Volumes {
+		if v.Name == credentialsVolume && v.Secret != nil {
+			return slices.ContainsFunc(v.Secret.Items, func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
+		}
+	}
+	return false
 }
 
 // RolloutTemplateDigest digests what a user can change about worker pods. The manager's own settings are

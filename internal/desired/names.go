@@ -7,6 +7,7 @@ package desired
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -52,9 +53,16 @@ func RunFileName(run *v1alpha1.TrainingRun, attempt int32) string {
 	return fmt.Sprintf("%s-run-%d", prefix(run.Name, run.UID), attempt)
 }
 
-// CredentialsName is the name of the run's credentials Secret; suffix is contract.SecretSuffix's.
+// CredentialsName is the name of the run's credentials Secret; suffix is contract.SecretSuffix's. Earlier managers wrote
+// Secrets without a token of the manager, whose names have "link" in the place of "credentials".
 func CredentialsName(run *v1alpha1.TrainingRun, suffix string) string {
-	return prefix(run.Name, run.UID) + "-link-" + suffix
+	return prefix(run.Name, run.UID) + "-credentials-" + suffix
+}
+
+// SameManagerKey says whether the contents of two credentials Secrets of a run derive from the same manager key, by their
+// names.
+func SameManagerKey(a, b string) bool {
+	return a[strings.LastIndexByte(a, '-')+1:] == b[strings.LastIndexByte(b, '-')+1:]
 }
 
 // LearnerAddress is host:port by which workers reach the learner.

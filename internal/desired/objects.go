@@ -37,7 +37,7 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*core
 	}, nil
 }
 
-// CredentialsSecret is the run's token and TLS key pair, as contract.DeriveCredentials derives them. Its name is
+// CredentialsSecret is the run's tokens and TLS key pair, as contract.DeriveCredentials derives them. Its name is
 // CredentialsName's.
 func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, name string) *corev1.Secret {
 	immutable := true
@@ -46,9 +46,10 @@ func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, 
 		Immutable:  &immutable,
 		Type:       corev1.SecretTypeOpaque,
 		Data: map[string][]byte{
-			contract.TokenKey:       []byte(secrets.Token),
-			contract.CertificateKey: secrets.Certificate,
-			contract.PrivateKeyKey:  secrets.PrivateKey,
+			contract.TokenKey:        []byte(secrets.Token),
+			contract.ManagerTokenKey: []byte(secrets.ManagerToken),
+			contract.CertificateKey:  secrets.Certificate,
+			contract.PrivateKeyKey:   secrets.PrivateKey,
 		},
 	}
 }

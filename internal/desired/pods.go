@@ -93,7 +93,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 		affinity: antiAffinity(RolloutLabels(run)),
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
-	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
+	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
 	if run.Spec.Artifacts != nil {
 		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
 	}

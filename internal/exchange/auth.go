@@ -149,10 +149,11 @@ func (a *authenticator) check(message any) error {
 	if epoch.GetSpecDigest() != a.epoch.SpecDigest {
 		return errOtherRun
 	}
-	if epoch.GetAttempt() > a.epoch.Attempt {
+	superseded := epoch.GetAttempt() > a.epoch.Attempt
+	if superseded && a.credentials.ProvesAttempt(a.epoch.RunUID, epoch.GetAttempt(), epoch.GetProof()) {
 		a.fence(epoch.GetAttempt())
 	}
-	if a.isFenced() {
+	if superseded || a.isFenced() {
 		return errFenced
 	}
 	if stamp.GetWorker() == "" {

@@ -58,6 +58,8 @@ type Client struct {
 	mu sync.Mutex
 	// attempt is the highest attempt of a learner that is known of.
 	attempt int32
+	// proof is what the learner of that attempt proves it with.
+	proof string
 	// current is the connection on which Hello was said, or nil.
 	current *connection
 	closed  bool
@@ -231,7 +233,7 @@ func (c *Client) dropCurrent(conn *connection) {
 func (c *Client) epoch() Epoch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Version: c.config.Version}
+	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Proof: c.proof, Version: c.config.Version}
 }
 
 // observeEpoch checks and notes the epoch of a reply. A reply of a lower attempt than one that is known of is refused.
@@ -255,7 +257,7 @@ func (c *Client) observeEpoch(reply any) error {
 	if epoch.GetAttempt() < c.attempt {
 		return fmt.Errorf("%w: attempt %d answers, attempt %d is known of", ErrFenced, epoch.GetAttempt(), c.attempt)
 	}
-	c.attempt = epoch.GetAttempt()
+	c.attempt, c.proof = epoch.GetAttempt(), string(epoch.GetProof())
 	return nil
 }
 

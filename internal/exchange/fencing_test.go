@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -113,6 +114,57 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 	}
 }
 
+// informOf makes a client know of an attempt, as the reply of its learner would.
+func informOf(t *testing.T, client *Client, attempt int32) {
+	t.Helper()
+	proof, err := credentialsOf(t, "uid-1").ProveAttempt("uid-1", attempt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.attempt, client.proof = attempt, string(proof)
+}
+
+// A worker alone cannot fence the learner: it lacks the signature of a learner of a higher attempt.
+func TestWorkersCannotFence(t *testing.T) {
+	t.Parallel()
+	prove := func(uid string, attempt int32) string {
+		proof, err := credentialsOf(t, uid).ProveAttempt(uid, attempt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(proof)
+	}
+	for name, proof := range map[string]string{
+		"without a proof":                "",
+		"with noise":                     strings.Repeat("x", 64),
+		"with the proof of this attempt": prove("uid-1", 1),
+		"with the proof of a later one":  prove("uid-1", 4),
+		"with the proof of another run":  prove("uid-2", 3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLearner()
+			s := serve(t, "", epochOf(1), l, Timing{})
+			bystander := runClient(t, clientConfig(t, s.address), newWorker())
+			take(t, "answer", bystander.worker.replies)
+			client, conn := dialled(t, s.address)
+			client.attempt, client.proof = 3, proof
+			_, err := conn.api.Hello(t.Context(), helloRequestToProto(client.epoch(), "worker-1", HelloRequest{}))
+			if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) || IsFinal(err) {
+				t.Errorf("Hello: %v, want %v, which is not final", err, ErrFenced)
+			}
+			if reply, err := bystander.Submit(t.Context(), encodedGroup(1, 2, 8)); err != nil || reply.Status != Accepted {
+				t.Errorf("another worker's Submit: %v, %v", reply, err)
+			}
+			select {
+			case higher := <-s.fenced:
+				t.Errorf("the learner is fenced by attempt %d", higher)
+			default:
+			}
+		})
+	}
+}
+
 func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
@@ -121,7 +173,7 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 	take(t, "answer", bystander.worker.replies)
 
 	informed, conn := dialled(t, s.address)
-	informed.attempt = 3
+	informOf(t, informed, 3)
 	_, err := conn.api.Hello(t.Context(), helloRequestToProto(informed.epoch(), "worker-1", HelloRequest{}))
 	if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) || IsFinal(err) {
 		t.Errorf("Hello: %v, want %v", err, ErrFenced)
@@ -306,7 +358,7 @@ func TestRepliesOfALowerAttemptAreNotBelieved(t *testing.T) {
 			go func() { _ = server.Serve(listener) }()
 			t.Cleanup(server.Stop)
 			client, conn := dialled(t, listener.Addr().String())
-			client.attempt = 2
+			informOf(t, client, 2)
 			w := newWorker()
 			if _, err := client.hello(t.Context(), w); !errors.Is(err, tc.want) {
 				t.Errorf("greet: %v, want %v", err, tc.want)

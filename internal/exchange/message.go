@@ -12,6 +12,9 @@ type Epoch struct {
 	SpecDigest string
 	// Attempt is the learner's; from a worker it is the highest that it knows of, and 0 at first.
 	Attempt int32
+	// Proof is the signature of the attempt's learner (contract.Credentials.ProveAttempt), by which a worker shows a
+	// learner of a lower attempt that it is superseded.
+	Proof string
 	// Version is the run's (contract.RunFile.Version), in which every message is written. A server takes
 	// contract.FormatVersion unless it is given.
 	Version int

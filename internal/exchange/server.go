@@ -119,6 +119,11 @@ func NewServer(config ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("preparing the exchange: %w", err)
 	}
 	config.Epoch.Version = cmp.Or(config.Epoch.Version, contract.FormatVersion)
+	proof, err := config.Credentials.ProveAttempt(config.Epoch.RunUID, config.Epoch.Attempt)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the exchange: %w", err)
+	}
+	config.Epoch.Proof = string(proof)
 	s := &Server{
 		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(), logger: config.Logger,
 		auth: newAuthenticator(config), submits: make(chan struct{}, maxSubmits),

@@ -132,7 +132,7 @@ func (f *fleet) serve(uid, ip string, began time.Time) {
 	Expect(err).NotTo(HaveOccurred())
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(desired.HeartbeatPort)))
 	Expect(err).NotTo(HaveOccurred())
-	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: contract.HeartbeatHandler(uid, secrets.Authorizes,
+	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: contract.HeartbeatHandler(uid, secrets.AuthorizesManager,
 		func(contract.HeartbeatRequest) contract.HeartbeatReply {
 			step := int64(time.Since(began).Seconds())
 			at := progress(step)

@@ -75,7 +75,8 @@ func newProcessFixture(t *testing.T) *processFixture {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{
-		contract.TokenKey: []byte(f.credentials.Token), contract.CertificateKey: f.credentials.Certificate, contract.PrivateKeyKey: f.credentials.PrivateKey,
+		contract.TokenKey: []byte(f.credentials.Token), contract.ManagerTokenKey: []byte(f.credentials.ManagerToken),
+		contract.CertificateKey: f.credentials.Certificate, contract.PrivateKeyKey: f.credentials.PrivateKey,
 	} {
 		f.write(filepath.Join(f.dir, name), content)
 	}

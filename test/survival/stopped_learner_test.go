@@ -104,7 +104,7 @@ func (w *fixture) heartbeat(a *attempt, newest int32, desired contract.Desired) 
 	}
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
-	client := contract.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.credentials.Token}
+	client := contract.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.credentials.ManagerToken}
 	return client.Post(w.t.Context(), a.heartbeat, contract.HeartbeatRequest{RunUID: w.file.Run.UID, Attempt: newest, Desired: desired})
 }
 

@@ -24,7 +24,10 @@ type Target struct {
 	Pod types.UID
 	// Address is host:port.
 	Address string
-	Request contract.HeartbeatRequest
+	// WorkerToken says that the learner has no token of the manager's own, as earlier managers made it: it takes that of
+	// the workers.
+	WorkerToken bool
+	Request     contract.HeartbeatRequest
 }
 
 // Result is what heartbeats have shown of a learner.

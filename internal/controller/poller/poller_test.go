@@ -205,18 +205,33 @@ func TestPoster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(contract.HeartbeatHandler("uid", secrets.Authorizes, func(contract.HeartbeatRequest) contract.HeartbeatReply {
-		return contract.HeartbeatReply{RunUID: "uid", Attempt: 1}
-	}))
-	if server.TLS, err = secrets.ServerTLS(); err != nil {
-		t.Fatal(err)
+	serving := func(learner contract.Credentials) Target {
+		server := httptest.NewUnstartedServer(contract.HeartbeatHandler("uid", learner.AuthorizesManager, func(contract.HeartbeatRequest) contract.HeartbeatReply {
+			return contract.HeartbeatReply{RunUID: "uid", Attempt: 1}
+		}))
+		if server.TLS, err = secrets.ServerTLS(); err != nil {
+			t.Fatal(err)
+		}
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		return Target{Address: strings.TrimPrefix(server.URL, "https://"), Request: contract.HeartbeatRequest{RunUID: "uid"}}
 	}
-	server.StartTLS()
-	defer server.Close()
-	to := Target{Address: strings.TrimPrefix(server.URL, "https://"), Request: contract.HeartbeatRequest{RunUID: "uid"}}
-	reply, err := NewPoster(key)(t.Context(), to)
-	if err != nil || reply.Attempt != 1 {
-		t.Errorf("posting = %+v, %v", reply, err)
+	to, earlier := serving(secrets), serving(contract.Credentials{Token: secrets.Token})
+	post := NewPoster(key)
+	for name, tc := range map[string]struct {
+		to          Target
+		workerToken bool
+		ok          bool
+	}{
+		"a learner with a token of the manager":                       {to, false, true},
+		"a learner of an earlier manager":                             {earlier, true, true},
+		"the workers' token at a learner with a token of the manager": {to, true, false},
+		"the manager's token at a learner of an earlier manager":      {earlier, false, false},
+	} {
+		tc.to.WorkerToken = tc.workerToken
+		if reply, err := post(t.Context(), tc.to); (err == nil) != tc.ok || tc.ok && reply.Attempt != 1 {
+			t.Errorf("%s: posting = %+v, %v", name, reply, err)
+		}
 	}
 	if _, err := NewPoster(bytes.Repeat([]byte{8}, 32))(t.Context(), to); err == nil {
 		t.Error("a manager with another key was answered")

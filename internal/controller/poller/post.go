@@ -16,9 +16,9 @@ import (
 // NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
 // between heartbeats and closed when it has not been polled for a while.
 func NewPoster(managerKey []byte) Poster {
-	clients := &clients{managerKey: managerKey, byRun: map[string]contract.HeartbeatClient{}}
+	clients := &clients{managerKey: managerKey, byRun: map[clientKey]contract.HeartbeatClient{}}
 	return func(ctx context.Context, target Target) (contract.HeartbeatReply, error) {
-		client, err := clients.of(target.Request.RunUID)
+		client, err := clients.of(target)
 		if err != nil {
 			return contract.HeartbeatReply{}, err
 		}
@@ -33,16 +33,23 @@ type clients struct {
 	managerKey []byte
 
 	mu    sync.Mutex
-	byRun map[string]contract.HeartbeatClient
+	byRun map[clientKey]contract.HeartbeatClient
 }
 
-func (c *clients) of(runUID string) (contract.HeartbeatClient, error) {
+// clientKey is a run, and which token its learner takes.
+type clientKey struct {
+	runUID      string
+	workerToken bool
+}
+
+func (c *clients) of(target Target) (contract.HeartbeatClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if client, ok := c.byRun[runUID]; ok {
+	key := clientKey{target.Request.RunUID, target.WorkerToken}
+	if client, ok := c.byRun[key]; ok {
 		return client, nil
 	}
-	secrets, err := contract.DeriveCredentials(c.managerKey, runUID)
+	secrets, err := contract.DeriveCredentials(c.managerKey, key.runUID)
 	if err != nil {
 		return contract.HeartbeatClient{}, err
 	}
@@ -53,7 +60,11 @@ func (c *clients) of(runUID string) (contract.HeartbeatClient, error) {
 	if len(c.byRun) >= maxClients {
 		clear(c.byRun)
 	}
-	client := contract.HeartbeatClient{Token: secrets.Token, HTTP: &http.Client{Transport: &http.Transport{
+	token := secrets.ManagerToken
+	if key.workerToken {
+		token = secrets.Token
+	}
+	client := contract.HeartbeatClient{Token: token, HTTP: &http.Client{Transport: &http.Transport{
 		TLSClientConfig:     trust,
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 2 * time.Second,
@@ -62,6 +73,6 @@ func (c *clients) of(runUID string) (contract.HeartbeatClient, error) {
 		// A learner is reached by its pod's address, which no proxy can resolve.
 		Proxy: nil,
 	}}}
-	c.byRun[runUID] = client
+	c.byRun[key] = client
 	return client, nil
 }

@@ -113,7 +113,7 @@ func credentialsChanged(run *v1alpha1.TrainingRun, seen observed) bool {
 		return false
 	}
 	given := desired.CredentialsOf(job)
-	return given != "" && given != seen.credentials
+	return given != "" && !desired.SameManagerKey(given, seen.credentials)
 }
 
 // delete deletes the very object that was seen, and its pods with it; that it no longer exists is fine.
@@ -158,10 +158,13 @@ func targets(run *v1alpha1.TrainingRun, seen observed, want contract.Desired) []
 		if _, running := learnerRunning(pod); !running || pod.Status.PodIP == "" {
 			continue
 		}
+		job := seen.learners[attempt].job
 		all = append(all, poller.Target{
-			Pod:     pod.UID,
-			Address: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(desired.HeartbeatPort)),
-			Request: contract.HeartbeatRequest{RunUID: string(run.UID), Attempt: newest, Desired: want},
+			Pod: pod.UID,
+			// A Job that no longer exists was made by this manager or by one of its version, as far as is known.
+			WorkerToken: job != nil && !desired.HasManagerToken(job),
+			Address:     net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(desired.HeartbeatPort)),
+			Request:     contract.HeartbeatRequest{RunUID: string(run.UID), Attempt: newest, Desired: want},
 		})
 	}
 	return all

@@ -4,7 +4,11 @@
 package trainingrun
 
 import (
+	"slices"
 	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -18,7 +22,11 @@ func TestPlanForChangedCredentials(t *testing.T) {
 	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.credentialsChanged {
 		t.Errorf("a learner with this manager's credentials is stopped: %+v", outcomeOf(p))
 	}
-	seen.credentials = "link-2"
+	seen.credentials = "credentials-1"
+	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.credentialsChanged {
+		t.Errorf("a learner with a Secret of an earlier manager of the same key is stopped: %+v", outcomeOf(p))
+	}
+	seen.credentials = "credentials-2"
 	p := makePlan(run, seen, now)
 	if len(p.deletes) != 1 || p.deletes[0].GetName() != learnerJob.Name || !p.credentialsChanged || p.start != 0 {
 		t.Errorf("the plan for other credentials is %+v", outcomeOf(p))
@@ -26,5 +34,30 @@ func TestPlanForChangedCredentials(t *testing.T) {
 	learnerJob.DeletionTimestamp = ago(0)
 	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.credentialsChanged {
 		t.Errorf("a learner that is being stopped is stopped again: %+v", outcomeOf(p))
+	}
+}
+
+// A learner whose Secret an earlier manager wrote is sent the workers' token.
+func TestTargetsOfEarlierManagers(t *testing.T) {
+	run := newRun(attempts(inProgress(1)))
+	present := desired.LearnerJob(run, 1, "credentials-1", desired.Settings{Image: "image"})
+	earlier := present.DeepCopy()
+	for i := range earlier.Spec.Template.Spec.Volumes {
+		if secret := earlier.Spec.Template.Spec.Volumes[i].Secret; secret != nil {
+			secret.Items = slices.DeleteFunc(secret.Items, func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
+		}
+	}
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		want bool
+	}{
+		"a Job of this manager":       {present, false},
+		"a Job of an earlier manager": {earlier, true},
+		"a pod whose Job is deleted":  {nil, false},
+	} {
+		all := targets(run, observing(1, learner{tc.job, newPod()}), contract.DesiredRun)
+		if len(all) != 1 || all[0].WorkerToken != tc.want {
+			t.Errorf("%s: targets are %+v, want WorkerToken %t", name, all, tc.want)
+		}
 	}
 }

@@ -255,9 +255,11 @@ type Epoch struct {
 	SpecDigest string `protobuf:"bytes,2,opt,name=spec_digest,json=specDigest,proto3" json:"spec_digest,omitempty"`
 	// It is 0 from a worker that has not reached a learner yet.
 	Attempt int32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Version of this protocol that the message is written in. A learner answers in the version of
-	// the request, and UNIMPLEMENTED to one that it does not read.
-	Version       int32 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	// The run's format version, in which the message is written. Any other is answered UNIMPLEMENTED.
+	Version int32 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	// Signature of the attempt's learner, which workers pass on: without it a higher attempt does not
+	// stop a learner.
+	Proof         []byte `protobuf:"bytes,5,opt,name=proof,proto3" json:"proof,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -318,6 +320,13 @@ func (x *Epoch) GetVersion() int32 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *Epoch) GetProof() []byte {
+	if x != nil {
+		return x.Proof
+	}
+	return nil
 }
 
 // GroupKey names a group: what is played, and under which policy.
@@ -2068,13 +2077,14 @@ var File_internal_exchange_exchangepb_exchange_proto protoreflect.FileDescriptor
 
 const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\n" +
-	"+internal/exchange/exchangepb/exchange.proto\x12\x1btinker_operator.exchange.v1\"u\n" +
+	"+internal/exchange/exchangepb/exchange.proto\x12\x1btinker_operator.exchange.v1\"\x8b\x01\n" +
 	"\x05Epoch\x12\x17\n" +
 	"\arun_uid\x18\x01 \x01(\tR\x06runUid\x12\x1f\n" +
 	"\vspec_digest\x18\x02 \x01(\tR\n" +
 	"specDigest\x12\x18\n" +
 	"\aattempt\x18\x03 \x01(\x05R\aattempt\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\x05R\aversion\"\x83\x01\n" +
+	"\aversion\x18\x04 \x01(\x05R\aversion\x12\x14\n" +
+	"\x05proof\x18\x05 \x01(\fR\x05proof\"\x83\x01\n" +
 	"\bGroupKey\x125\n" +
 	"\x04kind\x18\x01 \x01(\x0e2!.tinker_operator.exchange.v1.KindR\x04kind\x12\x12\n" +
 	"\x04slot\x18\x02 \x01(\x03R\x04slot\x12\x18\n" +

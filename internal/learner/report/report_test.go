@@ -137,23 +137,34 @@ func TestBlockedOn(t *testing.T) {
 }
 
 func TestRoutes(t *testing.T) {
-	s := Server{RunUID: "uid", Status: NewStatus("uid", 7, time.Now)}
-	s.Beat = func(contract.HeartbeatRequest) contract.HeartbeatReply { return s.Status.Reply("") }
+	s := Server{
+		RunUID: "uid", Status: NewStatus("uid", 7, time.Now), Credentials: contract.Credentials{Token: "worker", ManagerToken: "manager"},
+		Beat: func(contract.HeartbeatRequest) contract.HeartbeatReply { return contract.HeartbeatReply{Attempt: 7} },
+	}
+	const heartbeat = `{"runUID": "uid", "attempt": 8}`
 	cases := map[string]struct {
-		method, path string
-		code         int
-		body         string
+		method, path, token string
+		code                int
+		body                string
 	}{
-		"liveness":              {http.MethodGet, "/healthz", http.StatusOK, "ok"},
-		"readiness":             {http.MethodGet, "/readyz", http.StatusOK, "ok"},
-		"metrics":               {http.MethodGet, "/metrics", http.StatusOK, "tinker_learner_attempt 7"},
-		"a heartbeat by nobody": {http.MethodPost, contract.HeartbeatPath, http.StatusUnauthorized, ""},
-		"another path":          {http.MethodGet, "/other", http.StatusNotFound, ""},
+		"liveness":                   {http.MethodGet, "/healthz", "", http.StatusOK, "ok"},
+		"readiness":                  {http.MethodGet, "/readyz", "", http.StatusOK, "ok"},
+		"metrics for the manager":    {http.MethodGet, "/metrics", "manager", http.StatusOK, "tinker_learner_attempt 7"},
+		"metrics for a worker":       {http.MethodGet, "/metrics", "worker", http.StatusUnauthorized, "the manager's token"},
+		"metrics for nobody":         {http.MethodGet, "/metrics", "", http.StatusUnauthorized, "the manager's token"},
+		"a heartbeat of the manager": {http.MethodPost, contract.HeartbeatPath, "manager", http.StatusOK, `"attempt":7`},
+		"a heartbeat of a worker":    {http.MethodPost, contract.HeartbeatPath, "worker", http.StatusUnauthorized, "the manager's token"},
+		"a heartbeat of nobody":      {http.MethodPost, contract.HeartbeatPath, "", http.StatusUnauthorized, "the manager's token"},
+		"another path":               {http.MethodGet, "/other", "manager", http.StatusNotFound, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
-			s.routes().ServeHTTP(recorder, httptest.NewRequest(tc.method, tc.path, nil))
+			request := httptest.NewRequest(tc.method, tc.path, strings.NewReader(heartbeat))
+			if tc.token != "" {
+				request.Header.Set("Authorization", "Bearer "+tc.token)
+			}
+			s.routes().ServeHTTP(recorder, request)
 			if recorder.Code != tc.code || !strings.Contains(recorder.Body.String(), tc.body) {
 				t.Errorf("answer is %d %q, want %d with %q", recorder.Code, recorder.Body, tc.code, tc.body)
 			}

@@ -48,7 +48,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(contract.HeartbeatPath, contract.HeartbeatHandler(s.RunUID, s.Credentials.Authorizes, s.Beat))
+	mux.Handle(contract.HeartbeatPath, contract.HeartbeatHandler(s.RunUID, s.Credentials.AuthorizesManager, s.Beat))
 	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 	// A heartbeat of no attempt asks for nothing, but takes the locks that any other does.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,11 @@ func (s *Server) routes() http.Handler {
 		ok(w, r)
 	})
 	mux.HandleFunc("GET /readyz", ok)
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if !contract.HasBearer(r, s.Credentials.AuthorizesManager) {
+			http.Error(w, "the manager's token is required", http.StatusUnauthorized)
+			return
+		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		_, _ = io.WriteString(w, exposition(s.Status.Reply("")))
 	})
