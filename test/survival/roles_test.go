@@ -87,3 +87,26 @@ func checkRolesAfterDeaths(t *testing.T, grouping contract.Grouping, point strin
 		t.Errorf("rows (-undisturbed +got):\n%s", d)
 	}
 }
+
+// TestSolverJudge trains the built-in workflow: the trajectories of each role of a task are a group.
+func TestSolverJudge(t *testing.T) {
+	w := newFixture(t, func(f *contract.RunFile) {
+		withRoles("")(f)
+		f.Fixed.Algorithm.DropConstantGroups = false
+		for _, env := range []*contract.Environment{&f.Fixed.Environments[0], &f.Evaluation.Environments[0]} {
+			env.Definition.Interaction = &contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}
+		}
+	})
+	w.startRolloutWorker("w0")
+	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	w.checkMetrics()
+	algorithm := w.file.Fixed.Algorithm
+	members := float64(algorithm.TasksPerStep * w.file.Fixed.Environments[0].GroupSize)
+	for name, want := range map[string]float64{"solver/total_trajectories": 2 * members, "judge/total_trajectories": members, "total_episodes": members} {
+		for step, got := range w.environmentMetric(name) {
+			if got != want {
+				t.Errorf("%s of step %d is %v, want %v", name, step+1, got, want)
+			}
+		}
+	}
+}
