@@ -176,6 +176,26 @@ var _ = Describe("A bad RewardEnvironment", func() {
 		Entry("no reward", "spec: {reward: null}", "spec", "dataset needs reward"),
 		Entry("no dataset", "spec: {dataset: null}", "spec", "give dataset"),
 		Entry("empty dataset", "spec: {dataset: {arithmetic: null}}", "spec.dataset", "arithmetic"),
+		Entry("two datasets", "spec: {dataset: {countdown: {}}}", "spec.dataset", "give exactly one of arithmetic, countdown, huggingFace and jsonl"),
+		Entry("jsonl without splits", "spec: {dataset: {arithmetic: null, jsonl: {configMapRef: {name: a}}}}", "spec.dataset", "jsonl needs splits"),
+		Entry("jsonl in two places", "spec: {dataset: {arithmetic: null, jsonl: {claimName: a, url: 'https://h/f'}, splits: [{name: train}]}}", "spec.dataset.jsonl", "give exactly one of claimName, configMapRef and url"),
+		Entry("a URL without a digest", "spec: {dataset: {arithmetic: null, jsonl: {url: 'https://h/f'}, splits: [{name: train}]}}", "spec.dataset", "need sha256"),
+		Entry("a URL of files", "spec: {dataset: {arithmetic: null, jsonl: {url: 'file:///f'}, splits: [{name: train, sha256: '"+strings.Repeat("a", 64)+"'}]}}", "spec.dataset.jsonl.url", "http:// or https://"),
+		Entry("a digest in capitals", "spec: {dataset: {arithmetic: null, jsonl: {claimName: a}, splits: [{name: train, sha256: ABC}]}}", "spec.dataset.splits[0].sha256", "64 hexadecimal digits"),
+		Entry("a digest of generated tasks", "spec: {dataset: {splits: [{name: train, sha256: '"+strings.Repeat("a", 64)+"'}]}}", "spec.dataset", "sha256 is for files of jsonl"),
+		Entry("two digests of one source", "spec: {dataset: {arithmetic: null, jsonl: {claimName: a}, splits: [{name: a, source: f, sha256: '"+strings.Repeat("a", 64)+"'}, {name: b, source: f, sha256: '"+strings.Repeat("b", 64)+"'}]}}", "spec.dataset", "two values of sha256"),
+		Entry("a key of a ConfigMap", "spec: {dataset: {arithmetic: null, jsonl: {configMapRef: {name: a}}, splits: [{name: train, source: a/b}]}}", "spec.dataset", "must be a key of the ConfigMap"),
+		Entry("a path out of a volume", "spec: {dataset: {arithmetic: null, jsonl: {claimName: a}, splits: [{name: train, source: a/../../b}]}}", "spec.dataset.splits[0].source", "without '.' and '..'"),
+		Entry("a split of none", "spec: {dataset: {splits: [{name: train, of: all}]}}", "spec.dataset", "must name another split of this list"),
+		Entry("a split with two bases", "spec: {dataset: {splits: [{name: a}, {name: b, of: a, source: train}]}}", "spec.dataset.splits[1]", "not both"),
+		Entry("a split of nothing", "spec: {dataset: {splits: [{name: a, take: 0}]}}", "spec.dataset.splits[0].take", "greater than or equal to 1"),
+		Entry("a negative skip", "spec: {dataset: {splits: [{name: a, skip: -1}]}}", "spec.dataset.splits[0].skip", "greater than or equal to 0"),
+		Entry("a negative seed", "spec: {dataset: {splits: [{name: a, shuffleSeed: -1}]}}", "spec.dataset.splits[0].shuffleSeed", "greater than or equal to 0"),
+		Entry("a repository's name", "spec: {dataset: {arithmetic: null, huggingFace: {repository: 'a/b/c'}}}", "spec.dataset.huggingFace.repository", "OWNER/NAME"),
+		Entry("a hub without a scheme", "spec: {dataset: {arithmetic: null, huggingFace: {repository: a/b, baseURL: hub}}}", "spec.dataset.huggingFace.baseURL", "http:// or https://"),
+		Entry("numbers in the wrong order", "spec: {dataset: {arithmetic: null, countdown: {minNumbers: 4, maxNumbers: 3}}}", "spec.dataset.countdown", "minNumbers must be at most maxNumbers"),
+		Entry("an example without a reply", "spec: {dataset: {examples: [{prompt: a}]}}", "spec.dataset.examples[0].reply", "Required"),
+		Entry("a column without a name", "spec: {dataset: {fields: {answer: ''}}}", "spec.dataset.fields", "columns 1 to 256"),
 		Entry("empty reward", "spec: {reward: {exactMatch: null}}", "spec.reward", "give exactly one of exactMatch, regex, jsonSchema"),
 		Entry("two rewards", "spec: {reward: {math: {}}}", "spec.reward", "give exactly one of exactMatch, regex, jsonSchema"),
 		Entry("a reward beside a sum", "spec: {reward: {weighted: [{name: a, weight: 1, math: {}}]}}", "spec.reward", "and weighted"),
@@ -258,7 +278,7 @@ var _ = Describe("kubectl", func() {
 		w := emptyEnv()
 		smallest := filepath.Join(GinkgoT().TempDir(), "smallest.yaml")
 		Expect(os.WriteFile(smallest, []byte(smallestEnvironment+"---"+smallestRun), 0o600)).To(Succeed())
-		for _, file := range []string{smallest, filepath.Join("testdata", "everything.yaml"), filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")} {
+		for _, file := range []string{smallest, filepath.Join("testdata", "everything.yaml"), filepath.Join("..", "..", "config", "samples", "arithmetic.yaml"), filepath.Join("..", "..", "config", "samples", "own-data.yaml")} {
 			output, err := kubectl(w.namespace, "apply", "-f", file)
 			Expect(err).NotTo(HaveOccurred(), output)
 			output, err = kubectl(w.namespace, "apply", "-f", file)
