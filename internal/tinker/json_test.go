@@ -207,3 +207,28 @@ func TestJSONResultsWithoutNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestListingsOfSkyRL decodes listings whose times have no zone.
+func TestListingsOfSkyRL(t *testing.T) {
+	for _, e := range recorded(t) {
+		switch {
+		case e.Path == "/api/v1/training_runs":
+			var list TrainingRunList
+			if err := json.Unmarshal(e.Answer, &list); err != nil || len(list.TrainingRuns) == 0 || list.TrainingRuns[0].LastRequestTime.Year() != 2026 {
+				t.Errorf("runs are %+v, error %v", list, err)
+			}
+		case strings.HasSuffix(e.Path, "/checkpoints") && e.Status == 200:
+			var list CheckpointList
+			if err := json.Unmarshal(e.Answer, &list); err != nil || len(list.Checkpoints) == 0 || list.Checkpoints[0].Time.Year() != 2026 {
+				t.Errorf("checkpoints are %+v, error %v", list, err)
+			}
+		}
+	}
+	var c Checkpoint
+	if err := json.Unmarshal([]byte(`{"time":"2026-01-01T01:00:00+01:00","expires_at":null}`), &c); err != nil || c.Time.Hour() != 1 || c.ExpiresAt != nil {
+		t.Errorf("checkpoint is %+v, error %v", c, err)
+	}
+	if err := json.Unmarshal([]byte(`{"time":"yesterday"}`), &c); err == nil {
+		t.Error("yesterday is decoded as a time")
+	}
+}

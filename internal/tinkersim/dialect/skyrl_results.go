@@ -200,6 +200,7 @@ func (s *skyRL) trainingRun(r *http.Request, body object) (any, *httpError) {
 			continue
 		}
 		c.set("checkpoint_id", name)
+		c.set("time", withoutZone(c.text("time")))
 		listed = append(listed, object{
 			"checkpoint_id": c["checkpoint_id"], "checkpoint_type": c["checkpoint_type"], "time": c["time"], "tinker_path": c["tinker_path"],
 		})
@@ -213,5 +214,15 @@ func bare(run object) object {
 		run[field] = json.RawMessage("null")
 	}
 	run.set("model_owner", "default")
+	run.set("last_request_time", withoutZone(run.text("last_request_time")))
 	return run
+}
+
+// withoutZone is a time as SkyRL writes it, which is UTC.
+func withoutZone(text string) string {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000000")
 }
