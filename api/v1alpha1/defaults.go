@@ -35,6 +35,14 @@ func (e *RewardEnvironment) Default() {
 		setDefault(&d.Countdown.MaxNumber, 99)
 		setDefault(&d.Countdown.Tasks, 10000)
 	}
+	if o := e.Spec.ORS; o != nil {
+		setDefaultText(&o.SecretDelivery, DeliverHeader)
+		setDefault(&o.Timeouts.CreateSeconds, 120)
+		setDefault(&o.Timeouts.CallSeconds, 300)
+		if o.Server != nil {
+			setDefault(&o.Server.Port, 8080)
+		}
+	}
 	if i := e.Spec.Interaction; i != nil && i.ToolUse != nil {
 		setDefault(&i.ToolUse.ParseErrors.MaxConsecutive, 2)
 		setDefaultText(&i.ToolUse.ParseErrors.Train, KeepParseErrors)

@@ -78,7 +78,7 @@ func defaultsBelow(schema object, path string) []string {
 	}
 	properties, _ := schema["properties"].(object)
 	for name, property := range properties {
-		if name == "pod" {
+		if name == "pod" || name == "valueFrom" { // These have the types of Kubernetes.
 			continue
 		}
 		all = append(all, defaultsBelow(property.(object), path+"."+name)...)
@@ -170,6 +170,8 @@ func TestDefaultOfRewardEnvironmentSetsWhatTheMarkersSay(t *testing.T) {
 		"tools":           {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}},
 		"countdown":       {Dataset: &v1alpha1.Dataset{Countdown: &v1alpha1.CountdownData{}}},
 		"given countdown": {Dataset: &v1alpha1.Dataset{Countdown: &v1alpha1.CountdownData{MinNumbers: new(int32(2)), Tasks: new(int64(7))}}},
+		"server":          {ORS: &v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "sums"}}},
+		"given server":    {ORS: &v1alpha1.ORS{SecretDelivery: v1alpha1.DeliverBody, Server: &v1alpha1.ORSServer{Image: "sums", Port: new(int32(9000))}}},
 		"given values": {
 			Dataset:     &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(5))}},
 			Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{ParseErrors: v1alpha1.ParseErrors{Train: v1alpha1.MaskParseErrors}}},

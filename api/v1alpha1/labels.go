@@ -32,6 +32,8 @@ const (
 	AnnotationImage = "rl.tinker-operator.dev/image"
 	// AnnotationData lists what a Job's pods mount for data sets.
 	AnnotationData = "rl.tinker-operator.dev/data"
+	// AnnotationServers lists, as JSON, the environment servers that run beside the workers.
+	AnnotationServers = "rl.tinker-operator.dev/servers"
 	// AnnotationRunFile names the ConfigMap that a Job's pods mount.
 	AnnotationRunFile = "rl.tinker-operator.dev/run-file"
 )

@@ -35,10 +35,16 @@ type RewardEnvironmentList struct {
 	Items           []RewardEnvironment `json:"items"`
 }
 
-// RewardEnvironmentSpec is a dataset with a reward.
-// +kubebuilder:validation:XValidation:rule="has(self.dataset)",message="give dataset, where tasks come from: for example dataset: {arithmetic: {}}"
+// RewardEnvironmentSpec is a dataset with a reward, or a server that has both.
+// +kubebuilder:validation:XValidation:rule="has(self.dataset) || has(self.ors)",message="give dataset, where tasks come from, for example dataset: {arithmetic: {}}, or ors, a server that has them"
+// +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.ors)",message="give exactly one of dataset and ors: an ors server has its own tasks"
+// +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.reward)",message="an ors server has its own rewards: remove reward"
+// +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.interaction) || has(self.interaction.toolUse)",message="episodes of an ors server are tool use: remove interaction, or give interaction.toolUse"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || has(self.reward)",message="dataset needs reward, what an episode is worth: for example reward: {exactMatch: {}}"
 type RewardEnvironmentSpec struct {
+	// ORS is an Open Reward Standard server, which has the tasks, the tools and the rewards.
+	// +optional
+	ORS *ORS `json:"ors,omitempty"`
 	// Dataset of tasks.
 	// +optional
 	Dataset *Dataset `json:"dataset,omitempty"`

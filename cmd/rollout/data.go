@@ -4,8 +4,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -26,4 +30,16 @@ func newLoader(config source.Config, logger *slog.Logger) *source.Loader {
 	config.Logger, config.Now = logger, time.Now
 	config.Client = &download.Client{UserAgent: version.UserAgent("tinker-operator-rollout"), Logger: logger}
 	return source.New(config)
+}
+
+// readSecret reads the value of a Secret's key, which is mounted below root. Files end with a line break more often than
+// keys do.
+func readSecret(root string) func(contract.SecretKey) (string, error) {
+	return func(key contract.SecretKey) (string, error) {
+		value, err := os.ReadFile(filepath.Join(root, key.Mount(), key.Key))
+		if err != nil {
+			return "", errors.New("the Secret or its key does not exist: create it")
+		}
+		return strings.TrimSpace(string(value)), nil
+	}
 }

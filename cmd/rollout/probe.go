@@ -29,7 +29,10 @@ func runProbe(ctx context.Context, env environ) error {
 	if err := parse(flags, env); err != nil {
 		return err
 	}
-	result, final := probeFile(ctx, *definition, newLoader(data, newLogger(env.stderr, slog.LevelInfo)))
+	logger := newLogger(env.stderr, slog.LevelInfo)
+	loader := newLoader(data, logger)
+	builder := registry.Builder{Data: loader.Open, Secret: readSecret(data.Root), Logger: logger}
+	result, final := probeFile(ctx, *definition, loader, builder)
 	encoded, err := contract.EncodeProbeResult(result)
 	if err != nil {
 		return err
@@ -54,7 +57,7 @@ func runProbe(ctx context.Context, env environ) error {
 }
 
 // probeFile reads a definition and checks its environment.
-func probeFile(ctx context.Context, name string, loader *source.Loader) (result contract.ProbeResult, final bool) {
+func probeFile(ctx context.Context, name string, loader *source.Loader, builder registry.Builder) (result contract.ProbeResult, final bool) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
@@ -63,8 +66,8 @@ func probeFile(ctx context.Context, name string, loader *source.Loader) (result 
 	if err != nil {
 		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
 	}
-	result, final = probe.Probe(ctx, registry.Builder{Data: loader.Open}, definition)
-	if result.OK {
+	result, final = probe.Probe(ctx, builder, definition)
+	if result.OK && definition.Dataset != nil {
 		result.Contents = loader.Contents(*definition.Dataset)
 	}
 	return result, final

@@ -145,7 +145,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	reading := &rollout.Data{}
 	o.data.Permit = reading.Permit
 	worker := rollout.New(rollout.Config{
-		Environments: registry.Builder{Data: newLoader(o.data, logger).Open}, Data: reading,
+		Environments: registry.Builder{Data: newLoader(o.data, logger).Open, Secret: readSecret(o.data.Root), Logger: logger}, Data: reading,
 		Learner: learner, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
 		Renderer: modelRenderer,
 	})

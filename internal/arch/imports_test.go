@@ -99,7 +99,7 @@ var permitted = map[string][]string{
 	},
 	"internal/environment/registry": {"internal/environment/dataset/source",
 		"internal/contract", "internal/environment", "internal/environment/dataset",
-		"internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
+		"internal/environment/ors", "internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
 	},
 	"internal/environment/rubric": {
 		"internal/chat", "internal/environment", "internal/environment/dataset", "internal/environment/verify",

@@ -89,6 +89,16 @@ const (
 	ReductionLast Reduction = "Last"
 )
 
+// SecretDelivery is where a server reads the secrets of its sessions.
+type SecretDelivery string
+
+// Where a server can read secrets.
+const (
+	DeliverHeader SecretDelivery = "Header"
+	DeliverBody   SecretDelivery = "Body"
+	DeliverBoth   SecretDelivery = "Both"
+)
+
 // TrainParseErrors is what training makes of replies that break the model's format.
 type TrainParseErrors string
 

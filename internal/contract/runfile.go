@@ -145,6 +145,8 @@ type Split struct {
 
 // Definition is what a RewardEnvironment says.
 type Definition struct {
+	// ORS is a server that has tasks, tools and rewards. It stands in place of Dataset and Reward.
+	ORS     *ORS        `json:"ors,omitempty"`
 	Dataset *Dataset    `json:"dataset,omitempty"`
 	Reward  *RewardRule `json:"reward,omitempty"`
 	// Interaction is nil where one reply is the answer.

@@ -61,7 +61,13 @@ func (r Reward) validate(p *problems, path string) {
 }
 
 func (d Definition) validate(p *problems, path string) {
-	d.Dataset.validate(p, path+".dataset")
-	d.Reward.validate(p, path+".reward")
+	if d.ORS != nil {
+		p.require(d.Dataset == nil && d.Reward == nil, path, "must have either ors, or dataset and reward")
+		p.require(d.Interaction == nil || d.Interaction.ToolUse != nil, path+".interaction", "must be toolUse")
+		d.ORS.validate(p, path+".ors")
+	} else {
+		d.Dataset.validate(p, path+".dataset")
+		d.Reward.validate(p, path+".reward")
+	}
 	d.Interaction.validate(p, path+".interaction")
 }

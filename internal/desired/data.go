@@ -93,6 +93,9 @@ const disk = "disk"
 
 // dataMounts lists what a definition has mounted; nil if it reads nothing.
 func dataMounts(definition contract.Definition) []string {
+	if definition.ORS != nil {
+		return orsMounts(*definition.ORS)
+	}
 	data := definition.Dataset
 	if data == nil || data.Generated() {
 		return nil

@@ -51,6 +51,9 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	if spec.Reward != nil {
 		definition.Reward = rewardOf(*spec.Reward)
 	}
+	if spec.ORS != nil {
+		definition.ORS = orsOf(*spec.ORS)
+	}
 	if spec.Interaction != nil {
 		definition.Interaction = interactionOf(*spec.Interaction)
 	}
@@ -185,7 +188,7 @@ func sortSplits(splits []contract.Split) {
 // model's context is full. 0 means that there is no limit.
 func turnsOf(definition contract.Definition) int32 {
 	const manyTurns = 50
-	if definition.Interaction == nil {
+	if definition.Interaction == nil && definition.ORS == nil {
 		return 0
 	}
 	return manyTurns

@@ -174,9 +174,14 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 			Template:              probeTemplate(env, name, labels, settings),
 		},
 	}
-	if data := (Pins{env.Name: {Definition: Definition(env.Spec)}}).Data(); data != "" {
+	pins := Pins{env.Name: {Definition: Definition(env.Spec)}}
+	if data := pins.Data(); data != "" {
 		job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDataDeadlineSeconds)
 		MountData(job, data)
+	}
+	if err := RunServers(job, pins.Servers()); err != nil {
+		// It is what Servers has written.
+		panic("desired: running the servers of a probe: " + err.Error())
 	}
 	return job
 }

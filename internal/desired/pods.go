@@ -35,6 +35,7 @@ const (
 	tokenizerVolume   = "tinker-operator-tokenizers"
 	artifactsVolume   = "tinker-operator-artifacts"
 	dataVolume        = "tinker-operator-data"
+	serverVolume      = "tinker-operator-server"
 
 	healthPort = 8081
 

@@ -46,10 +46,14 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments m
 		}
 		pins[name] = pinOf(env)
 	}
-	if pinned == nil {
-		return pins, environmentsChanged(run, pins)
+	if pinned != nil {
+		return pins, nil
 	}
-	return pins, nil
+	if err := pins.CheckPorts(); err != nil {
+		return nil, &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+			Message: err.Error(), NeedsAction: true}
+	}
+	return pins, environmentsChanged(run, pins)
 }
 
 // Unpinned says what a started run refers to and cannot have at its next attempt: an environment to evaluate on that was added

@@ -96,11 +96,11 @@ func workersOf(run *v1alpha1.TrainingRun, seen observed, pins desired.Pins) work
 	}
 	switch learner := seen.learners[o.Attempt].job; {
 	case pins != nil:
-		o.Data = pins.Data()
+		o.Data, o.Servers = pins.Data(), pins.Servers()
 	case learner != nil:
-		o.Data = desired.DataOf(learner)
+		o.Data, o.Servers = desired.DataOf(learner), desired.ServersOf(learner)
 	case o.Job != nil:
-		o.Data = desired.DataOf(o.Job)
+		o.Data, o.Servers = desired.DataOf(o.Job), desired.ServersOf(o.Job)
 	}
 	return o
 }

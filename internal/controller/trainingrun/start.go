@@ -146,6 +146,7 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	}
 	job := desired.LearnerJob(run, p.start, r.credentialsName(run), r.Settings)
 	desired.AnnotateData(job, p.pins.Data())
+	desired.AnnotateServers(job, p.pins.Servers())
 	if err := r.Client.Create(ctx, job); err != nil {
 		return fmt.Errorf("creating learner job: %w", err)
 	}

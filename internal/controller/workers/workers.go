@@ -39,6 +39,8 @@ type Observed struct {
 	Credentials string
 	// Data lists what workers mount for the data sets of the newest attempt: desired.Pins.Data.
 	Data string
+	// Servers lists what runs beside the workers of the newest attempt: desired.Pins.Servers.
+	Servers string
 }
 
 // CannotWork says that the Job has ended by itself, or that its workers cannot read what the run exchanges. Where the spec
@@ -91,7 +93,8 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 		return create
 	case o.Job.DeletionTimestamp != nil:
 		return keep
-	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image), desired.DataOf(o.Job) != o.Data:
+	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image),
+		desired.DataOf(o.Job) != o.Data, desired.ServersOf(o.Job) != o.Servers:
 		return replace
 	case o.CannotWork(run) && o.RetryIn(now) <= 0:
 		return replace
@@ -156,6 +159,9 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 	}
 	job := desired.RolloutJob(run, o.Attempt, credentials, r.Settings)
 	desired.MountData(job, o.Data)
+	if err := desired.RunServers(job, o.Servers); err != nil {
+		return err
+	}
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
 		return fmt.Errorf("creating rollout job: %w", err)
 	}

@@ -46,10 +46,13 @@ func messagesOf(conversation []message) []chat.Message {
 	return messages
 }
 
-// toolsOf translates the list of tools. The tool for answers is not among them.
-func toolsOf(list toolList) []chat.Tool {
+// toolsOf translates the list of tools, without the tool for answers.
+func toolsOf(list toolList, terminal *terminalTool) []chat.Tool {
 	tools := make([]chat.Tool, 0, len(list.Tools))
 	for _, t := range list.Tools {
+		if terminal != nil && t.Name == terminal.Name {
+			continue
+		}
 		tool := chat.Tool{Name: t.Name, Description: t.Description}
 		if string(t.Schema) != "null" {
 			tool.Parameters = t.Schema

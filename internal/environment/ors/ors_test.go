@@ -160,6 +160,17 @@ func TestAnswerGoesToTheTerminalTool(t *testing.T) {
 	}
 }
 
+func TestAnswerGoesToTheConfiguredTool(t *testing.T) {
+	session, _, tools := begin(t, connect(t, newServer(), Options{AnswerTool: &AnswerTool{Name: "submit", Argument: "answer"}}))
+	if len(tools) != 2 {
+		t.Errorf("the policy sees %d tools, want two: the tool for answers is hidden", len(tools))
+	}
+	got, err := session.Answer(t.Context(), environment.Reply{Message: chat.Message{Content: "3"}})
+	if diff := cmp.Diff([]environment.Reward{{Value: 1}}, got.Rewards); err != nil || diff != "" || got.Text != "" {
+		t.Errorf("Answer = %+v, %v; rewards (-want +got):\n%s", got, err, diff)
+	}
+}
+
 // TestFaults breaks the server in one way each. Every case ends in a fault of the environment, which leads to a new
 // session unless it is permanent.
 func TestFaults(t *testing.T) {
@@ -479,27 +490,5 @@ func TestRedirectToAnotherHostIsNotFollowed(t *testing.T) {
 	b := connect(t, http.RedirectHandler(other.URL, http.StatusPermanentRedirect), Options{APIKey: "key"})
 	if _, err := b.Splits(t.Context()); err == nil || reached.Load() {
 		t.Errorf("Splits: %v, and the other host was reached: %v", err, reached.Load())
-	}
-}
-
-func TestHosts(t *testing.T) {
-	got, err := HostsOf(HostedURL + "/")
-	want := Hosts{API: "https://api.openreward.ai", Sessions: "https://sessions.openreward.ai"}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("HostsOf: %v (-want +got):\n%s", err, diff)
-	}
-}
-
-func TestParseHosted(t *testing.T) {
-	cases := map[string]Hosted{
-		"Owner/Name":      {Deployment: "Owner/Name"},
-		"Owner/Name@hard": {Deployment: "Owner/Name", Variant: "hard"},
-		"Name":            {}, "/Name": {}, "Owner/": {}, "a/b/c": {}, "Owner/Name@": {},
-	}
-	for name, want := range cases {
-		got, err := ParseHosted(name)
-		if got != want || (err == nil) != (want != Hosted{}) {
-			t.Errorf("ParseHosted(%q) = %+v, %v", name, got, err)
-		}
 	}
 }

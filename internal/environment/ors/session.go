@@ -169,7 +169,13 @@ func (s *session) Tools(ctx context.Context) ([]chat.Tool, error) {
 		return nil, faultOfSession(ctx, "listing the tools", err)
 	}
 	s.terminal = list.Terminal
-	return toolsOf(list), nil
+	if own := s.options.AnswerTool; s.terminal == nil && own != nil {
+		s.terminal = &terminalTool{Name: own.Name}
+		if own.Argument != "" {
+			s.terminal.Argument = &own.Argument
+		}
+	}
+	return toolsOf(list, s.terminal), nil
 }
 
 // Call implements tooluse.Session. Arguments that are not a JSON object are the policy's mistake, which the server need

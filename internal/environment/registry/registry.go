@@ -8,6 +8,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -34,6 +35,9 @@ type Builder struct {
 	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It should return soon, and leave it to the data set's methods to
 	// fetch rows. An error is a *environment.Fault, the context's, or says what is wrong with the definition.
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
+	// Secret returns the value of a Secret's key. An error says what is missing.
+	Secret func(contract.SecretKey) (string, error)
+	Logger *slog.Logger
 }
 
 // Build builds the environment of a definition. An error is a *DefinitionError, a *environment.Fault or the context's.
@@ -54,6 +58,9 @@ func (b Builder) Build(ctx context.Context, definition contract.Definition) (env
 }
 
 func (b Builder) build(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
+	if definition.ORS != nil {
+		return b.newORS(*definition.ORS, definition.Interaction)
+	}
 	grader, err := newGrader(*definition.Reward, "spec.reward")
 	if err != nil {
 		return nil, err
@@ -82,11 +89,15 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 
 // newToolUse builds an environment with tools. The only tool is the calculator.
 func newToolUse(rows dataset.Dataset, grader verify.Grader, definition contract.ToolUse) (environment.Environment, error) {
-	return tooluse.New(tooluse.NewLocal(rows, grader, tooluse.Calculator{}), tooluse.Options{
+	return tooluse.New(tooluse.NewLocal(rows, grader, tooluse.Calculator{}), toolUseOptions(definition))
+}
+
+func toolUseOptions(definition contract.ToolUse) tooluse.Options {
+	return tooluse.Options{
 		SystemPrompt:    definition.SystemPrompt,
 		MaxParseErrors:  definition.ParseErrors.MaxConsecutive,
 		MaskParseErrors: definition.ParseErrors.Train == contract.TrainMask,
-	})
+	}
 }
 
 func (b Builder) newDataset(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error) {

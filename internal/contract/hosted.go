@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ors
+package contract
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// HostedURL is the address of the hosted service.
+// HostedURL is the address of the service OpenReward, which hosts environments.
 const HostedURL = "https://openreward.ai"
 
-// Hosts are the two addresses of a hosted service.
+// Hosts are the two addresses of a service that hosts environments.
 type Hosts struct {
 	// API is the address of its REST interface, which takes uploads.
 	API string
@@ -20,15 +20,12 @@ type Hosts struct {
 	Sessions string
 }
 
-// HostsOf returns the addresses that belong to the base URL of a hosted service: the same with api. and sessions. in
+// HostsOf returns the addresses that belong to the base URL of a hosting service: the same with api. and sessions. in
 // front of the host.
 func HostsOf(baseURL string) (Hosts, error) {
-	if err := checkURL(baseURL); err != nil {
-		return Hosts{}, err
-	}
 	parsed, err := url.Parse(baseURL)
 	if err != nil {
-		return Hosts{}, err
+		return Hosts{}, fmt.Errorf("reading the address of the hosting service: %w", err)
 	}
 	return Hosts{API: withSubdomain(*parsed, "api"), Sessions: withSubdomain(*parsed, "sessions")}, nil
 }
@@ -54,18 +51,4 @@ func ParseHosted(name string) (Hosted, error) {
 		return Hosted{}, fmt.Errorf("the name %q is not of the form OWNER/NAME or OWNER/NAME@VARIANT", name)
 	}
 	return Hosted{Deployment: deployment, Variant: variant}, nil
-}
-
-// checkURL fails if a base URL cannot be used.
-func checkURL(text string) error {
-	parsed, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return fmt.Errorf("reading the server's URL: %w", err)
-	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
-		return fmt.Errorf("the server's URL %q must begin with http:// or https://, followed by a host", text)
-	case parsed.RawQuery != "" || parsed.Fragment != "" || parsed.User != nil:
-		return fmt.Errorf("the server's URL must have neither a user nor a query nor a fragment")
-	}
-	return nil
 }

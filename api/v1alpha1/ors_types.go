@@ -1,0 +1,157 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// ORS is an Open Reward Standard server, which has the tasks, the tools and the rewards.
+// +kubebuilder:validation:XValidation:rule="(has(self.name)?1:0)+(has(self.url)?1:0)+(has(self.server)?1:0)==1",message="give exactly one of name (a hosted environment), url (a running server) and server (an image)"
+// +kubebuilder:validation:XValidation:rule="!has(self.baseURL) || has(self.name)",message="baseURL is the address of a hosting service, for name only: give url for a server of your own"
+// +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.name)",message="a hosted environment of several is named in name, as OWNER/NAME@VARIANT: remove environment"
+type ORS struct {
+	// Name of a hosted environment, OWNER/NAME or OWNER/NAME@VARIANT.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/@]+/[^/@]+(@[^/@]+)?$')",message="name must be OWNER/NAME or OWNER/NAME@VARIANT, as the hosting service spells it"
+	// +optional
+	Name string `json:"name,omitempty"`
+	// BaseURL of a hosting service other than OpenReward's.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="baseURL must begin with http:// or https://, followed by a host, without user, query or fragment"
+	// +optional
+	BaseURL string `json:"baseURL,omitempty"`
+	// URL of a running server.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="url must begin with http:// or https://, followed by a host, without user, query or fragment"
+	// +optional
+	URL string `json:"url,omitempty"`
+	// Server is an image that is run beside every worker.
+	// +optional
+	Server *ORSServer `json:"server,omitempty"`
+	// Environment of a server that has several, in any case; without it, its first.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Environment string `json:"environment,omitempty"`
+	// Toolset of the server that is added to the environment's tools, such as claude-code.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Toolset string `json:"toolset,omitempty"`
+	// AnswerTool is called with the reply that calls no tool, and is not shown to the policy. Without it, such a reply is
+	// answered with the wish for a call, unless the server names a tool for answers.
+	// +optional
+	AnswerTool *AnswerTool `json:"answerTool,omitempty"`
+	// APIKeySecretRef is the key that requests carry.
+	// +optional
+	APIKeySecretRef *SecretKeyRef `json:"apiKeySecretRef,omitempty"`
+	// Secrets that each session gets.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Secrets []SessionSecret `json:"secrets,omitempty"`
+	// SecretDelivery is where the server reads secrets: servers of the Python package openreward from a Header, those
+	// of ors-sdk from the Body.
+	// +kubebuilder:default=Header
+	// +optional
+	SecretDelivery SecretDelivery `json:"secretDelivery,omitempty"`
+	// Timeouts of requests.
+	// +kubebuilder:default={}
+	// +optional
+	Timeouts ORSTimeouts `json:"timeouts,omitzero"`
+	// MaxSessions that a worker has open at once; without it, as many as it has episodes.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxSessions *int32 `json:"maxSessions,omitempty"`
+}
+
+// AnswerTool is a tool whose argument is an answer.
+type AnswerTool struct {
+	// Name of the tool.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	Name string `json:"name"`
+	// Argument that is the reply's text; without it, the tool is called without arguments.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Argument string `json:"argument,omitempty"`
+}
+
+// SecretDelivery is where a server reads the secrets of a session.
+// +kubebuilder:validation:Enum=Header;Body;Both
+type SecretDelivery string
+
+// The ways to deliver secrets.
+const (
+	DeliverHeader SecretDelivery = "Header"
+	DeliverBody   SecretDelivery = "Body"
+	DeliverBoth   SecretDelivery = "Both"
+)
+
+// ORSServer is an image that serves the Open Reward Standard.
+type ORSServer struct {
+	// Image to run.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +required
+	Image string `json:"image"`
+	// Port that it listens on; it also is in the container's variable PORT. The servers of one run need different
+	// ones.
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:default=8080
+	// +optional
+	Port *int32 `json:"port,omitempty"`
+	// Command instead of the image's entry point.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	// +optional
+	Command []string `json:"command,omitempty"`
+	// Env of the container.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// Resources of the container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+}
+
+// SessionSecret is a secret that sessions get.
+type SessionSecret struct {
+	// Name by which the environment reads it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$')",message="name must be of letters, digits, '_', '-' and '.'"
+	// +required
+	Name string `json:"name"`
+	// SecretKeyRef is where its value is.
+	// +required
+	SecretKeyRef SecretKeyRef `json:"secretKeyRef"`
+	// AllowedHosts are those that the hosted service lets the value reach.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +optional
+	AllowedHosts []string `json:"allowedHosts,omitempty"`
+}
+
+// ORSTimeouts bound requests.
+type ORSTimeouts struct {
+	// CreateSeconds bounds everything before the first turn: session, set-up, prompt and tools.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=120
+	// +optional
+	CreateSeconds *int32 `json:"createSeconds,omitempty"`
+	// CallSeconds bounds a call of a tool.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=300
+	// +optional
+	CallSeconds *int32 `json:"callSeconds,omitempty"`
+}

@@ -1,0 +1,201 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// serverLimit bounds what a server writes to its /tmp.
+const serverLimit = "2Gi"
+
+// orsOf returns what the spec of a server says, as programs read it.
+func orsOf(spec v1alpha1.ORS) *contract.ORS {
+	o := &contract.ORS{
+		URL: spec.URL, Environment: spec.Environment, Toolset: spec.Toolset, SecretDelivery: contract.SecretDelivery(spec.SecretDelivery),
+		CreateSeconds: int(*spec.Timeouts.CreateSeconds), CallSeconds: int(*spec.Timeouts.CallSeconds),
+		MaxSessions: int(ptr.Deref(spec.MaxSessions, 0)),
+	}
+	if spec.Name != "" {
+		// Both are checked at admission; a server that cannot be reached shows in the probe.
+		hosted, _ := contract.ParseHosted(spec.Name)
+		hosts, _ := contract.HostsOf(cmp.Or(spec.BaseURL, contract.HostedURL))
+		o.URL, o.Deployment, o.Environment = hosts.Sessions, hosted.Deployment, hosted.Variant
+	}
+	if spec.Server != nil {
+		o.Server = serverOf(*spec.Server)
+		o.URL = "http://127.0.0.1:" + strconv.Itoa(int(o.Server.Port))
+	}
+	if t := spec.AnswerTool; t != nil {
+		o.AnswerTool = &contract.AnswerTool{Name: t.Name, Argument: t.Argument}
+	}
+	if ref := spec.APIKeySecretRef; ref != nil {
+		o.APIKey = &contract.SecretKey{Name: ref.Name, Key: ref.Key}
+	}
+	for _, s := range spec.Secrets {
+		secret := contract.SecretKey{Name: s.SecretKeyRef.Name, Key: s.SecretKeyRef.Key}
+		o.Secrets = append(o.Secrets, contract.SessionSecret{Name: s.Name, Secret: secret, AllowedHosts: s.AllowedHosts})
+	}
+	return o
+}
+
+// orsMounts lists the Secrets that requests to a server need.
+func orsMounts(o contract.ORS) []string {
+	var mounts []string
+	if o.APIKey != nil {
+		mounts = append(mounts, o.APIKey.Mount())
+	}
+	for _, s := range o.Secrets {
+		mounts = append(mounts, s.Secret.Mount())
+	}
+	return mounts
+}
+
+func serverOf(spec v1alpha1.ORSServer) *contract.ORSServer {
+	server := &contract.ORSServer{Image: spec.Image, Port: *spec.Port, Command: spec.Command}
+	if len(spec.Env) > 0 {
+		server.Env = encode(spec.Env)
+	}
+	if spec.Resources.Limits != nil || spec.Resources.Requests != nil || spec.Resources.Claims != nil {
+		server.Resources = encode(spec.Resources)
+	}
+	return server
+}
+
+// encode writes plain API types, which were decoded from JSON, as JSON.
+func encode(value any) json.RawMessage {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic("desired: encoding an API type: " + err.Error())
+	}
+	return data
+}
+
+// PortError says that the servers of two environments of a run have the same port in its pods.
+type PortError struct {
+	Environments [2]string
+	Port         int32
+}
+
+// Error implements error.
+func (e *PortError) Error() string {
+	return fmt.Sprintf("RewardEnvironments %q and %q both serve on port %d, and run in the same pods: give one of them another ors.server.port",
+		e.Environments[0], e.Environments[1], e.Port)
+}
+
+// CheckPorts returns a *PortError if two servers of a run have the same port.
+func (p Pins) CheckPorts() error {
+	taken := map[int32]string{}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		server := serverIn(p[name])
+		if server == nil {
+			continue
+		}
+		if other, ok := taken[server.Port]; ok {
+			return &PortError{Environments: [2]string{other, name}, Port: server.Port}
+		}
+		taken[server.Port] = name
+	}
+	return nil
+}
+
+func serverIn(pin Pin) *contract.ORSServer {
+	if pin.Definition.ORS == nil {
+		return nil
+	}
+	return pin.Definition.ORS.Server
+}
+
+// Servers lists, as JSON, the servers that run beside the workers, by the names of their environments. It is empty if
+// there are none.
+func (p Pins) Servers() string {
+	servers := map[string]*contract.ORSServer{}
+	for name, pin := range p {
+		if server := serverIn(pin); server != nil {
+			servers[name] = server
+		}
+	}
+	if len(servers) == 0 {
+		return ""
+	}
+	return string(encode(servers))
+}
+
+// ServersOf returns what runs beside the workers of a Job, as Pins.Servers lists it. The Job of a learner says what its
+// workers need.
+func ServersOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationServers] }
+
+// AnnotateServers notes in a Job what runs beside the workers of its run.
+func AnnotateServers(job *batchv1.Job, servers string) {
+	if servers != "" {
+		job.Annotations = merged(job.Annotations, map[string]string{v1alpha1.AnnotationServers: servers})
+	}
+}
+
+// RunServers adds servers to the pods of a Job. They are native sidecars: the worker starts once they answer, and
+// each is restarted by itself.
+func RunServers(job *batchv1.Job, list string) error {
+	AnnotateServers(job, list)
+	if list == "" {
+		return nil
+	}
+	var servers map[string]contract.ORSServer
+	if err := json.Unmarshal([]byte(list), &servers); err != nil {
+		return fmt.Errorf("decoding the servers of a Job: %w", err)
+	}
+	spec := &job.Spec.Template.Spec
+	for i, name := range slices.Sorted(maps.Keys(servers)) {
+		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
+		container, err := serverContainer(name, servers[name], volume.Name)
+		if err != nil {
+			return err
+		}
+		container.SecurityContext = spec.Containers[0].SecurityContext
+		container.ImagePullPolicy = spec.Containers[0].ImagePullPolicy
+		spec.Volumes = append(spec.Volumes, volume)
+		spec.InitContainers = append(spec.InitContainers, container)
+	}
+	return nil
+}
+
+// serverContainer is the sidecar of an environment. It has a writable /tmp.
+func serverContainer(name string, server contract.ORSServer, volume string) (corev1.Container, error) {
+	health := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(server.Port)}}
+	container := corev1.Container{
+		Name: "environment-" + name, Image: server.Image, Command: server.Command,
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		Env:           []corev1.EnvVar{{Name: "PORT", Value: strconv.Itoa(int(server.Port))}},
+		Resources:     resources("50m"),
+		VolumeMounts:  []corev1.VolumeMount{{Name: volume, MountPath: "/tmp"}},
+		StartupProbe:  &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5, FailureThreshold: 150},
+		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
+	}
+	if len(container.Name) > 63 {
+		container.Name = container.Name[:63]
+	}
+	var env []corev1.EnvVar
+	for field, into := range map[*json.RawMessage]any{&server.Env: &env, &server.Resources: &container.Resources} {
+		if len(*field) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(*field, into); err != nil {
+			return corev1.Container{}, fmt.Errorf("decoding the server of environment %q: %w", name, err)
+		}
+	}
+	container.Env = overrideEnv(container.Env, env)
+	return container, nil
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// orsEnvironment is an environment of a server, with its defaults.
+func orsEnvironment(ors v1alpha1.ORS) *v1alpha1.RewardEnvironment {
+	env := testEnvironment()
+	env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &ors}
+	env.Default()
+	return env
+}
+
+func TestDefinitionOfServers(t *testing.T) {
+	cases := map[string]struct {
+		spec v1alpha1.ORS
+		want contract.ORS
+	}{
+		"a URL": {v1alpha1.ORS{URL: "http://sums:8080", Environment: "sums"}, contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
+		"a hosted environment": {
+			v1alpha1.ORS{
+				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretRef: &v1alpha1.SecretKeyRef{Name: "openreward", Key: "KEY"},
+				Secrets:     []v1alpha1.SessionSecret{{Name: "JUDGE", SecretKeyRef: v1alpha1.SecretKeyRef{Name: "judge", Key: "k"}, AllowedHosts: []string{"h"}}},
+				MaxSessions: new(int32(16)), AnswerTool: &v1alpha1.AnswerTool{Name: "submit", Argument: "answer"},
+			},
+			contract.ORS{
+				URL: "https://sessions.openreward.ai", Deployment: "Owner/Name", Environment: "hard", Toolset: "claude-code",
+				APIKey:      &contract.SecretKey{Name: "openreward", Key: "KEY"},
+				Secrets:     []contract.SessionSecret{{Name: "JUDGE", Secret: contract.SecretKey{Name: "judge", Key: "k"}, AllowedHosts: []string{"h"}}},
+				MaxSessions: 16, AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"},
+			},
+		},
+		"an image": {
+			v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "sums:dev", Command: []string{"serve"}, Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}},
+			contract.ORS{URL: "http://127.0.0.1:8080", Server: &contract.ORSServer{
+				Image: "sums:dev", Port: 8080, Command: []string{"serve"}, Env: []byte(`[{"name":"FAMILY","value":"chain_sum"}]`),
+			}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.want.SecretDelivery, tc.want.CreateSeconds, tc.want.CallSeconds = contract.DeliverHeader, 120, 300
+			definition := Definition(orsEnvironment(tc.spec).Spec)
+			if diff := cmp.Diff(contract.Definition{ORS: &tc.want}, definition); diff != "" {
+				t.Errorf("Definition (-want +got):\n%s", diff)
+			}
+			if err := definition.Validate(); err != nil {
+				t.Errorf("Validate: %v", err)
+			}
+		})
+	}
+}
+
+func TestServersRunBesideWorkers(t *testing.T) {
+	env := orsEnvironment(v1alpha1.ORS{
+		Server:          &v1alpha1.ORSServer{Image: "sums:dev", Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}, {Name: "PORT", Value: "1"}}},
+		APIKeySecretRef: &v1alpha1.SecretKeyRef{Name: "openreward", Key: "KEY"},
+	})
+	pins := Pins{"sums": {Definition: Definition(env.Spec)}}
+	if diff := cmp.Diff("secret/openreward", pins.Data()); diff != "" {
+		t.Errorf("Data (-want +got):\n%s", diff)
+	}
+	job := RolloutJob(testRun(), 1, "credentials", Settings{Image: "operator:dev"})
+	if err := RunServers(job, pins.Servers()); err != nil {
+		t.Fatalf("RunServers: %v", err)
+	}
+	if ServersOf(job) != pins.Servers() {
+		t.Errorf("the Job says %q, want %q", ServersOf(job), pins.Servers())
+	}
+	spec := job.Spec.Template.Spec
+	if len(spec.InitContainers) != 1 {
+		t.Fatalf("the pods have %d init containers, want one", len(spec.InitContainers))
+	}
+	server := spec.InitContainers[0]
+	if *server.RestartPolicy != corev1.ContainerRestartPolicyAlways || server.StartupProbe == nil || server.Image != "sums:dev" {
+		t.Errorf("the server is no sidecar that the worker waits for: %+v", server)
+	}
+	if diff := cmp.Diff([]corev1.EnvVar{{Name: "PORT", Value: "8080"}, {Name: "FAMILY", Value: "chain_sum"}}, server.Env); diff != "" {
+		t.Errorf("the server's environment (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(spec.Containers[0].SecurityContext, server.SecurityContext); diff != "" {
+		t.Errorf("the server's rights differ from the worker's (-worker +server):\n%s", diff)
+	}
+	probe := ProbeJob(env, "0123456789", 1, Settings{Image: "operator:dev"})
+	if got := probe.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != "sums:dev" {
+		t.Errorf("the probe's init containers are %+v", got)
+	}
+}
+
+func TestServersNeedPortsOfTheirOwn(t *testing.T) {
+	pin := Pin{Definition: Definition(orsEnvironment(v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "a"}}).Spec)}
+	other := Pin{Definition: Definition(orsEnvironment(v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "a", Port: new(int32(8090))}}).Spec)}
+	if err := (Pins{"a": pin, "b": other}).CheckPorts(); err != nil {
+		t.Errorf("CheckPorts of two ports: %v", err)
+	}
+	var conflict *PortError
+	if err := (Pins{"a": pin, "b": other, "c": pin}).CheckPorts(); !errors.As(err, &conflict) || conflict.Port != 8080 {
+		t.Errorf("CheckPorts of one port twice: %v, want a PortError", err)
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
+	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+)
+
+// defaultParseErrors are the replies in a row that may break the model's format where the definition does not say.
+const defaultParseErrors = 2
+
+// newORS builds an environment of a server. A Secret that is missing is a fault, since it may come.
+func (b Builder) newORS(definition contract.ORS, interaction *contract.Interaction) (environment.Environment, error) {
+	options := ors.Options{
+		BaseURL: definition.URL, Environment: definition.Environment, Deployment: definition.Deployment,
+		Toolset: definition.Toolset, Delivery: ors.Delivery(definition.SecretDelivery), MaxSessions: definition.MaxSessions,
+		CreateTimeout: time.Duration(definition.CreateSeconds) * time.Second,
+		CallTimeout:   time.Duration(definition.CallSeconds) * time.Second,
+		Logger:        b.Logger,
+	}
+	if tool := definition.AnswerTool; tool != nil {
+		options.AnswerTool = &ors.AnswerTool{Name: tool.Name, Argument: tool.Argument}
+	}
+	var err error
+	if definition.APIKey != nil {
+		if options.APIKey, err = b.secret(*definition.APIKey); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range definition.Secrets {
+		secret := ors.Secret{Name: s.Name, AllowedHosts: s.AllowedHosts}
+		if secret.Value, err = b.secret(s.Secret); err != nil {
+			return nil, err
+		}
+		options.Secrets = append(options.Secrets, secret)
+	}
+	backend, err := ors.New(options)
+	if err != nil {
+		return nil, err
+	}
+	use := tooluse.Options{MaxParseErrors: defaultParseErrors}
+	if interaction != nil {
+		use = toolUseOptions(*interaction.ToolUse)
+	}
+	return tooluse.New(backend, use)
+}
+
+// secret returns the value of a Secret's key.
+func (b Builder) secret(key contract.SecretKey) (string, error) {
+	if b.Secret == nil {
+		return "", errors.New("this program can read no Secrets")
+	}
+	value, err := b.Secret(key)
+	if err != nil {
+		return "", &environment.Fault{Err: fmt.Errorf("reading key %q of Secret %q: %w", key.Key, key.Name, err)}
+	}
+	return value, nil
+}
