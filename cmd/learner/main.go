@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -73,6 +75,11 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 		Identity: os.Getenv("POD_NAME") + "/" + rand.Text(), Drain: drainOnSignal(),
 		Hub: &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN")},
 	}
+	endpoint, err := transport.New(transport.FromEnvironment(os.Getenv))
+	if err != nil {
+		return config, fmt.Errorf("preparing to connect to the endpoint: %w", err)
+	}
+	config.HTTP = &http.Client{Transport: endpoint}
 	data, err := os.ReadFile(o.runFile)
 	if err != nil {
 		return config, fmt.Errorf("reading the run file: %w", err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -32,6 +34,7 @@ type options struct {
 	grace                      time.Duration
 	level                      slog.Level
 	apiKey, worker             string
+	connection                 transport.Options
 	// hub fetches tokenizers.
 	hub fetch.Fetcher
 	// data is where data sets are read from and stored.
@@ -39,7 +42,7 @@ type options struct {
 }
 
 func parseWorker(env environ) (options, error) {
-	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME")}
+	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME"), connection: transport.FromEnvironment(env.getenv)}
 	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
 	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "`file` that says which run this is")
@@ -129,9 +132,13 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, configError(err)
 	}
 	pressure := &rollout.Pressure{}
+	connection, err := transport.New(o.connection)
+	if err != nil {
+		return parts{}, configError(err)
+	}
 	endpoint, err := client.New(client.Config{
 		BaseURL: file.Fixed.BaseURL, APIKey: o.apiKey, UserAgent: version.UserAgent("tinker-operator-rollout"),
-		Logger: logger, Observe: pressure.Observe,
+		HTTP: &http.Client{Transport: connection}, Logger: logger, Observe: pressure.Observe,
 	})
 	if err != nil {
 		return parts{}, configError(err)

@@ -20,7 +20,7 @@ var permitted = map[string][]string{
 		"internal/tokenizer", "internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
 	},
 	"cmd/learner": {
-		"internal/contract", "internal/learner", "internal/tokenizer/fetch", "internal/version",
+		"internal/contract", "internal/learner", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version",
 		"golang.org/x/crypto",
 	},
 	"cmd/manager": {
@@ -30,7 +30,7 @@ var permitted = map[string][]string{
 	},
 	"cmd/rollout": {"internal/environment/dataset/download", "internal/environment/dataset/source", "internal/environment/registry",
 		"internal/contract", "internal/environment/registry", "internal/exchange", "internal/renderer/load", "internal/rollout",
-		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker/client",
+		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker/client", "internal/tinker/transport",
 		"internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
 	},
 	"cmd/tinkersim": {
@@ -196,8 +196,9 @@ var permitted = map[string][]string{
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
-	"internal/tinker/client":     {"internal/tinker", "internal/tinker/redact", "golang.org/x/sync"},
+	"internal/tinker/client":     {"internal/tinker", "internal/tinker/redact", "internal/tinker/transport", "golang.org/x/sync"},
 	"internal/tinker/redact":     nil,
+	"internal/tinker/transport":  nil,
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/dialect", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",

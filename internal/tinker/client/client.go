@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
 // Config says which server the client calls, and how.
@@ -75,7 +76,11 @@ func New(config Config) (*Client, error) {
 	if key == "" {
 		return nil, fmt.Errorf("API key is empty")
 	}
-	api := http.Client{Transport: newTransport()}
+	plain, err := transport.New(transport.Options{})
+	if err != nil {
+		return nil, err
+	}
+	api := http.Client{Transport: plain}
 	if config.HTTP != nil {
 		api = *config.HTTP
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
 // longPolls is a server over real sockets. It accepts optim_step, and holds every poll until it is released.
@@ -91,7 +92,10 @@ func checkLongPolls(t *testing.T, tls bool, proto string) {
 	const polls = 300
 	handler := &longPolls{release: make(chan struct{})}
 	server := httptest.NewUnstartedServer(handler)
-	transport := newTransport()
+	transport, err := transport.New(transport.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if tls {
 		server.EnableHTTP2 = true
 		server.StartTLS()
