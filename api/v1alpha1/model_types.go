@@ -89,6 +89,43 @@ type Tinker struct {
 	// APIKeySecretRef is the Secret key that holds the API key.
 	// +required
 	APIKeySecretRef SecretKeyRef `json:"apiKeySecretRef"`
+	// ProxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint;
+	// without it, the proxy of their environment variables. It must not contain a password.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
+	// +optional
+	ProxyURL string `json:"proxyURL,omitempty"`
+	// CABundleConfigMapRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted besides
+	// those of the image.
+	// +optional
+	CABundleConfigMapRef *ConfigMapKeyRef `json:"caBundleConfigMapRef,omitempty"`
+	// ClientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the learner and
+	// the workers show to the endpoint.
+	// +optional
+	ClientCertificateSecretRef *SecretRef `json:"clientCertificateSecretRef,omitempty"`
+}
+
+// ConfigMapKeyRef names one key of a ConfigMap in the object's own namespace.
+type ConfigMapKeyRef struct {
+	// Name of the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+	// Key within the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Key string `json:"key"`
+}
+
+// SecretRef names a Secret in the object's own namespace.
+type SecretRef struct {
+	// Name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
 }
 
 // SecretKeyRef names one key of a Secret in the object's own namespace.

@@ -141,7 +141,9 @@ func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 	return templateDigest(struct {
 		Pod v1alpha1.PodOverrides
 		Key v1alpha1.SecretKeyRef
-	}{run.Spec.Rollouts.Pod, run.Spec.Tinker.APIKeySecretRef})
+
+		Connection *connection `json:",omitempty"`
+	}{run.Spec.Rollouts.Pod, run.Spec.Tinker.APIKeySecretRef, connectionOf(run.Spec.Tinker)})
 }
 
 // ProbeTemplateDigest digests what a user can change about a probe's pod.

@@ -95,6 +95,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
+	p.connect(run.Spec.Tinker)
 	if run.Spec.Artifacts != nil {
 		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
 	}
@@ -133,6 +134,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.CertificateKey), credentialsDir)
+	p.connect(run.Spec.Tinker)
 	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
 	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
 	return p.template(labels, userLabels(run), run.Spec.Rollouts.Pod)

@@ -1,0 +1,63 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// Folders and volumes of what the learner and the workers need to connect to the endpoint.
+const (
+	authorityDir   = "/etc/tinker-operator/endpoint-ca"
+	certificateDir = "/etc/tinker-operator/endpoint-certificate"
+
+	authorityVolume   = "tinker-operator-endpoint-ca"
+	certificateVolume = "tinker-operator-endpoint-certificate"
+)
+
+// The variables of package transport, which the manager does not link.
+const (
+	proxyVariable       = "TINKER_PROXY_URL"
+	authorityVariable   = "TINKER_CA_FILE"
+	certificateVariable = "TINKER_CLIENT_CERTIFICATE_FILE"
+	keyVariable         = "TINKER_CLIENT_KEY_FILE"
+)
+
+// connect gives a pod the proxy, the authorities and the client certificate of the endpoint.
+func (p *pod) connect(endpoint v1alpha1.Tinker) {
+	set := func(name, value string) {
+		p.container.Env = append(p.container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	if endpoint.ProxyURL != "" {
+		set(proxyVariable, endpoint.ProxyURL)
+	}
+	if ref := endpoint.CABundleConfigMapRef; ref != nil {
+		volume := configVolume(authorityVolume, ref.Name)
+		volume.ConfigMap.Items = []corev1.KeyToPath{{Key: ref.Key, Path: "ca.crt"}}
+		p.mount(volume, authorityDir)
+		set(authorityVariable, authorityDir+"/ca.crt")
+	}
+	if ref := endpoint.ClientCertificateSecretRef; ref != nil {
+		p.mount(secretVolume(certificateVolume, ref.Name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey), certificateDir)
+		set(certificateVariable, certificateDir+"/"+corev1.TLSCertKey)
+		set(keyVariable, certificateDir+"/"+corev1.TLSPrivateKeyKey)
+	}
+}
+
+// connection is what digests of templates know of the settings above; nil if there are none.
+type connection struct {
+	ProxyURL    string                    `json:",omitempty"`
+	Authorities *v1alpha1.ConfigMapKeyRef `json:",omitempty"`
+	Certificate *v1alpha1.SecretRef       `json:",omitempty"`
+}
+
+func connectionOf(endpoint v1alpha1.Tinker) *connection {
+	c := connection{endpoint.ProxyURL, endpoint.CABundleConfigMapRef, endpoint.ClientCertificateSecretRef}
+	if c == (connection{}) {
+		return nil
+	}
+	return &c
+}
