@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -132,14 +133,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, configError(err)
 	}
 	pressure := &rollout.Pressure{}
-	connection, err := transport.New(o.connection)
-	if err != nil {
-		return parts{}, configError(err)
-	}
-	endpoint, err := client.New(client.Config{
-		BaseURL: file.Fixed.BaseURL, APIKey: o.apiKey, UserAgent: version.UserAgent("tinker-operator-rollout"),
-		HTTP: &http.Client{Transport: connection}, Logger: logger, Observe: pressure.Observe,
-	})
+	endpoint, err := connect(o, file.Fixed.BaseURL, logger, pressure)
 	if err != nil {
 		return parts{}, configError(err)
 	}
@@ -176,4 +170,16 @@ func loadRenderer(ctx context.Context, o options, file contract.RunFile) (*load.
 		return nil, &exitError{code: exitUnavailable, err: err}
 	}
 	return loaded, nil
+}
+
+// connect returns the client of the endpoint.
+func connect(o options, baseURL string, logger *slog.Logger, pressure *rollout.Pressure) (*client.Client, error) {
+	connection, err := transport.New(o.connection)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to connect to the endpoint: %w", err)
+	}
+	return client.New(client.Config{
+		BaseURL: baseURL, APIKey: o.apiKey, UserAgent: version.UserAgent("tinker-operator-rollout"),
+		HTTP: &http.Client{Transport: connection}, Logger: logger, Observe: pressure.Observe,
+	})
 }
