@@ -149,6 +149,18 @@ func (d *Dataset) validate(p *problems, path string) {
 		}
 	}
 	p.require(set == 1, path, kinds)
+	d.validateSource(p, path)
+	d.validateSplits(p, path)
+	if d.Contents != nil {
+		p.require(!d.Generated() && len(d.Contents.Sources) > 0, path+".contents", "are those of data that is read")
+		for _, s := range d.Contents.Sources {
+			p.require(s.Name != "" && len(s.SHA256) == 64, path+".contents.sources", "%q needs a name and a digest of 64 hex digits", s.Name)
+		}
+	}
+}
+
+// validateSource checks where the rows come from.
+func (d *Dataset) validateSource(p *problems, path string) {
 	if a := d.Arithmetic; a != nil {
 		p.require(a.MaxOperand >= 1, path+".arithmetic.maxOperand", "must be at least 1")
 	}
@@ -160,6 +172,9 @@ func (d *Dataset) validate(p *problems, path string) {
 		p.require((j.ConfigMap != "") != (j.Claim != "") != (j.URL != "") && (j.ConfigMap == "" || j.Claim == ""), path+".jsonl", "must be one of configMap, claim and url")
 		p.require(len(d.Splits) > 0, path+".splits", "are needed for jsonl")
 	}
+}
+
+func (d *Dataset) validateSplits(p *problems, path string) {
 	names := map[string]bool{}
 	for i, s := range d.Splits {
 		at := fmt.Sprintf("%s.splits[%d]", path, i)
@@ -168,12 +183,6 @@ func (d *Dataset) validate(p *problems, path string) {
 		s.validate(p, at)
 		needsDigest := d.JSONL != nil && d.JSONL.URL != "" && s.Of == ""
 		p.require(!needsDigest || d.SHA256(s.Source) != "", at+".sha256", "is needed for a URL")
-	}
-	if d.Contents != nil {
-		p.require(!d.Generated() && len(d.Contents.Sources) > 0, path+".contents", "are those of data that is read")
-		for _, s := range d.Contents.Sources {
-			p.require(s.Name != "" && len(s.SHA256) == 64, path+".contents.sources", "%q needs a name and a digest of 64 hex digits", s.Name)
-		}
 	}
 }
 

@@ -135,11 +135,10 @@ func sampleDelay(failures int) time.Duration {
 // numberOf numbers a request in its sampling session. A request that no number fits is refused, as it always will be;
 // one that was posted too often is sampled in another session.
 func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error) {
-	number, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, 0)
-	if err != nil {
+	if _, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, 0); err != nil {
 		return 0, &episode.RefusedError{Err: err}
 	}
-	number, err = rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, reposts)
+	number, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, reposts)
 	if err != nil {
 		return 0, &policyMissingError{err: err}
 	}

@@ -260,7 +260,6 @@ func phaseReason(phase contract.Phase) string {
 
 func stalledCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionStalled
-	reply := v.reply()
 	switch {
 	case v.is(v1alpha1.ConditionFailed):
 		return v.as(kind, v1alpha1.ConditionFailed, status.True)
@@ -276,18 +275,24 @@ func stalledCondition(v view) status.Condition {
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
-	case reply != nil && reply.Blocked() != "" && v.lasts(v1alpha1.ConditionProgressing):
+	case awaitsRepair(v):
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
-	case reply != nil && v.workersAwaitRepair() && v.lasts(v1alpha1.ConditionProgressing):
-		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
-	case reply != nil && reply.Upstream == "payment":
-		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
-	case reply != nil && reply.Progress.Diverged:
+	case v.reply() != nil && v.reply().Progress.Diverged:
 		return status.True(kind, v1alpha1.ReasonDiverged,
 			"A metric was NaN or infinite: continuing the run is pointless; start another from a checkpoint, with a lower learning rate.")
 	default:
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	}
+}
+
+// awaitsRepair says that a learner which answers waits for something that a person has to repair, or has done so for
+// longer than such things take to pass by themselves.
+func awaitsRepair(v view) bool {
+	reply := v.reply()
+	if reply == nil {
+		return false
+	}
+	return reply.Upstream == "payment" || (reply.Blocked() != "" || v.workersAwaitRepair()) && v.lasts(v1alpha1.ConditionProgressing)
 }
 
 // keyRefused says how a refused key is repaired.

@@ -135,10 +135,7 @@ func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending.E
 		if l.job == nil && l.pod == nil && seen.refused.Reason != "" {
 			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.refused.Reason, Message: seen.refused.Words}
 		}
-		if end.Cause == contract.CauseDrained && end.Progress != nil && !suspended(run) && !askedToStop(run.Status) {
-			end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its state first."
-		}
-		return end
+		return explainDrain(run, end)
 	}
 	if l.pod == nil && desired.SuspendedByOther(l.job) && hasRun(run, newest) {
 		return &ending.Ending{Cause: contract.CauseDisrupted, Message: "Another controller suspended the learner's Job, which deleted its pod."}
@@ -150,6 +147,14 @@ func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending.E
 		return &ending.Ending{Cause: contract.CauseDrained, Message: "The learner had not started, and the spec of it has changed."}
 	}
 	return overdue(run, newest, l, seen, now)
+}
+
+// explainDrain says of a learner that has drained although its run was not to stop what made it do so.
+func explainDrain(run *v1alpha1.TrainingRun, end *ending.Ending) *ending.Ending {
+	if end.Cause == contract.CauseDrained && end.Progress != nil && !suspended(run) && !askedToStop(run.Status) {
+		end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its state first."
+	}
+	return end
 }
 
 // createGrace is how long the Job of an attempt that is recorded may be missing: another manager, which was the leader a

@@ -43,9 +43,7 @@ type look struct {
 // observeObstacles finds what keeps the learner's pod from being created, and the workers' pods from running.
 func (r *Reconciler) observeObstacles(ctx context.Context, run *v1alpha1.TrainingRun, seen *observed) {
 	newest := seen.learners[newestAttempt(run)]
-	learner := !ended(run) && newest.pod == nil && newest.job != nil && !ending.JobEnded(newest.job) && !desired.SuspendedByOther(newest.job)
-	workers := seen.rollout != nil && seen.rollout.DeletionTimestamp == nil && workersReady(*seen) < ptr.Deref(seen.rollout.Spec.Parallelism, 1) &&
-		!ptr.Deref(seen.rollout.Spec.Suspend, false)
+	learner, workers := !ended(run) && lacksPod(newest), lacksWorkers(*seen)
 	if !learner && !workers || finished(run) {
 		return
 	}
@@ -72,6 +70,17 @@ func (r *Reconciler) observeObstacles(ctx context.Context, run *v1alpha1.Trainin
 	if workers {
 		seen.workersObstacle = known.workers
 	}
+}
+
+// lacksPod says that the Job of a learner should have a pod and has none.
+func lacksPod(l learner) bool {
+	return l.pod == nil && l.job != nil && !ending.JobEnded(l.job) && !desired.SuspendedByOther(l.job)
+}
+
+// lacksWorkers says that fewer workers are ready than there should be.
+func lacksWorkers(seen observed) bool {
+	job := seen.rollout
+	return job != nil && job.DeletionTimestamp == nil && !ptr.Deref(job.Spec.Suspend, false) && workersReady(seen) < ptr.Deref(job.Spec.Parallelism, 1)
 }
 
 // refusedPod says why a Job's pods are refused; nothing where that is not known.

@@ -89,6 +89,14 @@ func (c *caller) do(ctx context.Context, req request) (response, error) {
 	return c.retry(ctx, req, c.exchange)
 }
 
+// mayRepeat reports whether the request may be sent again after an error, whatever its category.
+func (r request) mayRepeat(err error) bool {
+	if r.once && mayBeEncoding(err) {
+		return false
+	}
+	return !r.unrepeatable || !mayBeExecuted(err)
+}
+
 // retry repeats a request until its error is not temporary or ctx ends. The error it returns says whether any
 // of the attempts may have reached the server.
 func (c *caller) retry(ctx context.Context, req request, send func(context.Context, request) (response, error)) (response, error) {
@@ -101,8 +109,7 @@ func (c *caller) retry(ctx context.Context, req request, send func(context.Conte
 	for {
 		resp, err := send(ctx, req)
 		c.bodies.record(req, err)
-		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err)) &&
-			!(req.once && mayBeEncoding(err)) && !(req.unrepeatable && mayBeExecuted(err))
+		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err)) && req.mayRepeat(err)
 		if last != nil && (!again || CategoryFrom(err) != last.Category) {
 			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
 		}

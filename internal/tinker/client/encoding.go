@@ -32,11 +32,11 @@ func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tink
 	r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: m.next, ForwardOnly: true, Loss: loss, Data: data}
 	wait := backoff{limit: maxDelay, spread: m.caller.spread}
 	for {
-		_, refusal := m.tryEncoding(ctx, r, config, false)
+		refusal := m.tryEncoding(ctx, r, config, false)
 		if refusal == nil || !mayBeEncoding(refusal) {
 			return true, refusal
 		}
-		_, failed := m.tryEncoding(ctx, r, config, true)
+		failed := m.tryEncoding(ctx, r, config, true)
 		if failed == nil {
 			m.caller.json.Store(true)
 			return false, nil
@@ -60,18 +60,19 @@ func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tink
 }
 
 // tryEncoding makes one forward pass in an encoding. Both encodings have the number of the same operation.
-func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest, config tinker.ServerConfig, inJSON bool) (tinker.ForwardBackwardResult, error) {
+func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest, config tinker.ServerConfig, inJSON bool) error {
 	req, err := forwardRequest(r, config.CompressForwardBackward, inJSON)
 	if err != nil {
-		return tinker.ForwardBackwardResult{}, err
+		return err
 	}
 	req.once = true
 	p, err := m.caller.submit(ctx, req)
 	if err != nil {
-		return tinker.ForwardBackwardResult{}, err
+		return err
 	}
 	m.next = r.SeqID + 1
-	return fetchResult(ctx, m.caller, p, decodeOutput(opForward, r.Data))
+	_, err = fetchResult(ctx, m.caller, p, decodeOutput(opForward, r.Data))
+	return err
 }
 
 // mayBeEncoding reports whether an error may mean that the server does not read the encoding of a body.

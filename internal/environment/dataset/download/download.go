@@ -81,7 +81,7 @@ func (c *Client) Page(ctx context.Context, url, token string) ([]byte, http.Head
 	if err != nil {
 		return nil, nil, err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }() // All that counts has been read.
 	data, err := io.ReadAll(io.LimitReader(body, maxPage+1))
 	if err == nil && len(data) > maxPage {
 		err = fmt.Errorf("%s answers with over %d MiB", url, maxPage>>20)
@@ -224,7 +224,7 @@ func (b *Body) request() error {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	response, err := client.Do(request)
+	response, err := client.Do(request) //nolint:bodyclose // The stream closes it.
 	if err != nil {
 		watch.end()
 		return watch.cause(err)

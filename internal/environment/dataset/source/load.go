@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load reads the data sets that definitions describe: files of a ConfigMap, a volume or a URL, and repositories
+// Package source reads the data sets that definitions describe: files of a ConfigMap, a volume or a URL, and repositories
 // of a Hugging Face hub. It copies all rows to the pod's disk once, with an index, and checks them and their digests on
 // the way; from then on rows are read in place.
 package source

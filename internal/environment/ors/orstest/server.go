@@ -307,8 +307,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, result *result) 
 		case <-result.done:
 			running = false
 		case <-ticker.C:
-			io.WriteString(w, ": ping\r\n\r\n")
-			http.NewResponseController(w).Flush()
+			send(w, ": ping\r\n\r\n")
 		case <-r.Context().Done():
 			return
 		}
@@ -333,17 +332,22 @@ func startStream(w http.ResponseWriter) {
 
 // event sends one event. Data without a line break is one line of it.
 func event(w http.ResponseWriter, kind, data string) {
-	fmt.Fprintf(w, "event: %s\r\ndata: %s\r\n\r\n", kind, data)
-	http.NewResponseController(w).Flush()
+	send(w, fmt.Sprintf("event: %s\r\ndata: %s\r\n\r\n", kind, data))
+}
+
+// send sends a part of a stream. That the client is no longer there does not concern the server.
+func send(w http.ResponseWriter, text string) {
+	_, _ = io.WriteString(w, text)
+	_ = http.NewResponseController(w).Flush()
 }
 
 func reply(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(value)
+	_ = json.NewEncoder(w).Encode(value)
 }
 
 func fail(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(map[string]string{"detail": detail})
+	_ = json.NewEncoder(w).Encode(map[string]string{"detail": detail})
 }
