@@ -132,6 +132,9 @@ type Metrics struct {
 	// PassAt1 of the newest evaluation, mean over its environments.
 	// +optional
 	PassAt1 *float64 `json:"passAt1,omitempty"`
+	// EvaluatedStep is the step whose weights that evaluation measured.
+	// +optional
+	EvaluatedStep *int64 `json:"evaluatedStep,omitempty"`
 	// Loss as the endpoint reports it.
 	// +optional
 	Loss *float64 `json:"loss,omitempty"`

@@ -1020,6 +1020,11 @@ func (in *Metrics) DeepCopyInto(out *Metrics) {
 		*out = new(float64)
 		**out = **in
 	}
+	if in.EvaluatedStep != nil {
+		in, out := &in.EvaluatedStep, &out.EvaluatedStep
+		*out = new(int64)
+		**out = **in
+	}
 	if in.Loss != nil {
 		in, out := &in.Loss, &out.Loss
 		*out = new(float64)

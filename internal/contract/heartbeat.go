@@ -86,6 +86,8 @@ type Progress struct {
 	Lineage  string `json:"lineage,omitempty"`
 	// Metrics of the newest step and evaluation under the names of metrics.jsonl.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
+	// EvaluatedStep is the step of the evaluation that Metrics are of; nil before the first.
+	EvaluatedStep *int64 `json:"evaluatedStep,omitempty"`
 	// Diverged says that a metric was NaN or infinite.
 	Diverged bool `json:"diverged,omitempty"`
 	// Checkpoints, the newest first, at most 16.

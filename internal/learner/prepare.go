@@ -117,9 +117,9 @@ func (l *learner) prepareEvaluator() {
 	l.evaluator = evaluation.New(evaluation.Config{
 		Schedule: evaluation.NewSchedule(l.file), Attempt: l.file.Attempt, Metric: l.file.Checkpoints.KeepBestMetric,
 		Table: l.table, Policies: l.table, Samplers: l.opener, Results: l.journal, Versions: l.book, Logger: l.config.Logger,
-		Evaluated: func(metrics map[string]float64) {
+		Evaluated: func(step int64, metrics map[string]float64) {
 			l.server.Notify()
-			l.status.SetEvaluation(l.file, metrics)
+			l.status.SetEvaluation(l.file, step, metrics)
 		},
 		Blocked: l.status.BlockOnEvaluation, Pause: l.config.Timing.wait,
 	})

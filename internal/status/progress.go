@@ -42,6 +42,9 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 		next.Policy = &v1alpha1.Policy{Step: p.Step, Lineage: Trim(p.Lineage, lineageDigits)}
 	}
 	reportMetrics(next, p.Metrics)
+	if p.EvaluatedStep != nil && next.Metrics != nil {
+		next.Metrics.EvaluatedStep = p.EvaluatedStep
+	}
 	reportCheckpoints(next, p)
 	reportEnvironments(next, p.Environments)
 	reportCapabilities(next, p.Capabilities)

@@ -65,8 +65,8 @@ type Config struct {
 	Samplers samplers
 	Results  results
 	Versions versions
-	// Evaluated receives the metrics of each evaluation that ends.
-	Evaluated func(metrics map[string]float64)
+	// Evaluated receives the step and the metrics of each evaluation that ends.
+	Evaluated func(step int64, metrics map[string]float64)
 	// Blocked receives why an evaluation failed that is tried again, and an empty text once one has its result.
 	Blocked func(problem string)
 	// Pause waits before the next try, longer the more have failed.
@@ -222,7 +222,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	e.Table.Withdraw(demandName(v))
 	e.score(v, result.Metrics)
 	e.Count(result)
-	e.Evaluated(result.Metrics)
+	e.Evaluated(v.Step, result.Metrics)
 	return nil
 }
 

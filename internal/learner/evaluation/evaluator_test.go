@@ -185,7 +185,7 @@ func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator,
 	}
 	e := New(Config{
 		Schedule: NewSchedule(file), Attempt: 1, Metric: "test/pass@1", Table: f, Policies: f, Samplers: f, Results: f,
-		Versions: f, Evaluated: func(map[string]float64) {}, Blocked: f.block, Pause: f.pause, Logger: slog.New(slog.DiscardHandler),
+		Versions: f, Evaluated: func(int64, map[string]float64) {}, Blocked: f.block, Pause: f.pause, Logger: slog.New(slog.DiscardHandler),
 	})
 	e.Start(t.Context())
 	t.Cleanup(e.Stop)

@@ -24,20 +24,31 @@ func TestMetrics(t *testing.T) {
 		want metrics
 	}{
 		"a step":        {func(s *Status) { s.SetStep(metrics{"env/all/reward/total": 1}, false) }, metrics{"env/all/reward/total": 1}},
-		"an evaluation": {func(s *Status) { s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1}) }, metrics{"test/x": 1}},
+		"an evaluation": {func(s *Status) { s.SetEvaluation(contract.RunFile{}, 20, metrics{"test/x": 1}) }, metrics{"test/x": 1}},
 		"a step keeps the evaluation": {func(s *Status) {
-			s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1})
+			s.SetEvaluation(contract.RunFile{}, 20, metrics{"test/x": 1})
 			s.SetStep(metrics{"a": 1}, false)
 			s.SetStep(metrics{"b": 2}, false)
 		}, metrics{"b": 2, "test/x": 1}},
 		"an evaluation keeps the step": {func(s *Status) {
 			s.SetStep(metrics{"a": 1}, false)
-			s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1})
-			s.SetEvaluation(contract.RunFile{}, metrics{"test/y": 2})
+			s.SetEvaluation(contract.RunFile{}, 20, metrics{"test/x": 1})
+			s.SetEvaluation(contract.RunFile{}, 40, metrics{"test/y": 2})
 		}, metrics{"a": 1, "test/y": 2}},
+		"an evaluation of an earlier step that ends later": {func(s *Status) {
+			s.Update(func(p *contract.Progress) { p.Step = 60 })
+			s.SetEvaluation(contract.RunFile{}, 60, metrics{"test/x": 1})
+			s.SetEvaluation(contract.RunFile{}, 40, metrics{"test/x": 0})
+		}, metrics{"test/x": 1}},
+		"an evaluation after a return to an earlier step": {func(s *Status) {
+			s.Update(func(p *contract.Progress) { p.Step = 60 })
+			s.SetEvaluation(contract.RunFile{}, 60, metrics{"test/x": 1})
+			s.Update(func(p *contract.Progress) { p.Step = 40 })
+			s.SetEvaluation(contract.RunFile{}, 40, metrics{"test/x": 0})
+		}, metrics{"test/x": 0}},
 		"an evaluation that was lost": {func(s *Status) {
-			s.SetEvaluation(contract.RunFile{}, metrics{"test/x": 1})
-			s.SetEvaluation(contract.RunFile{}, nil)
+			s.SetEvaluation(contract.RunFile{}, 20, metrics{"test/x": 1})
+			s.SetEvaluation(contract.RunFile{}, 40, nil)
 		}, metrics{}},
 	}
 	for name, tc := range cases {
