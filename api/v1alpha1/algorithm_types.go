@@ -27,8 +27,9 @@ const (
 )
 
 // Advantage is how rewards become advantages.
+// +kubebuilder:validation:XValidation:rule="!has(self.baseline) || !has(self.scale) || self.baseline != 'LeaveOneOut' || self.scale == 'None'",message="baseline LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale GroupStd or BatchStd divides out again: set baseline to GroupMean, or scale to None"
 type Advantage struct {
-	// Baseline that is subtracted.
+	// Baseline that is subtracted. LeaveOneOut needs scale None.
 	// +kubebuilder:default=GroupMean
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
@@ -151,6 +152,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.steps) != has(self.epochs)",message="give exactly one of steps and epochs"
 // +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['ppo', 'cispo']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to ppo or cispo, or lag to 0"
 // +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['ppo', 'cispo'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to ppo or cispo, or lag to 0"
+// +kubebuilder:validation:XValidation:rule="!has(self.roles) || self.roles.all(r, !has(r.advantage) || (has(r.advantage.baseline) ? r.advantage.baseline : self.advantage.baseline) != 'LeaveOneOut' || (has(r.advantage.scale) ? r.advantage.scale : self.advantage.scale) == 'None')",message="an entry of roles has baseline LeaveOneOut with scale GroupStd or BatchStd, given there or in advantage: LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale divides out again: set the entry's baseline to GroupMean, or its scale to None"
 type Algorithm struct {
 	// TasksPerStep is how many groups one batch has: of different tasks, where there are as many.
 	// +kubebuilder:validation:Minimum=1

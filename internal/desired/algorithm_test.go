@@ -18,7 +18,7 @@ func TestRolesInheritFromTheAlgorithm(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		a := run.Spec.Algorithm
 		a.Grouping = v1alpha1.GroupingStep
-		a.Advantage = v1alpha1.Advantage{Baseline: v1alpha1.BaselineLeaveOneOut, DDoF: new(int32(1))}
+		a.Advantage = v1alpha1.Advantage{Baseline: v1alpha1.BaselineBatchMean, DDoF: new(int32(1))}
 		a.Roles = []v1alpha1.AlgorithmRole{
 			{Name: "solver", Advantage: &v1alpha1.RoleAdvantage{Scale: v1alpha1.ScaleGroupStd, DDoF: new(int32(0))}},
 			{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}, Loss: &v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.9)}},
@@ -28,7 +28,7 @@ func TestRolesInheritFromTheAlgorithm(t *testing.T) {
 	ppo := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9, contract.SettingClipHigh: 1.2}}
 	want := []contract.Role{
 		{Name: "judge", Advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone, DDoF: 1}, Loss: ppo},
-		{Name: "solver", Advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleGroupStd}, Loss: contract.Loss{Name: contract.LossImportanceSampling}},
+		{Name: "solver", Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleGroupStd}, Loss: contract.Loss{Name: contract.LossImportanceSampling}},
 	}
 	if diff := cmp.Diff(want, got.Roles); diff != "" || got.Grouping != contract.GroupingStep {
 		t.Errorf("grouping %q, roles (-want +got):\n%s", got.Grouping, diff)

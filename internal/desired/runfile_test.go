@@ -48,7 +48,7 @@ func TestFileOfEverything(t *testing.T) {
 		}}
 		s.Algorithm = &v1alpha1.Algorithm{
 			TasksPerStep: 4, Steps: new(int64(9)), Seed: new(int64(3)), Substeps: new(int32(2)), Lag: new(int32(1)),
-			Advantage:      v1alpha1.Advantage{Baseline: v1alpha1.BaselineLeaveOneOut, Scale: v1alpha1.ScaleGroupStd, DDoF: new(int32(1))},
+			Advantage:      v1alpha1.Advantage{Baseline: v1alpha1.BaselineBatchMean, Scale: v1alpha1.ScaleGroupStd, DDoF: new(int32(1))},
 			Loss:           v1alpha1.Loss{Name: v1alpha1.LossCISPO, ClipHigh: new(3.0)},
 			ConstantGroups: v1alpha1.DropConstantGroups, OnDroppedGroup: v1alpha1.ShrinkDroppedGroups,
 			Optimizer: v1alpha1.Optimizer{LearningRate: 4e-5, Schedule: v1alpha1.ScheduleCosine, WarmupSteps: new(int64(10)), Beta1: new(0.8),
