@@ -106,12 +106,13 @@ const (
 
 // Loss is the loss and its settings.
 // +kubebuilder:validation:XValidation:rule="self.name in ['ppo', 'cispo'] || (!has(self.clipLow) && !has(self.clipHigh))",message="clipLow and clipHigh are settings of ppo and cispo: remove them or change loss.name"
-// +kubebuilder:validation:XValidation:rule="self.name == 'dro' || !has(self.beta)",message="beta is a setting of dro: remove it or change loss.name"
+// +kubebuilder:validation:XValidation:rule="self.name != 'dro'",message="loss.name dro would train on prompts: its penalty also acts on the tokens of prompts, for which there are no log-probabilities of the policy that sampled: use importance_sampling, ppo or cispo"
+// +kubebuilder:validation:XValidation:rule="self.name == 'dro' || !has(self.beta)",message="beta is a setting of dro, which is refused: remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || has(self.clipHigh) || self.clipLow < (self.name == 'ppo' ? 1.2 : 4.0)",message="clipLow must be below clipHigh, which is 1.2 for ppo and 4 for cispo unless it is given: lower clipLow or give clipHigh"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'ppo' ? 0.8 : 0.0)",message="clipHigh must be above clipLow, which is 0.8 for ppo and 0 for cispo unless it is given: raise clipHigh or give clipLow"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || !has(self.clipHigh) || self.clipLow < self.clipHigh",message="clipLow must be below clipHigh; both are bounds of the probability ratio, such as 0.8 and 1.2"
 type Loss struct {
-	// Name of the loss.
+	// Name of the loss. dro is refused: its penalty would also train on the tokens of prompts.
 	// +required
 	Name LossName `json:"name"`
 	// ClipLow is the least probability ratio; without it 0.8 for ppo and 0 for cispo.
@@ -122,7 +123,7 @@ type Loss struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipHigh *float64 `json:"clipHigh,omitempty"`
-	// Beta of dro; without it 0.05.
+	// Beta of dro, which is refused; runs that began with dro continue.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Beta *float64 `json:"beta,omitempty"`
