@@ -22,8 +22,9 @@ const allEnvironments = "all"
 // StepMetrics measures the groups of a batch, tombstones among them: env/all/... over all of them,
 // env/<name>/... for each environment, and batch/... for what was used and what was left out. Rewards and
 // metrics are those of usable and of constant groups, before these are filtered; a name is averaged over
-// the episodes that have it. What has nothing to be averaged over is absent, and no value is NaN. Roles that have a name
-// have env/<name>/<role>/... of their trajectories, too.
+// the episodes that have it. The shares stop/<reason> count episodes that a limit left out, too. What has nothing to be
+// averaged over is absent, and no value is NaN. Roles that have a name have env/<name>/<role>/... of their
+// trajectories, too.
 func StepMetrics(groups []Group) map[string]float64 {
 	out := environmentMetrics("", groups)
 	maps.Copy(out, batchMetrics(groups))

@@ -99,6 +99,28 @@ func TestStepMetricsOfOneEnvironment(t *testing.T) {
 	}
 }
 
+// Episodes that a limit left out count among the stop reasons, also those of groups that are left out for them.
+func TestStopsCountEpisodesThatALimitLeftOut(t *testing.T) {
+	late := func(index int, limit string) Member {
+		return Member{Index: index, Outcome: Deadline, StopReason: limit}
+	}
+	fault := Member{Index: 3, Outcome: EnvironmentFault}
+	got := StepMetrics([]Group{
+		{Environment: "sums", Members: []Member{answered(0, 1, right), answered(1, 0, wrong), late(2, "turns"), fault}},
+		{Environment: "sums", Outcome: Deadline, Members: []Member{late(0, "turns"), late(1, "tool_calls")}},
+		{Environment: "late", Outcome: Deadline, Members: []Member{late(0, "episode_seconds")}},
+	})
+	want := map[string]float64{
+		"env/sums/stop/stop": 2.0 / 5, "env/sums/stop/turns": 2.0 / 5, "env/sums/stop/tool_calls": 1.0 / 5,
+		"env/late/stop/episode_seconds": 1, "env/sums/total_episodes": 2, "env/sums/deadline_ratio": 3.0 / 6,
+	}
+	for name, v := range want {
+		if value, ok := got[name]; !ok || math.Abs(value-v) > 1e-12 {
+			t.Errorf("%s = %v, want %v", name, value, v)
+		}
+	}
+}
+
 func TestStepMetricsOfNothing(t *testing.T) {
 	for name, groups := range map[string][]Group{"no group": nil, "a tombstone": {{Environment: "sums", Outcome: EnvironmentFault}}} {
 		got := StepMetrics(groups)

@@ -26,7 +26,9 @@ type tally struct {
 	actionTokens, observedTokens int64
 	reward                       average
 	named                        map[string]*average
-	stops                        map[string]int
+	// stops counts the stop reasons of the episodes that count, and of the limited ones, which a limit left out.
+	stops   map[string]int
+	limited int
 	// answers counts the kinds of answers of those episodes whose environment reports them, answerable in all.
 	answers    map[string]int
 	answerable int
@@ -44,6 +46,10 @@ func (t *tally) add(g Group) {
 			t.faulted++
 		case Deadline:
 			t.late++
+			if m.StopReason != "" {
+				t.limited++
+				t.stops[m.StopReason]++
+			}
 		}
 	}
 	members := g.UsableMembers()
@@ -159,7 +165,7 @@ func (t *tally) metrics() map[string]float64 {
 		out[name] = a.sum / float64(a.count)
 	}
 	for reason, n := range t.stops {
-		out["stop/"+reason] = float64(n) / float64(t.episodes)
+		out["stop/"+reason] = float64(n) / float64(t.episodes+t.limited)
 	}
 	for _, answer := range []string{"correct", "wrong", "none", "truncated"} {
 		if t.answerable > 0 {
