@@ -155,7 +155,7 @@ type Limits struct {
 	// +kubebuilder:validation:Maximum=2048
 	// +optional
 	Turns *int32 `json:"turns,omitempty"`
-	// ToolCalls of the episode.
+	// ToolCalls of the episode. Of a reply with more calls than are left, only as many are run.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ToolCalls *int32 `json:"toolCalls,omitempty"`

@@ -90,6 +90,9 @@ type Reply struct {
 	// Malformed describes what is wrong with a reply that ended but could not be parsed. It is empty if the reply
 	// could be parsed.
 	Malformed string
+	// MaxCalls is how many calls the reply may lead to before a limit ends the episode; 0 means that there is no limit.
+	// Calls beyond it are not run.
+	MaxCalls int
 	// Usage is what the episode has used so far, this batch of replies included.
 	Usage Usage
 }

@@ -59,7 +59,11 @@ func (e *episode) Step(ctx context.Context, replies []environment.Reply) (enviro
 	}
 	e.consecutive = 0
 	if len(reply.Message.Calls) > 0 && !reply.Truncated {
-		return e.call(ctx, reply.Message.Calls)
+		calls := reply.Message.Calls
+		if reply.MaxCalls > 0 {
+			calls = calls[:min(len(calls), reply.MaxCalls)]
+		}
+		return e.call(ctx, calls)
 	}
 	outcome, err := e.session.Answer(ctx, reply)
 	if err != nil {

@@ -258,6 +258,10 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt, requ
 	used := environment.Usage{Turns: e.turns, ToolCalls: e.toolCalls, SampledTokens: int(e.sampledTokens)}
 	for i := range replies {
 		replies[i].Usage = used
+		// requestsFor has ended an episode that has none left.
+		if limit := e.spec.Settings.Limits.ToolCalls; limit > 0 {
+			replies[i].MaxCalls = limit - e.toolCalls
+		}
 	}
 	return replies, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -127,6 +128,53 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 			}
 			if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, tc.told) || !strings.Contains(policy.prompts[0], `"name": "calculator"`) {
 				t.Errorf("the policy is told:\n%s", last)
+			}
+		})
+	}
+}
+
+// TestToolCallsBeyondTheLimitAreNotRun has a reply with more calls than limits.toolCalls leaves.
+func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
+	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
+	cases := map[string]struct {
+		limit   int
+		replies []string
+		calls   float64
+		stop    string
+	}{
+		"more calls than the limit":          {2, []string{call + "\n" + call + "\n" + call}, 2, "tool_calls"},
+		"more calls than are left":           {3, []string{call, call + "\n" + call + "\n" + call}, 3, "tool_calls"},
+		"as many calls as the limit":         {3, []string{call + "\n" + call + "\n" + call}, 3, "tool_calls"},
+		"an answer before the limit":         {3, []string{call + "\n" + call, "198"}, 2, "stop"},
+		"many calls where there is no limit": {0, []string{call + "\n" + call + "\n" + call, "198"}, 3, "stop"},
+	}
+	tokens := qwen3(t)
+	rows, err := dataset.NewArithmetic(99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := families.New("qwen3", tokens, families.Options{End: "<|im_end|>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			policy := &script{tokens: tokens, replies: tc.replies}
+			g := alone(func(s *contract.Environment) { s.Limits.ToolCalls = tc.limit })
+			g.Split, g.Task = "train", 7993
+			p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
+			group, err := p.Play(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := group.Members[0]
+			if m.Metrics["tool_calls"] != tc.calls || m.StopReason != tc.stop || len(policy.prompts) != len(tc.replies) {
+				t.Errorf("%v calls in %d turns, ended by %s; want %v in %d by %s: %s",
+					m.Metrics["tool_calls"], len(policy.prompts), m.StopReason, tc.calls, len(tc.replies), tc.stop, group.Reason)
 			}
 		})
 	}
