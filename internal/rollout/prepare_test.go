@@ -6,9 +6,15 @@ package rollout
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 )
 
@@ -48,6 +54,61 @@ func TestPermitWaitsForTheLearner(t *testing.T) {
 		cancel()
 		if _, err := d.Permit(ctx); !errors.Is(err, context.Canceled) || state() != exchange.DataSettled {
 			t.Errorf("Permit = %v, state %v, want the context's error and nothing that is waited for", err, state())
+		}
+	})
+}
+
+// failingBuilder builds nothing before it is repaired.
+type failingBuilder struct {
+	builds   atomic.Int64
+	repaired atomic.Bool
+}
+
+func (b *failingBuilder) Build(context.Context, contract.Definition) (environment.Environment, error) {
+	b.builds.Add(1)
+	if !b.repaired.Load() {
+		return nil, errors.New("the server of the environment refuses connections")
+	}
+	return emptyEnvironment{}, nil
+}
+
+type emptyEnvironment struct{ environment.Environment }
+
+func (emptyEnvironment) Splits(context.Context) ([]environment.Split, error) { return nil, nil }
+
+// TestAnEnvironmentThatCannotBeBuiltIsReported checks that a worker which cannot build an environment reports that, pauses
+// longer after each failure, and has no room for leases before it can.
+func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		builder := &failingBuilder{}
+		w := &Worker{config: Config{Data: &Data{}, Logger: slog.New(slog.DiscardHandler)}, active: newActiveGroups(nil)}
+		w.setCredits(4)
+		w.play.Store(&playConfig{
+			play:  contract.Play{Environments: []contract.Environment{{Name: "sums", GroupSize: 2}}},
+			built: &environments{builder: builder},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.prepareAll(ctx)
+		problem := func() string {
+			var renewal exchange.Renewal
+			w.config.Data.report(&renewal)
+			return renewal.DataProblem
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if !strings.Contains(problem(), "refuses connections") || w.room() != 0 {
+			t.Errorf("the problem is %q and there is room for %d episodes, want the builder's error and none", problem(), w.room())
+		}
+		// Pauses of 1, 2, 4, ..., 32 seconds, then of a minute.
+		if builds := builder.builds.Load(); builds < 10 || builds > 20 {
+			t.Errorf("%d builds within ten minutes, want one a minute in the end", builds)
+		}
+		builder.repaired.Store(true)
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		if problem() != "" || w.room() != 4 {
+			t.Errorf("after the repair the problem is %q and there is room for %d episodes, want none and 4", problem(), w.room())
 		}
 	})
 }
