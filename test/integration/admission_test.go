@@ -232,6 +232,7 @@ var _ = Describe("A bad RewardEnvironment", func() {
 		Entry("a hosted environment twice named", "spec: {dataset: null, reward: null, ors: {name: A/B, environment: c}}", "spec.ors", "OWNER/NAME@VARIANT"),
 		Entry("a hosting service of a URL", "spec: {dataset: null, reward: null, ors: {url: 'http://a', baseURL: 'http://b'}}", "spec.ors", "give url for a server of your own"),
 		Entry("a port of root", "spec: {dataset: null, reward: null, ors: {server: {image: a, port: 80}}}", "spec.ors.server.port", "greater than or equal to 1024"),
+		Entry("the worker's port", "spec: {dataset: null, reward: null, ors: {server: {image: a, port: 8081}}}", "spec.ors.server.port", "port 8081 is that of the worker"),
 		Entry("a way of delivery", "spec: {dataset: null, reward: null, ors: {url: 'http://a', secretDelivery: Mail}}", "spec.ors.secretDelivery", "supported values"),
 		Entry("a secret without a key", "spec: {dataset: null, reward: null, ors: {url: 'http://a', secrets: [{name: A}]}}", "spec.ors.secrets[0].secretKeyRef", "Required"),
 		Entry("interaction of nothing", "spec: {interaction: {}}", "spec.interaction", "toolUse"),

@@ -1,0 +1,88 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// TestOwnData trains on rows of a ConfigMap with a reward that is an expression.
+func TestOwnData(t *testing.T) {
+	prepare(t)
+	run := applySample(t, "config/samples/own-data.yaml", "own-data")
+	if run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.6 {
+		t.Errorf("held-out pass@1 is %v after training, want 0.6 at least", run.Status.Metrics.PassAt1)
+	}
+}
+
+// TestEnvironmentServers trains on two environments that are servers of images, which run beside the workers.
+func TestEnvironmentServers(t *testing.T) {
+	prepare(t)
+	for _, name := range []string{"sums", "reasoning-gym"} {
+		buildEnvironment(t, name)
+	}
+	run := applySample(t, "config/samples/openreward.yaml", "openreward")
+	for _, environment := range run.Status.Environments {
+		switch {
+		case environment.Reward == nil || environment.FaultRatio == nil || *environment.FaultRatio != 0:
+			t.Errorf("environment %s ended with %+v, want a reward and no faults", environment.Name, environment)
+		case environment.Name == "sums-server" && *environment.Reward < 0.35:
+			// The model begins with about 0.26.
+			t.Errorf("the reward of the environment that can be learnt is %v at the last step", *environment.Reward)
+		}
+	}
+	if len(run.Status.Environments) != 2 {
+		t.Errorf("the status has %d environments, want two", len(run.Status.Environments))
+	}
+}
+
+// buildEnvironment builds the image of an environment and loads it into the cluster.
+func buildEnvironment(t *testing.T, name string) {
+	t.Helper()
+	archive := filepath.Join(t.TempDir(), name+".tar")
+	for _, command := range [][]string{
+		{"hack/environment-image.sh", name, "environment-" + name + ":dev", archive},
+		{"hack/cluster/cluster", "load", archive},
+	} {
+		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		cmd.Dir = "../.."
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", command, err, output)
+		}
+	}
+	if packed, err := os.Stat(archive); err != nil || packed.Size() > 300<<20 {
+		t.Errorf("the image of %s has %v bytes (%v), want 300 MiB at most", name, packed.Size(), err)
+	}
+}
+
+// applySample applies a sample and returns its run once that has succeeded.
+func applySample(t *testing.T, file, name string) *v1alpha1.TrainingRun {
+	t.Helper()
+	if output, err := kubectl("apply", "-f", file); err != nil {
+		t.Fatalf("applying %s: %v\n%s", file, err, output)
+	}
+	var run v1alpha1.TrainingRun
+	env.get(t, namespace, name, &run)
+	t.Cleanup(func() {
+		if t.Failed() {
+			describe(t, &run)
+		}
+	})
+	eventually(t, 8*time.Minute, name+" has succeeded", func() bool {
+		env.get(t, namespace, name, &run)
+		return run.Status.State == "Succeeded" || run.Status.State == "Failed"
+	})
+	if run.Status.State != "Succeeded" || run.Status.Metrics == nil {
+		t.Fatalf("%s ended as %s with metrics %+v", name, run.Status.State, run.Status.Metrics)
+	}
+	return &run
+}
