@@ -112,14 +112,32 @@ var _ = Describe("config/default", func() {
 			"charts/tinker-operator", "--set", "image.repository=tinker-operator,image.tag=dev"), map[string]string{
 			"tinker-operator-manager": "manager", "tinker-operator-leader": "leader",
 			"tinker-operator-metrics-auth": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
+			"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
 		})
 		kustomization := readInstallation(command(filepath.Join(binaries, "kubectl"), "kustomize", "config/default"), map[string]string{
 			"tinker-operator-manager-role": "manager", "tinker-operator-leader-election-role": "leader",
 			"tinker-operator-metrics-auth-role": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
+			"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
 		})
 		Expect(kustomization.pod).To(Equal(chart.pod))
-		Expect(kustomization.rules).To(HaveLen(4))
+		Expect(kustomization.rules).To(HaveLen(7))
 		Expect(kustomization.rules).To(Equal(chart.rules))
+	})
+
+	It("lets Kubernetes' own roles include runs and environments", func() {
+		manifests := command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
+			"charts/tinker-operator", "--show-only", "templates/roles.yaml")
+		verbs := map[string]string{"admin": "*", "edit": "delete", "view": "watch"}
+		for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
+			var role rbacv1.ClusterRole
+			Expect(yaml.UnmarshalStrict(document, &role)).To(Succeed())
+			name := strings.TrimPrefix(role.Name, "tinker-operator-")
+			Expect(role.Labels).To(HaveKeyWithValue("rbac.authorization.k8s.io/aggregate-to-"+name, "true"))
+			Expect(role.Rules[0].Resources).To(ConsistOf("trainingruns", "rewardenvironments"))
+			Expect(role.Rules[0].Verbs).To(ContainElement(verbs[name]))
+			delete(verbs, name)
+		}
+		Expect(verbs).To(BeEmpty())
 	})
 
 	It("is installed by make deploy, which makes the manager key once", func() {
