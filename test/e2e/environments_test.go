@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,8 +28,12 @@ func TestOwnData(t *testing.T) {
 // TestEnvironmentServers trains on two environments that are servers of images, which run beside the workers.
 func TestEnvironmentServers(t *testing.T) {
 	prepare(t)
+	var builds sync.WaitGroup
 	for _, name := range []string{"sums", "reasoning-gym"} {
-		buildEnvironment(t, name)
+		builds.Go(func() { buildEnvironment(t, name) })
+	}
+	if builds.Wait(); t.Failed() {
+		return
 	}
 	run := applySample(t, "config/samples/openreward.yaml", "openreward")
 	for _, environment := range run.Status.Environments {
@@ -56,7 +61,8 @@ func buildEnvironment(t *testing.T, name string) {
 		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 		cmd.Dir = "../.."
 		if output, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", command, err, output)
+			t.Errorf("%v: %v\n%s", command, err, output)
+			return
 		}
 	}
 	if packed, err := os.Stat(archive); err != nil || packed.Size() > 300<<20 {

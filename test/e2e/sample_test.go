@@ -62,7 +62,7 @@ func wantColumns(t *testing.T) {
 		},
 		"the wide row has model, workers and lineage": {
 			[]string{"get", "trun", "arithmetic", "-o", "wide"},
-			`\s+AGE\s+MODEL\s+WORKERS\s+LINEAGE$`,
+			`\s+AGE\s+REASON\s+MODEL\s+WORKERS\s+LINEAGE$`,
 			`tinkersim/byte-136k`,
 		},
 		"the row of an environment shows that it is ready": {
