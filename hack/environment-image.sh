@@ -10,7 +10,12 @@ source=config/samples/environments/$name
   { echo "environment-image: there is no $source/requirements.txt; the folders are: $(cd config/samples/environments && ls -d ./*/ | tr -d './' | tr '\n' ' ')" >&2; exit 1; }
 . /etc/os-release
 [[ ${ID:-} == debian ]] || { echo "environment-image: this needs Debian; elsewhere build config/samples/environments/Dockerfile" >&2; exit 1; }
-command -v mmdebstrap >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends mmdebstrap; } >&2
+# One installation at a time: two images may be built at once.
+mkdir -p .cache/environments
+(
+  flock 9
+  command -v mmdebstrap >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends mmdebstrap; } >&2
+) 9>.cache/environments/lock
 
 # Packages that have no wheel are built here, so that the interpreter has to be of Debian's minor version.
 python=${PYTHON:-python3}
