@@ -75,8 +75,10 @@ var _ = Describe("Data in a ConfigMap", func() {
 		rows.Data["rows.jsonl"] = "two"
 		Expect(kube.Update(ctx, rows)).To(Succeed())
 		w.kubelet.set(func(k *kubelet) { k.probe = readProbe("two") })
+		// The manager may write the status meanwhile, so that only the label is sent.
+		patch := client.MergeFrom(env.DeepCopy())
 		env.Labels = map[string]string{"look": "again"}
-		Expect(kube.Update(ctx, env)).To(Succeed())
+		Expect(kube.Patch(ctx, env, patch)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(ctx, client.ObjectKeyFromObject(env), env)).To(Succeed())
 			g.Expect(env.Status.Dataset.Sources[0].SHA256).To(Equal(readProbe("two").Contents.Sources[0].SHA256))
