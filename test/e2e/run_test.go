@@ -157,8 +157,8 @@ func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 		}
 		return current.Status.State == "Succeeded"
 	})
-	if current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != steps {
-		t.Fatalf("the latest checkpoint of %s is %+v, want one of step %d", run.Name, current.Status.LatestCheckpoint, steps)
+	if current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != *run.Spec.Algorithm.Steps {
+		t.Fatalf("the latest checkpoint of %s is %+v, want one of step %d", run.Name, current.Status.LatestCheckpoint, *run.Spec.Algorithm.Steps)
 	}
 	return result{digest: adapterDigest(t, current.Status.LatestCheckpoint.State), status: current.Status}
 }
@@ -212,6 +212,7 @@ func wantEachStepOnce(t testing.TB, run *v1alpha1.TrainingRun) {
 			seen[row.Step]++
 		}
 	}
+	steps := int(*run.Spec.Algorithm.Steps)
 	for step := range steps {
 		if seen[step] != 1 {
 			t.Errorf("step %d of run %s is %d times in metrics.jsonl, want once", step, run.Name, seen[step])
