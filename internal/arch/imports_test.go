@@ -51,6 +51,11 @@ var permitted = map[string][]string{
 	"internal/controller/datafiles": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "k8s.io/api", "sigs.k8s.io/controller-runtime",
 	},
+	"internal/controller/observe": {
+		"api/v1alpha1", "internal/controller/datafiles", "internal/controller/ending", "internal/controller/podstate",
+		"internal/controller/poller", "internal/controller/refusal", "internal/controller/workers", "internal/desired",
+		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
+	},
 	"internal/controller/podstate": {"api/v1alpha1", "k8s.io/api"},
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
@@ -68,8 +73,8 @@ var permitted = map[string][]string{
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 		"sigs.k8s.io/controller-runtime",
 	},
-	"internal/controller/trainingrun": {"internal/controller/datafiles",
-		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/podstate", "internal/controller/poller",
+	"internal/controller/trainingrun": {
+		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
 		"internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},

@@ -19,10 +19,12 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // eventManagerKeyChanged is the reason of an event that is no condition's reason.
@@ -33,7 +35,7 @@ const reportRefusal = time.Second
 
 // apply executes a plan after its status is written. What the API server refuses is no error: it returns when to
 // reconcile again, and the status reports it.
-func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
+func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
 	if p.credentialsChanged {
 		record.Events(r.Recorder, run, record.Warning(eventManagerKeyChanged, "Restart",
 			"The manager's key has changed: the learner is stopped at a saved state, and the next attempt has new credentials."))
@@ -73,8 +75,8 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 }
 
 // reconcileWorkers makes the workers' Service and Job as the spec has them, unless they were refused a moment ago.
-func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, pins desired.Pins) (time.Duration, error) {
-	if wait, again := seen.refusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
+func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins) (time.Duration, error) {
+	if wait, again := seen.RefusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
 		return wait, nil
 	}
 	reconciler := workers.Reconciler{Client: r.Client, Settings: r.Settings, Delete: r.delete}
@@ -86,15 +88,15 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 }
 
 // workersOf is what decides about the workers. pins are those of an attempt that starts; nil if none does.
-func workersOf(run *v1alpha1.TrainingRun, seen observed, pins desired.Pins) workers.Observed {
+func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins) workers.Observed {
 	o := workers.Observed{
-		Attempt: newestAttempt(run), Job: seen.rollout, Service: seen.service, Credentials: seen.credentials,
-		VersionRefused: seen.workersObstacle.Reason == v1alpha1.ReasonVersionRefused,
+		Attempt: status.NewestAttempt(run), Job: seen.Rollout, Service: seen.Service, Credentials: seen.Credentials,
+		VersionRefused: seen.WorkersObstacle.Reason == v1alpha1.ReasonVersionRefused,
 	}
-	if !ended(run) {
-		o.Learner = seen.learners[o.Attempt].job
+	if !status.AttemptEnded(run) {
+		o.Learner = seen.Learners[o.Attempt].Job
 	}
-	switch learner := seen.learners[o.Attempt].job; {
+	switch learner := seen.Learners[o.Attempt].Job; {
 	case pins != nil:
 		o.Data, o.Servers = pins.Data(), pins.Servers()
 	case learner != nil:
@@ -107,13 +109,13 @@ func workersOf(run *v1alpha1.TrainingRun, seen observed, pins desired.Pins) work
 
 // credentialsChanged says that the newest attempt's learner has credentials that derive from another manager key: this
 // manager can neither reach it nor be reached by it.
-func credentialsChanged(run *v1alpha1.TrainingRun, seen observed) bool {
-	job := seen.learners[newestAttempt(run)].job
+func credentialsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
+	job := seen.Learners[status.NewestAttempt(run)].Job
 	if job == nil {
 		return false
 	}
 	given := desired.CredentialsOf(job)
-	return given != "" && !desired.SameManagerKey(given, seen.credentials)
+	return given != "" && !desired.SameManagerKey(given, seen.Credentials)
 }
 
 // delete deletes the very object that was seen, and its pods with it; that it no longer exists is fine.
@@ -127,7 +129,7 @@ func (r *Reconciler) delete(ctx context.Context, object client.Object, propagati
 
 // expire deletes a run whose time after its end is over, unless a fresh read shows that it changed.
 func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) error {
-	now, err := find(ctx, r.Live, run.Namespace, run.Name, &v1alpha1.TrainingRun{})
+	now, err := observe.Find(ctx, r.Live, run.Namespace, run.Name, &v1alpha1.TrainingRun{})
 	if err != nil {
 		return fmt.Errorf("looking up run: %w", err)
 	}
@@ -150,15 +152,15 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 }
 
 // targets are the learners to ask, those of earlier attempts too: the request shows them that there is a newer one.
-func targets(run *v1alpha1.TrainingRun, seen observed, want contract.Desired) []poller.Target {
-	newest := newestAttempt(run)
+func targets(run *v1alpha1.TrainingRun, seen observe.State, want contract.Desired) []poller.Target {
+	newest := status.NewestAttempt(run)
 	var all []poller.Target
-	for _, attempt := range slices.Sorted(maps.Keys(seen.learners)) {
-		pod := seen.learners[attempt].pod
+	for _, attempt := range slices.Sorted(maps.Keys(seen.Learners)) {
+		pod := seen.Learners[attempt].Pod
 		if _, running := learnerRunning(pod); !running || pod.Status.PodIP == "" {
 			continue
 		}
-		job := seen.learners[attempt].job
+		job := seen.Learners[attempt].Job
 		all = append(all, poller.Target{
 			Pod: pod.UID,
 			// A Job that no longer exists was made by this manager or by one of its version, as far as is known.

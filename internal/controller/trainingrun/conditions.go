@@ -11,6 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -23,7 +24,7 @@ const firstReplyLimit = 30 * time.Second
 type view struct {
 	run  *v1alpha1.TrainingRun
 	next *v1alpha1.TrainingRunStatus
-	seen observed
+	seen observe.State
 	plan plan
 	now  time.Time
 }
@@ -63,7 +64,7 @@ func (v view) attempt() *v1alpha1.Attempt {
 
 // reply returns the newest attempt's heartbeat, if it is fresh.
 func (v view) reply() *contract.HeartbeatReply {
-	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.heartbeat.Fresh(v.now) {
+	if v.plan.start > 0 || v.plan.ending != nil || !v.seen.Heartbeat.Fresh(v.now) {
 		return nil
 	}
 	return ownReply(v.run, v.seen)
@@ -99,7 +100,7 @@ func suspendedCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonNotSuspended, "The spec does not ask to suspend.")
 	case attempt != nil && attempt.CompletionTime == nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
-	case v.seen.rollout != nil || v.seen.learners[newestAttempt(v.run)].job != nil:
+	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted.")
 	default:
 		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended at its newest checkpoint until suspend is false.")
@@ -116,12 +117,12 @@ func environmentsCondition(v view) status.Condition {
 		for _, e := range v.next.Environments {
 			pinned = append(pinned, e.Name)
 		}
-		if p := resolve.Unpinned(v.run, pinned, v.seen.environments); p != nil && !v.finished() {
+		if p := resolve.Unpinned(v.run, pinned, v.seen.Environments); p != nil && !v.finished() {
 			return status.False(kind, p.Reason, p.Message+" The next attempt needs it.")
 		}
 		return status.True(kind, v1alpha1.ReasonEnvironmentsPinned, "The run has pinned its environments.")
 	}
-	if _, p := resolve.Environments(v.run, nil, v.seen.environments); p != nil {
+	if _, p := resolve.Environments(v.run, nil, v.seen.Environments); p != nil {
 		return status.False(kind, p.Reason, p.Message)
 	}
 	return status.True(kind, v1alpha1.ReasonEnvironmentsReady, "All environments are ready.")
@@ -143,7 +144,7 @@ func learnerCondition(v view) status.Condition {
 	case attempt.CompletionTime != nil:
 		return status.False(kind, v1alpha1.ReasonRestarting, fmt.Sprintf("Attempt %d ended: %s.", attempt.Number, attempt.Cause))
 	}
-	pod := v.seen.learners[newestAttempt(v.run)].pod
+	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
 	_, running := learnerRunning(pod)
 	switch {
 	case !running:
@@ -169,19 +170,19 @@ func rolloutsCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case v.is(v1alpha1.ConditionSuspended):
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
-	case v.seen.rollout == nil && !refused:
+	case v.seen.Rollout == nil && !refused:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "The workers have not been made yet.")
-	case v.seen.rollout == nil:
+	case v.seen.Rollout == nil:
 		return obstacle
-	case v.seen.rollout.DeletionTimestamp != nil:
+	case v.seen.Rollout.DeletionTimestamp != nil:
 		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
 	case wanted == 0:
 		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to continue.")
-	case desired.SuspendedByOther(v.seen.rollout):
+	case desired.SuspendedByOther(v.seen.Rollout):
 		return status.False(kind, v1alpha1.ReasonJobSuspended, "Another controller, such as a queue, has suspended the workers' Job: they start once that resumes it.")
-	case workersReady(v.seen) < wanted && refused:
+	case v.seen.WorkersReady() < wanted && refused:
 		return obstacle
-	case workersReady(v.seen) < wanted:
+	case v.seen.WorkersReady() < wanted:
 		return status.False(kind, v1alpha1.ReasonWorkersMissing, "Not all workers are ready: see the pods of status.workerSelector.")
 	default:
 		return status.True(kind, v1alpha1.ReasonWorkersReady, "All workers are ready.")
@@ -228,7 +229,7 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	} else if known {
 		return status.False(kind, up.reason, up.message+evidence(reply))
 	}
-	if reply.Progress.WorkersSeen == 0 && workersReady(v.seen) == 0 && reply.Progress.Phase != contract.PhaseOpening {
+	if reply.Progress.WorkersSeen == 0 && v.seen.WorkersReady() == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		if c, refused := v.workersRefused(); refused {
 			return status.False(kind, c.Reason, c.Message)
 		}

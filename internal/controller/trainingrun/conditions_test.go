@@ -21,8 +21,10 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // allConditions are always there.
@@ -96,15 +98,15 @@ func check(s v1alpha1.TrainingRunStatus, reasons map[string]bool, generation int
 }
 
 // run carries a plan out in thought: what prepare would have made of a start.
-func planned(run *v1alpha1.TrainingRun, seen observed) plan {
+func planned(run *v1alpha1.TrainingRun, seen observe.State) plan {
 	p := makePlan(run, seen, now)
 	if p.start == 0 {
 		return p
 	}
-	pins, blocked := resolve.Environments(run, nil, seen.environments)
+	pins, blocked := resolve.Environments(run, nil, seen.Environments)
 	path := ""
 	if blocked == nil {
-		path, blocked = resolve.InitFrom(run, seen.source)
+		path, blocked = resolve.InitFrom(run, seen.Source)
 	}
 	if blocked != nil {
 		return p.withBlock(blocked, 0)
@@ -118,12 +120,12 @@ func planned(run *v1alpha1.TrainingRun, seen observed) plan {
 }
 
 func TestComputeStatus(t *testing.T) {
-	running := learner{newJob("one"), newPod()}
+	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
 	reply := func(phase contract.Phase) contract.HeartbeatReply {
 		return contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: phase, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2}}
 	}
-	ended := func(reason string, cause contract.Cause) learner {
-		return learner{newJob("one"), newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
+	ended := func(reason string, cause contract.Cause) observe.Learner {
+		return observe.Learner{Job: newJob("one"), Pod: newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
 	}
 	finding := func(ignored ...string) contract.HeartbeatReply {
 		r := reply(contract.PhaseTraining)
@@ -145,24 +147,24 @@ func TestComputeStatus(t *testing.T) {
 		r.Upstream = what
 		return r
 	}
-	noEnvironment := func(o *observed) { o.environments = nil }
+	noEnvironment := func(o *observe.State) { o.Environments = nil }
 	cases := map[string]struct {
 		run   *v1alpha1.TrainingRun
-		seen  observed
+		seen  observe.State
 		state string
 		want  map[string]string // condition: status and reason
 	}{
-		"a run that starts": {newRun(), observing(0, learner{}, func(o *observed) { o.rollout = nil }), "Preparing", map[string]string{
+		"a run that starts": {newRun(), observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil }), "Preparing", map[string]string{
 			"Accepted": "True Accepted", "EnvironmentsReady": "True EnvironmentsPinned", "LearnerRunning": "False Starting",
 			"Progressing": "False WaitingForLearner", "RolloutsReady": "False NotStarted", "Resumable": "False NoCheckpoint",
 			"Suspended": "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
 			"Ready": "False WaitingForLearner", "Stalled": "False NotStalled",
 		}},
-		"an environment that is missing": {newRun(), observing(0, learner{}, noEnvironment), "Pending", map[string]string{
+		"an environment that is missing": {newRun(), observing(0, observe.Learner{}, noEnvironment), "Pending", map[string]string{
 			"EnvironmentsReady": "False EnvironmentNotFound", "LearnerRunning": "False NotStarted", "Progressing": "False EnvironmentNotFound",
 			"Ready": "False EnvironmentNotFound", "Stalled": "True EnvironmentNotFound",
 		}},
-		"a run suspended before its start": {newRun(suspend), observing(0, learner{}, noEnvironment, func(o *observed) { o.rollout = nil }), "Suspended", map[string]string{
+		"a run suspended before its start": {newRun(suspend), observing(0, observe.Learner{}, noEnvironment, func(o *observe.State) { o.Rollout = nil }), "Suspended", map[string]string{
 			"EnvironmentsReady": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended", "Stalled": "False NotStalled",
 			"Progressing": "False Suspended", "RolloutsReady": "False Suspended",
 		}},
@@ -176,7 +178,7 @@ func TestComputeStatus(t *testing.T) {
 			"Progressing": "True Evaluating",
 		}},
 		"a learner without workers": {newRun(attempts(inProgress(1))), observing(1, running,
-			replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+			replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}), func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
 			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
 		}},
 		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("throttled"))), "Training", map[string]string{
@@ -188,10 +190,10 @@ func TestComputeStatus(t *testing.T) {
 		"a volume that was not writable for two minutes": {newRun(attempts(inProgress(1)), conditionIs("Progressing", "False", 2*time.Minute)), observing(1, running, replying(blocked)), "Preparing", map[string]string{
 			"Progressing": "False ArtifactsBlocked", "Stalled": "True ArtifactsBlocked", "Ready": "False ArtifactsBlocked",
 		}},
-		"a pod that is unschedulable for a moment": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(pending, unschedulableFor(time.Minute))}), "Preparing", map[string]string{
+		"a pod that is unschedulable for a moment": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(time.Minute))}), "Preparing", map[string]string{
 			"LearnerRunning": "False Unschedulable", "Stalled": "False NotStalled",
 		}},
-		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(pending, unschedulableFor(2*time.Minute))}), "Preparing", map[string]string{
+		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(2*time.Minute))}), "Preparing", map[string]string{
 			"LearnerRunning": "False Unschedulable", "Stalled": "True Unschedulable", "Ready": "False Unschedulable",
 		}},
 		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
@@ -204,30 +206,30 @@ func TestComputeStatus(t *testing.T) {
 			observing(1, running, repliedLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
 				"LearnerRunning": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable", "Stalled": "False NotStalled",
 			}},
-		"a learner that has just begun to run": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(func(p *corev1.Pod) {
+		"a learner that has just begun to run": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Second)
 		})}), "Preparing", map[string]string{"LearnerRunning": "False Starting"}},
-		"a Secret that is missing": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
+		"a Secret that is missing": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
 			"LearnerRunning": "False SecretNotFound", "Progressing": "False WaitingForLearner", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
 		}},
-		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, learner{}), "Recovering", map[string]string{
+		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, observe.Learner{}), "Recovering", map[string]string{
 			"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
 		}},
-		"a learner that takes over": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 5, time.Minute))), observing(2, learner{newJob("two"), newPod(pending)}), "Recovering", map[string]string{
+		"a learner that takes over": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 5, time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Recovering", map[string]string{
 			"LearnerRunning": "False Starting",
 		}},
-		"a learner after a suspension": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute))), observing(2, learner{newJob("two"), newPod(pending)}), "Preparing", nil},
+		"a learner after a suspension": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Preparing", nil},
 		"a drain": {newRun(attempts(inProgress(1)), suspend), observing(1, running, replying(reply(contract.PhaseDraining))), "Draining", map[string]string{
 			"Suspended": "Unknown Draining", "Progressing": "False Draining", "Ready": "False Draining",
 		}},
-		"pods that are being deleted": {newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute)), suspend), observing(0, learner{}), "Draining", map[string]string{
+		"pods that are being deleted": {newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute)), suspend), observing(0, observe.Learner{}), "Draining", map[string]string{
 			"Suspended": "Unknown Draining",
 		}},
 		"no workers wanted": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
-			observing(1, running, replying(reply(contract.PhaseTraining)), func(o *observed) { o.rollout.Status.Ready = nil }), "Training", map[string]string{
+			observing(1, running, replying(reply(contract.PhaseTraining)), func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
 				"RolloutsReady": "False ScaledToZero",
 			}},
-		"no usable checkpoint": {newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod(exited(64, "Error", verdictText(t, contract.Verdict{
+		"no usable checkpoint": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(64, "Error", verdictText(t, contract.Verdict{
 			Cause: contract.CauseConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
 		})))}), "Failed", map[string]string{
 			"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint", "Ready": "False NoUsableCheckpoint",
@@ -249,7 +251,7 @@ func TestComputeStatus(t *testing.T) {
 			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
 		}},
 		"states that have lost the optimizer": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
-			observing(2, learner{newJob("two"), newPod(exited(65, "Error", verdictText(t, contract.Verdict{
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(65, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseDataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Failed", map[string]string{
 				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored", "Resumable": "False OptimizerNotRestored",
@@ -338,7 +340,7 @@ func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
 	return run
 }
 
-func randomObserved(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
+func randomObserved(random *rand.Rand, run *v1alpha1.TrainingRun) observe.State {
 	pods := []*corev1.Pod{
 		nil, newPod(), newPod(pending), newPod(exited(1, "Error", "")), newPod(exited(0, "Completed", "")), newPod(deleted(-time.Minute)),
 		newPod(waitingFor("ImagePullBackOff", "x")), newPod(waitingFor("CreateContainerConfigError", "odd")), newPod(waitingFor("CreateContainerError", "x")),
@@ -346,20 +348,20 @@ func randomObserved(random *rand.Rand, run *v1alpha1.TrainingRun) observed {
 	}
 	phases := []contract.Phase{contract.PhaseOpening, contract.PhaseTraining, contract.PhaseEvaluating, contract.PhaseDraining, contract.PhaseDone, "Odd"}
 	ups := []string{"", "", "throttled", "payment", "unreachable", "odd"}
-	seen := observing(newestAttempt(run), learner{pod: pods[random.IntN(len(pods))]})
+	seen := observing(status.NewestAttempt(run), observe.Learner{Pod: pods[random.IntN(len(pods))]})
 	if random.IntN(2) == 0 {
-		l := seen.learners[newestAttempt(run)]
-		l.job = newJob("newest")
-		seen.learners[newestAttempt(run)] = l
+		l := seen.Learners[status.NewestAttempt(run)]
+		l.Job = newJob("newest")
+		seen.Learners[status.NewestAttempt(run)] = l
 	}
 	if random.IntN(3) == 0 {
-		seen.rollout = nil
+		seen.Rollout = nil
 	}
 	if random.IntN(5) == 0 {
-		seen.environments = nil
+		seen.Environments = nil
 	}
 	reply := contract.HeartbeatReply{
-		Attempt: newestAttempt(run), Upstream: ups[random.IntN(len(ups))], SecondsSinceProgress: float64(random.IntN(5000)),
+		Attempt: status.NewestAttempt(run), Upstream: ups[random.IntN(len(ups))], SecondsSinceProgress: float64(random.IntN(5000)),
 		Progress: contract.Progress{Phase: phases[random.IntN(len(phases))], Step: 5, Diverged: random.IntN(5) == 0, WorkersSeen: random.IntN(2)},
 	}
 	switch random.IntN(3) {
@@ -378,7 +380,7 @@ func TestProgressAcrossAttempts(t *testing.T) {
 	run := newRun(attempts(inProgress(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute), ToStep: new(int64(7))}))
 	run.Status.FailuresSinceCheckpoint = new(int32(2))
 	run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 9}
-	l := learner{newJob("two"), newPod()}
+	l := observe.Learner{Job: newJob("two"), Pod: newPod()}
 
 	opened := withHeartbeat(run, observing(2, l, replying(contract.HeartbeatReply{Attempt: 2, Progress: at(9, 9)})), now)
 	if *opened.FailuresSinceCheckpoint != 2 {
@@ -405,7 +407,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 			run.Status.Attempts = append(run.Status.Attempts, endedAttempt(n, contract.CauseNodeLost, int64(n), int64(n)+1, time.Hour))
 		}
 	})
-	seen := observing(0, learner{})
+	seen := observing(0, observe.Learner{})
 	got := computeStatus(run, seen, planned(run, seen), now)
 	if len(got.Attempts) != 10 || got.Attempts[0].Number != 16 || *got.Restarts != 15 {
 		t.Errorf("%d attempts, the newest %d, %d restarts", len(got.Attempts), got.Attempts[0].Number, *got.Restarts)

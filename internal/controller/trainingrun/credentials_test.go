@@ -11,22 +11,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 func TestPlanForChangedCredentials(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	learnerJob := desired.LearnerJob(run, 1, "link-1", desired.Settings{Image: "image"})
-	seen := observing(1, learner{learnerJob, newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
-	seen.credentials = "link-1"
+	seen := observing(1, observe.Learner{Job: learnerJob, Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
+	seen.Credentials = "link-1"
 	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.credentialsChanged {
 		t.Errorf("a learner with this manager's credentials is stopped: %+v", outcomeOf(p))
 	}
-	seen.credentials = "credentials-1"
+	seen.Credentials = "credentials-1"
 	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.credentialsChanged {
 		t.Errorf("a learner with a Secret of an earlier manager of the same key is stopped: %+v", outcomeOf(p))
 	}
-	seen.credentials = "credentials-2"
+	seen.Credentials = "credentials-2"
 	p := makePlan(run, seen, now)
 	if len(p.deletes) != 1 || p.deletes[0].GetName() != learnerJob.Name || !p.credentialsChanged || p.start != 0 {
 		t.Errorf("the plan for other credentials is %+v", outcomeOf(p))
@@ -55,7 +56,7 @@ func TestTargetsOfEarlierManagers(t *testing.T) {
 		"a Job of an earlier manager": {earlier, true},
 		"a pod whose Job is deleted":  {nil, false},
 	} {
-		all := targets(run, observing(1, learner{tc.job, newPod()}), contract.DesiredRun)
+		all := targets(run, observing(1, observe.Learner{Job: tc.job, Pod: newPod()}), contract.DesiredRun)
 		if len(all) != 1 || all[0].WorkerToken != tc.want {
 			t.Errorf("%s: targets are %+v, want WorkerToken %t", name, all, tc.want)
 		}

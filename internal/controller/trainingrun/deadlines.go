@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -25,27 +26,27 @@ const (
 
 // overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
 // learner counts for the latter, and only while the endpoint is not the cause.
-func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen observed, now time.Time) *ending.Ending {
+func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *ending.Ending {
 	policy := run.Spec.FailurePolicy
-	if _, running := learnerRunning(l.pod); !running {
+	if _, running := learnerRunning(l.Pod); !running {
 		deadline := seconds(*policy.StartDeadlineSeconds)
-		if desired.SuspendedByOther(l.job) {
+		if desired.SuspendedByOther(l.Job) {
 			return nil
 		}
-		if seen.learnerObstacle.NeedsAction {
+		if seen.LearnerObstacle.NeedsAction {
 			return nil // The Job's controller tries again to create the pod, and another Job would fare no better.
 		}
 		if now.Sub(waitsSince(newest, l, now)) > deadline {
 			return &ending.Ending{Cause: contract.CauseStartTimeout,
-				Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.pod).Message)}
+				Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.Pod).Message)}
 		}
 		return nil
 	}
-	if !seen.heartbeat.Fresh(now) || seen.heartbeat.Reply.Attempt != newest.Number || seen.heartbeat.Reply.Upstream != "" {
+	if !seen.Heartbeat.Fresh(now) || seen.Heartbeat.Reply.Attempt != newest.Number || seen.Heartbeat.Reply.Upstream != "" {
 		return nil
 	}
 	deadline := seconds(*policy.ProgressDeadlineSeconds)
-	if idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
+	if idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
 		return &ending.Ending{Cause: contract.CauseStalled,
 			Message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
@@ -54,60 +55,60 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l learner, seen
 
 // waitsSince is when a learner that does not run began to wait for that: its attempt may be older, where Kubernetes refused
 // the pod or a queue suspended the Job for a while.
-func waitsSince(newest v1alpha1.Attempt, l learner, now time.Time) time.Time {
+func waitsSince(newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Time {
 	since := ptr.Deref(newest.StartTime, metav1.NewTime(now)).Time
-	if l.pod != nil && l.pod.CreationTimestamp.After(since) {
-		since = l.pod.CreationTimestamp.Time
+	if l.Pod != nil && l.Pod.CreationTimestamp.After(since) {
+		since = l.Pod.CreationTimestamp.Time
 	}
 	// A Job that was suspended is started anew.
-	if l.job != nil && l.job.Status.StartTime != nil && l.job.Status.StartTime.After(since) {
-		since = l.job.Status.StartTime.Time
+	if l.Job != nil && l.Job.Status.StartTime != nil && l.Job.Status.StartTime.After(since) {
+		since = l.Job.Status.StartTime.Time
 	}
 	return since
 }
 
 // hasWorkers says that somebody could make progress: without workers, a learner that waits is fine.
-func hasWorkers(seen observed) bool {
-	return seen.rollout != nil && ptr.Deref(seen.rollout.Status.Ready, 0) > 0
+func hasWorkers(seen observe.State) bool {
+	return seen.Rollout != nil && ptr.Deref(seen.Rollout.Status.Ready, 0) > 0
 }
 
 // drainOverdue says that a drain has taken too long. A learner that runs has at least drainUnreachable from the first
 // heartbeat of this manager, whose own start cuts no drain short.
-func drainOverdue(l learner, seen observed, taken time.Duration, now time.Time) bool {
-	if _, running := learnerRunning(l.pod); !running {
+func drainOverdue(l observe.Learner, seen observe.State, taken time.Duration, now time.Time) bool {
+	if _, running := learnerRunning(l.Pod); !running {
 		return taken >= drainUnreachable
 	}
-	asked := seen.heartbeat.Since
+	asked := seen.Heartbeat.Since
 	if asked.IsZero() || now.Sub(asked) < drainUnreachable {
 		return false
 	}
-	return taken >= drainLimit || (taken >= drainUnreachable && seen.heartbeat.Unanswered(now) >= drainUnreachable)
+	return taken >= drainLimit || (taken >= drainUnreachable && seen.Heartbeat.Unanswered(now) >= drainUnreachable)
 }
 
 // untilDeadline is when the next deadline of a learner could be over.
-func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time.Time) time.Duration {
+func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.State, now time.Time) time.Duration {
 	newest := run.Status.Attempts[0]
-	if _, running := learnerRunning(l.pod); !running {
+	if _, running := learnerRunning(l.Pod); !running {
 		left := max(time.Second, waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
 		if missing := creating(newest, l, seen, now); missing > 0 {
 			left = min(left, missing+time.Second)
 		}
-		if grace := graceLeft(run, l.pod, now); grace > 0 {
+		if grace := graceLeft(run, l.Pod, now); grace > 0 {
 			left = min(left, grace+time.Second)
 		}
 		return left
 	}
-	if seen.heartbeat.Reply == nil || seen.heartbeat.Err != nil {
+	if seen.Heartbeat.Reply == nil || seen.Heartbeat.Err != nil {
 		// The poller notifies of the first heartbeat without a reply, and not of those that follow.
 		return untilSilent(l, seen, now)
 	}
-	if !seen.heartbeat.Fresh(now) {
+	if !seen.Heartbeat.Fresh(now) {
 		return maxRequeue
 	}
-	if seen.heartbeat.Reply.Blocked() != "" {
+	if seen.Heartbeat.Reply.Blocked() != "" {
 		return seconds(*run.Spec.FailurePolicy.StalledAfterSeconds) + time.Second
 	}
-	idle := time.Duration(seen.heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
+	idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
 	left := seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds) - idle
 	if left < 0 {
 		return maxRequeue // The deadline does not apply for now, and an event comes when it does again.
@@ -117,15 +118,15 @@ func untilDeadline(run *v1alpha1.TrainingRun, l learner, seen observed, now time
 
 // silentFrom is when a learner that runs counts as unreachable unless it replies: once this manager has asked in vain
 // for poller.FreshFor, and not before a new learner's first reply is due.
-func silentFrom(l learner, seen observed, now time.Time) time.Time {
-	from := now.Add(poller.FreshFor - seen.heartbeat.Unanswered(now))
-	if since, running := learnerRunning(l.pod); running && seen.heartbeat.Reply == nil && since.Add(firstReplyLimit).After(from) {
+func silentFrom(l observe.Learner, seen observe.State, now time.Time) time.Time {
+	from := now.Add(poller.FreshFor - seen.Heartbeat.Unanswered(now))
+	if since, running := learnerRunning(l.Pod); running && seen.Heartbeat.Reply == nil && since.Add(firstReplyLimit).After(from) {
 		return since.Add(firstReplyLimit)
 	}
 	return from
 }
 
-func untilSilent(l learner, seen observed, now time.Time) time.Duration {
+func untilSilent(l observe.Learner, seen observe.State, now time.Time) time.Duration {
 	left := silentFrom(l, seen, now).Sub(now)
 	if left < 0 {
 		return maxRequeue

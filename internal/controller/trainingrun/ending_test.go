@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 )
 
 func TestEndingOfLearner(t *testing.T) {
@@ -23,46 +24,46 @@ func TestEndingOfLearner(t *testing.T) {
 	job := newJob("job")
 	failedJob := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}}}
 	cases := map[string]struct {
-		l    learner
+		l    observe.Learner
 		want contract.Cause // empty: it goes on
 	}{
-		"a running learner goes on":                        {learner{job, newPod()}, ""},
-		"a pending learner goes on":                        {learner{job, newPod(pending)}, ""},
-		"a Job without a pod yet goes on":                  {learner{job, nil}, ""},
-		"a pod that outlives its Job goes on":              {learner{nil, newPod()}, ""},
-		"neither Job nor pod is a lost attempt":            {learner{}, contract.CauseDisrupted},
-		"a Job that failed without a pod left":             {learner{failedJob, nil}, contract.CauseDisrupted},
-		"a Job that counted a failure without a pod":       {learner{&batchv1.Job{Status: batchv1.JobStatus{Failed: 1}}, nil}, contract.CauseDisrupted},
-		"completed by verdict and exit code":               {learner{job, newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 2)))}, contract.CauseCompleted},
-		"completed by verdict, but killed":                 {learner{job, newPod(exited(137, "Error", verdict(contract.CauseCompleted, 2)))}, contract.CauseCrashed},
-		"another attempt's verdict is none":                {learner{job, newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 1)))}, contract.CauseUnknown},
-		"exit 0 without a verdict":                         {learner{job, newPod(exited(0, "Completed", ""))}, contract.CauseUnknown},
-		"refused configuration":                            {learner{job, newPod(exited(64, "Error", verdict(contract.CauseConfigRejected, 2)))}, contract.CauseConfigRejected},
-		"exit 64 without a verdict":                        {learner{job, newPod(exited(64, "Error", ""))}, contract.CauseConfigRejected},
-		"exit 65 without a verdict":                        {learner{job, newPod(exited(65, "Error", ""))}, contract.CauseDataRejected},
-		"exit 75 without a verdict":                        {learner{job, newPod(exited(75, "Error", ""))}, contract.CauseDrained},
-		"exit 77 without a verdict":                        {learner{job, newPod(exited(77, "Error", ""))}, contract.CauseFenced},
-		"gave up on the endpoint":                          {learner{job, newPod(exited(75, "Error", verdict(contract.CauseUpstream, 2)))}, contract.CauseUpstream},
-		"a cause that no learner reports":                  {learner{job, newPod(exited(1, "Error", verdict("SomethingElse", 2)))}, contract.CauseCrashed},
-		"a cause that only the manager infers":             {learner{job, newPod(exited(1, "Error", verdict(contract.CauseNodeLost, 2)))}, contract.CauseCrashed},
-		"a panic":                                          {learner{job, newPod(exited(2, "Error", "panic: oh"))}, contract.CauseCrashed},
-		"out of memory":                                    {learner{job, newPod(exited(137, "OOMKilled", ""))}, contract.CauseOOMKilled},
-		"killed":                                           {learner{job, newPod(exited(137, "Error", ""))}, contract.CauseCrashed},
-		"killed with its pod":                              {learner{job, newPod(exited(137, "Error", ""), deleted(0))}, contract.CauseDisrupted},
-		"killed by preemption":                             {learner{job, newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "PreemptionByScheduler"))}, contract.CauseDisrupted},
-		"collected with its node":                          {learner{job, newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "DeletionByPodGC"))}, contract.CauseNodeLost},
-		"a verdict counts more than the pod's deletion":    {learner{job, newPod(exited(75, "Error", verdict(contract.CauseDrained, 2)), deleted(0))}, contract.CauseDrained},
-		"forgotten by a kubelet that restarted":            {learner{job, newPod(exited(137, "ContainerStatusUnknown", ""))}, contract.CauseDisrupted},
-		"evicted by the kubelet, without containers":       {learner{job, newPod(pending, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })}, contract.CauseDisrupted},
-		"being deleted on a node that answers goes on":     {learner{job, newPod(deleted(-time.Minute))}, ""},
-		"being deleted for another taint, ready, goes on":  {learner{job, newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "True", ""))}, ""},
-		"being deleted on a silent node":                   {learner{job, newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "False", ""))}, contract.CauseNodeLost},
-		"deleted long ago and still there":                 {learner{job, newPod(deleted(time.Minute))}, contract.CauseNodeLost},
-		"a node that is not ready, without eviction, goes": {learner{job, newPod(podCondition(corev1.PodReady, "False", ""))}, ""},
+		"a running learner goes on":                        {observe.Learner{Job: job, Pod: newPod()}, ""},
+		"a pending learner goes on":                        {observe.Learner{Job: job, Pod: newPod(pending)}, ""},
+		"a Job without a pod yet goes on":                  {observe.Learner{Job: job, Pod: nil}, ""},
+		"a pod that outlives its Job goes on":              {observe.Learner{Job: nil, Pod: newPod()}, ""},
+		"neither Job nor pod is a lost attempt":            {observe.Learner{}, contract.CauseDisrupted},
+		"a Job that failed without a pod left":             {observe.Learner{Job: failedJob, Pod: nil}, contract.CauseDisrupted},
+		"a Job that counted a failure without a pod":       {observe.Learner{Job: &batchv1.Job{Status: batchv1.JobStatus{Failed: 1}}, Pod: nil}, contract.CauseDisrupted},
+		"completed by verdict and exit code":               {observe.Learner{Job: job, Pod: newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 2)))}, contract.CauseCompleted},
+		"completed by verdict, but killed":                 {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", verdict(contract.CauseCompleted, 2)))}, contract.CauseCrashed},
+		"another attempt's verdict is none":                {observe.Learner{Job: job, Pod: newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 1)))}, contract.CauseUnknown},
+		"exit 0 without a verdict":                         {observe.Learner{Job: job, Pod: newPod(exited(0, "Completed", ""))}, contract.CauseUnknown},
+		"refused configuration":                            {observe.Learner{Job: job, Pod: newPod(exited(64, "Error", verdict(contract.CauseConfigRejected, 2)))}, contract.CauseConfigRejected},
+		"exit 64 without a verdict":                        {observe.Learner{Job: job, Pod: newPod(exited(64, "Error", ""))}, contract.CauseConfigRejected},
+		"exit 65 without a verdict":                        {observe.Learner{Job: job, Pod: newPod(exited(65, "Error", ""))}, contract.CauseDataRejected},
+		"exit 75 without a verdict":                        {observe.Learner{Job: job, Pod: newPod(exited(75, "Error", ""))}, contract.CauseDrained},
+		"exit 77 without a verdict":                        {observe.Learner{Job: job, Pod: newPod(exited(77, "Error", ""))}, contract.CauseFenced},
+		"gave up on the endpoint":                          {observe.Learner{Job: job, Pod: newPod(exited(75, "Error", verdict(contract.CauseUpstream, 2)))}, contract.CauseUpstream},
+		"a cause that no learner reports":                  {observe.Learner{Job: job, Pod: newPod(exited(1, "Error", verdict("SomethingElse", 2)))}, contract.CauseCrashed},
+		"a cause that only the manager infers":             {observe.Learner{Job: job, Pod: newPod(exited(1, "Error", verdict(contract.CauseNodeLost, 2)))}, contract.CauseCrashed},
+		"a panic":                                          {observe.Learner{Job: job, Pod: newPod(exited(2, "Error", "panic: oh"))}, contract.CauseCrashed},
+		"out of memory":                                    {observe.Learner{Job: job, Pod: newPod(exited(137, "OOMKilled", ""))}, contract.CauseOOMKilled},
+		"killed":                                           {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""))}, contract.CauseCrashed},
+		"killed with its pod":                              {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""), deleted(0))}, contract.CauseDisrupted},
+		"killed by preemption":                             {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "PreemptionByScheduler"))}, contract.CauseDisrupted},
+		"collected with its node":                          {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "DeletionByPodGC"))}, contract.CauseNodeLost},
+		"a verdict counts more than the pod's deletion":    {observe.Learner{Job: job, Pod: newPod(exited(75, "Error", verdict(contract.CauseDrained, 2)), deleted(0))}, contract.CauseDrained},
+		"forgotten by a kubelet that restarted":            {observe.Learner{Job: job, Pod: newPod(exited(137, "ContainerStatusUnknown", ""))}, contract.CauseDisrupted},
+		"evicted by the kubelet, without containers":       {observe.Learner{Job: job, Pod: newPod(pending, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })}, contract.CauseDisrupted},
+		"being deleted on a node that answers goes on":     {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute))}, ""},
+		"being deleted for another taint, ready, goes on":  {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "True", ""))}, ""},
+		"being deleted on a silent node":                   {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "False", ""))}, contract.CauseNodeLost},
+		"deleted long ago and still there":                 {observe.Learner{Job: job, Pod: newPod(deleted(time.Minute))}, contract.CauseNodeLost},
+		"a node that is not ready, without eviction, goes": {observe.Learner{Job: job, Pod: newPod(podCondition(corev1.PodReady, "False", ""))}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := ending.OfLearner(2, tc.l.job, tc.l.pod, now)
+			got := ending.OfLearner(2, tc.l.Job, tc.l.Pod, now)
 			switch {
 			case got == nil && tc.want != "":
 				t.Errorf("judge = nothing, want %s", tc.want)
@@ -103,7 +104,7 @@ func TestKilledLearnerIsNotStoppedAsAsked(t *testing.T) {
 		"it continues since longer": {conditionIs(v1alpha1.ConditionSuspended, "False", time.Minute), false},
 	} {
 		run := newRun(attempts(inProgress(1)), tc.change)
-		p := makePlan(run, observing(1, learner{newJob("one"), newPod(exited(75, "Error", text))}), now)
+		p := makePlan(run, observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(75, "Error", text))}), now)
 		if got := strings.Contains(p.ending.Message, "as asked"); got != tc.asked || p.ending.Cause != contract.CauseDrained || p.ending.Message == "" {
 			t.Errorf("%s: the attempt ended %s: %q", name, p.ending.Cause, p.ending.Message)
 		}

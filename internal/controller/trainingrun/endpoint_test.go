@@ -11,6 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 )
 
 // TestConditionQuotesTheFailedRequest checks that Progressing says which request the endpoint failed to answer.
@@ -23,7 +24,7 @@ func TestConditionQuotesTheFailedRequest(t *testing.T) {
 		}
 		for _, reported := range []string{evidence, strings.Repeat(evidence, 100)} {
 			reply.UpstreamError = reported
-			run, seen := newRun(attempts(inProgress(1))), observing(1, learner{newJob("one"), newPod()}, replying(reply))
+			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
 			got := computeStatus(run, seen, planned(run, seen), now)
 			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgressing).Message
 			if !strings.HasPrefix(message, up.message+" "+evidence) || !strings.HasSuffix(message, ".") || len(message) > len(up.message)+maxEvidence+2 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
 
@@ -138,15 +139,15 @@ func verdictText(t *testing.T, v contract.Verdict) string {
 }
 
 // observing is a world with the learner of one attempt, workers and a ready environment.
-func observing(attempt int32, l learner, changes ...func(*observed)) observed {
-	seen := observed{
-		learners:     map[int32]learner{},
-		rollout:      &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout"}, Status: batchv1.JobStatus{Ready: new(int32(2))}},
-		service:      &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "service"}},
-		environments: map[string]*v1alpha1.RewardEnvironment{"env": readyEnvironment()},
+func observing(attempt int32, l observe.Learner, changes ...func(*observe.State)) observe.State {
+	seen := observe.State{
+		Learners:     map[int32]observe.Learner{},
+		Rollout:      &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout"}, Status: batchv1.JobStatus{Ready: new(int32(2))}},
+		Service:      &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "service"}},
+		Environments: map[string]*v1alpha1.RewardEnvironment{"env": readyEnvironment()},
 	}
-	if l.job != nil || l.pod != nil {
-		seen.learners[attempt] = l
+	if l.Job != nil || l.Pod != nil {
+		seen.Learners[attempt] = l
 	}
 	for _, change := range changes {
 		change(&seen)
@@ -155,23 +156,23 @@ func observing(attempt int32, l learner, changes ...func(*observed)) observed {
 }
 
 // replying has the learner answer, a moment ago.
-func replying(reply contract.HeartbeatReply) func(*observed) {
-	return func(seen *observed) {
+func replying(reply contract.HeartbeatReply) func(*observe.State) {
+	return func(seen *observe.State) {
 		reply.RunUID = "0123456789"
-		seen.heartbeat = poller.Result{Reply: &reply, At: now.Add(-time.Second), Since: now.Add(-time.Hour)}
+		seen.Heartbeat = poller.Result{Reply: &reply, At: now.Add(-time.Second), Since: now.Add(-time.Hour)}
 	}
 }
 
 // silent has the learner answer none of an hour's heartbeats.
-func silent(seen *observed) {
-	seen.heartbeat = poller.Result{Since: now.Add(-time.Hour), Err: errors.New("connection refused")}
+func silent(seen *observe.State) {
+	seen.Heartbeat = poller.Result{Since: now.Add(-time.Hour), Err: errors.New("connection refused")}
 }
 
-func repliedLongAgo(reply contract.HeartbeatReply) func(*observed) {
-	return func(seen *observed) {
+func repliedLongAgo(reply contract.HeartbeatReply) func(*observe.State) {
+	return func(seen *observe.State) {
 		replying(reply)(seen)
-		seen.heartbeat.At = now.Add(-time.Hour)
-		seen.heartbeat.Err = errors.New("connection refused")
+		seen.Heartbeat.At = now.Add(-time.Hour)
+		seen.Heartbeat.Err = errors.New("connection refused")
 	}
 }
 

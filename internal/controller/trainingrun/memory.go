@@ -26,16 +26,14 @@ type remembered struct {
 	from, to string
 	// wrote is when that was.
 	wrote time.Time
-	// look is the newest look at what keeps pods from starting.
-	look look
 }
 
 func newMemory() *memory { return &memory{runs: map[types.NamespacedName]remembered{}} }
 
 func (m *memory) written(before, after *v1alpha1.TrainingRun, now time.Time) {
-	m.change(before, func(known *remembered) {
-		known.from, known.to, known.wrote = before.ResourceVersion, after.ResourceVersion, now
-	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs[client.ObjectKeyFromObject(before)] = remembered{before.UID, before.ResourceVersion, after.ResourceVersion, now}
 }
 
 // stale says that a run is as it was before our own newest write.
@@ -57,21 +55,9 @@ func (m *memory) forget(run types.NamespacedName) {
 func (m *memory) of(run *v1alpha1.TrainingRun) remembered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.current(run)
-}
-
-func (m *memory) change(run *v1alpha1.TrainingRun, by func(*remembered)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.current(run)
-	by(&known)
-	m.runs[client.ObjectKeyFromObject(run)] = known
-}
-
-func (m *memory) current(run *v1alpha1.TrainingRun) remembered {
 	known := m.runs[client.ObjectKeyFromObject(run)]
 	if known.uid != run.UID {
-		return remembered{uid: run.UID}
+		return remembered{}
 	}
 	return known
 }

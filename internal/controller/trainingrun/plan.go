@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -63,21 +64,21 @@ const maxRequeue = 5 * time.Minute
 // makePlan decides, in this order: a run that is over is cleaned up, unless it failed and is to be tried again; the newest
 // attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt; otherwise the next attempt starts, after its
 // back-off.
-func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
+func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen)}
-	retrying := finished(run) && retried(run)
+	retrying := status.RunFinished(run) && retried(run)
 	switch {
 	case retrying:
 		run = run.DeepCopy()
 		run.Status = withRetry(run.Status, now)
 		p.next = &run.Status
-	case finished(run):
+	case status.RunFinished(run):
 		return p.withCleanup(run, seen, now)
 	}
 	if suspended(run) {
 		p.desired = contract.DesiredDrain
 	}
-	if !ended(run) {
+	if !status.AttemptEnded(run) {
 		p.ending = endingOf(run, seen, now)
 		if p.ending == nil {
 			return p.withRunning(run, seen, now)
@@ -86,7 +87,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 		p.next = &next
 		end := budget.End{Cause: p.ending.Cause, Reason: p.ending.Reason, Message: p.ending.Message}
 		if p.final = budget.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end); p.final != nil {
-			p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
+			p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 			return p
 		}
 		run = run.DeepCopy()
@@ -101,12 +102,12 @@ func makePlan(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
 		return p
 	}
 	if left := backoffLeft(run, now); left > 0 && !retrying {
-		p.deletes = append(p.deletes, lingering(seen, newestAttempt(run))...)
+		p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 		p.backingOff, p.requeue = true, left
 		return p
 	}
-	p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
-	p.start = newestAttempt(run) + 1
+	p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
+	p.start = status.NewestAttempt(run) + 1
 	return p
 }
 
@@ -125,19 +126,19 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 }
 
 // endingOf returns the end of the newest attempt, by its pod, its Job or a deadline.
-func endingOf(run *v1alpha1.TrainingRun, seen observed, now time.Time) *ending.Ending {
+func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *ending.Ending {
 	newest := run.Status.Attempts[0]
-	l := seen.learners[newest.Number]
+	l := seen.Learners[newest.Number]
 	if creating(newest, l, seen, now) > 0 && !suspended(run) {
 		return nil
 	}
-	if end := ending.OfLearner(newest.Number, l.job, l.pod, now); end != nil {
-		if l.job == nil && l.pod == nil && seen.refused.Reason != "" {
-			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.refused.Reason, Message: seen.refused.Words}
+	if end := ending.OfLearner(newest.Number, l.Job, l.Pod, now); end != nil {
+		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
+			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Reason, Message: seen.Refused.Words}
 		}
 		return explainDrain(run, end)
 	}
-	if l.pod == nil && desired.SuspendedByOther(l.job) && hasRun(run, newest) {
+	if l.Pod == nil && desired.SuspendedByOther(l.Job) && hasRun(run, newest) {
 		return &ending.Ending{Cause: contract.CauseDisrupted, Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	}
 	if suspended(run) {
@@ -162,19 +163,19 @@ func explainDrain(run *v1alpha1.TrainingRun, end *ending.Ending) *ending.Ending 
 const createGrace = 10 * time.Second
 
 // creating is what is left of that; 0 where the Job exists, or the API server refused it.
-func creating(newest v1alpha1.Attempt, l learner, seen observed, now time.Time) time.Duration {
-	if l.job != nil || l.pod != nil || seen.refused.Reason != "" || newest.StartTime == nil {
+func creating(newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) time.Duration {
+	if l.Job != nil || l.Pod != nil || seen.Refused.Reason != "" || newest.StartTime == nil {
 		return 0
 	}
 	return max(0, newest.StartTime.Add(createGrace).Sub(now))
 }
 
 // changed says that a learner which has not run is not as the spec has it: a wrong Secret or image is corrected.
-func changed(run *v1alpha1.TrainingRun, l learner) bool {
-	if l.job == nil || neverStarted(l) == nil {
+func changed(run *v1alpha1.TrainingRun, l observe.Learner) bool {
+	if l.Job == nil || neverStarted(l) == nil {
 		return false
 	}
-	return len(desired.PendingChanges(run, l.job)) > 0
+	return len(desired.PendingChanges(run, l.Job)) > 0
 }
 
 // hasRun says that the status shows an attempt's learner running, perhaps by another manager.
@@ -183,30 +184,30 @@ func hasRun(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt) bool {
 }
 
 // neverStarted ends an attempt that is to be suspended before its learner ran: there is nothing to save.
-func neverStarted(l learner) *ending.Ending {
-	if _, running := learnerRunning(l.pod); running {
+func neverStarted(l observe.Learner) *ending.Ending {
+	if _, running := learnerRunning(l.Pod); running {
 		return nil
 	}
-	if l.pod != nil && l.pod.Spec.NodeName != "" && l.pod.Status.Phase == corev1.PodRunning {
+	if l.Pod != nil && l.Pod.Spec.NodeName != "" && l.Pod.Status.Phase == corev1.PodRunning {
 		return nil
 	}
 	return &ending.Ending{Cause: contract.CauseDrained, Message: "Suspended before the learner ran."}
 }
 
 // withRunning keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
-func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
+func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p.workers = true
 	p.requeue = maxRequeue
 	if o := workersOf(run, seen, nil); o.CannotWork(run) {
 		p.requeue = min(p.requeue, max(time.Second, o.RetryIn(now)))
 	}
-	l := seen.learners[newestAttempt(run)]
-	if l.pod != nil && l.pod.DeletionTimestamp != nil {
+	l := seen.Learners[status.NewestAttempt(run)]
+	if l.Pod != nil && l.Pod.DeletionTimestamp != nil {
 		p.requeue = ending.OverdueAfter
 	}
 	if credentialsChanged(run, seen) {
 		// The learner saves its state, since its pod is given time to end.
-		jobs := learnerJob(seen, newestAttempt(run))
+		jobs := learnerJob(seen, status.NewestAttempt(run))
 		p.credentialsChanged, p.deletes = len(jobs) > 0, append(p.deletes, jobs...)
 		return p
 	}
@@ -220,7 +221,7 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Tim
 		return p
 	}
 	if drainOverdue(l, seen, now.Sub(since), now) {
-		p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
+		p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
 		return p
 	}
 	p.requeue = drainUnreachable
@@ -228,18 +229,18 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observed, now time.Tim
 }
 
 // withSuspension deletes the Jobs of a suspended run once their attempt is over.
-func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observed) plan {
-	p.deletes = append(p.deletes, learnerJob(seen, newestAttempt(run))...)
-	p.deletes = append(p.deletes, unlessDeleted(seen.rollout)...)
+func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observe.State) plan {
+	p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
+	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
 	p.foreground = true
 	return p
 }
 
 // withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is deleted, too.
-func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observed, now time.Time) plan {
-	p.deletes = append(p.deletes, unlessDeleted(seen.rollout)...)
-	if seen.service != nil {
-		p.deletes = append(p.deletes, seen.service)
+func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
+	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
+	if seen.Service != nil {
+		p.deletes = append(p.deletes, seen.Service)
 	}
 	ttl := run.Spec.TTLSecondsAfterFinished
 	if ttl == nil || run.Status.CompletionTime == nil {
@@ -255,9 +256,9 @@ func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observed, now time.Tim
 
 // lingering is the Job of an attempt that is over while its pod is not: one that never started, stalls, or is
 // on a silent node. The Job of a pod that has ended stays for its log until the next attempt.
-func lingering(seen observed, attempt int32) []client.Object {
-	l := seen.learners[attempt]
-	if l.pod == nil || podstate.Termination(l.pod, desired.LearnerContainer) == nil {
+func lingering(seen observe.State, attempt int32) []client.Object {
+	l := seen.Learners[attempt]
+	if l.Pod == nil || podstate.Termination(l.Pod, desired.LearnerContainer) == nil {
 		return learnerJob(seen, attempt)
 	}
 	return nil
@@ -265,18 +266,18 @@ func lingering(seen observed, attempt int32) []client.Object {
 
 // earlierJobs are learner Jobs below the newest attempt: a request of a manager that has crashed may arrive late.
 // Those above it are left alone: they mean that this view of the run is old.
-func earlierJobs(run *v1alpha1.TrainingRun, seen observed) []client.Object {
+func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State) []client.Object {
 	var jobs []client.Object
-	for _, attempt := range slices.Sorted(maps.Keys(seen.learners)) {
-		if attempt < newestAttempt(run) {
+	for _, attempt := range slices.Sorted(maps.Keys(seen.Learners)) {
+		if attempt < status.NewestAttempt(run) {
 			jobs = append(jobs, learnerJob(seen, attempt)...)
 		}
 	}
 	return jobs
 }
 
-func learnerJob(seen observed, attempt int32) []client.Object {
-	return unlessDeleted(seen.learners[attempt].job)
+func learnerJob(seen observe.State, attempt int32) []client.Object {
+	return unlessDeleted(seen.Learners[attempt].Job)
 }
 
 // unlessDeleted returns a Job that exists and is not being deleted.
@@ -297,9 +298,4 @@ func backoffLeft(run *v1alpha1.TrainingRun, now time.Time) time.Duration {
 		return 0
 	}
 	return run.Status.Attempts[0].CompletionTime.Add(budget.Backoff(run.Status.Attempts)).Sub(now)
-}
-
-func finished(run *v1alpha1.TrainingRun) bool {
-	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) ||
-		status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -46,20 +47,20 @@ func outcomeOf(p plan) outcome {
 
 func TestMakePlan(t *testing.T) {
 	training := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5}})
-	running := learner{newJob("one"), newPod()}
-	done := learner{newJob("one"), newPod(exited(0, "Completed", verdictText(t, contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1})))}
-	crashed := learner{newJob("one"), newPod(exited(1, "Error", ""))}
+	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
+	done := observe.Learner{Job: newJob("one"), Pod: newPod(exited(0, "Completed", verdictText(t, contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1})))}
+	crashed := observe.Learner{Job: newJob("one"), Pod: newPod(exited(1, "Error", ""))}
 	complete := conditionIs(v1alpha1.ConditionComplete, "True", time.Minute)
 	cases := map[string]struct {
 		run  *v1alpha1.TrainingRun
-		seen observed
+		seen observe.State
 		want outcome
 	}{
 		"a new run starts": {
-			newRun(), observing(0, learner{}), outcome{Start: 1, Desired: contract.DesiredRun},
+			newRun(), observing(0, observe.Learner{}), outcome{Start: 1, Desired: contract.DesiredRun},
 		},
 		"a new run that is suspended rests": {
-			newRun(suspend), observing(0, learner{}, func(o *observed) { o.rollout = nil }), outcome{Desired: contract.DesiredDrain},
+			newRun(suspend), observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil }), outcome{Desired: contract.DesiredDrain},
 		},
 		"a learner that trains goes on": {
 			newRun(attempts(inProgress(1))), observing(1, running, training),
@@ -67,7 +68,7 @@ func TestMakePlan(t *testing.T) {
 		},
 		"a learner that starts is looked at again at its deadline": {
 			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.FailurePolicy.StartDeadlineSeconds = new(int32(90)) }),
-			observing(1, learner{newJob("one"), newPod(pending)}),
+			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending)}),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 31 * time.Second},
 		},
 		"a crash begins the next attempt at once": {
@@ -75,33 +76,33 @@ func TestMakePlan(t *testing.T) {
 			outcome{Ending: contract.CauseCrashed, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
 		},
 		"a second crash that got nowhere waits": {
-			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(2, learner{newJob("two"), newPod(exited(1, "Error", ""))}),
+			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(1, "Error", ""))}),
 			outcome{Ending: contract.CauseCrashed, Backing: true, Desired: contract.DesiredRun, Workers: true, Requeue: 10 * time.Second},
 		},
 		"a learner that lingers is ended while the next one waits": {
 			newRun(attempts(v1alpha1.Attempt{Number: 2, StartTime: ago(time.Hour)}, endedAttempt(1, contract.CauseStartTimeout, 0, 0, time.Hour))),
-			observing(2, learner{newJob("two"), newPod(pending)}),
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}),
 			outcome{Ending: contract.CauseStartTimeout, Backing: true, Desired: contract.DesiredRun, Deletes: []string{"two"}, Workers: true, Requeue: 10 * time.Second},
 		},
 		"what is left of a back-off is waited for": {
-			newRun(attempts(endedAttempt(2, contract.CauseNodeLost, 5, 5, 4*time.Second), endedAttempt(1, contract.CauseNodeLost, 5, 5, time.Minute))), observing(0, learner{}),
+			newRun(attempts(endedAttempt(2, contract.CauseNodeLost, 5, 5, 4*time.Second), endedAttempt(1, contract.CauseNodeLost, 5, 5, time.Minute))), observing(0, observe.Learner{}),
 			outcome{Backing: true, Desired: contract.DesiredRun, Workers: true, Requeue: 6 * time.Second},
 		},
 		"after the back-off the next attempt begins, and the old Job goes": {
-			newRun(attempts(endedAttempt(2, contract.CauseNodeLost, 5, 5, time.Minute), endedAttempt(1, contract.CauseNodeLost, 5, 5, time.Minute))), observing(2, learner{newJob("two"), nil}),
+			newRun(attempts(endedAttempt(2, contract.CauseNodeLost, 5, 5, time.Minute), endedAttempt(1, contract.CauseNodeLost, 5, 5, time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: nil}),
 			outcome{Start: 3, Desired: contract.DesiredRun, Deletes: []string{"two"}, Workers: true},
 		},
 		"a missing Job of a recorded attempt is a lost attempt": {
-			newRun(attempts(inProgress(1))), observing(0, learner{}),
+			newRun(attempts(inProgress(1))), observing(0, observe.Learner{}),
 			outcome{Ending: contract.CauseDisrupted, Start: 2, Desired: contract.DesiredRun, Workers: true},
 		},
 		"a Job that another manager may be about to create is waited for": {
-			newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(4 * time.Second)})), observing(0, learner{}),
+			newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(4 * time.Second)})), observing(0, observe.Learner{}),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 7 * time.Second},
 		},
 		"a pod on a silent node has its Job deleted": {
 			newRun(attempts(inProgress(1))),
-			observing(1, learner{newJob("one"), newPod(deleted(time.Minute))}, training),
+			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(deleted(time.Minute))}, training),
 			outcome{Ending: contract.CauseNodeLost, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
 		},
 		"a verdict of Completed ends the run": {
@@ -110,12 +111,12 @@ func TestMakePlan(t *testing.T) {
 		},
 		"Jobs of earlier attempts go whenever they are seen": {
 			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 1, time.Minute))),
-			observing(2, learner{newJob("two"), newPod()}, func(o *observed) { o.learners[1] = learner{job: newJob("one")} }),
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod()}, func(o *observe.State) { o.Learners[1] = observe.Learner{Job: newJob("one")} }),
 			outcome{Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true, Requeue: poller.FreshFor + time.Second},
 		},
 		"Jobs of later attempts mean that this view is old": {
 			newRun(attempts(inProgress(1))),
-			observing(1, running, training, func(o *observed) { o.learners[2] = learner{job: newJob("two")} }),
+			observing(1, running, training, func(o *observe.State) { o.Learners[2] = observe.Learner{Job: newJob("two")} }),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
 		"suspend drains first": {
@@ -135,15 +136,15 @@ func TestMakePlan(t *testing.T) {
 			outcome{Desired: contract.DesiredDrain, Workers: true, Deletes: []string{"one"}, Requeue: maxRequeue},
 		},
 		"a drained run rests without pods": {
-			newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, time.Second)), suspend), observing(1, learner{newJob("one"), nil}),
+			newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, time.Second)), suspend), observing(1, observe.Learner{Job: newJob("one"), Pod: nil}),
 			outcome{Desired: contract.DesiredDrain, Deletes: []string{"one", "rollout"}},
 		},
 		"an attempt that never ran ends at once when suspended": {
-			newRun(attempts(inProgress(1)), suspend), observing(1, learner{newJob("one"), newPod(pending, func(p *corev1.Pod) { p.Spec.NodeName = "" })}),
+			newRun(attempts(inProgress(1)), suspend), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, func(p *corev1.Pod) { p.Spec.NodeName = "" })}),
 			outcome{Ending: contract.CauseDrained, Desired: contract.DesiredDrain, Deletes: []string{"one", "rollout"}},
 		},
 		"a start that takes too long": {
-			newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(16 * time.Minute)})), observing(1, learner{newJob("one"), newPod(pending)}),
+			newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(16 * time.Minute)})), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending)}),
 			outcome{Ending: contract.CauseStartTimeout, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
 		},
 		"no progress for too long, by the learner's fresh words": {
@@ -151,7 +152,7 @@ func TestMakePlan(t *testing.T) {
 			outcome{Ending: contract.CauseStalled, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
 		},
 		"no progress without workers is in order": {
-			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601}), func(o *observed) { o.rollout = nil }),
+			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601}), func(o *observe.State) { o.Rollout = nil }),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
 		"no progress for upstream's sake is no stall": {
@@ -164,16 +165,16 @@ func TestMakePlan(t *testing.T) {
 		},
 		"a learner that has not started is made anew with another pod": {
 			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "corrected" }),
-			observing(1, learner{templated(newJob("one")), newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}),
+			observing(1, observe.Learner{Job: templated(newJob("one")), Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}),
 			outcome{Ending: contract.CauseDrained, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
 		},
 		"one that runs keeps its pod": {
 			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "corrected" }),
-			observing(1, learner{templated(newJob("one")), newPod()}, training),
+			observing(1, observe.Learner{Job: templated(newJob("one")), Pod: newPod()}, training),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
 		"one of the present spec waits": {
-			newRun(attempts(inProgress(1))), observing(1, learner{templated(newJob("one")), newPod(pending)}),
+			newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: templated(newJob("one")), Pod: newPod(pending)}),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
 		"a finished run is tidied up, its last learner stays": {
@@ -217,18 +218,18 @@ func TestPendingChanges(t *testing.T) {
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
 		r.Spec.Checkpoints.EverySteps, r.Spec.Rollouts.Concurrency = new(int64(7)), new(int32(9))
 	})
-	running := learner{templated(newJob("one")), newPod()}
-	pendingOf := func(l learner) []string {
+	running := observe.Learner{Job: templated(newJob("one")), Pod: newPod()}
+	pendingOf := func(l observe.Learner) []string {
 		seen := observing(1, l, replying(contract.HeartbeatReply{Attempt: 1}))
 		return computeStatus(run, seen, planned(run, seen), now).PendingChanges
 	}
 	if diff := cmp.Diff([]string{"checkpoints", "rollouts.concurrency"}, pendingOf(running)); diff != "" {
 		t.Errorf("pending changes (-want +got):\n%s", diff)
 	}
-	if got := pendingOf(learner{newJob("one"), newPod()}); got != nil {
+	if got := pendingOf(observe.Learner{Job: newJob("one"), Pod: newPod()}); got != nil {
 		t.Errorf("a Job of an earlier version has the pending changes %v", got)
 	}
-	if got := pendingOf(learner{templated(newJob("one")), newPod(exited(1, "Error", ""))}); got != nil {
+	if got := pendingOf(observe.Learner{Job: templated(newJob("one")), Pod: newPod(exited(1, "Error", ""))}); got != nil {
 		t.Errorf("an attempt that ended has the pending changes %v", got)
 	}
 }
@@ -251,7 +252,7 @@ func TestRestartsCountWhatEndedByItself(t *testing.T) {
 		"a lost node":                      {contract.CauseNodeLost, running, 4},
 	} {
 		run := newRun(attempts(endedAttempt(7, tc.cause, 1, 2, time.Hour)), tc.change, func(r *v1alpha1.TrainingRun) { r.Status.Restarts = new(int32(3)) })
-		seen := observing(0, learner{})
+		seen := observing(0, observe.Learner{})
 		if got := *computeStatus(run, seen, planned(run, seen), now).Restarts; got != tc.want {
 			t.Errorf("%d restarts after %s, want %d", got, name, tc.want)
 		}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -46,11 +47,13 @@ type Reconciler struct {
 
 	memory   *memory
 	refusals *refusal.Memory
+	observer *observe.Observer
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals = newMemory(), refusal.NewMemory()
+	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals, Now: r.Now})
 	return &r
 }
 
@@ -67,7 +70,7 @@ func New(r Reconciler) *Reconciler {
 
 // Reconcile brings one run one step closer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	run, err := find(ctx, r.Client, request.Namespace, request.Name, &v1alpha1.TrainingRun{})
+	run, err := observe.Find(ctx, r.Client, request.Namespace, request.Name, &v1alpha1.TrainingRun{})
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading run: %w", err)
 	}
@@ -76,16 +79,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.Poller.Track(request.NamespacedName, nil)
 		r.memory.forget(request.NamespacedName)
 		r.refusals.Forget(request.NamespacedName)
+		r.observer.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	run.Default()
 	if r.memory.stale(run) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
-	seen, err := r.observe(ctx, run)
+	seen, err := r.observer.Run(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	seen.Credentials = r.credentialsName(run)
 	p := makePlan(run, seen, r.Now())
 	// An attempt that cannot be prepared now leaves a plan without it, whose status is written all the same.
 	var unprepared error
@@ -100,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // execute writes the status first, then acts, and returns when to reconcile again.
-func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (time.Duration, error) {
+func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
 	next := computeStatus(run, seen, p, r.Now())
 	wait, err := r.writeStatus(ctx, run, next)
 	if err != nil {
@@ -111,7 +116,7 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 	if err != nil {
 		return 0, err
 	}
-	return sooner(sooner(p.requeue, wait), sooner(seen.lookAgain, refused)), nil
+	return sooner(sooner(p.requeue, wait), sooner(seen.LookAgain, refused)), nil
 }
 
 // sooner returns the shorter of two waits; 0 means no wait.

@@ -13,14 +13,16 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // refusedAs has the API server refuse the learner's Job of a generation of the run.
-func refusedAs(reason string, generation int64) func(*observed) {
-	return func(seen *observed) {
-		seen.refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: generation, At: now}
+func refusedAs(reason string, generation int64) func(*observe.State) {
+	return func(seen *observe.State) {
+		seen.Refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: generation, At: now}
 	}
 }
 
@@ -28,7 +30,7 @@ func refusedAs(reason string, generation int64) func(*observed) {
 func refuseUntil(t *testing.T, run *v1alpha1.TrainingRun, reason string, d time.Duration) int {
 	t.Helper()
 	made := 0
-	seen := observing(0, learner{})
+	seen := observing(0, observe.Learner{})
 	for at := now; at.Sub(now) < d; at = at.Add(time.Second) {
 		p := makePlan(run, seen, at)
 		p.file = &contract.RunFile{}
@@ -61,9 +63,9 @@ func TestRefusedJobWaitsForTheRepair(t *testing.T) {
 	}
 	// The Job is accepted: what is said of refusals ends, although the learner has not loaded a state yet.
 	if run.Status.Attempts[0].CompletionTime != nil {
-		run.Status.Attempts = append([]v1alpha1.Attempt{inProgress(newestAttempt(run) + 1)}, run.Status.Attempts...)
+		run.Status.Attempts = append([]v1alpha1.Attempt{inProgress(status.NewestAttempt(run) + 1)}, run.Status.Attempts...)
 	}
-	seen := observing(newestAttempt(run), learner{newJob("job"), newPod(pending)})
+	seen := observing(status.NewestAttempt(run), observe.Learner{Job: newJob("job"), Pod: newPod(pending)})
 	next := computeStatus(run, seen, makePlan(run, seen, now), now)
 	if got := conditionOf(next, v1alpha1.ConditionStalled); got != "False NotStalled" {
 		t.Errorf("Stalled = %s once the Job exists", got)
@@ -92,7 +94,7 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
 	}
-	seen := observing(0, learner{}) // A new manager remembers no refusal.
+	seen := observing(0, observe.Learner{}) // A new manager remembers no refusal.
 	if p := makePlan(run, seen, now.Add(3*time.Hour)); p.start != 0 || p.blocked == nil {
 		t.Error("a new manager makes an attempt of a spec that was refused")
 	}
@@ -103,8 +105,8 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 }
 
 func TestRefusedPodOfLearner(t *testing.T) {
-	refused := func(seen *observed) {
-		seen.learnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonCreateRefused, Message: "exceeded quota", NeedsAction: true}
+	refused := func(seen *observe.State) {
+		seen.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonCreateRefused, Message: "exceeded quota", NeedsAction: true}
 	}
 	began := func(d time.Duration) *v1alpha1.TrainingRun {
 		return newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(d)}))
@@ -118,7 +120,7 @@ func TestRefusedPodOfLearner(t *testing.T) {
 		"after start deadline": {time.Hour, "True CreateRefused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run, seen := began(tc.age), observing(1, learner{newJob("one"), nil}, refused)
+			run, seen := began(tc.age), observing(1, observe.Learner{Job: newJob("one"), Pod: nil}, refused)
 			p := makePlan(run, seen, now)
 			if p.ending != nil {
 				t.Fatalf("the attempt ends (%s), want it to wait with its Job", p.ending.Cause)
@@ -136,37 +138,37 @@ func TestRefusedPodOfLearner(t *testing.T) {
 	}
 	pod := newPod(pending)
 	pod.CreationTimestamp = *ago(time.Minute)
-	if p := makePlan(began(time.Hour), observing(1, learner{newJob("one"), pod}), now); p.ending != nil {
+	if p := makePlan(began(time.Hour), observing(1, observe.Learner{Job: newJob("one"), Pod: pod}), now); p.ending != nil {
 		t.Errorf("a pod that was accepted a minute ago ends the attempt: %s", p.ending.Cause)
 	}
 }
 
 func TestRefusedWorkers(t *testing.T) {
 	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Lineage: "a"}})
-	noJob := func(seen *observed) { seen.rollout = nil }
-	jobRefused := func(reason string) func(*observed) {
-		return func(seen *observed) {
-			seen.refusedWorkers = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: 3, At: now}
+	noJob := func(seen *observe.State) { seen.Rollout = nil }
+	jobRefused := func(reason string) func(*observe.State) {
+		return func(seen *observe.State) {
+			seen.RefusedWorkers = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: 3, At: now}
 		}
 	}
-	podsRefused := func(ready int32) func(*observed) {
-		return func(seen *observed) {
-			seen.rollout.Status = batchv1.JobStatus{Ready: new(ready)}
-			seen.workersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: "the API server's words", NeedsAction: true}
+	podsRefused := func(ready int32) func(*observe.State) {
+		return func(seen *observe.State) {
+			seen.Rollout.Status = batchv1.JobStatus{Ready: new(ready)}
+			seen.WorkersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: "the API server's words", NeedsAction: true}
 		}
 	}
 	for name, tc := range map[string]struct {
-		seen                  []func(*observed)
+		seen                  []func(*observe.State)
 		rollouts, progressing string
 	}{
-		"an invalid Job":      {[]func(*observed){noJob, jobRefused("SpecRefused")}, "False SpecRefused", "False SpecRefused"},
-		"a quota of Jobs":     {[]func(*observed){noJob, jobRefused("CreateRefused")}, "False CreateRefused", "False CreateRefused"},
-		"no worker can start": {[]func(*observed){podsRefused(0)}, "False ImagePullFailed", "False ImagePullFailed"},
-		"one worker runs":     {[]func(*observed){podsRefused(1)}, "False ImagePullFailed", "True Training"},
+		"an invalid Job":      {[]func(*observe.State){noJob, jobRefused("SpecRefused")}, "False SpecRefused", "False SpecRefused"},
+		"a quota of Jobs":     {[]func(*observe.State){noJob, jobRefused("CreateRefused")}, "False CreateRefused", "False CreateRefused"},
+		"no worker can start": {[]func(*observe.State){podsRefused(0)}, "False ImagePullFailed", "False ImagePullFailed"},
+		"one worker runs":     {[]func(*observe.State){podsRefused(1)}, "False ImagePullFailed", "True Training"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)))
-			seen := observing(1, learner{newJob("one"), newPod()}, append(tc.seen, reply)...)
+			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, append(tc.seen, reply)...)
 			run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
 			if got := conditionOf(run.Status, v1alpha1.ConditionRolloutsReady); got != tc.rollouts {
 				t.Errorf("RolloutsReady = %s, want %s", got, tc.rollouts)
@@ -178,12 +180,12 @@ func TestRefusedWorkers(t *testing.T) {
 				t.Errorf("RolloutsReady says %q", c.Message)
 			}
 			later := now.Add(3 * time.Minute)
-			seen.heartbeat.At = later
+			seen.Heartbeat.At = later
 			next := computeStatus(run, seen, makePlan(run, seen, later), later)
 			if is, want := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionStalled), strings.HasPrefix(tc.progressing, "False"); is != want {
 				t.Errorf("Stalled = %v after three minutes, want %v", is, want)
 			}
-			seen.refusedWorkers = refusal.Try{} // A new manager remembers no refusal.
+			seen.RefusedWorkers = refusal.Try{} // A new manager remembers no refusal.
 			next = computeStatus(run, seen, makePlan(run, seen, now), now)
 			if got := conditionOf(next, v1alpha1.ConditionRolloutsReady); got != tc.rollouts {
 				t.Errorf("RolloutsReady = %s by a new manager, want %s", got, tc.rollouts)

@@ -37,7 +37,7 @@ func (v view) awaiting() *v1alpha1.Attempt {
 		if len(attempts) == 1 || latest.FromStep != nil {
 			return nil
 		}
-		exists := v.plan.start == 0 && v.seen.learners[latest.Number].job != nil
+		exists := v.plan.start == 0 && v.seen.Learners[latest.Number].Job != nil
 		if latest = &attempts[1]; exists && latest.Reason == v1alpha1.ReasonCreateRefused {
 			return nil
 		}
@@ -73,13 +73,13 @@ func (v view) learnerRefused() status.Condition {
 
 // learnerObstacle says what keeps the newest attempt's learner from running.
 func (v view) learnerObstacle() podstate.Obstacle {
-	pod := v.seen.learners[newestAttempt(v.run)].pod
-	if pod == nil && desired.SuspendedByOther(v.seen.learners[newestAttempt(v.run)].job) {
+	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
+	if pod == nil && desired.SuspendedByOther(v.seen.Learners[status.NewestAttempt(v.run)].Job) {
 		return podstate.Obstacle{Reason: v1alpha1.ReasonJobSuspended,
 			Message: "Another controller, such as a queue, has suspended the learner's Job: the run continues once that resumes it."}
 	}
-	if pod == nil && v.seen.learnerObstacle.NeedsAction {
-		return v.seen.learnerObstacle
+	if pod == nil && v.seen.LearnerObstacle.NeedsAction {
+		return v.seen.LearnerObstacle
 	}
 	return waiting(v.run, pod)
 }
@@ -91,7 +91,7 @@ func learnerNeedsAction(v view) bool {
 	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {
 		return false
 	}
-	pod := v.seen.learners[attempt.Number].pod
+	pod := v.seen.Learners[attempt.Number].Pod
 	o := v.learnerObstacle()
 	if _, running := learnerRunning(pod); running || !o.NeedsAction {
 		return false

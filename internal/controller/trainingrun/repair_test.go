@@ -12,13 +12,15 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // refusing is a learner of an attempt whose key the endpoint refuses.
-func refusing(t *testing.T, attempt int32, cause contract.Cause) learner {
+func refusing(t *testing.T, attempt int32, cause contract.Cause) observe.Learner {
 	t.Helper()
 	v := contract.Verdict{Cause: cause, Reason: "KeyRefused", Message: "401", Attempt: attempt}
-	return learner{newJob("job"), newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, v)))}
+	return observe.Learner{Job: newJob("job"), Pod: newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, v)))}
 }
 
 // A run whose key is refused makes one attempt every 45 s, for an hour, and then continues by itself.
@@ -27,7 +29,7 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 		run := newRun(attempts(v1alpha1.Attempt{Number: 7, StartTime: ago(time.Hour), FromStep: new(int64(0)), ToStep: new(int64(169))}))
 		start, at, made := now, now, 0
 		for at.Sub(start) < time.Hour {
-			newest := newestAttempt(run)
+			newest := status.NewestAttempt(run)
 			seen := observing(newest, refusing(t, newest, cause))
 			p := makePlan(run, seen, at)
 			p.file = &contract.RunFile{}
@@ -59,12 +61,12 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 		if n := run.Status.FailuresSinceCheckpoint; n != nil && *n != 0 {
 			t.Errorf("%s: a refused key costs %d of the restart budget", cause, *n)
 		}
-		newest := newestAttempt(run)
+		newest := status.NewestAttempt(run)
 		reply := contract.HeartbeatReply{Attempt: newest, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 169, FromStep: 169, Steps: 200, Lineage: "a", WorkersSeen: 2}}
 		if run.Status.Attempts[0].CompletionTime != nil {
 			continue
 		}
-		seen := observing(newest, learner{newJob("job"), newPod()}, replying(reply))
+		seen := observing(newest, observe.Learner{Job: newJob("job"), Pod: newPod()}, replying(reply))
 		run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
 		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" {
 			t.Errorf("%s: Stalled = %s once a learner trains", cause, got)
@@ -85,7 +87,7 @@ func TestRetryTakesAFailedRunBack(t *testing.T) {
 		return run
 	}
 	run := failed()
-	seen := observing(6, learner{newJob("six"), newPod(exited(1, "Error", ""))})
+	seen := observing(6, observe.Learner{Job: newJob("six"), Pod: newPod(exited(1, "Error", ""))})
 	p := makePlan(run, seen, now)
 	if p.start != 7 || p.expire || p.backingOff {
 		t.Fatalf("plan = %+v, want attempt 7 at once", outcomeOf(p))
@@ -100,7 +102,7 @@ func TestRetryTakesAFailedRunBack(t *testing.T) {
 	}
 	// One more crash at the step does not end the run: the budget starts anew.
 	run.Status = next
-	seen = observing(7, learner{newJob("seven"), newPod(exited(1, "Error", ""))})
+	seen = observing(7, observe.Learner{Job: newJob("seven"), Pod: newPod(exited(1, "Error", ""))})
 	if p := makePlan(run, seen, now); p.final != nil {
 		t.Errorf("the first crash after the retry ends the run: %s", p.final.Reason)
 	}
@@ -119,7 +121,7 @@ func TestRetryOfARunThatHasNotFailed(t *testing.T) {
 		t.Errorf("observedRetry = %d, want 3: a later failure is not retried by itself", *run.Status.ObservedRetry)
 	}
 	complete := newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, time.Minute)), conditionIs(v1alpha1.ConditionComplete, "True", time.Minute), retry)
-	if p := makePlan(complete, observing(1, learner{newJob("one"), nil}), now); p.start != 0 {
+	if p := makePlan(complete, observing(1, observe.Learner{Job: newJob("one"), Pod: nil}), now); p.start != 0 {
 		t.Error("a complete run is tried again")
 	}
 }
@@ -133,7 +135,7 @@ func TestNextAttemptKnowsTheVerdict(t *testing.T) {
 		Phase: contract.PhaseTraining, Step: 9, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: 9, State: "tinker://m/weights/9"}},
 		Capabilities: &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"seed"}},
 	}}
-	seen := observing(1, learner{newJob("one"), newPod(exited(75, "Error", verdictText(t, verdict)))})
+	seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(75, "Error", verdictText(t, verdict)))})
 	p := makePlan(run, seen, now)
 	if p.start != 2 || p.next == nil || p.next.Checkpoints[0].Step != 9 || p.next.Capabilities == nil {
 		t.Errorf("attempt %d is made from the status %+v, want checkpoint 9 and the capabilities in it", p.start, p.next)

@@ -15,14 +15,15 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
 
 var trainingReply = contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "a", WorkersSeen: 2}}
 
 // runningFor is a learner that has run for a while.
-func runningFor(d time.Duration) learner {
-	return learner{newJob("one"), newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(d) })}
+func runningFor(d time.Duration) observe.Learner {
+	return observe.Learner{Job: newJob("one"), Pod: newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(d) })}
 }
 
 // conditionOf gives the status and reason of a condition.
@@ -47,7 +48,7 @@ func TestStatusStandsOverManagerRestart(t *testing.T) {
 				"asked just now":       {Since: now.Add(-time.Second)},
 				"one heartbeat failed": {Since: now.Add(-5 * time.Second), Err: errors.New("i/o timeout")},
 			} {
-				seen.heartbeat = known
+				seen.Heartbeat = known
 				p := makePlan(run, seen, now)
 				after := computeStatus(run, seen, p, now)
 				if diff := cmp.Diff(before, after, cmpopts.IgnoreFields(v1alpha1.TrainingRunStatus{}, "EffectiveTrainingRatio")); diff != "" {
@@ -83,7 +84,7 @@ func TestManagerRestartCutsNoDrainShort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)), suspend, conditionIs(v1alpha1.ConditionSuspended, "Unknown", tc.draining))
-			p := makePlan(run, observing(1, runningFor(time.Hour), func(o *observed) { o.heartbeat = tc.known }), now)
+			p := makePlan(run, observing(1, runningFor(time.Hour), func(o *observe.State) { o.Heartbeat = tc.known }), now)
 			if got := len(p.deletes) > 0; got != tc.deleted {
 				t.Errorf("deletes = %v, want deleted = %v", outcomeOf(p).Deletes, tc.deleted)
 			}
@@ -99,7 +100,7 @@ func TestManagerRestartCutsNoDrainShort(t *testing.T) {
 func TestSilentLearnerIsReportedInTime(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	seen := observing(1, runningFor(time.Hour), replying(trainingReply))
-	seen.heartbeat.Err = errors.New("i/o timeout")
+	seen.Heartbeat.Err = errors.New("i/o timeout")
 	p := makePlan(run, seen, now)
 	if want := poller.FreshFor; p.requeue > want {
 		t.Fatalf("requeue = %v after a failed heartbeat, want at most %v", p.requeue, want)
@@ -115,8 +116,8 @@ func TestSilentLearnerIsReportedInTime(t *testing.T) {
 func TestNewLearnerThatNeverAnswers(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	at := func(running time.Duration) (string, time.Duration) {
-		seen := observing(1, runningFor(running), func(o *observed) {
-			o.heartbeat = poller.Result{Since: now.Add(-running), Err: errors.New("connection refused")}
+		seen := observing(1, runningFor(running), func(o *observe.State) {
+			o.Heartbeat = poller.Result{Since: now.Add(-running), Err: errors.New("connection refused")}
 		})
 		p := makePlan(run, seen, now)
 		return conditionOf(computeStatus(run, seen, p, now), v1alpha1.ConditionLearnerRunning), p.requeue

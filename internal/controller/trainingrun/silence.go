@@ -14,11 +14,11 @@ import (
 // awaitsReply says that the newest attempt's learner runs and has no fresh reply, but has not been asked in vain for
 // long enough to count as unreachable: this manager has just started, or a heartbeat was lost.
 func (v view) awaitsReply() bool {
-	if ended(v.run) || v.plan.start > 0 || v.plan.ending != nil || v.seen.heartbeat.Fresh(v.now) {
+	if status.AttemptEnded(v.run) || v.plan.start > 0 || v.plan.ending != nil || v.seen.Heartbeat.Fresh(v.now) {
 		return false
 	}
-	l := v.seen.learners[newestAttempt(v.run)]
-	_, running := learnerRunning(l.pod)
+	l := v.seen.Learners[status.NewestAttempt(v.run)]
+	_, running := learnerRunning(l.Pod)
 	return running && !v.now.After(silentFrom(l, v.seen, v.now))
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -29,7 +30,7 @@ const (
 )
 
 // prepare makes the run file of the attempt that is to start, or sets what blocks it.
-func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, p plan) (plan, error) {
+func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (plan, error) {
 	if p.next != nil {
 		run = run.DeepCopy()
 		run.Status = *p.next
@@ -45,10 +46,10 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		p.start = 0
 		return p, err
 	}
-	pins, blocked := resolve.Environments(run, pinned, seen.environments)
+	pins, blocked := resolve.Environments(run, pinned, seen.Environments)
 	var path string
 	if blocked == nil && earlier == nil {
-		path, blocked = resolve.InitFrom(run, seen.source)
+		path, blocked = resolve.InitFrom(run, seen.Source)
 	}
 	if blocked != nil {
 		return p.withBlock(blocked, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)), nil
@@ -103,7 +104,7 @@ func (p plan) withBlock(by *resolve.Problem, grace time.Duration) plan {
 // when no file is left.
 func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun) (*contract.RunFile, desired.Pins, error) {
 	for _, attempt := range run.Status.Attempts {
-		config, err := find(ctx, r.Live, run.Namespace, desired.RunFileName(run, attempt.Number), &corev1.ConfigMap{})
+		config, err := observe.Find(ctx, r.Live, run.Namespace, desired.RunFileName(run, attempt.Number), &corev1.ConfigMap{})
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading run file: %w", err)
 		}
@@ -159,10 +160,10 @@ func (r *Reconciler) credentialsName(run *v1alpha1.TrainingRun) string {
 }
 
 // pruneFiles deletes the run files of attempts before the last one that no worker's Job mounts.
-func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, seen observed, newest int32) error {
+func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, newest int32) error {
 	keep := []string{desired.RunFileName(run, newest), desired.RunFileName(run, newest-1)}
-	if seen.rollout != nil {
-		keep = append(keep, seen.rollout.Annotations[v1alpha1.AnnotationRunFile])
+	if seen.Rollout != nil {
+		keep = append(keep, seen.Rollout.Annotations[v1alpha1.AnnotationRunFile])
 	}
 	files := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
 	labels := desired.RunLabels(run)

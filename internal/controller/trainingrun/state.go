@@ -34,7 +34,7 @@ func stateOf(v view) string {
 // learnerState is what the learner of an attempt in progress is doing.
 func learnerState(v view) string {
 	reply := v.reply()
-	if reply == nil && (v.seen.heartbeat.Reply != nil || v.answeredBefore()) {
+	if reply == nil && (v.seen.Heartbeat.Reply != nil || v.answeredBefore()) {
 		// It does not answer at the moment, so that its last reply stands.
 		return cmp.Or(v.run.Status.State, v1alpha1.StatePreparing)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -29,12 +30,12 @@ const (
 
 // computeStatus gives the status that a run should have once the plan is carried out. It does not change
 // the run.
-func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Time) v1alpha1.TrainingRunStatus {
+func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *run.Status.DeepCopy()
 	switch {
 	case p.next != nil:
 		next = *p.next.DeepCopy()
-	case !finished(run):
+	case !status.RunFinished(run):
 		next = withHeartbeat(run, seen, now)
 	}
 	next.ObservedGeneration = ptr.To(run.Generation)
@@ -46,11 +47,11 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observed, p plan, now time.Ti
 		next.CompletionTime = ptr.To(metav1.NewTime(now))
 	}
 	next.PendingChanges = nil
-	if !ended(run) && p.ending == nil {
-		next.PendingChanges = desired.PendingChanges(run, seen.learners[newestAttempt(run)].job)
+	if !status.AttemptEnded(run) && p.ending == nil {
+		next.PendingChanges = desired.PendingChanges(run, seen.Learners[status.NewestAttempt(run)].Job)
 	}
 	next.WorkerSelector = desired.WorkerSelector(run)
-	next.Workers, next.ReadyWorkers = ptr.To(workersActive(seen)), ptr.To(workersReady(seen))
+	next.Workers, next.ReadyWorkers = ptr.To(seen.WorkersActive()), ptr.To(seen.WorkersReady())
 	setConditions(&next, view{run: run, next: &next, seen: seen, plan: p, now: now})
 	status.Fit(&next)
 	return next
@@ -128,7 +129,7 @@ func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) [
 }
 
 // withHeartbeat returns the status with the newest attempt's heartbeat in it.
-func withHeartbeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1alpha1.TrainingRunStatus {
+func withHeartbeat(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *run.Status.DeepCopy()
 	if reply := ownReply(run, seen); reply != nil {
 		report(&next, reply.Progress, now)
@@ -137,7 +138,7 @@ func withHeartbeat(run *v1alpha1.TrainingRun, seen observed, now time.Time) v1al
 }
 
 // withEnding is the status with the newest attempt ended.
-func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending.Ending, now time.Time) v1alpha1.TrainingRunStatus {
+func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end ending.Ending, now time.Time) v1alpha1.TrainingRunStatus {
 	next := withHeartbeat(run, seen, now)
 	if end.Progress != nil {
 		former := next.Checkpoints
@@ -157,9 +158,9 @@ func withEnding(run *v1alpha1.TrainingRun, seen observed, end ending.Ending, now
 }
 
 // ownReply is the newest learner's reply, if it belongs to this run and to an attempt in progress.
-func ownReply(run *v1alpha1.TrainingRun, seen observed) *contract.HeartbeatReply {
-	reply := seen.heartbeat.Reply
-	if reply == nil || ended(run) || reply.RunUID != string(run.UID) || reply.Attempt != newestAttempt(run) {
+func ownReply(run *v1alpha1.TrainingRun, seen observe.State) *contract.HeartbeatReply {
+	reply := seen.Heartbeat.Reply
+	if reply == nil || status.AttemptEnded(run) || reply.RunUID != string(run.UID) || reply.Attempt != status.NewestAttempt(run) {
 		return nil
 	}
 	return reply
@@ -196,19 +197,4 @@ func latestStep(s *v1alpha1.TrainingRunStatus) int64 {
 		return 0
 	}
 	return s.LatestCheckpoint.Step
-}
-
-// workersActive is how many worker pods there are that have not ended.
-func workersActive(seen observed) int32 {
-	if seen.rollout == nil {
-		return 0
-	}
-	return seen.rollout.Status.Active
-}
-
-func workersReady(seen observed) int32 {
-	if seen.rollout == nil {
-		return 0
-	}
-	return ptr.Deref(seen.rollout.Status.Ready, 0)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -42,7 +43,7 @@ func prepareNext(t *testing.T, run *v1alpha1.TrainingRun, file string) plan {
 	if file != "" {
 		files[desired.RunFileName(run, 1)] = file
 	}
-	p, err := New(Reconciler{Live: files}).prepare(t.Context(), run, observed{}, plan{start: 2})
+	p, err := New(Reconciler{Live: files}).prepare(t.Context(), run, observe.State{}, plan{start: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestRunKeepsItsFormatVersion(t *testing.T) {
 	if p.file.Version != 1 || p.file.SpecDigest != before.SpecDigest || p.file.Attempt != 2 {
 		t.Errorf("the next run file has version %d, digest %s and attempt %d", p.file.Version, p.file.SpecDigest, p.file.Attempt)
 	}
-	next := computeStatus(run, observed{}, p, now)
+	next := computeStatus(run, observe.State{}, p, now)
 	if next.FormatVersion == nil || *next.FormatVersion != 1 {
 		t.Errorf("status.formatVersion = %v, want 1", next.FormatVersion)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
@@ -21,7 +22,7 @@ import (
 type simulation struct {
 	run *v1alpha1.TrainingRun
 	// seenAt is what the cluster has at a time.
-	seenAt func(at time.Time) observed
+	seenAt func(at time.Time) observe.State
 	// requeued is how often the run was reconciled.
 	requeued int
 	wrote    time.Time
@@ -45,7 +46,7 @@ func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alp
 		if reached(s.run.Status, p) {
 			return at.Sub(now)
 		}
-		requeue := sooner(sooner(p.requeue, wait), seen.lookAgain)
+		requeue := sooner(sooner(p.requeue, wait), seen.LookAgain)
 		if requeue == 0 {
 			t.Fatalf("after %v the run waits without a requeue: %+v", at.Sub(now), outcomeOf(p))
 		}
@@ -68,8 +69,8 @@ func TestWakeUps(t *testing.T) {
 	begun := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		return newRun(append([]func(*v1alpha1.TrainingRun){attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)})}, changes...)...)
 	}
-	steady := func(seen observed) func(time.Time) observed {
-		return func(time.Time) observed { return seen }
+	steady := func(seen observe.State) func(time.Time) observe.State {
+		return func(time.Time) observe.State { return seen }
 	}
 	started := func(cause contract.Cause) func(v1alpha1.TrainingRunStatus, plan) bool {
 		return func(_ v1alpha1.TrainingRunStatus, p plan) bool {
@@ -77,12 +78,12 @@ func TestWakeUps(t *testing.T) {
 		}
 	}
 	// replies are fresh, and have the learner's idle time grow.
-	replies := func(reply contract.HeartbeatReply) func(time.Time) observed {
-		return func(at time.Time) observed {
+	replies := func(reply contract.HeartbeatReply) func(time.Time) observe.State {
+		return func(at time.Time) observe.State {
 			current := reply
 			current.SecondsSinceProgress += at.Sub(now).Seconds()
 			seen := observing(1, runningFor(time.Hour), replying(current))
-			seen.heartbeat.At = at
+			seen.Heartbeat.At = at
 			return seen
 		}
 	}
@@ -91,33 +92,33 @@ func TestWakeUps(t *testing.T) {
 	blockedVolume.SecondsSinceProgress = 0
 	cases := map[string]struct {
 		run      *v1alpha1.TrainingRun
-		seenAt   func(time.Time) observed
+		seenAt   func(time.Time) observe.State
 		reached  func(v1alpha1.TrainingRunStatus, plan) bool
 		from, to time.Duration
 		most     int // reconciles
 	}{
 		"a learner that falls silent": {
 			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
-			steady(observing(1, runningFor(time.Hour), replying(training), func(o *observed) { o.heartbeat.Err = errors.New("timeout") })),
+			steady(observing(1, runningFor(time.Hour), replying(training), func(o *observe.State) { o.Heartbeat.Err = errors.New("timeout") })),
 			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
 		},
 		"a learner that a new manager asks in vain": {
 			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
-			steady(observing(1, runningFor(time.Hour), func(o *observed) { o.heartbeat = poller.Result{Since: now, Err: errors.New("timeout")} })),
+			steady(observing(1, runningFor(time.Hour), func(o *observe.State) { o.Heartbeat = poller.Result{Since: now, Err: errors.New("timeout")} })),
 			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
 		},
 		"a pod that cannot be scheduled": {
-			begun(), steady(observing(1, learner{newJob("one"), newPod(pending, unschedulableFor(0))})),
+			begun(), steady(observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(0))})),
 			has(v1alpha1.ConditionStalled, "True Unschedulable"), 2 * time.Minute, 125 * time.Second, 6,
 		},
 		"a pod that does not start": {
-			begun(), steady(observing(1, learner{newJob("one"), newPod(pending)})),
+			begun(), steady(observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending)})),
 			started(contract.CauseStartTimeout), 15 * time.Minute, 15*time.Minute + 5*time.Second, 10,
 		},
 		"a pod that is refused": {
-			begun(), steady(observing(1, learner{newJob("one"), nil}, func(o *observed) {
-				o.learnerObstacle = podstate.Obstacle{Reason: "CreateRefused", Message: "m", NeedsAction: true}
-				o.lookAgain = lookInterval
+			begun(), steady(observing(1, observe.Learner{Job: newJob("one"), Pod: nil}, func(o *observe.State) {
+				o.LearnerObstacle = podstate.Obstacle{Reason: "CreateRefused", Message: "m", NeedsAction: true}
+				o.LookAgain = observe.LookInterval
 			})),
 			has(v1alpha1.ConditionStalled, "True CreateRefused"), 2 * time.Minute, 131 * time.Second, 20,
 		},
@@ -129,14 +130,14 @@ func TestWakeUps(t *testing.T) {
 		},
 		"a back-off": {
 			newRun(attempts(endedAttempt(1, contract.CauseNodeLost, 5, 5, 0), endedAttempt(0, contract.CauseNodeLost, 5, 5, time.Minute))),
-			steady(observing(0, learner{})), started(""), 10 * time.Second, 15 * time.Second, 6,
+			steady(observing(0, observe.Learner{})), started(""), 10 * time.Second, 15 * time.Second, 6,
 		},
 		"a refused key": {
 			newRun(attempts(func() v1alpha1.Attempt {
 				a := endedAttempt(1, contract.CauseUpstream, 5, 5, 0)
 				a.Reason = v1alpha1.ReasonKeyRefused
 				return a
-			}())), steady(observing(0, learner{})), started(""), 45 * time.Second, 50 * time.Second, 6,
+			}())), steady(observing(0, observe.Learner{})), started(""), 45 * time.Second, 50 * time.Second, 6,
 		},
 		"a drain without an answer": {
 			begun(suspend), steady(observing(1, runningFor(time.Hour), silent)),
@@ -149,7 +150,7 @@ func TestWakeUps(t *testing.T) {
 		"the time to live of a finished run": {
 			newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, 0)), conditionIs(v1alpha1.ConditionComplete, "True", 0), func(r *v1alpha1.TrainingRun) {
 				r.Spec.TTLSecondsAfterFinished, r.Status.CompletionTime = new(int32(3600)), ago(0)
-			}), steady(observing(0, learner{}, func(o *observed) { o.rollout, o.service = nil, nil })),
+			}), steady(observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout, o.Service = nil, nil })),
 			func(_ v1alpha1.TrainingRunStatus, p plan) bool { return p.expire }, time.Hour, time.Hour + time.Second, 4,
 		},
 	}

@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // Indexes of runs by what they refer to.
@@ -32,7 +34,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	indexes := map[string]client.IndexerFunc{
 		indexEnvironment: func(o client.Object) []string { return desired.References(o.(*v1alpha1.TrainingRun)) },
 		indexSource: func(o client.Object) []string {
-			if name := sourceName(o.(*v1alpha1.TrainingRun)); name != "" {
+			if name := observe.SourceName(o.(*v1alpha1.TrainingRun)); name != "" {
 				return []string{name}
 			}
 			return nil
@@ -79,7 +81,7 @@ func (r *Reconciler) referring(index string) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for i := range runs.Items {
-			if !finished(&runs.Items[i]) {
+			if !status.RunFinished(&runs.Items[i]) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
 			}
 		}

@@ -1,0 +1,248 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observe reads what the cluster has of a TrainingRun, once for each reconcile. It decides nothing.
+package observe
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// State is what the cluster had when it was read, once; nothing later reads again. What is absent is nil.
+type State struct {
+	// Learners by attempt; an attempt that left nothing is not there.
+	Learners map[int32]Learner
+	// Rollout is the workers' Job.
+	Rollout *batchv1.Job
+	Service *corev1.Service
+	// Environments that the run refers to, by name.
+	Environments map[string]*v1alpha1.RewardEnvironment
+	// Source is the run that initFrom names.
+	Source *v1alpha1.TrainingRun
+	// Heartbeat is what the newest attempt's learner replied.
+	Heartbeat poller.Result
+	// Credentials is the name of the Secret that this manager gives to learners and workers; its Reconciler sets it.
+	Credentials string
+	// Refused is why the API server refused the newest attempt's Job, or what goes with it, and RefusedWorkers why it
+	// refused the workers'; the zero value when it did not.
+	Refused, RefusedWorkers refusal.Try
+	// LearnerObstacle and WorkersObstacle are what keeps pods from being created or from starting, besides what the
+	// learner's pod shows; the zero value where nothing is known to.
+	LearnerObstacle, WorkersObstacle podstate.Obstacle
+	// LookAgain is when to look again for these; 0 for never.
+	LookAgain time.Duration
+}
+
+// Learner is the Job and the pod of one attempt. A pod without its Job will soon be collected.
+type Learner struct {
+	Job *batchv1.Job
+	Pod *corev1.Pod
+}
+
+// WorkersActive is how many worker pods there are that have not ended.
+func (s State) WorkersActive() int32 {
+	if s.Rollout == nil {
+		return 0
+	}
+	return s.Rollout.Status.Active
+}
+
+// WorkersReady is how many worker pods are ready.
+func (s State) WorkersReady() int32 {
+	if s.Rollout == nil {
+		return 0
+	}
+	return ptr.Deref(s.Rollout.Status.Ready, 0)
+}
+
+// Observer observes runs. New makes one.
+type Observer struct {
+	// Client reads from the cache.
+	Client client.Client
+	// Live reads from the API server.
+	Live     client.Reader
+	Poller   *poller.Poller
+	Refusals *refusal.Memory
+	Now      func() time.Time
+
+	looks *looks
+}
+
+// New completes an Observer.
+func New(o Observer) *Observer {
+	o.looks = &looks{runs: map[types.NamespacedName]runLook{}}
+	return &o
+}
+
+// Forget drops what is known of a run that no longer exists.
+func (o *Observer) Forget(run types.NamespacedName) { o.looks.forget(run) }
+
+// Run observes a run.
+func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, error) {
+	seen := State{Learners: map[int32]Learner{}}
+	if err := o.observeJobs(ctx, run, &seen); err != nil {
+		return State{}, err
+	}
+	if err := o.observePods(ctx, run, &seen); err != nil {
+		return State{}, err
+	}
+	if err := o.confirmMissing(ctx, run, &seen); err != nil {
+		return State{}, err
+	}
+	var err error
+	if seen.Service, err = Find(ctx, o.Client, run.Namespace, desired.ServiceName(run), &corev1.Service{}); err != nil {
+		return State{}, fmt.Errorf("reading service: %w", err)
+	}
+	if err := o.observeReferences(ctx, run, &seen); err != nil {
+		return State{}, err
+	}
+	newest := status.NewestAttempt(run)
+	if pod := seen.Learners[newest].Pod; pod != nil {
+		seen.Heartbeat = o.Poller.Latest(pod.UID)
+	}
+	if refused := o.Refusals.Latest(run, v1alpha1.RoleLearner); refused.Name == desired.LearnerJobName(run, newest) {
+		seen.Refused = refused
+	}
+	seen.RefusedWorkers = o.Refusals.Latest(run, v1alpha1.RoleRollout)
+	o.observeObstacles(ctx, run, &seen)
+	return seen, nil
+}
+
+func (o *Observer) observeJobs(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
+	var jobs batchv1.JobList
+	if err := o.Client.List(ctx, &jobs, client.InNamespace(run.Namespace), client.MatchingLabels(desired.RunLabels(run))); err != nil {
+		return fmt.Errorf("listing jobs: %w", err)
+	}
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		// A copy that somebody made has the labels, too, and perhaps the owner, but another name.
+		if !metav1.IsControlledBy(job, run) {
+			continue
+		}
+		if job.Name == desired.RolloutJobName(run) {
+			seen.Rollout = job
+			continue
+		}
+		if attempt, ok := attemptOf(job); ok && job.Name == desired.LearnerJobName(run, attempt) {
+			l := seen.Learners[attempt]
+			l.Job = job
+			seen.Learners[attempt] = l
+		}
+	}
+	return nil
+}
+
+func (o *Observer) observePods(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
+	labels := desired.RunLabels(run)
+	labels[v1alpha1.LabelRole] = v1alpha1.RoleLearner
+	var pods corev1.PodList
+	if err := o.Client.List(ctx, &pods, client.InNamespace(run.Namespace), client.MatchingLabels(labels)); err != nil {
+		return fmt.Errorf("listing learner pods: %w", err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		attempt, ok := attemptOf(pod)
+		owner := metav1.GetControllerOf(pod)
+		if !ok || owner == nil || owner.Name != desired.LearnerJobName(run, attempt) {
+			continue
+		}
+		l := seen.Learners[attempt]
+		// A Job has one pod; where there are two for a moment, the younger counts.
+		if l.Pod == nil || l.Pod.CreationTimestamp.Before(&pod.CreationTimestamp) {
+			l.Pod = pod
+		}
+		seen.Learners[attempt] = l
+	}
+	return nil
+}
+
+// confirmMissing asks the API server for the newest attempt's Job where the cache has none: the cache
+// trails our own create, and a Job that only seems to be missing would get a second learner beside it.
+func (o *Observer) confirmMissing(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
+	newest := status.NewestAttempt(run)
+	if newest == 0 || status.AttemptEnded(run) || seen.Learners[newest].Job != nil {
+		return nil
+	}
+	job, err := Find(ctx, o.Live, run.Namespace, desired.LearnerJobName(run, newest), &batchv1.Job{})
+	if err != nil {
+		return fmt.Errorf("looking up learner job: %w", err)
+	}
+	l := seen.Learners[newest]
+	l.Job = job
+	if l.Job != nil || l.Pod != nil {
+		seen.Learners[newest] = l
+	}
+	return nil
+}
+
+func (o *Observer) observeReferences(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
+	seen.Environments = map[string]*v1alpha1.RewardEnvironment{}
+	for _, name := range desired.References(run) {
+		env, err := Find(ctx, o.Client, run.Namespace, name, &v1alpha1.RewardEnvironment{})
+		if err != nil {
+			return fmt.Errorf("reading environment %s: %w", name, err)
+		}
+		if env != nil {
+			env.Default()
+			if status.NewestAttempt(run) == 0 {
+				err = datafiles.MarkChanged(ctx, o.Live, env)
+			}
+			if err != nil {
+				return err
+			}
+			seen.Environments[name] = env
+		}
+	}
+	if source := SourceName(run); source != "" {
+		var err error
+		if seen.Source, err = Find(ctx, o.Client, run.Namespace, source, &v1alpha1.TrainingRun{}); err != nil {
+			return fmt.Errorf("reading run %s: %w", source, err)
+		}
+	}
+	return nil
+}
+
+// Find reads an object into into, and gives nil when there is none.
+func Find[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
+	var none T
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	return into, nil
+}
+
+func attemptOf(object client.Object) (int32, bool) {
+	attempt, err := strconv.ParseInt(object.GetLabels()[v1alpha1.LabelAttempt], 10, 32)
+	return int32(attempt), err == nil && attempt > 0
+}
+
+// SourceName is the run that initFrom names; "" if it names none.
+func SourceName(run *v1alpha1.TrainingRun) string {
+	if run.Spec.InitFrom == nil || run.Spec.InitFrom.Run == nil {
+		return ""
+	}
+	return run.Spec.InitFrom.Run.Name
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// LookInterval is the time between two looks at what keeps pods from starting that the cache does not have: the events of
+// Jobs, and the pods of workers.
+const LookInterval = 10 * time.Second
+
+// lookDelay is how long a Job may take to have its pods before the first look.
+const lookDelay = 3 * time.Second
+
+// observeObstacles finds what keeps the learner's pod from being created, and the workers' pods from running.
+func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
+	newest := seen.Learners[status.NewestAttempt(run)]
+	learner, workers := !status.AttemptEnded(run) && lacksPod(newest), lacksWorkers(*seen)
+	if !learner && !workers || status.RunFinished(run) {
+		return
+	}
+	seen.LookAgain = LookInterval
+	now, known := o.Now(), o.looks.of(run)
+	if now.Sub(known.at) >= LookInterval {
+		var found look
+		if learner && now.Sub(newest.Job.CreationTimestamp.Time) >= lookDelay {
+			found.learner, found.at = o.refusedPod(ctx, newest.Job, "learner's pod", "learner.pod"), now
+		}
+		if workers && now.Sub(seen.Rollout.CreationTimestamp.Time) >= lookDelay {
+			found.workers, found.at = o.workersObstacle(ctx, run, seen.Rollout), now
+		}
+		if found.at.IsZero() {
+			seen.LookAgain = lookDelay
+		} else {
+			o.looks.keep(run, found)
+		}
+		known = found
+	}
+	if learner {
+		seen.LearnerObstacle = known.learner
+	}
+	if workers {
+		seen.WorkersObstacle = known.workers
+	}
+}
+
+// lacksPod says that the Job of a learner should have a pod and has none.
+func lacksPod(l Learner) bool {
+	return l.Pod == nil && l.Job != nil && !ending.JobEnded(l.Job) && !desired.SuspendedByOther(l.Job)
+}
+
+// lacksWorkers says that fewer workers are ready than there should be.
+func lacksWorkers(seen State) bool {
+	job := seen.Rollout
+	return job != nil && job.DeletionTimestamp == nil && !ptr.Deref(job.Spec.Suspend, false) && seen.WorkersReady() < ptr.Deref(job.Spec.Parallelism, 1)
+}
+
+// refusedPod says why a Job's pods are refused; nothing where that is not known.
+func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field string) podstate.Obstacle {
+	refused, err := refusal.OfPods(ctx, o.Live, job)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "finding why pods were refused")
+		return podstate.Obstacle{}
+	}
+	return ObstacleOf(refused, what, field)
+}
+
+// workersObstacle says why workers are missing: their pods are refused, or one that exists cannot start.
+func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun, job *batchv1.Job) podstate.Obstacle {
+	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {
+		if refused := o.refusedPod(ctx, job, "workers' pods", "rollouts.pod"); refused.NeedsAction {
+			return refused
+		}
+	}
+	var pods corev1.PodList
+	err := o.Live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels(job.Labels),
+		client.MatchingFields{"status.phase": string(corev1.PodPending)}, client.Limit(20))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing workers that have not started")
+		return podstate.Obstacle{}
+	}
+	for i := range pods.Items {
+		if waits := podstate.Waiting(&pods.Items[i], desired.RolloutContainer, workerFields); waits.NeedsAction {
+			return waits
+		}
+	}
+	refused, err := workers.RefusedVersion(ctx, o.Live, run, job)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "finding workers of another version")
+	}
+	return refused
+}
+
+// workerFields are those by which a user can fix a worker's pod.
+var workerFields = podstate.Fields{
+	Image:  "rollouts.pod.image or rollouts.pod.imagePullSecrets",
+	Secret: func(string) string { return "tinker.apiKeySecretRef or rollouts.pod" },
+}
+
+// ObstacleOf gives the API server's words and the repair; the zero value of a refusal is no obstacle.
+func ObstacleOf(r refusal.Refusal, what, field string) podstate.Obstacle {
+	switch {
+	case r.Reason == "":
+		return podstate.Obstacle{}
+	case r.Final():
+		return podstate.Obstacle{Reason: r.Reason, NeedsAction: true,
+			Message: fmt.Sprintf("The API server refuses the %s as not valid (%s): correct %s.", what, r.Words, field)}
+	default:
+		return podstate.Obstacle{Reason: r.Reason, NeedsAction: true,
+			Message: fmt.Sprintf("The API server refuses the %s (%s): correct %s, or change what refuses it; the run then continues by itself.", what, r.Words, field)}
+	}
+}
