@@ -56,14 +56,15 @@ release: ## Make all that a release publishes in dist/release: VERSION=0.2.0.
 generate: ## Generate Go: protobuf, deep copies.
 	@cd hack/tools && go run ./protogen -module $(MODULE) -root ../.. \
 		internal/tinker/tinkerpb/tinker_public.proto internal/exchange/exchangepb/exchange.proto
-	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/v1alpha1
+	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
 manifests: ## Generate manifests: CRDs and RBAC, the chart's copies of them, and docs/api.md.
-	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=1024 paths=./api/v1alpha1 output:crd:artifacts:config=config/crd/bases
+	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=1024 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	@$(TOOLS) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	@hack/chart.sh
 	@$(TOOLS) crd-ref-docs --log-level=ERROR --source-path=api/v1alpha1 --config=hack/api-docs.yaml --renderer=markdown --output-path=docs/api.md
+	@sed -i '/^Package ref /,+1d' docs/api.md # The group's introduction is the comment of whichever of its Go packages is read first.
 
 .PHONY: fmt
 fmt: ## Format the Go code.

@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
 // Default sets every field of the spec that has a default and is not given, as admission does by the markers on
 // the types. An object that was stored before a default was introduced lacks it, so the manager calls Default
 // on each object that it reads. Fields that are inherited from another field have no default here.
@@ -36,7 +38,7 @@ func (e *RewardEnvironment) Default() {
 		setDefault(&d.Countdown.Tasks, 10000)
 	}
 	if o := e.Spec.ORS; o != nil {
-		setDefaultText(&o.SecretDelivery, DeliverHeader)
+		setDefaultText(&o.SecretDelivery, environment.DeliverHeader)
 		setDefault(&o.Timeouts.CreateSeconds, 120)
 		setDefault(&o.Timeouts.CallSeconds, 300)
 		if o.Server != nil {
@@ -45,7 +47,7 @@ func (e *RewardEnvironment) Default() {
 	}
 	if i := e.Spec.Interaction; i != nil && i.ToolUse != nil {
 		setDefault(&i.ToolUse.ParseErrors.MaxConsecutive, 2)
-		setDefaultText(&i.ToolUse.ParseErrors.Train, KeepParseErrors)
+		setDefaultText(&i.ToolUse.ParseErrors.Train, environment.KeepParseErrors)
 	}
 	if i := e.Spec.Interaction; i != nil && i.SolverJudge != nil {
 		setDefault(&i.SolverJudge.Solvers, 2)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
 // object is a decoded JSON object.
@@ -166,23 +167,23 @@ func TestDefaultOfRewardEnvironmentSetsWhatTheMarkersSay(t *testing.T) {
 	schema := specSchema(t, "rewardenvironments")
 	for name, spec := range map[string]v1alpha1.RewardEnvironmentSpec{
 		"nothing":         {},
-		"solvers":         {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{}}},
-		"tools":           {Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}},
-		"countdown":       {Dataset: &v1alpha1.Dataset{Countdown: &v1alpha1.CountdownData{}}},
-		"given countdown": {Dataset: &v1alpha1.Dataset{Countdown: &v1alpha1.CountdownData{MinNumbers: new(int32(2)), Tasks: new(int64(7))}}},
-		"server":          {ORS: &v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "sums"}}},
-		"given server":    {ORS: &v1alpha1.ORS{SecretDelivery: v1alpha1.DeliverBody, Server: &v1alpha1.ORSServer{Image: "sums", Port: new(int32(9000))}}},
+		"solvers":         {Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Interaction: &environment.Interaction{SolverJudge: &environment.SolverJudge{}}},
+		"tools":           {Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{}}},
+		"countdown":       {Dataset: &environment.Dataset{Countdown: &environment.CountdownData{}}},
+		"given countdown": {Dataset: &environment.Dataset{Countdown: &environment.CountdownData{MinNumbers: new(int32(2)), Tasks: new(int64(7))}}},
+		"server":          {ORS: &environment.ORS{Server: &environment.ORSServer{Image: "sums"}}},
+		"given server":    {ORS: &environment.ORS{SecretDelivery: environment.DeliverBody, Server: &environment.ORSServer{Image: "sums", Port: new(int32(9000))}}},
 		"given values": {
-			Dataset:     &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(5))}},
-			Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{ParseErrors: v1alpha1.ParseErrors{Train: v1alpha1.MaskParseErrors}}},
+			Dataset:     &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(5))}},
+			Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{ParseErrors: environment.ParseErrors{Train: environment.MaskParseErrors}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := decoded(t, spec)
 			admit(schema, want, "spec", met)
-			environment := v1alpha1.RewardEnvironment{Spec: spec}
-			environment.Default()
-			if diff := cmp.Diff(want, decoded(t, environment.Spec)); diff != "" {
+			defaulted := v1alpha1.RewardEnvironment{Spec: spec}
+			defaulted.Default()
+			if diff := cmp.Diff(want, decoded(t, defaulted.Spec)); diff != "" {
 				t.Errorf("spec (-markers +Default):\n%s", diff)
 			}
 		})

@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 // TrainModule is a part of the network that LoRA trains.
 // +kubebuilder:validation:Enum=Attention;MLP;Unembed
 type TrainModule string
@@ -88,7 +90,7 @@ type Tinker struct {
 	BaseURL string `json:"baseURL,omitempty"`
 	// APIKeySecretRef is the Secret key that holds the API key.
 	// +required
-	APIKeySecretRef SecretKeyRef `json:"apiKeySecretRef"`
+	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
 	// ProxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint;
 	// without it, the proxy of their environment variables. It must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
@@ -98,46 +100,9 @@ type Tinker struct {
 	// CABundleConfigMapRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted besides
 	// those of the image.
 	// +optional
-	CABundleConfigMapRef *ConfigMapKeyRef `json:"caBundleConfigMapRef,omitempty"`
+	CABundleConfigMapRef *ref.ConfigMapKey `json:"caBundleConfigMapRef,omitempty"`
 	// ClientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the learner and
 	// the workers show to the endpoint.
 	// +optional
-	ClientCertificateSecretRef *SecretRef `json:"clientCertificateSecretRef,omitempty"`
-}
-
-// ConfigMapKeyRef names one key of a ConfigMap in the object's own namespace.
-type ConfigMapKeyRef struct {
-	// Name of the ConfigMap.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
-	// Key within the ConfigMap.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Key string `json:"key"`
-}
-
-// SecretRef names a Secret in the object's own namespace.
-type SecretRef struct {
-	// Name of the Secret.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
-}
-
-// SecretKeyRef names one key of a Secret in the object's own namespace.
-type SecretKeyRef struct {
-	// Name of the Secret.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
-	// Key within the Secret.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Key string `json:"key"`
+	ClientCertificateSecretRef *ref.Secret `json:"clientCertificateSecretRef,omitempty"`
 }

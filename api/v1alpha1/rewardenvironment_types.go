@@ -3,7 +3,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+)
 
 // RewardEnvironment gives tasks, plays episodes of them and rewards these. Runs pin it by digest:
 // a change here concerns runs that start later.
@@ -44,16 +48,16 @@ type RewardEnvironmentList struct {
 type RewardEnvironmentSpec struct {
 	// ORS is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 	// +optional
-	ORS *ORS `json:"ors,omitempty"`
+	ORS *environment.ORS `json:"ors,omitempty"`
 	// Dataset of tasks.
 	// +optional
-	Dataset *Dataset `json:"dataset,omitempty"`
+	Dataset *environment.Dataset `json:"dataset,omitempty"`
 	// Reward of an episode on a dataset.
 	// +optional
-	Reward *Reward `json:"reward,omitempty"`
+	Reward *environment.Reward `json:"reward,omitempty"`
 	// Interaction is how an episode goes; without it, one reply is the answer.
 	// +optional
-	Interaction *Interaction `json:"interaction,omitempty"`
+	Interaction *environment.Interaction `json:"interaction,omitempty"`
 	// Pod changes the probe's pod, for instance its imagePullSecrets, resources and tolerations. It changes nothing of what runs
 	// pin; a probe that has no result yet is made anew with it.
 	// +optional
@@ -106,4 +110,32 @@ type SplitStatus struct {
 	// Tasks in it.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
+}
+
+// DatasetStatus is the data that the probe read. Runs pin it.
+type DatasetStatus struct {
+	// Revision is the commit that huggingFace.revision came to.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// Sources that were read: files, or splits of the hub.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Sources []DataSourceStatus `json:"sources,omitempty"`
+}
+
+// DataSourceStatus is a source that was read.
+type DataSourceStatus struct {
+	// Name as in splits[].source.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+	// SHA256 of the file; for a split of the hub, of the list of its files with their digests.
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	SHA256 string `json:"sha256"`
+	// Rows in it.
+	// +optional
+	Rows *int64 `json:"rows,omitempty"`
 }

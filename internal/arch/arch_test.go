@@ -35,19 +35,6 @@ func (s source) dir() string { return path.Dir(s.path) }
 
 func (s source) lines() int { return s.fset.File(s.file.FileStart).LineCount() }
 
-// comments returns the number of lines that hold a comment and nothing else.
-func (s source) comments() int {
-	count := 0
-	for _, group := range s.file.Comments {
-		for _, comment := range group.List {
-			if at := s.fset.Position(comment.Pos()); at.Column <= 5 && strings.HasPrefix(comment.Text, "//") {
-				count++
-			}
-		}
-	}
-	return count
-}
-
 var generated = regexp.MustCompile(`(zz_generated|\.pb\.go$)`)
 
 // load returns the hand-written files of api, cmd and internal: either those of the product or its tests.

@@ -6,6 +6,8 @@ package desired
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
@@ -49,9 +51,9 @@ func (p *pod) connect(endpoint v1alpha1.Tinker) {
 
 // connection is what digests of templates know of the settings above; nil if there are none.
 type connection struct {
-	ProxyURL    string                    `json:",omitempty"`
-	Authorities *v1alpha1.ConfigMapKeyRef `json:",omitempty"`
-	Certificate *v1alpha1.SecretRef       `json:",omitempty"`
+	ProxyURL    string            `json:",omitempty"`
+	Authorities *ref.ConfigMapKey `json:",omitempty"`
+	Certificate *ref.Secret       `json:",omitempty"`
 }
 
 func connectionOf(endpoint v1alpha1.Tinker) *connection {

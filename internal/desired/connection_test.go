@@ -6,9 +6,10 @@ package desired
 import (
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
@@ -17,8 +18,8 @@ func TestPodsConnectAsTheSpecSays(t *testing.T) {
 	plain := testRun()
 	run := testRun()
 	run.Spec.Tinker.ProxyURL = "http://proxy:3128"
-	run.Spec.Tinker.CABundleConfigMapRef = &v1alpha1.ConfigMapKeyRef{Name: "authorities", Key: "bundle.pem"}
-	run.Spec.Tinker.ClientCertificateSecretRef = &v1alpha1.SecretRef{Name: "certificate"}
+	run.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "authorities", Key: "bundle.pem"}
+	run.Spec.Tinker.ClientCertificateSecretRef = &ref.Secret{Name: "certificate"}
 	for name, template := range map[string]corev1.PodTemplateSpec{
 		"learner": learnerTemplate(run, 1, "link", Settings{}), "rollout": rolloutTemplate(run, 1, "link", Settings{}),
 	} {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -25,7 +27,7 @@ const (
 )
 
 // datasetOf returns what the spec of a data set says, as programs read it.
-func datasetOf(spec v1alpha1.Dataset) *contract.Dataset {
+func datasetOf(spec environment.Dataset) *contract.Dataset {
 	d := &contract.Dataset{Fields: spec.Fields, Prompt: spec.Prompt, SystemPrompt: spec.SystemPrompt}
 	if a := spec.Arithmetic; a != nil {
 		d.Arithmetic = &contract.Arithmetic{MaxOperand: int(*a.MaxOperand)}

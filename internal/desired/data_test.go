@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -14,16 +17,16 @@ import (
 )
 
 func TestMountData(t *testing.T) {
-	pin := func(d v1alpha1.Dataset) Pin {
+	pin := func(d environment.Dataset) Pin {
 		d = *(&v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &d}}).Spec.Dataset
 		return Pin{Definition: contract.Definition{Dataset: datasetOf(d)}}
 	}
-	split := []v1alpha1.DataSplit{{Name: "train"}}
+	split := []environment.DataSplit{{Name: "train"}}
 	pins := Pins{
-		"a": pin(v1alpha1.Dataset{JSONL: &v1alpha1.JSONL{ConfigMapRef: &v1alpha1.ConfigMapRef{Name: "rows"}}, Splits: split}),
-		"b": pin(v1alpha1.Dataset{JSONL: &v1alpha1.JSONL{ConfigMapRef: &v1alpha1.ConfigMapRef{Name: "rows"}}, Splits: split}),
-		"c": pin(v1alpha1.Dataset{JSONL: &v1alpha1.JSONL{ClaimName: "volume"}, Splits: split}),
-		"d": pin(v1alpha1.Dataset{HuggingFace: &v1alpha1.HuggingFace{Repository: "o/n", TokenSecretRef: &v1alpha1.SecretKeyRef{Name: "hf", Key: "T"}}}),
+		"a": pin(environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}}, Splits: split}),
+		"b": pin(environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}}, Splits: split}),
+		"c": pin(environment.Dataset{JSONL: &environment.JSONL{ClaimName: "volume"}, Splits: split}),
+		"d": pin(environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n", TokenSecretRef: &ref.SecretKey{Name: "hf", Key: "T"}}}),
 		"e": testPins()["arithmetic"],
 	}
 	if got, want := pins.Data(), "claim/volume,configmap/rows,disk,secret/hf"; got != want {
@@ -62,9 +65,9 @@ func TestMountData(t *testing.T) {
 }
 
 func TestPinnedDefinition(t *testing.T) {
-	env := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &v1alpha1.Dataset{
-		JSONL:  &v1alpha1.JSONL{ConfigMapRef: &v1alpha1.ConfigMapRef{Name: "rows"}},
-		Splits: []v1alpha1.DataSplit{{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: new(int64(1)), Take: new(int64(2))}, {Name: "few", Of: "train"}},
+	env := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &environment.Dataset{
+		JSONL:  &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}},
+		Splits: []environment.DataSplit{{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: new(int64(1)), Take: new(int64(2))}, {Name: "few", Of: "train"}},
 	}}}
 	env.Status.Dataset = &v1alpha1.DatasetStatus{Revision: "r", Sources: []v1alpha1.DataSourceStatus{{Name: "rows.jsonl", SHA256: "s", Rows: new(int64(4))}}}
 	want := &contract.Dataset{

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +60,7 @@ func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "0123456789-uid"},
 		Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: "tinkersim/byte-136k"},
-			Tinker: v1alpha1.Tinker{APIKeySecretRef: v1alpha1.SecretKeyRef{Name: "tinker", Key: "KEY"}},
+			Tinker: v1alpha1.Tinker{APIKeySecretRef: ref.SecretKey{Name: "tinker", Key: "KEY"}},
 			Environments: []v1alpha1.TrainingEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 				GroupSize:      8,
@@ -78,8 +81,8 @@ func testEnvironment() *v1alpha1.RewardEnvironment {
 	return &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "abcdefgh-uid"},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(99))}},
-			Reward:  &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(99))}},
+			Reward:  &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 	}
 }
@@ -328,7 +331,7 @@ func TestBuildersAreDeterministic(t *testing.T) {
 
 func TestDefinition(t *testing.T) {
 	env := testEnvironment()
-	env.Spec.Interaction = &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}}
+	env.Spec.Interaction = &environment.Interaction{ToolUse: &environment.ToolUse{}}
 	env.Default()
 	spec := env.Spec
 	want := Definition(testEnvironment().Spec)
@@ -336,8 +339,8 @@ func TestDefinition(t *testing.T) {
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	spec.Interaction.ToolUse = &v1alpha1.ToolUse{
-		SystemPrompt: "$(tools)", ParseErrors: v1alpha1.ParseErrors{MaxConsecutive: new(int32(0)), Train: v1alpha1.MaskParseErrors},
+	spec.Interaction.ToolUse = &environment.ToolUse{
+		SystemPrompt: "$(tools)", ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(0)), Train: environment.MaskParseErrors},
 	}
 	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", ParseErrors: contract.ParseErrors{Train: "Mask"}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
@@ -347,19 +350,19 @@ func TestDefinition(t *testing.T) {
 
 func TestDefinitionOfWorkflows(t *testing.T) {
 	cases := map[string]struct {
-		spec v1alpha1.Interaction
+		spec environment.Interaction
 		want contract.Interaction
 	}{
 		"the defaults of solvers and a judge": {
-			v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{}},
+			environment.Interaction{SolverJudge: &environment.SolverJudge{}},
 			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}},
 		},
 		"solvers and a judge": {
-			v1alpha1.Interaction{SolverJudge: &v1alpha1.SolverJudge{Solvers: new(int32(3)), SolverPrompt: "s", JudgePrompt: "j", AnswerPattern: "a"}},
+			environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: new(int32(3)), SolverPrompt: "s", JudgePrompt: "j", AnswerPattern: "a"}},
 			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3, SolverPrompt: "s", JudgePrompt: "j", AnswerPattern: "a"}},
 		},
 		"self-refinement": {
-			v1alpha1.Interaction{SelfRefine: &v1alpha1.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
+			environment.Interaction{SelfRefine: &environment.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
 			contract.Interaction{SelfRefine: &contract.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
 		},
 	}

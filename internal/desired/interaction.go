@@ -4,12 +4,12 @@
 package desired
 
 import (
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // interactionOf returns what the spec of an interaction says, as programs read it.
-func interactionOf(spec v1alpha1.Interaction) *contract.Interaction {
+func interactionOf(spec environment.Interaction) *contract.Interaction {
 	var interaction contract.Interaction
 	if use := spec.ToolUse; use != nil {
 		interaction.ToolUse = toolUseOf(*use)
@@ -27,7 +27,7 @@ func interactionOf(spec v1alpha1.Interaction) *contract.Interaction {
 	return &interaction
 }
 
-func toolUseOf(use v1alpha1.ToolUse) *contract.ToolUse {
+func toolUseOf(use environment.ToolUse) *contract.ToolUse {
 	return &contract.ToolUse{
 		SystemPrompt: use.SystemPrompt,
 		ParseErrors: contract.ParseErrors{

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -140,7 +142,7 @@ func HasManagerToken(job *batchv1.Job) bool {
 func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 	return templateDigest(struct {
 		Pod v1alpha1.PodOverrides
-		Key v1alpha1.SecretKeyRef
+		Key ref.SecretKey
 
 		Connection *connection `json:",omitempty"`
 	}{run.Spec.Rollouts.Pod, run.Spec.Tinker.APIKeySecretRef, connectionOf(run.Spec.Tinker)})

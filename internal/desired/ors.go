@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -24,7 +26,7 @@ import (
 const serverLimit = "2Gi"
 
 // orsOf returns what the spec of a server says, as programs read it.
-func orsOf(spec v1alpha1.ORS) *contract.ORS {
+func orsOf(spec environment.ORS) *contract.ORS {
 	o := &contract.ORS{
 		URL: spec.URL, Environment: spec.Environment, Toolset: spec.Toolset, SecretDelivery: contract.SecretDelivery(spec.SecretDelivery),
 		CreateSeconds: int(*spec.Timeouts.CreateSeconds), CallSeconds: int(*spec.Timeouts.CallSeconds),
@@ -65,7 +67,7 @@ func orsMounts(o contract.ORS) []string {
 	return mounts
 }
 
-func serverOf(spec v1alpha1.ORSServer) *contract.ORSServer {
+func serverOf(spec environment.ORSServer) *contract.ORSServer {
 	server := &contract.ORSServer{Image: spec.Image, Port: *spec.Port, Command: spec.Command}
 	if len(spec.Env) > 0 {
 		server.Env = encode(spec.Env)

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,7 +18,7 @@ import (
 )
 
 // orsEnvironment is an environment of a server, with its defaults.
-func orsEnvironment(ors v1alpha1.ORS) *v1alpha1.RewardEnvironment {
+func orsEnvironment(ors environment.ORS) *v1alpha1.RewardEnvironment {
 	env := testEnvironment()
 	env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &ors}
 	env.Default()
@@ -24,15 +27,15 @@ func orsEnvironment(ors v1alpha1.ORS) *v1alpha1.RewardEnvironment {
 
 func TestDefinitionOfServers(t *testing.T) {
 	cases := map[string]struct {
-		spec v1alpha1.ORS
+		spec environment.ORS
 		want contract.ORS
 	}{
-		"a URL": {v1alpha1.ORS{URL: "http://sums:8080", Environment: "sums"}, contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
+		"a URL": {environment.ORS{URL: "http://sums:8080", Environment: "sums"}, contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
 		"a hosted environment": {
-			v1alpha1.ORS{
-				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretRef: &v1alpha1.SecretKeyRef{Name: "openreward", Key: "KEY"},
-				Secrets:     []v1alpha1.SessionSecret{{Name: "JUDGE", SecretKeyRef: v1alpha1.SecretKeyRef{Name: "judge", Key: "k"}, AllowedHosts: []string{"h"}}},
-				MaxSessions: new(int32(16)), AnswerTool: &v1alpha1.AnswerTool{Name: "submit", Argument: "answer"},
+			environment.ORS{
+				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
+				Secrets:     []environment.SessionSecret{{Name: "JUDGE", SecretKeyRef: ref.SecretKey{Name: "judge", Key: "k"}, AllowedHosts: []string{"h"}}},
+				MaxSessions: new(int32(16)), AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"},
 			},
 			contract.ORS{
 				URL: "https://sessions.openreward.ai", Deployment: "Owner/Name", Environment: "hard", Toolset: "claude-code",
@@ -42,7 +45,7 @@ func TestDefinitionOfServers(t *testing.T) {
 			},
 		},
 		"an image": {
-			v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "sums:dev", Command: []string{"serve"}, Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}},
+			environment.ORS{Server: &environment.ORSServer{Image: "sums:dev", Command: []string{"serve"}, Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}},
 			contract.ORS{URL: "http://127.0.0.1:8080", Server: &contract.ORSServer{
 				Image: "sums:dev", Port: 8080, Command: []string{"serve"}, Env: []byte(`[{"name":"FAMILY","value":"chain_sum"}]`),
 			}},
@@ -63,9 +66,9 @@ func TestDefinitionOfServers(t *testing.T) {
 }
 
 func TestServersRunBesideWorkers(t *testing.T) {
-	env := orsEnvironment(v1alpha1.ORS{
-		Server:          &v1alpha1.ORSServer{Image: "sums:dev", Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}, {Name: "PORT", Value: "1"}}},
-		APIKeySecretRef: &v1alpha1.SecretKeyRef{Name: "openreward", Key: "KEY"},
+	env := orsEnvironment(environment.ORS{
+		Server:          &environment.ORSServer{Image: "sums:dev", Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}, {Name: "PORT", Value: "1"}}},
+		APIKeySecretRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
 	})
 	pins := Pins{"sums": {Definition: Definition(env.Spec)}}
 	if diff := cmp.Diff("secret/openreward", pins.Data()); diff != "" {
@@ -99,8 +102,8 @@ func TestServersRunBesideWorkers(t *testing.T) {
 }
 
 func TestServersNeedPortsOfTheirOwn(t *testing.T) {
-	pin := Pin{Definition: Definition(orsEnvironment(v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "a"}}).Spec)}
-	other := Pin{Definition: Definition(orsEnvironment(v1alpha1.ORS{Server: &v1alpha1.ORSServer{Image: "a", Port: new(int32(8090))}}).Spec)}
+	pin := Pin{Definition: Definition(orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "a"}}).Spec)}
+	other := Pin{Definition: Definition(orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "a", Port: new(int32(8090))}}).Spec)}
 	if err := (Pins{"a": pin, "b": other}).CheckPorts(); err != nil {
 		t.Errorf("CheckPorts of two ports: %v", err)
 	}

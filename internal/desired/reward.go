@@ -8,14 +8,15 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
 	"k8s.io/utils/ptr"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // rewardOf returns the reward of a spec as programs read it.
-func rewardOf(reward v1alpha1.Reward) *contract.RewardRule {
+func rewardOf(reward environment.Reward) *contract.RewardRule {
 	rule := ruleOf(reward.RewardRule)
 	for _, part := range reward.Weighted {
 		rule.Weighted = append(rule.Weighted, contract.WeightedReward{Name: part.Name, Weight: part.Weight, Rule: ruleOf(part.RewardRule)})
@@ -23,7 +24,7 @@ func rewardOf(reward v1alpha1.Reward) *contract.RewardRule {
 	return &rule
 }
 
-func ruleOf(rule v1alpha1.RewardRule) contract.RewardRule {
+func ruleOf(rule environment.RewardRule) contract.RewardRule {
 	converted := contract.RewardRule{Expression: rule.Expression}
 	if rule.ExactMatch != nil {
 		converted.ExactMatch = exactMatchOf(*rule.ExactMatch)
@@ -46,9 +47,9 @@ func ruleOf(rule v1alpha1.RewardRule) contract.RewardRule {
 	return converted
 }
 
-func exactMatchOf(match v1alpha1.ExactMatch) *contract.ExactMatch {
+func exactMatchOf(match environment.ExactMatch) *contract.ExactMatch {
 	converted := contract.ExactMatch{}
-	if match.Part != v1alpha1.PartLastInteger {
+	if match.Part != environment.PartLastInteger {
 		converted.Part = contract.ExactMatchPart(match.Part)
 	}
 	for _, n := range match.Normalize {

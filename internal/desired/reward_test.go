@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -36,7 +37,7 @@ func TestRewardOf(t *testing.T) {
 	}
 	for text, want := range cases {
 		t.Run(text, func(t *testing.T) {
-			var reward v1alpha1.Reward
+			var reward environment.Reward
 			if err := yaml.UnmarshalStrict([]byte(text), &reward); err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -54,8 +57,8 @@ func prepare(t testing.TB) {
 			}},
 		&v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "arithmetic"},
 			Spec: v1alpha1.RewardEnvironmentSpec{
-				Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(99))}},
-				Reward:  &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
+				Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(99))}},
+				Reward:  &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 			}},
 	}
 	for _, object := range objects {
@@ -75,7 +78,7 @@ func start(t testing.TB, name string, change func(*v1alpha1.TrainingRunSpec)) *v
 			Model: v1alpha1.Model{Name: "tinkersim/byte-136k", LoraRank: new(int32(8))},
 			Tinker: v1alpha1.Tinker{
 				BaseURL:         "http://tinkersim." + systemNamespace,
-				APIKeySecretRef: v1alpha1.SecretKeyRef{Name: "tinker", Key: "TINKER_API_KEY"},
+				APIKeySecretRef: ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"},
 			},
 			Environments: []v1alpha1.TrainingEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(12))}},

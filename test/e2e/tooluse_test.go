@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,9 +75,9 @@ func TestToolUse(t *testing.T) {
 	environment := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "calculator"},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset:     &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{MaxOperand: new(int32(9))}},
-			Reward:      &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
-			Interaction: &v1alpha1.Interaction{ToolUse: &v1alpha1.ToolUse{}},
+			Dataset:     &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(9))}},
+			Reward:      &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
+			Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{}},
 		},
 	}
 	if err := env.Create(t.Context(), environment); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -9,6 +9,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
@@ -57,11 +60,11 @@ var _ = Describe("Data in a ConfigMap", func() {
 		env := &v1alpha1.RewardEnvironment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "arithmetic"},
 			Spec: v1alpha1.RewardEnvironmentSpec{
-				Dataset: &v1alpha1.Dataset{
-					JSONL:  &v1alpha1.JSONL{ConfigMapRef: &v1alpha1.ConfigMapRef{Name: "own-data"}},
-					Splits: []v1alpha1.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(100))}, {Name: "train", Source: "rows.jsonl", Skip: new(int64(100))}},
+				Dataset: &environment.Dataset{
+					JSONL:  &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "own-data"}},
+					Splits: []environment.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(100))}, {Name: "train", Source: "rows.jsonl", Skip: new(int64(100))}},
 				},
-				Reward: &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
+				Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 			},
 		}
 		Expect(kube.Create(ctx, env)).To(Succeed())

@@ -46,7 +46,7 @@ var _ = Describe("The manager's role", func() {
 	It("is enough, in one namespace, for a run from start to end", func() {
 		w := emptyEnv()
 		ctx := context.Background()
-		user, err := environment.AddUser(envtest.User{Name: "manager-" + w.namespace}, nil)
+		user, err := controlPlane.AddUser(envtest.User{Name: "manager-" + w.namespace}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"}, Rules: generatedRole().Rules}
 		Expect(kube.Create(ctx, role)).To(Succeed())

@@ -32,12 +32,12 @@ import (
 
 // The servers that all specs share; each spec has a namespace and a manager of its own.
 var (
-	binaries    string
-	environment *envtest.Environment
-	scheme      = runtime.NewScheme()
-	apiConfig   *rest.Config
-	kube        client.Client
-	kubeconfig  string
+	binaries     string
+	controlPlane *envtest.Environment
+	scheme       = runtime.NewScheme()
+	apiConfig    *rest.Config
+	kube         client.Client
+	kubeconfig   string
 )
 
 func TestIntegration(t *testing.T) {
@@ -53,7 +53,7 @@ var _ = BeforeSuite(func() {
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 
 	binaries = binariesFolder()
-	environment = &envtest.Environment{
+	controlPlane = &envtest.Environment{
 		Scheme:                   scheme,
 		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "config", "crd", "bases")},
 		ErrorIfCRDPathMissing:    true,
@@ -61,18 +61,18 @@ var _ = BeforeSuite(func() {
 		ControlPlaneStartTimeout: time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
-	environment.ControlPlane.GetAPIServer().Configure().
+	controlPlane.ControlPlane.GetAPIServer().Configure().
 		// Objects must not block the deletion of owners that the manager may not finalize.
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	var err error
-	apiConfig, err = environment.Start()
+	apiConfig, err = controlPlane.Start()
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(environment.Stop()).To(Succeed()) })
+	DeferCleanup(func() { Expect(controlPlane.Stop()).To(Succeed()) })
 	apiConfig.QPS = -1
 
 	kube, err = client.New(apiConfig, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	user, err := environment.AddUser(envtest.User{Name: "tests", Groups: []string{"system:masters"}}, nil)
+	user, err := controlPlane.AddUser(envtest.User{Name: "tests", Groups: []string{"system:masters"}}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	content, err := user.KubeConfig()
 	Expect(err).NotTo(HaveOccurred())

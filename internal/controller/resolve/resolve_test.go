@@ -7,6 +7,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -33,7 +35,7 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 		Status: v1alpha1.RewardEnvironmentStatus{
 			ObservedGeneration: new(int64(1)), Digest: "digest",

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -21,11 +22,11 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardEnvironment {
+func newEnvironment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "env", UID: "0123456789", Generation: 2},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 	}
 	for _, change := range changes {
@@ -47,7 +48,7 @@ func ready(status metav1.ConditionStatus, reason string, generation int64) func(
 
 // seen is a world with a probe of a try, and its pod.
 func seen(try int32, pod *corev1.Pod, changes ...func(*observed)) observed {
-	o := observed{definition: desired.Definition(environment().Spec), digest: strings.Repeat("ab", 32), try: try, pod: pod}
+	o := observed{definition: desired.Definition(newEnvironment().Spec), digest: strings.Repeat("ab", 32), try: try, pod: pod}
 	if try > 0 {
 		o.job = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
 	}
@@ -77,7 +78,7 @@ func TestPlan(t *testing.T) {
 		o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}}
 	}
 	templated := func(o *observed) {
-		o.job.Annotations = map[string]string{v1alpha1.AnnotationTemplate: desired.ProbeTemplateDigest(environment())}
+		o.job.Annotations = map[string]string{v1alpha1.AnnotationTemplate: desired.ProbeTemplateDigest(newEnvironment())}
 	}
 	podRefused := func(o *observed) {
 		o.podRefused = refusal.Refusal{Reason: "CreateRefused", Words: "exceeded quota"}
@@ -99,31 +100,31 @@ func TestPlan(t *testing.T) {
 		seen observed
 		want told
 	}{
-		"a new environment is probed":              {environment(), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that runs is left to":             {environment(), seen(1, running), told{Ready: "Unknown Probing"}},
-		"a probe without a pod yet is too":         {environment(), seen(1, nil), told{Ready: "Unknown Probing", Requeue: lookInterval}},
-		"a pod that the spec has otherwise by now": {environment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage, templated), told{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
-		"a refused pod":                            {environment(), seen(1, nil, podRefused), told{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
-		"a refused pod until the deadline":         {environment(), seen(1, nil, podRefused, failed), told{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
-		"a refused Job":                            {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), told{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
-		"a refused Job after a while":              {environment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), told{Ready: "False ProbeNotStarting", Probe: 1}},
-		"a Job that is not valid":                  {environment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), told{Ready: "False ProbeNotStarting"}},
-		"a Job that was not valid":                 {environment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), told{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that cannot start":                {environment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
-		"a good result":                            {environment(), seen(1, terminatedPod(good, 0)), told{Ready: "True Probed", Found: true}},
-		"a result that stays bad":                  {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
-		"a result that may get better":             {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
-		"which is tried again":                     {environment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
-		"after twice as long the next time":        {environment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
-		"but half an hour at most":                 {environment(), seen(20, terminatedPod(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
-		"no result":                                {environment(), seen(1, terminatedPod("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
-		"a Job that failed without a pod":          {environment(), seen(1, nil, failed), told{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
-		"an answer stays":                          {environment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), told{}},
-		"even without the Job":                     {environment(ready("True", "Probed", 2)), seen(0, nil), told{}},
-		"a bad one too":                            {environment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
-		"but not for another generation":           {environment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
-		"a spec that says nothing is not probed":   {environment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), told{Ready: "False Invalid"}},
-		"probes of earlier definitions go": {environment(), seen(1, running, func(o *observed) {
+		"a new environment is probed":              {newEnvironment(), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that runs is left to":             {newEnvironment(), seen(1, running), told{Ready: "Unknown Probing"}},
+		"a probe without a pod yet is too":         {newEnvironment(), seen(1, nil), told{Ready: "Unknown Probing", Requeue: lookInterval}},
+		"a pod that the spec has otherwise by now": {newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage, templated), told{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
+		"a refused pod":                            {newEnvironment(), seen(1, nil, podRefused), told{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
+		"a refused pod until the deadline":         {newEnvironment(), seen(1, nil, podRefused, failed), told{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a refused Job":                            {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), told{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
+		"a refused Job after a while":              {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), told{Ready: "False ProbeNotStarting", Probe: 1}},
+		"a Job that is not valid":                  {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), told{Ready: "False ProbeNotStarting"}},
+		"a Job that was not valid":                 {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), told{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that cannot start":                {newEnvironment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
+		"a good result":                            {newEnvironment(), seen(1, terminatedPod(good, 0)), told{Ready: "True Probed", Found: true}},
+		"a result that stays bad":                  {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
+		"a result that may get better":             {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
+		"which is tried again":                     {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
+		"after twice as long the next time":        {newEnvironment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
+		"but half an hour at most":                 {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
+		"no result":                                {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
+		"a Job that failed without a pod":          {newEnvironment(), seen(1, nil, failed), told{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
+		"an answer stays":                          {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), told{}},
+		"even without the Job":                     {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), told{}},
+		"a bad one too":                            {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
+		"but not for another generation":           {newEnvironment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
+		"a spec that says nothing is not probed":   {newEnvironment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), told{Ready: "False Invalid"}},
+		"probes of earlier definitions go": {newEnvironment(), seen(1, running, func(o *observed) {
 			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
 		}), told{Ready: "Unknown Probing", Deletes: 1}},
 	}
@@ -145,7 +146,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestComputeStatus(t *testing.T) {
-	env := environment()
+	env := newEnvironment()
 	got := computeStatus(env, makePlan(env, seen(1, terminatedPod(good, time.Second)), now), now)
 	at := metav1.NewTime(now.Add(-time.Second))
 	want := v1alpha1.RewardEnvironmentStatus{
@@ -174,7 +175,7 @@ func TestComputeStatus(t *testing.T) {
 func TestFailureStaysWhileProbeIsRetried(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	for reason, want := range map[string]string{"Unavailable": "False Unavailable", "ProbeFailed": "False ProbeFailed", "ProbeNotStarting": "Unknown Probing"} {
-		env := environment(ready("False", reason, 2))
+		env := newEnvironment(ready("False", reason, 2))
 		got := computeStatus(env, makePlan(env, seen(2, running), now), now).Conditions[0]
 		if have := string(got.Status) + " " + got.Reason; have != want {
 			t.Errorf("after %s: %s, want %s", reason, have, want)
@@ -190,14 +191,14 @@ func TestTooManySplits(t *testing.T) {
 }
 
 func TestNewEvent(t *testing.T) {
-	before, after := environment().Status, environment(ready("True", "Probed", 2)).Status
+	before, after := newEnvironment().Status, newEnvironment(ready("True", "Probed", 2)).Status
 	if all := newEvents(&before, &after); len(all) != 1 || all[0].Type != corev1.EventTypeNormal || all[0].Reason != "Probed" {
 		t.Errorf("newEvents = %+v, want Probed", all)
 	}
 	if all := newEvents(&after, &after); len(all) != 0 {
 		t.Errorf("newEvents without a change = %+v", all)
 	}
-	bad := environment(ready("False", "Unavailable", 2)).Status
+	bad := newEnvironment(ready("False", "Unavailable", 2)).Status
 	if all := newEvents(&after, &bad); len(all) != 1 || all[0].Type != corev1.EventTypeWarning {
 		t.Errorf("newEvents = %+v, want a warning", all)
 	}
@@ -205,7 +206,7 @@ func TestNewEvent(t *testing.T) {
 
 // A new manager that has not tried to create the probe leaves the refusal that an earlier one found to be seen.
 func TestRefusalStandsOverManagerRestart(t *testing.T) {
-	env := environment(ready("False", "ProbeNotStarting", 2))
+	env := newEnvironment(ready("False", "ProbeNotStarting", 2))
 	for name, o := range map[string]observed{"no Job": seen(0, nil), "a Job without a pod": seen(1, nil)} {
 		next := computeStatus(env, makePlan(env, o, now), now)
 		if c := next.Conditions[0]; c.Reason != "ProbeNotStarting" || c.Message != "as before" {

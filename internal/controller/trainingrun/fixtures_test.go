@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +34,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789", Generation: 3},
 		Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: "m"},
-			Tinker: v1alpha1.Tinker{BaseURL: "http://tinkersim", APIKeySecretRef: v1alpha1.SecretKeyRef{Name: "tinker", Key: "k"}},
+			Tinker: v1alpha1.Tinker{BaseURL: "http://tinkersim", APIKeySecretRef: ref.SecretKey{Name: "tinker", Key: "k"}},
 			Environments: []v1alpha1.TrainingEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 				GroupSize:      8,
@@ -184,7 +187,7 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &v1alpha1.Dataset{Arithmetic: &v1alpha1.ArithmeticData{}}, Reward: &v1alpha1.Reward{RewardRule: v1alpha1.RewardRule{ExactMatch: &v1alpha1.ExactMatch{}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 		Status: v1alpha1.RewardEnvironmentStatus{
 			ObservedGeneration: new(int64(1)), Digest: "digest",

@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1
+package environment
+
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Dataset of tasks.
 // +kubebuilder:validation:XValidation:rule="(has(self.arithmetic)?1:0)+(has(self.countdown)?1:0)+(has(self.huggingFace)?1:0)+(has(self.jsonl)?1:0)==1",message="give exactly one of arithmetic, countdown, huggingFace and jsonl"
@@ -118,7 +120,7 @@ type HuggingFace struct {
 	BaseURL string `json:"baseURL,omitempty"`
 	// TokenSecretRef is the Secret key that holds a token for a private or gated repository.
 	// +optional
-	TokenSecretRef *SecretKeyRef `json:"tokenSecretRef,omitempty"`
+	TokenSecretRef *ref.SecretKey `json:"tokenSecretRef,omitempty"`
 }
 
 // JSONL is files with one JSON object a line, also compressed (.gz, .zst). A file whose name ends in .parquet is read
@@ -132,21 +134,12 @@ type JSONL struct {
 	ClaimName string `json:"claimName,omitempty"`
 	// ConfigMapRef is a ConfigMap; a split's source is a key of it.
 	// +optional
-	ConfigMapRef *ConfigMapRef `json:"configMapRef,omitempty"`
+	ConfigMapRef *ref.ConfigMap `json:"configMapRef,omitempty"`
 	// URL of a folder; a split's source is a file in it and needs sha256.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	URL string `json:"url,omitempty"`
-}
-
-// ConfigMapRef names a ConfigMap in the environment's own namespace.
-type ConfigMapRef struct {
-	// Name of the ConfigMap.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
 }
 
 // PromptExample is a prompt with the reply to it.
@@ -200,32 +193,4 @@ type DataSplit struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`
-}
-
-// DatasetStatus is the data that the probe read. Runs pin it.
-type DatasetStatus struct {
-	// Revision is the commit that huggingFace.revision came to.
-	// +kubebuilder:validation:MaxLength=64
-	// +optional
-	Revision string `json:"revision,omitempty"`
-	// Sources that were read: files, or splits of the hub.
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=32
-	// +optional
-	Sources []DataSourceStatus `json:"sources,omitempty"`
-}
-
-// DataSourceStatus is a source that was read.
-type DataSourceStatus struct {
-	// Name as in splits[].source.
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
-	// SHA256 of the file; for a split of the hub, of the list of its files with their digests.
-	// +kubebuilder:validation:MaxLength=64
-	// +required
-	SHA256 string `json:"sha256"`
-	// Rows in it.
-	// +optional
-	Rows *int64 `json:"rows,omitempty"`
 }

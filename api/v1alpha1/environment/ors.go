@@ -1,9 +1,13 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1
+package environment
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+)
 
 // ORS is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 // +kubebuilder:validation:XValidation:rule="(has(self.name)?1:0)+(has(self.url)?1:0)+(has(self.server)?1:0)==1",message="give exactly one of name (a hosted environment), url (a running server) and server (an image)"
@@ -44,7 +48,7 @@ type ORS struct {
 	AnswerTool *AnswerTool `json:"answerTool,omitempty"`
 	// APIKeySecretRef is the key that requests carry.
 	// +optional
-	APIKeySecretRef *SecretKeyRef `json:"apiKeySecretRef,omitempty"`
+	APIKeySecretRef *ref.SecretKey `json:"apiKeySecretRef,omitempty"`
 	// Secrets that each session gets.
 	// +listType=map
 	// +listMapKey=name
@@ -132,7 +136,7 @@ type SessionSecret struct {
 	Name string `json:"name"`
 	// SecretKeyRef is where its value is.
 	// +required
-	SecretKeyRef SecretKeyRef `json:"secretKeyRef"`
+	SecretKeyRef ref.SecretKey `json:"secretKeyRef"`
 	// AllowedHosts are those that the hosted service lets the value reach.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

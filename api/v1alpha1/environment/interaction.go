@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1
+package environment
 
 // Interaction is how an episode goes.
 // +kubebuilder:validation:XValidation:rule="(has(self.toolUse)?1:0)+(has(self.solverJudge)?1:0)+(has(self.selfRefine)?1:0)==1",message="give exactly one of toolUse, solverJudge and selfRefine"

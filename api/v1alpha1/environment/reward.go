@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1
+package environment
 
 import "k8s.io/apimachinery/pkg/runtime"
 
