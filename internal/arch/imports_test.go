@@ -140,13 +140,13 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/report", "internal/learner/session",
-		"internal/learner/store", "internal/learner/trainee", "internal/rl", "internal/tinker",
+		"internal/learner/store", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker",
 		"internal/tinker/capability", "internal/tinker/client", "internal/tokenizer/fetch",
 	},
 	"internal/learner/checkpoints": {"internal/contract", "internal/rl"},
 	"internal/learner/evaluation": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/failure",
-		"internal/learner/leases", "internal/learner/report", "internal/learner/store", "internal/rl",
+		"internal/learner/leases", "internal/learner/report", "internal/learner/store", "internal/rl", "internal/rl/measure",
 	},
 	"internal/learner/failure": {"internal/tinker", "internal/tinker/client"},
 	"internal/learner/journal": {"internal/learner/store"},
@@ -184,6 +184,7 @@ var permitted = map[string][]string{
 	"internal/renderer/pyjson": nil,
 	"internal/renderer/tsdecl": {"internal/renderer/pyjson"},
 	"internal/rl":              {"internal/contract"},
+	"internal/rl/measure":      {"internal/rl"},
 	"internal/rollout": {
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
 		"internal/renderer", "internal/renderer/families", "internal/renderer/load", "internal/rl",

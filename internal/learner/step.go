@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
@@ -99,9 +100,9 @@ func (s *trainingStep) announce(ctx context.Context) error {
 
 // record measures the step and adds its row, which is not durable yet.
 func (s *trainingStep) record(context.Context) error {
-	measured, total := measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
+	measured, total := measureStep(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
 	s.countUsage(total)
-	metrics, diverged := rl.Finite(measured)
+	metrics, diverged := measure.Finite(measured)
 	s.journal.Add(s.row(metrics))
 	// Without artifacts the log alone has the metrics.
 	s.config.Logger.Info("step is trained", "step", s.next, "lineage", s.loop.at.Lineage.Short(),

@@ -58,7 +58,7 @@ func TestMeasure(t *testing.T) {
 	batch := leases.Batch{Slots: rl.Batch{Step: 4}, Version: leases.Version{Step: 3}, Groups: []rl.Group{group(0, 2)}}
 	batch.Groups[0].SampledTokens = 10
 	work := stepWork{adam: tinker.AdamParams{LearningRate: 0.5}, datums: []rl.Datum{{Tokens: []int32{1, 2}}, {Tokens: []int32{3}}}}
-	metrics, total := measure(batch, work, trainee.Replies{Metrics: map[string]float64{"loss:sum": 7}}, clock, 8)
+	metrics, total := measureStep(batch, work, trainee.Replies{Metrics: map[string]float64{"loss:sum": 7}}, clock, 8)
 	want := map[string]float64{
 		"optim/lr": 0.5, "loss:sum": 7, "batch/lag": 1, "time/sampling": 2, "time/train_step": 3, "time/total": 5,
 	}
@@ -71,7 +71,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("the step took %v s and %d tokens, want 5 s and 3", total, work.tokens())
 	}
 	batch.Version.Step = 4
-	metrics, _ = measure(batch, work, trainee.Replies{}, newStopwatch(func() time.Time { return clockAt }), 8)
+	metrics, _ = measureStep(batch, work, trainee.Replies{}, newStopwatch(func() time.Time { return clockAt }), 8)
 	for _, absent := range []string{"batch/lag", "sampled_tokens_per_second"} {
 		if value, ok := metrics[absent]; ok {
 			t.Errorf("%s is %v in a step on policy that took no time", absent, value)

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -52,12 +53,12 @@ func (w stepWork) tokens() int64 {
 	return n
 }
 
-// measure returns the metrics of a step of a run of so many, and the seconds that it took.
-func measure(
+// measureStep returns the metrics of a step of a run of so many, and the seconds that it took.
+func measureStep(
 	batch leases.Batch, work stepWork, replies trainee.Replies, clock *stopwatch, steps int64,
 ) (metrics map[string]float64, total float64) {
-	metrics = rl.StepMetrics(batch.Groups)
-	maps.Copy(metrics, rl.ProgressMetrics(batch.Slots.Step, steps))
+	metrics = measure.StepMetrics(batch.Groups)
+	maps.Copy(metrics, measure.ProgressMetrics(batch.Slots.Step, steps))
 	maps.Copy(metrics, replies.Metrics)
 	metrics["optim/lr"] = work.adam.LearningRate
 	if len(replies.Logprobs) > 0 {

@@ -21,7 +21,7 @@ func exampleGroup() Group {
 		Members: []Member{
 			{
 				Index: 0, Reward: 1, Parts: map[string]float64{"format": 1}, StopReason: "stop",
-				Metrics: map[string]float64{MetricCorrect: 1, MetricAnswered: 1}, Turns: 2, PromptTokens: 12, SampledTokens: 3,
+				Metrics: map[string]float64{"correct": 1, "answered": 1}, Turns: 2, PromptTokens: 12, SampledTokens: 3,
 				Trajectories: []Trajectory{{Role: "solver", Reward: 1, StopReason: "stop", Segments: []Segment{
 					{Turn: 0, Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -0.5, -0.25}},
 					{Turn: 1, Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2}},
@@ -30,7 +30,7 @@ func exampleGroup() Group {
 			{Index: 1, Outcome: JudgeFault, Retries: 3},
 			{
 				Index: 3, Reward: 0, StopReason: "length", Turns: 1, PromptTokens: 6, SampledTokens: 2,
-				Metrics: map[string]float64{MetricCorrect: 0, MetricAnswered: 0, MetricTruncated: 1},
+				Metrics: map[string]float64{"correct": 0, "answered": 0, "truncated": 1},
 				Trajectories: []Trajectory{{StopReason: "length", Segments: []Segment{
 					{Tokens: []int32{1, 9}, Actions: []bool{false, true}, Logprobs: []float32{0, -2}}}}},
 			},

@@ -15,12 +15,6 @@ var outcomeNames = [...]string{
 	JudgeFault: "JudgeFault", Deadline: "Deadline", InvalidTokens: "InvalidTokens",
 }
 
-// outcomeMetrics are the outcomes as names of metrics spell them.
-var outcomeMetrics = [...]string{
-	Usable: "usable", BelowFloor: "below_floor", Constant: "constant", EnvironmentFault: "environment_fault",
-	JudgeFault: "judge_fault", Deadline: "deadline", InvalidTokens: "invalid_tokens",
-}
-
 // IsValid reports whether o is one of the outcomes.
 func (o Outcome) IsValid() bool { return int(o) < len(outcomeNames) }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -359,7 +360,7 @@ func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
 	return rl.Member{
 		Index: index, Reward: reward, StopReason: string(s.StopReason), Turns: 1,
 		Trajectories: []rl.Trajectory{{Reward: reward, StopReason: string(s.StopReason), Segments: []rl.Segment{segment}}},
-		Metrics:      map[string]float64{rl.MetricCorrect: float64(s.Tokens[0] % 2)},
+		Metrics:      map[string]float64{measure.MetricCorrect: float64(s.Tokens[0] % 2)},
 		PromptTokens: int64(len(prompt)), SampledTokens: int64(len(s.Tokens)),
 	}
 }

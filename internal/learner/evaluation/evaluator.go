@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
 
 // table demands groups of the workers.
@@ -207,7 +208,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	case err != nil:
 		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
 	default:
-		result.Metrics, _ = rl.Finite(rl.EvaluationMetrics(groups, e.Schedule.PassAt))
+		result.Metrics, _ = measure.Finite(measure.EvaluationMetrics(groups, e.Schedule.PassAt))
 		for _, group := range groups {
 			result.Usage.PromptTokens += group.PromptTokens
 			result.Usage.SampledTokens += group.SampledTokens

@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
 
 // fake is all that an evaluator needs: groups are known once their sampler weights exist.
@@ -89,7 +90,7 @@ func (f *fake) Groups(list []exchange.Lease) ([]rl.Group, bool) {
 	var groups []rl.Group
 	for _, lease := range list {
 		groups = append(groups, rl.Group{Key: lease.Key, Environment: lease.Environment, SampledTokens: 3, Members: []rl.Member{{
-			Reward: 1, Trajectories: []rl.Trajectory{{Reward: 1}}, Metrics: map[string]float64{rl.MetricCorrect: 1},
+			Reward: 1, Trajectories: []rl.Trajectory{{Reward: 1}}, Metrics: map[string]float64{measure.MetricCorrect: 1},
 		}}})
 	}
 	return groups, true

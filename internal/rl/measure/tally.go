@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rl
+package measure
+
+import "github.com/tinker-operator/tinker-operator/internal/rl"
 
 // average is the mean of the values that were added.
 type average struct {
@@ -38,13 +40,13 @@ func newTally() *tally {
 	return &tally{named: map[string]*average{}, stops: map[string]int{}, answers: map[string]int{}}
 }
 
-func (t *tally) add(g Group) {
+func (t *tally) add(g rl.Group) {
 	for _, m := range g.Members {
 		t.members++
 		switch m.Outcome {
-		case EnvironmentFault, JudgeFault:
+		case rl.EnvironmentFault, rl.JudgeFault:
 			t.faulted++
-		case Deadline:
+		case rl.Deadline:
 			t.late++
 			if m.StopReason != "" {
 				t.limited++
@@ -92,10 +94,10 @@ func (f *fractions) write(out map[string]float64, prefix string) {
 	out[prefix+"by_group/frac_all_bad"] = float64(f.bad) / float64(f.groups)
 }
 
-func (t *tally) addMember(m Member) {
+func (t *tally) addMember(m rl.Member) {
 	t.episodes++
 	t.turns += m.Turns
-	if segments := m.segments(); segments > 0 {
+	if segments := segmentsOf(m); segments > 0 {
 		t.trained++
 		t.segments += segments
 	}
@@ -111,7 +113,7 @@ func (t *tally) addMember(m Member) {
 	for name, v := range m.Parts {
 		t.addNamed("reward/"+name, v)
 	}
-	if answer := m.answer(); answer != "" {
+	if answer := answerOf(m); answer != "" {
 		t.answers[answer]++
 		t.answerable++
 	}
@@ -127,8 +129,8 @@ func (t *tally) addNamed(name string, v float64) {
 	t.named[name].add(v)
 }
 
-// segments counts the sequences to train on.
-func (m Member) segments() int {
+// segmentsOf counts the sequences to train on.
+func segmentsOf(m rl.Member) int {
 	n := 0
 	for _, trajectory := range m.Trajectories {
 		n += len(trajectory.Segments)
@@ -136,9 +138,9 @@ func (m Member) segments() int {
 	return n
 }
 
-// answer classifies the answer to a question: correct, wrong, truncated (no answer, since the token limit cut the
+// answerOf classifies the answer to a question: correct, wrong, truncated (no answer, since the token limit cut the
 // reply) or none. It is empty where the environment does not say.
-func (m Member) answer() string {
+func answerOf(m rl.Member) string {
 	correct, ok := m.Metrics[MetricCorrect]
 	if !ok {
 		return ""

@@ -1,9 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rl
+package measure
 
-import "maps"
+import (
+	"maps"
+	"math"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
 
 // Metrics that an environment gives for each episode, 0 or 1, where the words apply. They distinguish a
 // wrong answer, a reply without an answer and a reply that the token limit cut.
@@ -25,7 +30,7 @@ const allEnvironments = "all"
 // the episodes that have it. The shares stop/<reason> count episodes that a limit left out, too. What has nothing to be
 // averaged over is absent, and no value is NaN. Roles that have a name have env/<name>/<role>/... of their
 // trajectories, too.
-func StepMetrics(groups []Group) map[string]float64 {
+func StepMetrics(groups []rl.Group) map[string]float64 {
 	out := environmentMetrics("", groups)
 	maps.Copy(out, batchMetrics(groups))
 	return out
@@ -52,7 +57,9 @@ func Finite(metrics map[string]float64) (finite map[string]float64, diverged boo
 	return finite, diverged
 }
 
-func environmentMetrics(prefix string, groups []Group) map[string]float64 {
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func environmentMetrics(prefix string, groups []rl.Group) map[string]float64 {
 	tallies := map[string]*tally{allEnvironments: newTally()}
 	for _, g := range groups {
 		tallies[allEnvironments].add(g)
@@ -73,7 +80,13 @@ func environmentMetrics(prefix string, groups []Group) map[string]float64 {
 	return out
 }
 
-func batchMetrics(groups []Group) map[string]float64 {
+// outcomeMetrics are the outcomes as names of metrics spell them.
+var outcomeMetrics = [...]string{
+	rl.Usable: "usable", rl.BelowFloor: "below_floor", rl.Constant: "constant", rl.EnvironmentFault: "environment_fault",
+	rl.JudgeFault: "judge_fault", rl.Deadline: "deadline", rl.InvalidTokens: "invalid_tokens",
+}
+
+func batchMetrics(groups []rl.Group) map[string]float64 {
 	out := map[string]float64{"batch/groups": float64(len(groups))}
 	for _, name := range outcomeMetrics {
 		out["batch/groups_"+name] = 0
@@ -85,7 +98,7 @@ func batchMetrics(groups []Group) map[string]float64 {
 		for _, m := range g.Members {
 			out["batch/members"]++
 			out["batch/retries"] += float64(m.Retries)
-			if m.Outcome != Usable {
+			if m.Outcome != rl.Usable {
 				out["batch/members_left_out"]++
 			}
 		}

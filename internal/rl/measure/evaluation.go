@@ -1,18 +1,20 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rl
+package measure
 
 import (
 	"fmt"
 	"maps"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // EvaluationMetrics measures the groups of an evaluation: test/env/... as StepMetrics does, test/pass@k over
 // all tasks and test/<environment>/pass@k for the k of passAt by environment's name, and how many tasks were
 // evaluated and how many left out. pass@1 is always given; pass@k over all tasks where every environment
 // has the k. A task with fewer usable samples than k does not count for pass@k.
-func EvaluationMetrics(groups []Group, passAt map[string][]int) map[string]float64 {
+func EvaluationMetrics(groups []rl.Group, passAt map[string][]int) map[string]float64 {
 	out := environmentMetrics("test/", groups)
 	maps.Copy(out, passMetrics(groups, passAt))
 	tasks, failed := 0, 0
@@ -27,14 +29,14 @@ func EvaluationMetrics(groups []Group, passAt map[string][]int) map[string]float
 	return out
 }
 
-func passMetrics(groups []Group, passAt map[string][]int) map[string]float64 {
+func passMetrics(groups []rl.Group, passAt map[string][]int) map[string]float64 {
 	environments, wanted := map[string]bool{}, map[int]int{}
 	for _, g := range groups {
 		environments[g.Environment] = true
 	}
 	rates := map[string]*average{}
-	add := func(name string, g Group, k int) {
-		rate, ok := g.passAt(k)
+	add := func(name string, g rl.Group, k int) {
+		rate, ok := passAtOf(g, k)
 		if !ok {
 			return
 		}
@@ -72,11 +74,11 @@ func wantedK(passAt []int) map[int]bool {
 	return set
 }
 
-// passAt estimates the task's pass@k from its usable samples.
-func (g Group) passAt(k int) (float64, bool) {
+// passAtOf estimates the task's pass@k from its usable samples.
+func passAtOf(g rl.Group, k int) (float64, bool) {
 	members, passed := g.UsableMembers(), 0
 	for _, m := range members {
-		if m.Passed() {
+		if Passed(m) {
 			passed++
 		}
 	}
@@ -85,7 +87,7 @@ func (g Group) passAt(k int) (float64, bool) {
 
 // Passed reports whether an episode solved its task: whether the environment calls it correct or, where the
 // environment does not say, its reward is above 0.
-func (m Member) Passed() bool {
+func Passed(m rl.Member) bool {
 	if correct, ok := m.Metrics[MetricCorrect]; ok {
 		return correct >= 0.5
 	}

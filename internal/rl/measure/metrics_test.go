@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rl
+package measure
 
 import (
 	"math"
@@ -10,14 +10,39 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // answered is an episode of the built-in kind: a wrong answer, no answer and a cut reply all have reward 0.
-func answered(index int, reward float64, metrics map[string]float64) Member {
-	return Member{
+func answered(index int, reward float64, metrics map[string]float64) rl.Member {
+	return rl.Member{
 		Index: index, Reward: reward, Metrics: metrics, StopReason: "stop", Turns: 1, PromptTokens: 10, SampledTokens: 4,
-		Trajectories: []Trajectory{{Reward: reward, Segments: []Segment{{}}}},
+		Trajectories: []rl.Trajectory{{Reward: reward, Segments: []rl.Segment{{}}}},
 	}
+}
+
+// rewarded is a usable group whose members have one trajectory each.
+func rewarded(rewards ...float64) rl.Group {
+	g := rl.Group{}
+	for i, r := range rewards {
+		g.Members = append(g.Members, rl.Member{Index: i, Reward: r, Trajectories: []rl.Trajectory{{Reward: r}}})
+	}
+	return g
+}
+
+// solverJudge is a usable group whose members have two solvers and a judge each; a member's rewards are in that order.
+func solverJudge(members ...[3]float64) rl.Group {
+	g := rl.Group{}
+	for i, rewards := range members {
+		m := rl.Member{Index: i}
+		for j, key := range []string{"solver 1", "solver 2", "judge"} {
+			m.Trajectories = append(m.Trajectories, rl.Trajectory{Role: []string{"solver", "solver", "judge"}[j], Key: key, Reward: rewards[j]})
+			m.Reward += rewards[j]
+		}
+		g.Members = append(g.Members, m)
+	}
+	return g
 }
 
 var (
@@ -27,21 +52,21 @@ var (
 	cutShort = map[string]float64{MetricCorrect: 0, MetricAnswered: 0, MetricTruncated: 1}
 )
 
-func exampleBatch() []Group {
-	chat := Member{
+func exampleBatch() []rl.Group {
+	chat := rl.Member{
 		Reward: 0.75, Turns: 3, PromptTokens: 100, SampledTokens: 20, StopReason: "turns",
-		Trajectories: []Trajectory{{Reward: 0.75, Segments: make([]Segment, 2)}},
+		Trajectories: []rl.Trajectory{{Reward: 0.75, Segments: make([]rl.Segment, 2)}},
 		Metrics:      map[string]float64{"format": 0.5, "broken": math.NaN()}, Parts: map[string]float64{"style": 0.25},
 	}
 	quiet := chat
 	quiet.Index, quiet.Metrics, quiet.Parts = 1, nil, map[string]float64{"style": 0.75}
-	return []Group{
-		{Environment: "sums", PromptTokens: 40, SampledTokens: 16, Members: []Member{
+	return []rl.Group{
+		{Environment: "sums", PromptTokens: 40, SampledTokens: 16, Members: []rl.Member{
 			answered(0, 1, right), answered(1, 0, wrong), answered(2, 0, silent), answered(3, 0, cutShort)}},
-		{Environment: "sums", Outcome: Constant, Members: []Member{answered(0, 0, wrong), answered(1, 0, wrong)}},
-		{Environment: "chat", Members: []Member{chat, quiet, {Index: 2, Outcome: JudgeFault, Retries: 3}}},
-		{Environment: "chat", Outcome: Deadline, Members: []Member{{Outcome: Deadline}}},
-		{Environment: "sums", Outcome: BelowFloor, Members: []Member{answered(0, 1, right), {Index: 1, Outcome: EnvironmentFault, Retries: 1}}},
+		{Environment: "sums", Outcome: rl.Constant, Members: []rl.Member{answered(0, 0, wrong), answered(1, 0, wrong)}},
+		{Environment: "chat", Members: []rl.Member{chat, quiet, {Index: 2, Outcome: rl.JudgeFault, Retries: 3}}},
+		{Environment: "chat", Outcome: rl.Deadline, Members: []rl.Member{{Outcome: rl.Deadline}}},
+		{Environment: "sums", Outcome: rl.BelowFloor, Members: []rl.Member{answered(0, 1, right), {Index: 1, Outcome: rl.EnvironmentFault, Retries: 1}}},
 	}
 }
 
@@ -101,14 +126,14 @@ func TestStepMetricsOfOneEnvironment(t *testing.T) {
 
 // Episodes that a limit left out count among the stop reasons, also those of groups that are left out for them.
 func TestStopsCountEpisodesThatALimitLeftOut(t *testing.T) {
-	late := func(index int, limit string) Member {
-		return Member{Index: index, Outcome: Deadline, StopReason: limit}
+	late := func(index int, limit string) rl.Member {
+		return rl.Member{Index: index, Outcome: rl.Deadline, StopReason: limit}
 	}
-	fault := Member{Index: 3, Outcome: EnvironmentFault}
-	got := StepMetrics([]Group{
-		{Environment: "sums", Members: []Member{answered(0, 1, right), answered(1, 0, wrong), late(2, "turns"), fault}},
-		{Environment: "sums", Outcome: Deadline, Members: []Member{late(0, "turns"), late(1, "tool_calls")}},
-		{Environment: "late", Outcome: Deadline, Members: []Member{late(0, "episode_seconds")}},
+	fault := rl.Member{Index: 3, Outcome: rl.EnvironmentFault}
+	got := StepMetrics([]rl.Group{
+		{Environment: "sums", Members: []rl.Member{answered(0, 1, right), answered(1, 0, wrong), late(2, "turns"), fault}},
+		{Environment: "sums", Outcome: rl.Deadline, Members: []rl.Member{late(0, "turns"), late(1, "tool_calls")}},
+		{Environment: "late", Outcome: rl.Deadline, Members: []rl.Member{late(0, "episode_seconds")}},
 	})
 	want := map[string]float64{
 		"env/sums/stop/stop": 2.0 / 5, "env/sums/stop/turns": 2.0 / 5, "env/sums/stop/tool_calls": 1.0 / 5,
@@ -122,7 +147,7 @@ func TestStopsCountEpisodesThatALimitLeftOut(t *testing.T) {
 }
 
 func TestStepMetricsOfNothing(t *testing.T) {
-	for name, groups := range map[string][]Group{"no group": nil, "a tombstone": {{Environment: "sums", Outcome: EnvironmentFault}}} {
+	for name, groups := range map[string][]rl.Group{"no group": nil, "a tombstone": {{Environment: "sums", Outcome: rl.EnvironmentFault}}} {
 		got := StepMetrics(groups)
 		if _, ok := got["env/all/reward/total"]; ok {
 			t.Errorf("%s: there is a mean reward of no episode", name)
@@ -147,7 +172,7 @@ func TestAnswerWithoutWordOfAnAnswer(t *testing.T) {
 		"no answer in a reply cut short": {cutShort, "truncated"},
 	}
 	for name, tc := range cases {
-		if got := (Member{Metrics: tc.metrics}).answer(); got != tc.want {
+		if got := answerOf(rl.Member{Metrics: tc.metrics}); got != tc.want {
 			t.Errorf("%s: answer = %q, want %q", name, got, tc.want)
 		}
 	}
@@ -171,12 +196,12 @@ func TestStepMetricsOfRoles(t *testing.T) {
 	first, second := solverJudge([3]float64{1, 0, 1}, [3]float64{1, 1, 0}), solverJudge([3]float64{0, 0, 0})
 	first.Environment, second.Environment = "debate", "debate"
 	first.Members[0].Trajectories[0].StopReason, first.Members[0].Trajectories[1].StopReason = "stop", "length"
-	first.Members[0].Trajectories[0].Segments = make([]Segment, 3)
-	second = second.Tombstone(Constant, "equal")
+	first.Members[0].Trajectories[0].Segments = make([]rl.Segment, 3)
+	second = second.Tombstone(rl.Constant, "equal")
 	plain := rewarded(1, 0)
 	plain.Environment = "sums"
 	got := map[string]float64{}
-	for name, value := range StepMetrics([]Group{first, second, plain, {Environment: "debate", Outcome: Deadline}}) {
+	for name, value := range StepMetrics([]rl.Group{first, second, plain, {Environment: "debate", Outcome: rl.Deadline}}) {
 		if strings.Contains(name, "/solver/") || strings.Contains(name, "/judge/") {
 			got[name] = value
 		}
@@ -195,7 +220,7 @@ func TestStepMetricsOfRoles(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("metrics of roles (-want +got):\n%s", diff)
 	}
-	for name := range StepMetrics([]Group{plain}) {
+	for name := range StepMetrics([]rl.Group{plain}) {
 		if strings.Count(name, "/") > 3 {
 			t.Errorf("%s is a metric of a run without roles", name)
 		}

@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rl
+package measure
+
+import "github.com/tinker-operator/tinker-operator/internal/rl"
 
 // roleKey names the metrics of a role in an environment.
 type roleKey struct{ environment, role string }
@@ -18,7 +20,7 @@ type roleTally struct {
 
 // roleMetrics measures the roles of groups: env/all/<role>/... and env/<name>/<role>/.... There are none where the one
 // role has no name.
-func roleMetrics(prefix string, groups []Group) map[string]float64 {
+func roleMetrics(prefix string, groups []rl.Group) map[string]float64 {
 	tallies := map[roleKey]*roleTally{}
 	for _, g := range groups {
 		environments := []string{allEnvironments}
@@ -43,8 +45,8 @@ func roleMetrics(prefix string, groups []Group) map[string]float64 {
 }
 
 // byRoleName gives the trajectories of a group's usable members by roles that have a name.
-func byRoleName(g Group) map[string][]Trajectory {
-	trajectories := map[string][]Trajectory{}
+func byRoleName(g rl.Group) map[string][]rl.Trajectory {
+	trajectories := map[string][]rl.Trajectory{}
 	for _, m := range g.UsableMembers() {
 		for _, t := range m.Trajectories {
 			if t.Role != "" {
@@ -55,7 +57,7 @@ func byRoleName(g Group) map[string][]Trajectory {
 	return trajectories
 }
 
-func (t *roleTally) add(trajectories []Trajectory) {
+func (t *roleTally) add(trajectories []rl.Trajectory) {
 	rewards := make([]float64, len(trajectories))
 	for i, trajectory := range trajectories {
 		rewards[i] = trajectory.Reward

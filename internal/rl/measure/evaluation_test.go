@@ -1,12 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rl
+package measure
 
 import (
 	"math"
 	"math/bits"
 	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 func TestPassAtKIsTheShareOfSubsetsThatPass(t *testing.T) {
@@ -41,16 +43,16 @@ func TestPassAtKIsUndefinedForTooFewSamples(t *testing.T) {
 }
 
 func TestEvaluationMetrics(t *testing.T) {
-	game := func(rewards ...float64) Group {
+	game := func(rewards ...float64) rl.Group {
 		g := rewarded(rewards...)
 		g.Environment = "game"
 		return g
 	}
-	groups := []Group{
-		{Environment: "sums", Members: []Member{answered(0, 1, right), answered(1, 0, wrong)}},
-		{Environment: "sums", Members: []Member{answered(0, 0.5, wrong), answered(1, 0.5, silent)}},
-		{Environment: "sums", Members: []Member{answered(0, 1, right)}},
-		{Environment: "sums", Outcome: JudgeFault},
+	groups := []rl.Group{
+		{Environment: "sums", Members: []rl.Member{answered(0, 1, right), answered(1, 0, wrong)}},
+		{Environment: "sums", Members: []rl.Member{answered(0, 0.5, wrong), answered(1, 0.5, silent)}},
+		{Environment: "sums", Members: []rl.Member{answered(0, 1, right)}},
+		{Environment: "sums", Outcome: rl.JudgeFault},
 		game(0, 0.1, 0, 0), game(0, 0, 0, 0),
 	}
 	got := EvaluationMetrics(groups, map[string][]int{"sums": {1, 2}, "game": {4, 2}})
