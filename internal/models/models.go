@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/nearest"
 )
 
 // Model is a row of the table.
@@ -101,7 +103,7 @@ type UnknownError struct {
 // Error implements error.
 func (e *UnknownError) Error() string {
 	suggestion := ""
-	if near := nearest(e.Model, e.Known); near != "" {
+	if near := nearest.Name(e.Model, e.Known); near != "" {
 		suggestion = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return fmt.Sprintf("model %q is unknown: %scorrect model.name, or set model.renderer and model.tokenizer; docs/models.md lists the known models",

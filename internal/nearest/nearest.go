@@ -1,13 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package models
+// Package nearest finds the known name that somebody probably meant.
+package nearest
 
 import "strings"
 
-// nearest returns the candidate whose name differs least from a name, letter case aside; empty where even that differs in
+// Name returns the candidate whose name differs least from a name, letter case aside; empty where even that differs in
 // more than a quarter of its letters.
-func nearest(name string, candidates []string) string {
+func Name(name string, candidates []string) string {
 	best, least := "", len(name)/4+1
 	for _, candidate := range candidates {
 		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least {
