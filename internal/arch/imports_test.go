@@ -17,10 +17,7 @@ var permitted = map[string][]string{
 	"api/v1alpha1":             {"api/v1alpha1/environment", "api/v1alpha1/ref", "k8s.io/api", "k8s.io/apimachinery"},
 	"api/v1alpha1/environment": {"api/v1alpha1/ref", "k8s.io/api", "k8s.io/apimachinery"},
 	"api/v1alpha1/ref":         {},
-	"cmd/kubectl-tinker": {
-		"internal/models", "internal/renderer", "internal/renderer/chatjson", "internal/renderer/families",
-		"internal/tokenizer", "internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
-	},
+	"cmd/kubectl-tinker":       {"internal/plugin", "internal/plugin/cli", "golang.org/x/crypto"},
 	"cmd/learner": {
 		"internal/contract", "internal/learner", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version",
 		"golang.org/x/crypto",
@@ -167,7 +164,16 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/rl", "internal/tinker",
 		"internal/tinker/client",
 	},
-	"internal/models":            nil,
+	"internal/models":  {"internal/nearest"},
+	"internal/nearest": nil,
+	"internal/plugin": {
+		"internal/nearest", "internal/plugin/cli", "internal/plugin/tokens", "internal/version", "github.com/spf13/cobra", "github.com/spf13/pflag",
+	},
+	"internal/plugin/cli": {"github.com/spf13/cobra"},
+	"internal/plugin/tokens": {
+		"internal/models", "internal/plugin/cli", "internal/renderer", "internal/renderer/chatjson", "internal/renderer/families",
+		"internal/tokenizer", "internal/tokenizer/fetch", "github.com/spf13/cobra",
+	},
 	"internal/renderer":          {"internal/chat"},
 	"internal/renderer/chatjson": {"internal/chat", "internal/renderer"},
 	"internal/renderer/families": {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tokens
 
 import (
 	"bufio"
@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
 // eachLine writes a line of output for each line of the input, of any length. It skips empty lines. An error names the
 // line and ends the output.
-func eachLine(env environ, answer func(line []byte) ([]byte, error)) error {
-	in, out := bufio.NewReader(env.stdin), bufio.NewWriter(env.stdout)
+func eachLine(env cli.Environment, answer func(line []byte) ([]byte, error)) error {
+	in, out := bufio.NewReader(env.Stdin), bufio.NewWriter(env.Stdout)
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {

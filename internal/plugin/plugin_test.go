@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package plugin
 
 import (
 	"bytes"
@@ -13,14 +13,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
 // part of a family's vocabulary, as a tokenizer.json.
 func part(t *testing.T, family string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "internal", "renderer", "families", "testdata", "tokenizers", family+".json.gz"))
+	f, err := os.Open(filepath.Join("..", "renderer", "families", "testdata", "tokenizers", family+".json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +57,10 @@ type result struct {
 func call(t *testing.T, variables map[string]string, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	env := environ{args: args, getenv: func(name string) string { return variables[name] }, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr}
-	code := run(t.Context(), env)
+	env := cli.Environment{
+		Getenv: func(name string) string { return variables[name] }, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
+	}
+	code := Run(t.Context(), env, append([]string{"kubectl-tinker"}, args...))
 	return result{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
@@ -108,30 +113,30 @@ func TestRefusals(t *testing.T) {
 		answered int
 		want     []string
 	}{
-		"nothing is asked for":      {code: exitUsage, want: []string{"Usage:"}},
-		"a command unknown":         {args: "token", code: exitUsage, want: []string{`there is no command "token"`, "tokens"}},
-		"a flag unknown":            {args: "tokens --tokeniser x", code: exitUsage, want: []string{"-tokeniser", "tokens --help"}},
-		"an argument":               {args: "tokens --tokenizer x input.jsonl", code: exitUsage, want: []string{"input.jsonl", "standard input"}},
-		"no tokenizer":              {args: "tokens", code: exitUsage, want: []string{"--tokenizer is required"}},
-		"a tokenizer unknown":       {args: "tokens --tokenizer nobody/nothing", code: exitFailure, want: []string{`"nobody/nothing"`, "no such file", "Qwen/Qwen3-8B"}},
-		"a tokenizer damaged":       {args: "tokens --tokenizer " + damaged, code: exitFailure, want: []string{"damaged.json", "pre_tokenizer"}},
-		"specials of ids":           {args: "tokens --tokenizer x --decode --special", code: exitUsage, want: []string{"--special"}},
-		"no renderer with a file":   {args: "render --tokenizer " + qwen, code: exitUsage, want: []string{"--renderer is required", "qwen3_vl"}},
-		"a renderer unknown":        {args: "render --renderer qwen2 --tokenizer " + qwen, code: exitUsage, want: []string{`"qwen2"`, "qwen3"}},
-		"another model's tokenizer": {args: "render --renderer llama3 --tokenizer " + qwen, code: exitUsage, want: []string{"<|begin_of_text|>"}},
+		"nothing is asked for":      {code: cli.ExitUsage, want: []string{"Usage:"}},
+		"a command unknown":         {args: "token", code: cli.ExitUsage, want: []string{`there is no command "token"`, "tokens"}},
+		"a flag unknown":            {args: "tokens --tokeniser x", code: cli.ExitUsage, want: []string{"-tokeniser", "tokens --help"}},
+		"an argument":               {args: "tokens --tokenizer x input.jsonl", code: cli.ExitUsage, want: []string{"input.jsonl", "standard input"}},
+		"no tokenizer":              {args: "tokens", code: cli.ExitUsage, want: []string{"--tokenizer is required"}},
+		"a tokenizer unknown":       {args: "tokens --tokenizer nobody/nothing", code: cli.ExitFailure, want: []string{`"nobody/nothing"`, "no such file", "Qwen/Qwen3-8B"}},
+		"a tokenizer damaged":       {args: "tokens --tokenizer " + damaged, code: cli.ExitFailure, want: []string{"damaged.json", "pre_tokenizer"}},
+		"specials of ids":           {args: "tokens --tokenizer x --decode --special", code: cli.ExitUsage, want: []string{"--special"}},
+		"no renderer with a file":   {args: "render --tokenizer " + qwen, code: cli.ExitUsage, want: []string{"--renderer is required", "qwen3_vl"}},
+		"a renderer unknown":        {args: "render --renderer qwen2 --tokenizer " + qwen, code: cli.ExitUsage, want: []string{`"qwen2"`, "qwen3"}},
+		"another model's tokenizer": {args: "render --renderer llama3 --tokenizer " + qwen, code: cli.ExitUsage, want: []string{"<|begin_of_text|>"}},
 		"gpt-oss without a date": {args: "render --renderer gpt_oss_low_reasoning --tokenizer " + file(t, "gpt-oss.json", part(t, "gpt_oss")),
-			code: exitUsage, want: []string{"date", "--date"}},
-		"a line that is no JSON": {args: "tokens --tokenizer " + qwen, stdin: `{"text": "a"}` + "\n" + `{"text": `, code: exitFailure, answered: 1, want: []string{"line 2:", `{"text": "..."}`}},
-		"a line without text":    {args: "tokens --tokenizer " + qwen, stdin: `{}`, code: exitFailure, want: []string{"line 1: field text is missing", "--decode"}},
-		"a line of ids for text": {args: "tokens --tokenizer " + qwen, stdin: `{"ids": [1]}`, code: exitFailure, want: []string{"line 1:", `unknown field "ids"`}},
-		"a line without ids":     {args: "tokens --decode --tokenizer " + qwen, stdin: `{}`, code: exitFailure, want: []string{"line 1: field ids is missing"}},
-		"an id unknown":          {args: "tokens --decode --tokenizer " + qwen, stdin: `{"ids": [999999]}`, code: exitFailure, want: []string{"line 1: field ids:", "999999"}},
-		"two values in a line":   {args: "tokens --tokenizer " + qwen, stdin: `{"text": "a"} {"text": "b"}`, code: exitFailure, want: []string{"line 1:", "line of its own"}},
-		"a field unknown": {args: "render --renderer qwen3 --tokenizer " + qwen, stdin: `{"messages": [{"role": "user", "contnt": "x"}]}`, code: exitFailure,
+			code: cli.ExitUsage, want: []string{"date", "--date"}},
+		"a line that is no JSON": {args: "tokens --tokenizer " + qwen, stdin: `{"text": "a"}` + "\n" + `{"text": `, code: cli.ExitFailure, answered: 1, want: []string{"line 2:", `{"text": "..."}`}},
+		"a line without text":    {args: "tokens --tokenizer " + qwen, stdin: `{}`, code: cli.ExitFailure, want: []string{"line 1: field text is missing", "--decode"}},
+		"a line of ids for text": {args: "tokens --tokenizer " + qwen, stdin: `{"ids": [1]}`, code: cli.ExitFailure, want: []string{"line 1:", `unknown field "ids"`}},
+		"a line without ids":     {args: "tokens --decode --tokenizer " + qwen, stdin: `{}`, code: cli.ExitFailure, want: []string{"line 1: field ids is missing"}},
+		"an id unknown":          {args: "tokens --decode --tokenizer " + qwen, stdin: `{"ids": [999999]}`, code: cli.ExitFailure, want: []string{"line 1: field ids:", "999999"}},
+		"two values in a line":   {args: "tokens --tokenizer " + qwen, stdin: `{"text": "a"} {"text": "b"}`, code: cli.ExitFailure, want: []string{"line 1:", "line of its own"}},
+		"a field unknown": {args: "render --renderer qwen3 --tokenizer " + qwen, stdin: `{"messages": [{"role": "user", "contnt": "x"}]}`, code: cli.ExitFailure,
 			want: []string{"line 1: messages[0]:", `"contnt"`, "content"}},
-		"what the format has no place for": {args: "render --tokenizer tinkersim/byte-136k", stdin: `{"messages": [], "tools": [{"name": "f"}]}`, code: exitFailure,
+		"what the format has no place for": {args: "render --tokenizer tinkersim/byte-136k", stdin: `{"messages": [], "tools": [{"name": "f"}]}`, code: cli.ExitFailure,
 			want: []string{"line 1:", "tools"}},
-		"an id unknown in a reply": {args: "render --parse --renderer qwen3 --tokenizer " + qwen, stdin: `{"ids": [-1]}`, code: exitFailure, want: []string{"line 1: field ids:", "-1"}},
+		"an id unknown in a reply": {args: "render --parse --renderer qwen3 --tokenizer " + qwen, stdin: `{"ids": [-1]}`, code: cli.ExitFailure, want: []string{"line 1: field ids:", "-1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +193,7 @@ func TestModelOfAnotherDigestIsRefused(t *testing.T) {
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }))
 	defer hub.Close()
 	got := call(t, map[string]string{"HF_ENDPOINT": hub.URL}, `{"text": "a"}`, "tokens", "--tokenizer", "Qwen/Qwen3-8B")
-	if got.Code != exitFailure || !strings.Contains(got.Stderr, "sha256") || !strings.Contains(got.Stderr, "aeb13307") {
+	if got.Code != cli.ExitFailure || !strings.Contains(got.Stderr, "sha256") || !strings.Contains(got.Stderr, "aeb13307") {
 		t.Errorf("tokens with a tokenizer of another digest = %+v", got)
 	}
 }

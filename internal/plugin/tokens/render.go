@@ -1,36 +1,35 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tokens
 
 import (
 	"context"
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/chatjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-const renderUsage = `kubectl tinker render converts conversations to the prompts that a model gets, and replies to messages.
+const renderHelp = `kubectl tinker render converts conversations to the prompts that a model gets, and replies to messages.
 
 It reads JSON from the standard input, one object per line, and writes one object for each: the ids of the
 prompt, what stops the reply, the text of the ids, and the text of each token. A token that is only a part of
 a character is shown as U+FFFD.
 
-  echo '{"messages": [{"role": "user", "content": "2+2?"}]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B
-  {"ids":[151644,872,...],"stop":{"tokens":[151645]},"text":"<|im_start|>user\n...","tokens":["<|im_start|>","user","\n",...]}
-
 A message may have parts ({"type": "thinking"} and {"type": "text"}), tool_calls, and for a tool's result
-tool_call_id and name. Beside messages, a line may have tools and prefill. With --parse, a line is a reply:
+tool_call_id and name. Beside messages, a line may have tools and prefill. With --parse, a line is a reply.`
 
+const renderExample = `  echo '{"messages": [{"role": "user", "content": "2+2?"}]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B
+  {"ids":[151644,872,...],"stop":{"tokens":[151645]},"text":"<|im_start|>user\n...","tokens":["<|im_start|>","user","\n",...]}
   echo '{"ids": [19, 151645]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B --parse
-  {"message":{"role":"assistant","content":"4"},"ending":"stopped"}
-
-Flags:
-`
+  {"message":{"role":"assistant","content":"4"},"ending":"stopped"}`
 
 // rendered is the output for a conversation.
 type rendered struct {
@@ -52,9 +51,14 @@ type renderFlags struct {
 	parse               bool
 }
 
-func runRender(ctx context.Context, env environ) error {
+// NewRender returns the command that converts conversations to prompts, and replies to messages.
+func NewRender(env cli.Environment) *cobra.Command {
 	var f renderFlags
-	flags := newFlags(env, "render", renderUsage)
+	command := &cobra.Command{
+		Use: "render", Short: "Convert conversations to prompts, and replies to messages", Long: renderHelp, Example: renderExample, Args: noArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return f.run(command.Context(), env) },
+	}
+	flags := command.Flags()
 	flags.StringVar(&f.renderer, "renderer", "", "`NAME` of the renderer; if --tokenizer names a model, that model's is the default. The renderers are "+
 		strings.Join(families.Names(), ", "))
 	flags.StringVar(&f.tokenizer, "tokenizer", "", tokenizerUsage)
@@ -62,9 +66,10 @@ func runRender(ctx context.Context, env environ) error {
 	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss writes into prompts")
 	flags.StringVar(&f.options.Begin, "begin", "", "`TOKEN` that begins texts, for role_colon with a file; a model has its own")
 	flags.StringVar(&f.options.End, "end", "", "`TOKEN` that ends texts, for role_colon with a file; a model has its own")
-	if err := parse(flags, env); err != nil {
-		return err
-	}
+	return command
+}
+
+func (f renderFlags) run(ctx context.Context, env cli.Environment) error {
 	from, err := load(ctx, env, f.tokenizer)
 	if err != nil {
 		return err
@@ -92,11 +97,11 @@ func (f *renderFlags) build(from source) (renderer.Renderer, error) {
 		}
 	}
 	if f.renderer == "" {
-		return nil, misused("--renderer is required with a tokenizer from a file; the renderers are %s", strings.Join(families.Names(), ", "))
+		return nil, cli.Misused("--renderer is required with a tokenizer from a file; the renderers are %s", strings.Join(families.Names(), ", "))
 	}
 	r, err := families.New(f.renderer, from.tokens, f.options)
 	if err != nil {
-		return nil, misused("%w (see --renderer, --date, --begin and --end)", err)
+		return nil, cli.Misused("%w (see --renderer, --date, --begin and --end)", err)
 	}
 	return r, nil
 }

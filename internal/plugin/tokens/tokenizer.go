@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tokens
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
@@ -30,9 +31,9 @@ type source struct {
 
 // load returns the tokenizer of a file, or of a known model. It downloads the tokenizer of a model from HF_ENDPOINT, with
 // HF_TOKEN, and caches it.
-func load(ctx context.Context, env environ, name string) (source, error) {
+func load(ctx context.Context, env cli.Environment, name string) (source, error) {
 	if name == "" {
-		return source{}, misused("--tokenizer is required: a tokenizer.json, or the name of a model")
+		return source{}, cli.Misused("--tokenizer is required: a tokenizer.json, or the name of a model")
 	}
 	_, err := os.Stat(name)
 	switch {
@@ -80,8 +81,8 @@ func ranksOf(name string) string {
 	return family
 }
 
-func fetched(ctx context.Context, env environ, from fetch.Source) (tokenizer.Tokenizer, error) {
-	fetcher := &fetch.Fetcher{Endpoint: env.getenv("HF_ENDPOINT"), Token: env.getenv("HF_TOKEN"), Cache: cacheDir(env)}
+func fetched(ctx context.Context, env cli.Environment, from fetch.Source) (tokenizer.Tokenizer, error) {
+	fetcher := &fetch.Fetcher{Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"), Cache: cacheDir(env)}
 	tokens, _, err := fetcher.Load(ctx, from)
 	if err != nil {
 		return nil, err
@@ -90,11 +91,11 @@ func fetched(ctx context.Context, env environ, from fetch.Source) (tokenizer.Tok
 }
 
 // cacheDir returns the folder for downloads, or "" if there is none.
-func cacheDir(env environ) string {
-	if dir := env.getenv("XDG_CACHE_HOME"); dir != "" {
+func cacheDir(env cli.Environment) string {
+	if dir := env.Getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "tinker-operator", "tokenizers")
 	}
-	if home := env.getenv("HOME"); home != "" {
+	if home := env.Getenv("HOME"); home != "" {
 		return filepath.Join(home, ".cache", "tinker-operator", "tokenizers")
 	}
 	return ""

@@ -1,0 +1,68 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is what the commands of `kubectl tinker` have in common: their environment, their errors and exit codes,
+// and the connection to a cluster.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// The program has these exit codes.
+const (
+	ExitFailure = 1
+	ExitUsage   = 64
+)
+
+// Environment has the environment variables, the streams and the clock of the program.
+type Environment struct {
+	Getenv         func(string) string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Now            func() time.Time
+}
+
+// UsageError reports that the command line is invalid.
+type UsageError struct{ err error }
+
+// Error implements error.
+func (e *UsageError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.err }
+
+// Misused returns an error about the command line.
+func Misused(format string, args ...any) error { return &UsageError{err: fmt.Errorf(format, args...)} }
+
+// ErrSilent ends the program with ExitFailure and without a message, since the command has reported the cause itself.
+var ErrSilent = errors.New("the command has failed")
+
+// NoArgs refuses arguments, and says what the command reads instead.
+func NoArgs(instead string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Misused("unexpected arguments: %s; %s", strings.Join(args, " "), instead)
+		}
+		return nil
+	}
+}
+
+// Args requires between least and most arguments, which usage describes; most below 0 sets no bound.
+func Args(least, most int, usage string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return Misused("%s is missing", usage)
+		case most >= 0 && len(args) > most:
+			return Misused("unexpected arguments: %s; the command takes %s", strings.Join(args[most:], " "), usage)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plugin is the program kubectl-tinker, a plugin of kubectl: `kubectl tinker COMMAND`. Each group of commands has
+// a package of its own below this one.
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tinker-operator/tinker-operator/internal/nearest"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
+	"github.com/tinker-operator/tinker-operator/internal/version"
+)
+
+// program is how people call the program.
+const program = "kubectl tinker"
+
+// completer is the name under which kubectl calls the program for completions.
+const completer = "kubectl_complete-tinker"
+
+// Run runs the command that the arguments name, of which the first is the program's own name, and returns the exit code.
+func Run(ctx context.Context, env cli.Environment, args []string) int {
+	root := newRoot(env)
+	if filepath.Base(args[0]) == completer {
+		args = append([]string{args[0], cobra.ShellCompRequestCmd}, args[1:]...)
+	}
+	root.SetArgs(args[1:])
+	command, err := root.ExecuteContextC(ctx)
+	var misuse *cli.UsageError
+	switch {
+	case err == nil, errors.Is(err, pflag.ErrHelp):
+		return 0
+	case errors.Is(err, cli.ErrSilent):
+		return cli.ExitFailure
+	case errors.As(err, &misuse):
+		fmt.Fprintf(env.Stderr, "%s: %v\n%s --help shows its usage\n", command.CommandPath(), err, command.CommandPath())
+		return cli.ExitUsage
+	default:
+		fmt.Fprintf(env.Stderr, "%s: %v\n", command.CommandPath(), err)
+		return cli.ExitFailure
+	}
+}
+
+func newRoot(env cli.Environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-tinker",
+		Short: "Look at runs of tinker-operator, change them, and see what a model sees",
+		Long: `kubectl tinker works with the TrainingRuns of a cluster, and shows what a model that is trained through the Tinker
+API sees.`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          func(command *cobra.Command, args []string) error { return refuse(command, args) },
+	}
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	root.SetIn(env.Stdin)
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return unknownFlag(command, err) })
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(command *cobra.Command, args []string) {
+		root.SetOut(env.Stderr)
+		help(command, args)
+		root.SetOut(env.Stdout)
+	})
+	root.AddCommand(tokens.NewTokens(env), tokens.NewRender(env), newVersion(env))
+	return root
+}
+
+func newVersion(env cli.Environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  kubectl tinker version",
+		Args:    cli.NoArgs("the command takes none"),
+		Run:     func(*cobra.Command, []string) { fmt.Fprintln(env.Stdout, version.String()) },
+	}
+}
+
+// refuse reports what is wrong with a command line that names no command.
+func refuse(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		_ = root.Help()
+		return cli.Misused("a command is missing")
+	}
+	var names []string
+	for _, command := range root.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	if near := nearest.Name(args[0], names); near != "" {
+		return cli.Misused("there is no command %q: did you mean %s?", args[0], near)
+	}
+	return cli.Misused("there is no command %q: the commands are %s", args[0], strings.Join(names, ", "))
+}
+
+// unknownFlag adds the nearest flag to an error about one that does not exist.
+func unknownFlag(command *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return cli.Misused("%w", err)
+	}
+	var names []string
+	command.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	if near := nearest.Name(unknown.GetSpecifiedName(), names); near != "" {
+		return cli.Misused("%w: did you mean --%s?", err, near)
+	}
+	return cli.Misused("%w", err)
+}
