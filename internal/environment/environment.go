@@ -95,6 +95,9 @@ type Reply struct {
 	MaxCalls int
 	// Usage is what the episode has used so far, this batch of replies included.
 	Usage Usage
+	// Seed is for the random numbers of what grades the reply. It is a function of the run's seed, the slot, the member,
+	// the request and the try.
+	Seed uint64
 }
 
 // Usage counts what an episode has used.

@@ -68,7 +68,7 @@ func DecodeGroup(encoded []byte, version int) (rl.Group, error) {
 func groupToProto(g rl.Group, version int) (*pb.Group, error) {
 	message := &pb.Group{
 		Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome), Environment: g.Environment, Reason: g.Reason,
-		Usage: &pb.Usage{PromptTokens: g.PromptTokens, SampledTokens: g.SampledTokens},
+		Usage: &pb.Usage{PromptTokens: g.PromptTokens, SampledTokens: g.SampledTokens, Judge: judgeUsageToProto(g.Judge)},
 	}
 	for i, m := range g.Members {
 		member := memberToProto(m)
@@ -114,6 +114,7 @@ func groupFromProto(message *pb.Group, version int) (rl.Group, error) {
 	group := rl.Group{
 		Key: key, Outcome: outcome, Environment: message.GetEnvironment(), Reason: message.GetReason(),
 		PromptTokens: message.GetUsage().GetPromptTokens(), SampledTokens: message.GetUsage().GetSampledTokens(),
+		Judge: judgeUsageFromProto(message.GetUsage().GetJudge()),
 	}
 	for i, m := range message.GetMembers() {
 		member, err := memberFromProto(fmt.Sprintf("members[%d]", i), m, version)

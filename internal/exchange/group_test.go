@@ -43,6 +43,8 @@ func TestGroupsRoundTrip(t *testing.T) {
 		}
 	}
 	roles := rolesGroup(4)
+	roles.Judge = rl.JudgeUsage{Calls: 7, Errors: 2, Unreadable: 1, PromptTokens: 900, SampledTokens: 80}
+	roles.Members[0].Trajectories[0].Judgements = []rl.Judgement{{Criterion: "The answer is short.", Rating: 0.5, Rationale: "It has two lines."}}
 	checkRoundTrip(t, roles, 2)
 	checkRoundTrip(t, roles.Tombstone(rl.Constant, "equal"), 2)
 }

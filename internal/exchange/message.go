@@ -76,6 +76,8 @@ type Renewal struct {
 	// empty if nothing is.
 	Data        DataState
 	DataProblem string
+	// JudgeProblem is why judges cannot be asked, for people; empty if they can.
+	JudgeProblem string
 }
 
 // DataState is how far a worker is with reading its data sets.

@@ -13,7 +13,31 @@ import (
 func trajectoryToProto(t rl.Trajectory) *pb.Trajectory {
 	return &pb.Trajectory{
 		Role: t.Role, Key: t.Key, Reward: t.Reward, StepRewards: t.StepRewards, StopReason: t.StopReason,
-		Segments: all(t.Segments, segmentToProto),
+		Segments: all(t.Segments, segmentToProto), Judgements: all(t.Judgements, judgementToProto),
+	}
+}
+
+func judgementToProto(j rl.Judgement) *pb.Judgement {
+	return &pb.Judgement{Criterion: j.Criterion, Rating: j.Rating, Rationale: j.Rationale}
+}
+
+func judgementFromProto(j *pb.Judgement) rl.Judgement {
+	return rl.Judgement{Criterion: j.GetCriterion(), Rating: j.GetRating(), Rationale: j.GetRationale()}
+}
+
+func judgeUsageToProto(u rl.JudgeUsage) *pb.JudgeUsage {
+	if u == (rl.JudgeUsage{}) {
+		return nil
+	}
+	return &pb.JudgeUsage{
+		Calls: u.Calls, Errors: u.Errors, Unreadable: u.Unreadable, PromptTokens: u.PromptTokens, SampledTokens: u.SampledTokens,
+	}
+}
+
+func judgeUsageFromProto(u *pb.JudgeUsage) rl.JudgeUsage {
+	return rl.JudgeUsage{
+		Calls: u.GetCalls(), Errors: u.GetErrors(), Unreadable: u.GetUnreadable(),
+		PromptTokens: u.GetPromptTokens(), SampledTokens: u.GetSampledTokens(),
 	}
 }
 
@@ -21,7 +45,7 @@ func trajectoryFromProto(field string, t *pb.Trajectory) (rl.Trajectory, error) 
 	segments, err := each(field+".segments", t.GetSegments(), segmentFromProto)
 	return rl.Trajectory{
 		Role: t.GetRole(), Key: t.GetKey(), Reward: t.GetReward(), StepRewards: t.GetStepRewards(),
-		StopReason: t.GetStopReason(), Segments: segments,
+		StopReason: t.GetStopReason(), Segments: segments, Judgements: all(t.GetJudgements(), judgementFromProto),
 	}, err
 }
 

@@ -62,6 +62,14 @@ type Group struct {
 	Members     []Member
 	// PromptTokens and SampledTokens count what was paid for, faulted members and retries included.
 	PromptTokens, SampledTokens int64
+	// Judge counts what judges did for the group.
+	Judge JudgeUsage
+}
+
+// JudgeUsage counts calls of judges: those that failed, those whose reply was no judgement, and tokens, which are not the
+// policy's.
+type JudgeUsage struct {
+	Calls, Errors, Unreadable, PromptTokens, SampledTokens int64
 }
 
 // Member is one episode of a group.
@@ -99,7 +107,21 @@ type Trajectory struct {
 	StopReason string
 	// Segments to train on; a trajectory whose replies are all masked has none.
 	Segments []Segment
+	// Judgements of its replies, for people: they are in no digest.
+	Judgements []Judgement
 }
+
+// Judgement is how a judge rated one criterion, from 0 to 1. Texts are cut to MaxJudgementText bytes.
+type Judgement struct {
+	Criterion, Rationale string
+	Rating               float64
+}
+
+// MaxJudgements bounds the judgements of a trajectory, and MaxJudgementText each of their texts, in bytes.
+const (
+	MaxJudgements    = 64
+	MaxJudgementText = 1024
+)
 
 // Segment is one sequence that goes through the model as a whole: the prompts and replies of turns of
 // which each extends the one before. All slices but Steps have the length of Tokens.

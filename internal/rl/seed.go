@@ -21,6 +21,11 @@ func EpisodeSeed(runSeed uint64, kind Kind, slot int64, member, try int) uint64 
 	return derive("tinker-operator episode seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(try))
 }
 
+// JudgeSeed is for what grades the reply to one sample request.
+func JudgeSeed(runSeed uint64, kind Kind, slot int64, member, turn, try int) uint64 {
+	return derive("tinker-operator judge seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn), uint64(try))
+}
+
 // derive hashes numbers to 63 bits.
 func derive(tag string, numbers ...uint64) uint64 {
 	c := newCanonical(tag)

@@ -45,7 +45,7 @@ func (g Group) Validate() error {
 	if !g.Outcome.IsValid() {
 		return fieldErrorf("outcome", "%d is invalid", g.Outcome)
 	}
-	if g.PromptTokens < 0 || g.SampledTokens < 0 {
+	if j := g.Judge; min(g.PromptTokens, g.SampledTokens, j.Calls, j.Errors, j.Unreadable, j.PromptTokens, j.SampledTokens) < 0 {
 		return fieldErrorf("usage", "is negative")
 	}
 	last := -1
@@ -123,6 +123,8 @@ func (t Trajectory) validate(field string) error {
 		return fieldErrorf(field+".reward", "%v is not finite", t.Reward)
 	case slices.ContainsFunc(t.StepRewards, func(v float64) bool { return !isFinite(v) }):
 		return fieldErrorf(field+".step_rewards", "has one that is not finite")
+	case len(t.Judgements) > MaxJudgements:
+		return fieldErrorf(field+".judgements", "are %d, more than %d", len(t.Judgements), MaxJudgements)
 	}
 	for i, s := range t.Segments {
 		path := fmt.Sprintf("%s.segments[%d]", field, i)

@@ -243,7 +243,7 @@ func (x SubmitReply_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Verdict.Descriptor instead.
 func (SubmitReply_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that sees a higher one
@@ -848,7 +848,9 @@ type RenewRequest struct {
 	// How far the worker is with reading its data sets.
 	DataState DataState `protobuf:"varint,6,opt,name=data_state,json=dataState,proto3,enum=tinker_operator.exchange.v1.DataState" json:"data_state,omitempty"`
 	// What is wrong with them, for people; empty if nothing is.
-	DataProblem   string `protobuf:"bytes,7,opt,name=data_problem,json=dataProblem,proto3" json:"data_problem,omitempty"`
+	DataProblem string `protobuf:"bytes,7,opt,name=data_problem,json=dataProblem,proto3" json:"data_problem,omitempty"`
+	// Why judges cannot be asked, for people; empty if they can.
+	JudgeProblem  string `protobuf:"bytes,8,opt,name=judge_problem,json=judgeProblem,proto3" json:"judge_problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -928,6 +930,13 @@ func (x *RenewRequest) GetDataState() DataState {
 func (x *RenewRequest) GetDataProblem() string {
 	if x != nil {
 		return x.DataProblem
+	}
+	return ""
+}
+
+func (x *RenewRequest) GetJudgeProblem() string {
+	if x != nil {
+		return x.JudgeProblem
 	}
 	return ""
 }
@@ -1613,9 +1622,11 @@ type Trajectory struct {
 	Key    string  `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Reward float64 `protobuf:"fixed64,3,opt,name=reward,proto3" json:"reward,omitempty"`
 	// Rewards of the replies; empty unless the run compares single steps.
-	StepRewards   []float64  `protobuf:"fixed64,4,rep,packed,name=step_rewards,json=stepRewards,proto3" json:"step_rewards,omitempty"`
-	StopReason    string     `protobuf:"bytes,5,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	Segments      []*Segment `protobuf:"bytes,6,rep,name=segments,proto3" json:"segments,omitempty"`
+	StepRewards []float64  `protobuf:"fixed64,4,rep,packed,name=step_rewards,json=stepRewards,proto3" json:"step_rewards,omitempty"`
+	StopReason  string     `protobuf:"bytes,5,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	Segments    []*Segment `protobuf:"bytes,6,rep,name=segments,proto3" json:"segments,omitempty"`
+	// How judges rated the replies, for people.
+	Judgements    []*Judgement `protobuf:"bytes,7,rep,name=judgements,proto3" json:"judgements,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1692,6 +1703,74 @@ func (x *Trajectory) GetSegments() []*Segment {
 	return nil
 }
 
+func (x *Trajectory) GetJudgements() []*Judgement {
+	if x != nil {
+		return x.Judgements
+	}
+	return nil
+}
+
+// Judgement is the rating of one criterion, from 0 to 1.
+type Judgement struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Criterion     string                 `protobuf:"bytes,1,opt,name=criterion,proto3" json:"criterion,omitempty"`
+	Rating        float64                `protobuf:"fixed64,2,opt,name=rating,proto3" json:"rating,omitempty"`
+	Rationale     string                 `protobuf:"bytes,3,opt,name=rationale,proto3" json:"rationale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Judgement) Reset() {
+	*x = Judgement{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Judgement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Judgement) ProtoMessage() {}
+
+func (x *Judgement) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Judgement.ProtoReflect.Descriptor instead.
+func (*Judgement) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Judgement) GetCriterion() string {
+	if x != nil {
+		return x.Criterion
+	}
+	return ""
+}
+
+func (x *Judgement) GetRating() float64 {
+	if x != nil {
+		return x.Rating
+	}
+	return 0
+}
+
+func (x *Judgement) GetRationale() string {
+	if x != nil {
+		return x.Rationale
+	}
+	return ""
+}
+
 // Segment is one sequence that goes through the model as a whole: prompts and replies of turns
 // that extend one another.
 type Segment struct {
@@ -1716,7 +1795,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1807,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1820,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Segment) GetRole() string {
@@ -1805,7 +1884,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1896,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1909,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Step) GetIndex() int32 {
@@ -1851,13 +1930,15 @@ type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PromptTokens  int64                  `protobuf:"varint,1,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
 	SampledTokens int64                  `protobuf:"varint,2,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
+	// What judges did; their tokens are not among those above.
+	Judge         *JudgeUsage `protobuf:"bytes,3,opt,name=judge,proto3" json:"judge,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +1950,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +1963,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -1893,6 +1974,90 @@ func (x *Usage) GetPromptTokens() int64 {
 }
 
 func (x *Usage) GetSampledTokens() int64 {
+	if x != nil {
+		return x.SampledTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetJudge() *JudgeUsage {
+	if x != nil {
+		return x.Judge
+	}
+	return nil
+}
+
+type JudgeUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Calls int64                  `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
+	// Calls that failed, and those whose reply was no judgement.
+	Errors        int64 `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
+	Unreadable    int64 `protobuf:"varint,3,opt,name=unreadable,proto3" json:"unreadable,omitempty"`
+	PromptTokens  int64 `protobuf:"varint,4,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
+	SampledTokens int64 `protobuf:"varint,5,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JudgeUsage) Reset() {
+	*x = JudgeUsage{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JudgeUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JudgeUsage) ProtoMessage() {}
+
+func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JudgeUsage.ProtoReflect.Descriptor instead.
+func (*JudgeUsage) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *JudgeUsage) GetCalls() int64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *JudgeUsage) GetErrors() int64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *JudgeUsage) GetUnreadable() int64 {
+	if x != nil {
+		return x.Unreadable
+	}
+	return 0
+}
+
+func (x *JudgeUsage) GetPromptTokens() int64 {
+	if x != nil {
+		return x.PromptTokens
+	}
+	return 0
+}
+
+func (x *JudgeUsage) GetSampledTokens() int64 {
 	if x != nil {
 		return x.SampledTokens
 	}
@@ -1911,7 +2076,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2088,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2101,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -1973,7 +2138,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2150,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2163,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -2038,7 +2203,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2215,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2228,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -2125,7 +2290,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\asampler\x18\a \x01(\tR\asampler\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12)\n" +
 	"\x10sampling_session\x18\n" +
-	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xcc\x02\n" +
+	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xf1\x02\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
@@ -2135,7 +2300,8 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"queueState\x12E\n" +
 	"\n" +
 	"data_state\x18\x06 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12!\n" +
-	"\fdata_problem\x18\a \x01(\tR\vdataProblem\"\x8d\x01\n" +
+	"\fdata_problem\x18\a \x01(\tR\vdataProblem\x12#\n" +
+	"\rjudge_problem\x18\b \x01(\tR\fjudgeProblem\"\x8d\x01\n" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
@@ -2197,7 +2363,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\x1a:\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xd0\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x98\x02\n" +
 	"\n" +
 	"Trajectory\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x10\n" +
@@ -2206,7 +2372,14 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\fstep_rewards\x18\x04 \x03(\x01R\vstepRewards\x12\x1f\n" +
 	"\vstop_reason\x18\x05 \x01(\tR\n" +
 	"stopReason\x12@\n" +
-	"\bsegments\x18\x06 \x03(\v2$.tinker_operator.exchange.v1.SegmentR\bsegments\"\xe7\x01\n" +
+	"\bsegments\x18\x06 \x03(\v2$.tinker_operator.exchange.v1.SegmentR\bsegments\x12F\n" +
+	"\n" +
+	"judgements\x18\a \x03(\v2&.tinker_operator.exchange.v1.JudgementR\n" +
+	"judgements\"_\n" +
+	"\tJudgement\x12\x1c\n" +
+	"\tcriterion\x18\x01 \x01(\tR\tcriterion\x12\x16\n" +
+	"\x06rating\x18\x02 \x01(\x01R\x06rating\x12\x1c\n" +
+	"\trationale\x18\x03 \x01(\tR\trationale\"\xe7\x01\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
 	"\x04turn\x18\x02 \x01(\x05R\x04turn\x12\x16\n" +
@@ -2217,10 +2390,20 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x05steps\x18\a \x03(\v2!.tinker_operator.exchange.v1.StepR\x05steps\".\n" +
 	"\x04Step\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\x05R\x03end\"S\n" +
+	"\x03end\x18\x02 \x01(\x05R\x03end\"\x92\x01\n" +
 	"\x05Usage\x12#\n" +
 	"\rprompt_tokens\x18\x01 \x01(\x03R\fpromptTokens\x12%\n" +
-	"\x0esampled_tokens\x18\x02 \x01(\x03R\rsampledTokens\"\xf5\x01\n" +
+	"\x0esampled_tokens\x18\x02 \x01(\x03R\rsampledTokens\x12=\n" +
+	"\x05judge\x18\x03 \x01(\v2'.tinker_operator.exchange.v1.JudgeUsageR\x05judge\"\xa6\x01\n" +
+	"\n" +
+	"JudgeUsage\x12\x14\n" +
+	"\x05calls\x18\x01 \x01(\x03R\x05calls\x12\x16\n" +
+	"\x06errors\x18\x02 \x01(\x03R\x06errors\x12\x1e\n" +
+	"\n" +
+	"unreadable\x18\x03 \x01(\x03R\n" +
+	"unreadable\x12#\n" +
+	"\rprompt_tokens\x18\x04 \x01(\x03R\fpromptTokens\x12%\n" +
+	"\x0esampled_tokens\x18\x05 \x01(\x03R\rsampledTokens\"\xf5\x01\n" +
 	"\vSubmitReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12J\n" +
 	"\averdict\x18\x02 \x01(\x0e20.tinker_operator.exchange.v1.SubmitReply.VerdictR\averdict\x12\x14\n" +
@@ -2275,7 +2458,7 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),                // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),             // 1: tinker_operator.exchange.v1.Outcome
@@ -2299,14 +2482,16 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*Group)(nil),            // 19: tinker_operator.exchange.v1.Group
 	(*Member)(nil),           // 20: tinker_operator.exchange.v1.Member
 	(*Trajectory)(nil),       // 21: tinker_operator.exchange.v1.Trajectory
-	(*Segment)(nil),          // 22: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),             // 23: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),            // 24: tinker_operator.exchange.v1.Usage
-	(*SubmitReply)(nil),      // 25: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),   // 26: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),     // 27: tinker_operator.exchange.v1.ReleaseReply
-	nil,                      // 28: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                      // 29: tinker_operator.exchange.v1.Member.MetricsEntry
+	(*Judgement)(nil),        // 22: tinker_operator.exchange.v1.Judgement
+	(*Segment)(nil),          // 23: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),             // 24: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),            // 25: tinker_operator.exchange.v1.Usage
+	(*JudgeUsage)(nil),       // 26: tinker_operator.exchange.v1.JudgeUsage
+	(*SubmitReply)(nil),      // 27: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),   // 28: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),     // 29: tinker_operator.exchange.v1.ReleaseReply
+	nil,                      // 30: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                      // 31: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
@@ -2339,34 +2524,36 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	5,  // 27: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
 	1,  // 28: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
 	20, // 29: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	24, // 30: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	25, // 30: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
 	1,  // 31: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	28, // 32: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	29, // 33: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	22, // 34: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
+	30, // 32: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	31, // 33: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	23, // 34: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
 	21, // 35: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	22, // 36: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	23, // 37: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	4,  // 38: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 39: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
-	4,  // 40: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 41: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 42: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 43: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	9,  // 44: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	12, // 45: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	17, // 46: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	26, // 47: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	8,  // 48: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	10, // 49: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	14, // 50: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	25, // 51: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	27, // 52: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	48, // [48:53] is the sub-list for method output_type
-	43, // [43:48] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	23, // 36: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	22, // 37: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	24, // 38: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	26, // 39: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 40: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 41: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
+	4,  // 42: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 43: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 44: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 45: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	9,  // 46: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	12, // 47: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	17, // 48: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	28, // 49: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	8,  // 50: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	10, // 51: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	14, // 52: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	27, // 53: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	29, // 54: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	50, // [50:55] is the sub-list for method output_type
+	45, // [45:50] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -2384,7 +2571,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   26,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -104,6 +104,19 @@ func batchMetrics(groups []rl.Group) map[string]float64 {
 		}
 		out["batch/prompt_tokens"] += float64(g.PromptTokens)
 		out["batch/sampled_tokens"] += float64(g.SampledTokens)
+		addJudge(out, g.Judge)
 	}
 	return out
+}
+
+// addJudge adds to the metrics of a batch what judges did. A batch that called none lacks these metrics.
+func addJudge(out map[string]float64, u rl.JudgeUsage) {
+	if u == (rl.JudgeUsage{}) {
+		return
+	}
+	out["batch/judge_calls"] += float64(u.Calls)
+	out["batch/judge_errors"] += float64(u.Errors)
+	out["batch/judge_unreadable"] += float64(u.Unreadable)
+	out["batch/judge_prompt_tokens"] += float64(u.PromptTokens)
+	out["batch/judge_sampled_tokens"] += float64(u.SampledTokens)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -23,21 +24,88 @@ const (
 // callEnvironment makes one call of the environment. A call that does not return within the episode's time limit, or
 // within callTimeout without one, is a fault of the environment, and so is every other error but the context's.
 func callEnvironment[T any](ctx context.Context, e *episode, name string, call func(context.Context) (T, error)) (T, error) {
-	timeout := cmp.Or(e.timeLimit(), callTimeout)
-	overdue := fmt.Errorf("%s of the environment did not return within %v", name, timeout)
-	timed, stop := context.WithTimeoutCause(ctx, timeout, overdue)
-	defer stop()
-	result, err := call(timed)
+	result, _, err := callWithin(ctx, e, name, cmp.Or(e.timeLimit(), callTimeout), call)
+	return result, err
+}
+
+// callWithin is callEnvironment with a time limit of the call's own. It also returns how long the call took, without its
+// pauses.
+func callWithin[T any](ctx context.Context, e *episode, name string, limit time.Duration, call func(context.Context) (T, error)) (T, time.Duration, error) {
+	overdue := fmt.Errorf("%s of the environment did not return within %v", name, limit)
+	timed, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := startClock(limit, func() { cancel(overdue) })
+	e.recorder.use(clock)
+	result, err := call(environment.WithRecorder(timed, &e.recorder))
+	took := clock.stop()
 	switch {
 	case err == nil:
-		return result, nil
+		return result, took, nil
 	case ctx.Err() != nil:
-		return result, ctx.Err()
+		return result, took, ctx.Err()
 	case errors.Is(context.Cause(timed), overdue):
-		return result, &environment.Fault{Err: overdue}
+		return result, took, &environment.Fault{Err: overdue}
 	default:
-		return result, environment.AsFault(err)
+		return result, took, environment.AsFault(err)
 	}
+}
+
+// callClock measures a call, except for its pauses, and ends it at its limit.
+type callClock struct {
+	limit   time.Duration
+	expire  func()
+	mu      sync.Mutex
+	timer   *time.Timer
+	pauses  int
+	spent   time.Duration
+	resumed time.Time
+}
+
+func startClock(limit time.Duration, expire func()) *callClock {
+	c := &callClock{limit: limit, expire: expire}
+	c.run()
+	return c
+}
+
+// run lets the clock run. The lock is held, or nobody else knows the clock.
+func (c *callClock) run() {
+	c.resumed = time.Now()
+	c.timer = time.AfterFunc(c.limit-c.spent, c.expire)
+}
+
+// halt stops the clock. The lock is held.
+func (c *callClock) halt() {
+	c.timer.Stop()
+	c.spent += time.Since(c.resumed)
+}
+
+// pause stops the clock until resume was called for each pause.
+func (c *callClock) pause() (resume func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pauses == 0 {
+		c.halt()
+	}
+	c.pauses++
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.pauses--; c.pauses == 0 {
+			c.run()
+		}
+	})
+}
+
+// stop ends the clock and returns how long it ran.
+func (c *callClock) stop() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pauses == 0 {
+		c.halt()
+	}
+	// A pause that outlasts the call resumes nothing.
+	c.pauses++
+	return c.spent
 }
 
 // close ends the episode in its environment, also when ctx has ended.

@@ -51,7 +51,8 @@ type episode struct {
 	pending []environment.Prompt
 	// elapsed is how long the policy and the environment worked since the first request. Replies of one round are
 	// sampled concurrently: the slowest counts.
-	elapsed time.Duration
+	elapsed  time.Duration
+	recorder recorder
 }
 
 // play begins the episode, plays it to its end or to a limit, and closes it.
@@ -112,16 +113,14 @@ func (e *episode) round(ctx context.Context, prompts []environment.Prompt, reque
 
 // step has the environment step on replies, within what is left of the episode's time.
 func (e *episode) step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
-	timed, stop := ctx, func() {}
-	if limit := e.timeLimit(); limit > 0 {
-		timed, stop = context.WithTimeout(ctx, limit-e.elapsed)
+	limit := callTimeout
+	if e.timeLimit() > 0 {
+		limit = e.timeLimit() - e.elapsed
 	}
-	defer stop()
-	began := time.Now()
-	turn, err := callEnvironment(timed, e, "Step", func(ctx context.Context) (environment.Turn, error) {
+	turn, took, err := callWithin(ctx, e, "Step", limit, func(ctx context.Context) (environment.Turn, error) {
 		return e.running.Step(ctx, replies)
 	})
-	e.elapsed += time.Since(began)
+	e.elapsed += took
 	if err != nil && ctx.Err() == nil && e.isLate() {
 		return environment.Turn{}, errDeadline
 	}
@@ -281,6 +280,7 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 	c := e.conversation(prompt)
 	c.replies, c.rounds = append(c.replies, kept), append(c.rounds, e.turns+1)
 	out.Message.Reply = len(c.replies)
+	out.Seed = rl.JudgeSeed(e.spec.Seed, e.spec.Key.Kind, e.spec.Key.Slot, e.member, request.Request, e.try)
 	if err := c.add(request, sample); err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}
 	}

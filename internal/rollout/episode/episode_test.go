@@ -275,6 +275,7 @@ func TestHowRepliesEnd(t *testing.T) {
 			group := play(t, env, policy, alone(func(s *contract.Environment) { s.Sampling.Stop = tc.stops }))
 			tc.want.Message.Reply = 1
 			tc.want.Usage = environment.Usage{Turns: 1, SampledTokens: len(tc.sample.Tokens)}
+			tc.want.Seed = got.Seed
 			if diff := cmp.Diff(tc.want, got); diff != "" || group.Members[0].StopReason != tc.stop {
 				t.Errorf("stop reason %s, reply (-want +got):\n%s", group.Members[0].StopReason, diff)
 			}

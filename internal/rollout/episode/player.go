@@ -17,6 +17,7 @@ package episode
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -79,6 +80,17 @@ type Progress struct {
 	MembersDone atomic.Int64
 	// PromptTokens and SampledTokens count what was paid for, tries that ended in faults included.
 	PromptTokens, SampledTokens atomic.Int64
+
+	judgeMutex sync.Mutex
+	// judge counts what judges did.
+	judge rl.JudgeUsage
+}
+
+// Judge returns what judges did so far, for tries that ended in faults, too.
+func (p *Progress) Judge() rl.JudgeUsage {
+	p.judgeMutex.Lock()
+	defer p.judgeMutex.Unlock()
+	return p.judge
 }
 
 // Spec describes a group to be played.
@@ -125,6 +137,7 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 	group := conclude(spec, members, reasons)
 	group.PromptTokens = p.Progress.PromptTokens.Load()
 	group.SampledTokens = p.Progress.SampledTokens.Load()
+	group.Judge = p.Progress.Judge()
 	return group, nil
 }
 
@@ -156,6 +169,7 @@ func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member,
 // attempt plays one try of one member. An error is a *environment.Fault, the context's or the policy's.
 func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Member, string, error) {
 	e := &episode{player: p, spec: &spec, member: index, try: try, conversations: map[string]*conversation{}}
+	e.recorder.progress = p.Progress
 	m, reason, err := e.play(ctx)
 	var refused *RefusedError
 	if errors.As(err, &refused) {

@@ -107,7 +107,8 @@ func (e *episode) reward(limited bool) (whole float64, list []rl.Trajectory, err
 		if !ok {
 			return 0, nil, fmt.Errorf("the episode ended, and its conversation %q has no reward", c.key)
 		}
-		t := rl.Trajectory{Role: c.role, Key: c.key, Reward: total, StopReason: c.stop, Segments: rl.Trainable(c.segments)}
+		t := rl.Trajectory{Role: c.role, Key: c.key, Reward: total, StopReason: c.stop, Segments: rl.Trainable(c.segments),
+			Judgements: e.recorder.of(c.key)}
 		if e.spec.StepRewards {
 			t.StepRewards = stepRewards(c, rewards, e.spec.Settings, limited)
 		}
