@@ -89,6 +89,7 @@ const (
 	ReasonArtifactsBlocked    = "ArtifactsBlocked"
 	ReasonTokenizerBlocked    = "TokenizerBlocked"
 	ReasonDataBlocked         = "DataBlocked"
+	ReasonJudgeBlocked        = "JudgeBlocked"
 	ReasonPaymentRequired     = "PaymentRequired"
 	ReasonPausedCapacity      = "PausedCapacity"
 	ReasonPausedRateLimit     = "PausedRateLimit"

@@ -276,6 +276,12 @@ type Usage struct {
 	// BoughtTwiceTokens were sampled or trained again because the first result was lost.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
+	// JudgePromptTokens that judges read. The first two fields do not contain them.
+	// +optional
+	JudgePromptTokens *int64 `json:"judgePromptTokens,omitempty"`
+	// JudgeSampledTokens that judges drew.
+	// +optional
+	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
 }
 
 // EnvironmentStatus is one environment as the run pinned it.

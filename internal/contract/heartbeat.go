@@ -62,13 +62,14 @@ const (
 	BlockedOnArtifacts = "artifacts: "
 	BlockedOnTokenizer = "tokenizer: "
 	BlockedOnData      = "data: "
+	BlockedOnJudge     = "judge: "
 )
 
 // Blocked returns what the learner waits for if a person can repair it; otherwise it is empty. Waiting for episodes
 // is not a problem, and Upstream describes those of the endpoint.
 func (r HeartbeatReply) Blocked() string {
 	repairable := strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer) ||
-		strings.HasPrefix(r.BlockedOn, BlockedOnData)
+		strings.HasPrefix(r.BlockedOn, BlockedOnData) || strings.HasPrefix(r.BlockedOn, BlockedOnJudge)
 	if r.Upstream != "" || !repairable {
 		return ""
 	}
@@ -137,6 +138,9 @@ type Usage struct {
 	SampledTokens     int64 `json:"sampledTokens"`
 	TrainedTokens     int64 `json:"trainedTokens"`
 	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
+	// JudgePromptTokens and JudgeSampledTokens are those of judges, which the first two do not contain.
+	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
+	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
 }
 
 // EnvironmentMetrics is what the newest step and evaluation measured in one environment.

@@ -126,6 +126,9 @@ func (l *learner) waiting() string {
 	if problem := l.table.DataProblem(); problem != "" {
 		return contract.BlockedOnData + problem
 	}
+	if problem := l.table.JudgeProblem(); problem != "" {
+		return contract.BlockedOnJudge + problem
+	}
 	if l.batches == nil {
 		return ""
 	}

@@ -126,6 +126,8 @@ func usageOf(groups []rl.Group) (used contract.Usage) {
 	for _, group := range groups {
 		used.PromptTokens += group.PromptTokens
 		used.SampledTokens += group.SampledTokens
+		used.JudgePromptTokens += group.Judge.PromptTokens
+		used.JudgeSampledTokens += group.Judge.SampledTokens
 	}
 	return used
 }

@@ -20,6 +20,10 @@ func BlockedOn(words string) (reason, message string) {
 	if problem, ok := strings.CutPrefix(words, contract.BlockedOnData); ok {
 		return v1alpha1.ReasonDataBlocked, fmt.Sprintf("A worker cannot read its data (%s); the run then continues by itself.", problem)
 	}
+	if problem, ok := strings.CutPrefix(words, contract.BlockedOnJudge); ok {
+		return v1alpha1.ReasonJudgeBlocked, fmt.Sprintf("A worker cannot ask a judge (%s); no reply is scored without it, and the run then continues "+
+			"by itself.", problem)
+	}
 	return v1alpha1.ReasonTokenizerBlocked, fmt.Sprintf("The learner cannot load the tokenizer (%s): check the source of model.tokenizer and the network; "+
 		"the run then continues by itself.", strings.TrimPrefix(words, contract.BlockedOnTokenizer))
 }

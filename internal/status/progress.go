@@ -207,6 +207,10 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 		TrainedTokens:     ptr.To(p.Usage.TrainedTokens),
 		BoughtTwiceTokens: ptr.To(p.Usage.BoughtTwiceTokens),
 	}
+	if p.Usage.JudgePromptTokens > 0 {
+		next.Usage.JudgePromptTokens = ptr.To(p.Usage.JudgePromptTokens)
+		next.Usage.JudgeSampledTokens = ptr.To(p.Usage.JudgeSampledTokens)
+	}
 }
 
 // Round gives a number of four digits; columns print numbers whole.

@@ -106,6 +106,7 @@ func (b *Book) Usage(at Version) (used contract.Usage, trainingSeconds float64) 
 func add(a, b contract.Usage) contract.Usage {
 	return contract.Usage{
 		PromptTokens: a.PromptTokens + b.PromptTokens, SampledTokens: a.SampledTokens + b.SampledTokens,
-		TrainedTokens: a.TrainedTokens + b.TrainedTokens,
+		TrainedTokens: a.TrainedTokens + b.TrainedTokens, JudgePromptTokens: a.JudgePromptTokens + b.JudgePromptTokens,
+		JudgeSampledTokens: a.JudgeSampledTokens + b.JudgeSampledTokens,
 	}
 }

@@ -212,6 +212,8 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 		for _, group := range groups {
 			result.Usage.PromptTokens += group.PromptTokens
 			result.Usage.SampledTokens += group.SampledTokens
+			result.Usage.JudgePromptTokens += group.Judge.PromptTokens
+			result.Usage.JudgeSampledTokens += group.Judge.SampledTokens
 		}
 		e.Logger.Info("version is evaluated", "step", v.Step, "metrics", result.Metrics)
 	}

@@ -31,6 +31,18 @@ func (d *data) renew(renewal exchange.Renewal) {
 	}
 }
 
+// JudgeProblem returns why a live worker cannot ask a judge. It is empty if all of them can.
+func (t *Table) JudgeProblem() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range t.workers.alive(t.config.Now()) {
+		if problem := t.workers.byName[name].judgeProblem; problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
 // permitDownload reports whether a worker may download. Those that may keep the permit until they need it no more.
 func (ws *workers) permitDownload(w *worker, now time.Time) bool {
 	if w.data.permitted || w.data.state != exchange.DataWaiting {

@@ -33,6 +33,8 @@ type worker struct {
 	// requested is since when a stored group is awaited.
 	requested map[rl.Key]time.Time
 	data      data
+	// judgeProblem is why the worker cannot ask a judge.
+	judgeProblem string
 }
 
 // redial is how long a worker whose connection broke has to come back: it tries after 0.1 s, and then every
@@ -148,6 +150,7 @@ func (w *worker) renew(renewal exchange.Renewal) {
 	}
 	w.play(keys)
 	w.data.renew(renewal)
+	w.judgeProblem = renewal.JudgeProblem
 }
 
 func (w *worker) play(keys []rl.Key) {

@@ -79,7 +79,9 @@ func exposition(reply contract.HeartbeatReply) string {
 		"trained_tokens_total":   float64(reply.Progress.Usage.TrainedTokens),
 		"bought_twice_tokens_total": float64(
 			reply.Progress.Usage.BoughtTwiceTokens),
-		"training_seconds_total": reply.Progress.TrainingSeconds,
+		"judge_prompt_tokens_total":  float64(reply.Progress.Usage.JudgePromptTokens),
+		"judge_sampled_tokens_total": float64(reply.Progress.Usage.JudgeSampledTokens),
+		"training_seconds_total":     reply.Progress.TrainingSeconds,
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(values)) {

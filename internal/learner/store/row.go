@@ -19,6 +19,9 @@ type Usage struct {
 	SampledTokens     int64 `json:"sampledTokens"`
 	TrainedTokens     int64 `json:"trainedTokens"`
 	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
+	// JudgePromptTokens and JudgeSampledTokens are those of judges.
+	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
+	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
 }
 
 // Slot is one entry of a batch's manifest.
