@@ -306,4 +306,28 @@ type EnvironmentStatus struct {
 	// FaultRatio of the newest step's episodes.
 	// +optional
 	FaultRatio *float64 `json:"faultRatio,omitempty"`
+	// Evaluation is what the newest evaluation measured: pass@k, solved@n, rewards in all and by role, and what the
+	// environment itself measures.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Evaluation []Estimate `json:"evaluation,omitempty"`
+}
+
+// Estimate is a mean over the tasks of an evaluation.
+type Estimate struct {
+	// Name of the metric, as metrics.jsonl has it after the environment's.
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	Name string `json:"name"`
+	// Value that was measured.
+	// +required
+	Value float64 `json:"value"`
+	// Low end of the confidence interval of 95%.
+	// +optional
+	Low *float64 `json:"low,omitempty"`
+	// High end of that interval.
+	// +optional
+	High *float64 `json:"high,omitempty"`
 }

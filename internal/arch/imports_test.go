@@ -157,7 +157,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/tinker", "internal/tinker/capability", "internal/tinker/client",
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
-	"internal/learner/report":  {"internal/contract", "internal/tinker", "internal/tinker/client"},
+	"internal/learner/report":  {"internal/contract", "internal/rl/measure", "internal/tinker", "internal/tinker/client"},
 	"internal/learner/session": {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/store":   nil,
 	"internal/learner/trainee": {
@@ -190,7 +190,7 @@ var permitted = map[string][]string{
 	"internal/renderer/pyjson": nil,
 	"internal/renderer/tsdecl": {"internal/renderer/pyjson"},
 	"internal/rl":              {"internal/contract"},
-	"internal/rl/measure":      {"internal/rl"},
+	"internal/rl/measure":      {"internal/contract", "internal/rl"},
 	"internal/rollout": {
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
 		"internal/renderer", "internal/renderer/families", "internal/renderer/load", "internal/rl",

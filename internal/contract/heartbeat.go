@@ -149,6 +149,21 @@ type EnvironmentMetrics struct {
 	Reward     *float64 `json:"reward,omitempty"`
 	PassAt1    *float64 `json:"passAt1,omitempty"`
 	FaultRatio *float64 `json:"faultRatio,omitempty"`
+	// Evaluation has what the newest evaluation measured, at most MaxEstimates, the most important first.
+	Evaluation []Estimate `json:"evaluation,omitempty"`
+}
+
+// MaxEstimates is how many estimates of an environment are reported.
+const MaxEstimates = 16
+
+// Estimate is a metric of an evaluation with its confidence interval of 95%.
+type Estimate struct {
+	// Name is that of the metric without the environment: pass@1, solver_acc, judge/reward/total.
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	// Low and High are nil where there is no interval.
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
 }
 
 // Cause is why an attempt ended. A learner reports the first eight itself; the manager infers the rest.

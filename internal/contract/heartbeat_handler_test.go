@@ -115,6 +115,10 @@ func TestVerdictFits(t *testing.T) {
 	for range 32 {
 		progress.Environments = append(progress.Environments, EnvironmentMetrics{Name: strings.Repeat("e", 63), Reward: new(0.5)})
 	}
+	for i := range 16 {
+		last := &progress.Environments[i%4]
+		last.Evaluation = append(last.Evaluation, Estimate{Name: fmt.Sprintf("pass@%d", i), Value: 0.5, Low: new(0.25), High: new(math.NaN())}, Estimate{Name: "reward/total"})
+	}
 	progress.Capabilities = &Capabilities{BaseURL: "http://tinkersim", Model: "m"}
 	for i := range 64 {
 		progress.Capabilities.Supported = append(progress.Capabilities.Supported, fmt.Sprintf("%064d", i))
@@ -138,7 +142,9 @@ func TestVerdictFits(t *testing.T) {
 
 func TestVerdictRoundTrip(t *testing.T) {
 	want := Verdict{Cause: CauseCompleted, Reason: "R", Message: "m", Attempt: 1, Progress: Progress{
-		Phase: PhaseDone, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}}, Environments: []EnvironmentMetrics{{Name: "e", PassAt1: new(0.25)}},
+		Phase: PhaseDone, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}}, Environments: []EnvironmentMetrics{{
+			Name: "e", PassAt1: new(0.25), Evaluation: []Estimate{{Name: "pass@1", Value: 0.25, Low: new(0.125), High: new(0.5)}, {Name: "solver_acc", Value: 1}},
+		}},
 		Capabilities: &Capabilities{BaseURL: "u", Model: "m", Ignored: []string{CapabilitySeed}}, ColdOptimizer: true,
 	}}
 	data, err := EncodeVerdict(want)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // MaxVerdictBytes is what the kubelet keeps of a termination message.
@@ -40,6 +41,7 @@ func (v *Verdict) shrink() bool {
 		p.Metrics = kept
 	case len(p.Checkpoints) > 1:
 		p.Checkpoints = p.Checkpoints[:len(p.Checkpoints)-1]
+	case p.dropEstimate():
 	case len(p.Environments) > 0:
 		p.Environments = nil
 	case p.Capabilities != nil:
@@ -51,6 +53,22 @@ func (v *Verdict) shrink() bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// dropEstimate drops the last estimate of the environment that has most of them, and says whether there was one.
+func (p *Progress) dropEstimate() bool {
+	most := -1
+	for i, e := range p.Environments {
+		if len(e.Evaluation) > 0 && (most < 0 || len(e.Evaluation) >= len(p.Environments[most].Evaluation)) {
+			most = i
+		}
+	}
+	if most < 0 {
+		return false
+	}
+	list := &p.Environments[most].Evaluation
+	*list = (*list)[:len(*list)-1]
 	return true
 }
 
@@ -75,6 +93,7 @@ func (p Progress) Finite() Progress {
 	environments := make([]EnvironmentMetrics, 0, len(p.Environments))
 	for _, e := range p.Environments {
 		e.Reward, e.PassAt1, e.FaultRatio = finiteOrNil(e.Reward), finiteOrNil(e.PassAt1), finiteOrNil(e.FaultRatio)
+		e.Evaluation = slices.DeleteFunc(slices.Clone(e.Evaluation), func(estimate Estimate) bool { return !estimate.isFinite() })
 		environments = append(environments, e)
 	}
 	if p.Environments != nil {
@@ -97,6 +116,10 @@ func (p Progress) Finite() Progress {
 		p.TrainingSeconds = 0
 	}
 	return p
+}
+
+func (e Estimate) isFinite() bool {
+	return finite(e.Value) && (e.Low == nil || finite(*e.Low)) && (e.High == nil || finite(*e.High))
 }
 
 func finiteOrNil(v *float64) *float64 {

@@ -23,6 +23,8 @@ const (
 	maxCheckpoints = 16
 	maxPath        = 1024
 	lineageDigits  = 10
+
+	maxEstimateName = 128
 )
 
 // Report writes a learner's progress into the status of its run. What the CRD would refuse is left out:
@@ -158,8 +160,28 @@ func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []contrac
 			setRounded(&next.Environments[i].Reward, e.Reward)
 			setRounded(&next.Environments[i].PassAt1, e.PassAt1)
 			setRounded(&next.Environments[i].FaultRatio, e.FaultRatio)
+			if len(e.Evaluation) > 0 {
+				next.Environments[i].Evaluation = estimatesOf(e.Evaluation)
+			}
 		}
 	}
+}
+
+// estimatesOf leaves out what the CRD would refuse.
+func estimatesOf(found []contract.Estimate) []v1alpha1.Estimate {
+	var list []v1alpha1.Estimate
+	named := map[string]bool{}
+	for _, e := range found {
+		if len(list) == contract.MaxEstimates || len(e.Name) > maxEstimateName || named[e.Name] {
+			continue
+		}
+		named[e.Name] = true
+		estimate := v1alpha1.Estimate{Name: e.Name, Value: Round(e.Value)}
+		setRounded(&estimate.Low, e.Low)
+		setRounded(&estimate.High, e.High)
+		list = append(list, estimate)
+	}
+	return list
 }
 
 func setRounded(field **float64, value *float64) {

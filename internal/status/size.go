@@ -13,8 +13,8 @@ import (
 const MaxBytes = 16 << 10
 
 // Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints, then
-// the oldest attempts, and last what the endpoint supports. What is newest of each always stays, and so does
-// all that is not a list.
+// the oldest attempts, what the endpoint supports, and the last estimates of environments. What is newest of each always
+// stays, and so does all that is not a list.
 func Fit(next *v1alpha1.TrainingRunStatus) {
 	for size(next) > MaxBytes && shorten(next) {
 	}
@@ -39,7 +39,18 @@ func shorten(next *v1alpha1.TrainingRunStatus) bool {
 		c.Supported = nil
 		return true
 	}
-	return false
+	most := -1
+	for i, e := range next.Environments {
+		if len(e.Evaluation) > 0 && (most < 0 || len(e.Evaluation) >= len(next.Environments[most].Evaluation)) {
+			most = i
+		}
+	}
+	if most < 0 {
+		return false
+	}
+	e := &next.Environments[most]
+	e.Evaluation = e.Evaluation[:len(e.Evaluation)-1]
+	return true
 }
 
 func size(next *v1alpha1.TrainingRunStatus) int {

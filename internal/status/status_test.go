@@ -69,8 +69,11 @@ func TestReport(t *testing.T) {
 		Metrics:         map[string]float64{"env/all/reward/total": 0.712549, "optim/entropy": math.NaN(), "other": 1},
 		TrainingSeconds: 80,
 		Usage:           contract.Usage{SampledTokens: 5},
-		Environments:    []contract.EnvironmentMetrics{{Name: "a", Reward: new(0.123456)}, {Name: "unknown", Reward: new(1.0)}},
-		Best:            &contract.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(0.99999)},
+		Environments: []contract.EnvironmentMetrics{{Name: "a", Reward: new(0.123456), Evaluation: []contract.Estimate{
+			{Name: "pass@1", Value: 0.123456, Low: new(0.1), High: new(0.23456)}, {Name: "judge_acc", Value: 0.5}, {Name: "judge_acc", Value: 0.6},
+			{Name: strings.Repeat("x", 129)},
+		}}, {Name: "unknown", Reward: new(1.0)}},
+		Best: &contract.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(0.99999)},
 		Checkpoints: []contract.Checkpoint{
 			{Step: 20, State: "s20", Sampler: "p20", Lineage: strings.Repeat("ab", 32), Attempt: 2, SaveTime: "2026-11-21T11:59:00.5+00:00"},
 			{Step: 19, State: strings.Repeat("x", 2000)},
@@ -89,7 +92,9 @@ func TestReport(t *testing.T) {
 		Checkpoints:            []v1alpha1.Checkpoint{{Step: 20, State: "s20", SaveTime: &saved}, {Step: 18, State: "s18"}},
 		Usage:                  &v1alpha1.Usage{PromptTokens: new(int64(0)), SampledTokens: new(int64(5)), TrainedTokens: new(int64(0)), BoughtTwiceTokens: new(int64(0))},
 		EffectiveTrainingRatio: new(0.8),
-		Environments:           []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d", Reward: new(0.1235)}},
+		Environments: []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d", Reward: new(0.1235), Evaluation: []v1alpha1.Estimate{
+			{Name: "pass@1", Value: 0.1235, Low: new(0.1), High: new(0.2346)}, {Name: "judge_acc", Value: 0.5},
+		}}},
 	}
 	if diff := cmp.Diff(want, next); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -189,6 +194,17 @@ func TestFit(t *testing.T) {
 	Fit(&wide)
 	if wide.Capabilities.Supported != nil || len(wide.Capabilities.Ignored) != 1 {
 		t.Errorf("of what the endpoint does is left %+v", wide.Capabilities)
+	}
+	evaluated := v1alpha1.TrainingRunStatus{}
+	for i := range 64 {
+		evaluated.Environments = append(evaluated.Environments, v1alpha1.EnvironmentStatus{Name: fmt.Sprint(i)})
+		for j := range 16 {
+			evaluated.Environments[i].Evaluation = append(evaluated.Environments[i].Evaluation, v1alpha1.Estimate{Name: fmt.Sprintf("pass@%d", j)})
+		}
+	}
+	Fit(&evaluated)
+	if got := size(&evaluated); got > MaxBytes || len(evaluated.Environments[0].Evaluation) < 3 || evaluated.Environments[0].Evaluation[0].Name != "pass@0" {
+		t.Errorf("status has %d bytes, at most %d are meant; of an environment is left %+v", got, MaxBytes, evaluated.Environments[0])
 	}
 	huge := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", 20000)}
 	Fit(&huge) // It ends, though there is nothing to drop.

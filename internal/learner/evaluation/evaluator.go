@@ -208,7 +208,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	case err != nil:
 		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
 	default:
-		result.Metrics, _ = measure.Finite(measure.EvaluationMetrics(groups, e.Schedule.PassAt))
+		result.Metrics, _ = measure.Finite(measure.EvaluationMetrics(groups, e.Schedule.Samples))
 		for _, group := range groups {
 			result.Usage.PromptTokens += group.PromptTokens
 			result.Usage.SampledTokens += group.SampledTokens

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
 
 // Schedule says which versions are evaluated, and on what. Changing what is evaluated gives another digest, and
@@ -19,8 +20,8 @@ import (
 type Schedule struct {
 	// Digest is empty when nothing is evaluated.
 	Digest string
-	// PassAt lists the k of pass@k by environment.
-	PassAt map[string][]int
+	// Samples is how each environment is evaluated.
+	Samples map[string]measure.Samples
 
 	spec contract.Evaluation
 	// steps is the number of optimizer steps, 0 for a run that only evaluates.
@@ -36,7 +37,7 @@ func NewSchedule(file contract.RunFile) Schedule {
 	if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
 		return Schedule{}
 	}
-	s := Schedule{spec: *file.Evaluation, PassAt: map[string][]int{}}
+	s := Schedule{spec: *file.Evaluation, Samples: map[string]measure.Samples{}}
 	if alg := file.Fixed.Algorithm; alg != nil {
 		s.steps, s.seed = alg.Steps, uint64(alg.Seed)
 	}
@@ -47,7 +48,7 @@ func NewSchedule(file contract.RunFile) Schedule {
 	sum := sha256.Sum256(encoded)
 	s.Digest = hex.EncodeToString(sum[:])[:digestLength]
 	for _, env := range s.spec.Environments {
-		s.PassAt[env.Name] = env.PassAt
+		s.Samples[env.Name] = measure.Samples{PerTask: env.GroupSize, PassAt: env.PassAt}
 	}
 	return s
 }

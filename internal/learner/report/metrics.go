@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
 
 // IsEvaluation reports whether a metric is one of evaluations.
@@ -70,6 +71,7 @@ func Environments(file contract.RunFile, metrics map[string]float64) []contract.
 		list = append(list, contract.EnvironmentMetrics{
 			Name: name, Reward: pick("env/" + name + "/reward/total"),
 			PassAt1: pick("test/" + name + "/pass@1"), FaultRatio: pick("env/" + name + "/fault_ratio"),
+			Evaluation: measure.Estimates(metrics, name),
 		})
 	}
 	return list[:min(len(list), most)]

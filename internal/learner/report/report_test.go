@@ -83,8 +83,16 @@ func TestEnvironments(t *testing.T) {
 	}{
 		"without metrics": {nil, []contract.EnvironmentMetrics{{Name: "a"}, {Name: "b"}, {Name: "c"}}},
 		"each has its own": {
-			map[string]float64{"env/a/reward/total": 1, "test/a/pass@1": 2, "env/b/fault_ratio": 3, "env/all/reward/total": 4},
-			[]contract.EnvironmentMetrics{{Name: "a", Reward: value(1), PassAt1: value(2)}, {Name: "b", FaultRatio: value(3)}, {Name: "c"}},
+			map[string]float64{
+				"env/a/reward/total": 1, "test/a/pass@1": 2, "env/b/fault_ratio": 3, "env/all/reward/total": 4,
+				"test/a/pass@1/ci95_low": 1, "test/a/pass@1/ci95_high": 3, "test/env/a/judge_acc": 5,
+			},
+			[]contract.EnvironmentMetrics{
+				{Name: "a", Reward: value(1), PassAt1: value(2), Evaluation: []contract.Estimate{
+					{Name: "pass@1", Value: 2, Low: value(1), High: value(3)}, {Name: "judge_acc", Value: 5},
+				}},
+				{Name: "b", FaultRatio: value(3)}, {Name: "c"},
+			},
 		},
 	}
 	for name, tc := range cases {

@@ -55,20 +55,23 @@ func TestEvaluationMetrics(t *testing.T) {
 		{Environment: "sums", Outcome: rl.JudgeFault},
 		game(0, 0.1, 0, 0), game(0, 0, 0, 0),
 	}
-	got := EvaluationMetrics(groups, map[string][]int{"sums": {1, 2}, "game": {4, 2}})
+	got := EvaluationMetrics(groups, map[string]Samples{"sums": {2, []int{1, 2}}, "game": {4, []int{4, 2}}})
 	want := map[string]float64{
 		"test/sums/pass@1": (0.5 + 0 + 1) / 3, "test/game/pass@1": 0.125, "test/pass@1": (0.5 + 0 + 1 + 0.25 + 0) / 5,
 		"test/sums/pass@2": 0.5, "test/game/pass@2": 0.25, "test/pass@2": (1 + 0 + 0.5 + 0) / 4,
 		"test/game/pass@4": 0.5,
-		"test/tasks":       6, "test/tasks_left_out": 1,
+		"test/tasks":       6, "test/tasks_left_out": 1, "test/sums/tasks": 4, "test/sums/tasks_left_out": 1, "test/game/tasks": 2,
+		"test/sums/solved@2": 2.0 / 3, "test/game/solved@4": 0.5,
+		// Wilson's interval for 1 of 2 tasks.
+		"test/game/solved@4/ci95_low": 0.0945312, "test/game/solved@4/ci95_high": 0.9054688,
 		"test/env/sums/reward/total": 3.0 / 5, "test/env/all/total_episodes": 13,
 	}
 	for name, v := range want {
-		if math.Abs(got[name]-v) > 1e-12 {
+		if math.Abs(got[name]-v) > 1e-7 {
 			t.Errorf("%s = %v, want %v", name, got[name], v)
 		}
 	}
-	for _, name := range []string{"test/pass@4", "test/sums/pass@4"} {
+	for _, name := range []string{"test/pass@4", "test/sums/pass@4", "test/solved@4", "test/solved@2"} {
 		if v, ok := got[name]; ok {
 			t.Errorf("%s = %v, though not every environment has it", name, v)
 		}

@@ -21,6 +21,9 @@ const (
 	MetricTruncated = "truncated"
 )
 
+// metricReward is the mean of whole rewards.
+const metricReward = "reward/total"
+
 // allEnvironments is the name under which metrics of all environments together are given.
 const allEnvironments = "all"
 
@@ -59,17 +62,23 @@ func Finite(metrics map[string]float64) (finite map[string]float64, diverged boo
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
+// environmentsOf lists the names under which a group is measured.
+func environmentsOf(g rl.Group) []string {
+	if g.Environment == allEnvironments || g.Environment == "" {
+		return []string{allEnvironments}
+	}
+	return []string{allEnvironments, g.Environment}
+}
+
 func environmentMetrics(prefix string, groups []rl.Group) map[string]float64 {
 	tallies := map[string]*tally{allEnvironments: newTally()}
 	for _, g := range groups {
-		tallies[allEnvironments].add(g)
-		if g.Environment == allEnvironments || g.Environment == "" {
-			continue
+		for _, environment := range environmentsOf(g) {
+			if tallies[environment] == nil {
+				tallies[environment] = newTally()
+			}
+			tallies[environment].add(g)
 		}
-		if tallies[g.Environment] == nil {
-			tallies[g.Environment] = newTally()
-		}
-		tallies[g.Environment].add(g)
 	}
 	out := roleMetrics(prefix, groups)
 	for name, t := range tallies {

@@ -23,12 +23,8 @@ type roleTally struct {
 func roleMetrics(prefix string, groups []rl.Group) map[string]float64 {
 	tallies := map[roleKey]*roleTally{}
 	for _, g := range groups {
-		environments := []string{allEnvironments}
-		if g.Environment != allEnvironments && g.Environment != "" {
-			environments = append(environments, g.Environment)
-		}
 		for role, trajectories := range byRoleName(g) {
-			for _, environment := range environments {
+			for _, environment := range environmentsOf(g) {
 				key := roleKey{environment, role}
 				if tallies[key] == nil {
 					tallies[key] = &roleTally{stops: map[string]int{}}
@@ -78,7 +74,7 @@ func (t *roleTally) write(out map[string]float64, prefix string) {
 		out[prefix+"stop/"+reason] = float64(n) / float64(t.reward.count)
 	}
 	out[prefix+"total_trajectories"] = float64(t.reward.count)
-	out[prefix+"reward/total"] = t.reward.sum / float64(t.reward.count)
+	out[prefix+metricReward] = t.reward.sum / float64(t.reward.count)
 	if t.trained > 0 {
 		out[prefix+"segments_per_trajectory"] = float64(t.segments) / float64(t.trained)
 	}

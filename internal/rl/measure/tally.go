@@ -197,7 +197,7 @@ func (t *tally) means(out map[string]float64) {
 	}
 	if t.episodes > 0 {
 		out["turns_per_episode"] = float64(t.turns) / float64(t.episodes)
-		out["reward/total"] = t.reward.sum / float64(t.reward.count)
+		out[metricReward] = t.reward.sum / float64(t.reward.count)
 	}
 	if t.trained > 0 {
 		out["segments_per_episode"] = float64(t.segments) / float64(t.trained)
