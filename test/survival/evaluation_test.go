@@ -6,8 +6,12 @@ package survival
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
@@ -70,6 +74,8 @@ func TestEvaluationWithoutTraining(t *testing.T) {
 			w.file.ArtifactsDir = w.artifacts
 			w.identify("e" + digit + "3a9c2b-0000-4000-8000-000000000002")
 			w.file.Fixed.Algorithm, w.file.Fixed.Environments = nil, nil
+			w.file.Evaluation = &contract.Evaluation{Environments: []contract.Environment{arithmetic("test", 12, 4, 8)}}
+			w.file.Evaluation.Environments[0].PassAt = []int{1, 4}
 			if tc.path != "" {
 				w.file.Fixed.InitFrom = &contract.InitFrom{Checkpoint: tc.path}
 			}
@@ -80,7 +86,12 @@ func TestEvaluationWithoutTraining(t *testing.T) {
 			kill := w.startRolloutWorker("e0")
 			<-w.startLearner(1, w.dieAt("open.loaded", -1)).done
 			verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+			// The verdict is lost, and another attempt finds the result of this one.
+			again := w.waitFor(w.startLearner(3, nil), contract.CauseCompleted)
 			kill()
+			if diff := cmp.Diff(evaluationsOf(verdict), evaluationsOf(again)); diff != "" {
+				t.Errorf("the next attempt reports another evaluation (-first +next):\n%s", diff)
+			}
 			got, ok := verdict.Progress.Metrics["test/pass@1"]
 			if line := w.result(0); !ok || line != got {
 				t.Errorf("metrics.jsonl has %v, the verdict %v (%v)", line, got, ok)
@@ -88,7 +99,61 @@ func TestEvaluationWithoutTraining(t *testing.T) {
 			found[tc.name] = got
 		})
 	}
+	if found["the base model"] == 0 {
+		t.Error("pass@1 of the base model is 0, so that a wrong figure would not show")
+	}
 	if found["a state"] != found["sampler weights"] {
 		t.Errorf("pass@1 of a state is %v, of its own sampler weights %v", found["a state"], found["sampler weights"])
+	}
+}
+
+// evaluationsOf returns what a verdict reports of evaluations.
+func evaluationsOf(verdict contract.Verdict) map[string][]contract.Estimate {
+	found := map[string][]contract.Estimate{}
+	for _, e := range verdict.Progress.Environments {
+		found[e.Name] = e.Evaluation
+	}
+	return found
+}
+
+// TestEvaluationAfterDeath kills the learner and a worker in the middle of an evaluation without training, in which an
+// environment has two roles and faults. The result is that of an undisturbed evaluation.
+func TestEvaluationAfterDeath(t *testing.T) {
+	change := func(f *contract.RunFile) {
+		f.Fixed.Algorithm, f.Fixed.Environments = nil, nil
+		env := arithmetic("test", 12, 4, 8)
+		env.Limits, env.PassAt = contract.Limits{Turns: 3, OnLimit: contract.OnLimitGrade}, []int{1, 2, 4}
+		f.Evaluation = &contract.Evaluation{Environments: []contract.Environment{env}}
+	}
+	undisturbed := newFixture(t, change)
+	undisturbed.startRolloutWorkerOf("w0", rolesBuilder{})
+	verdict := undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted)
+	want := evaluationsOf(verdict)
+	for _, name := range []string{"pass@1", "pass@2", "solved@4", "judge/reward/total", "solver/reward/total"} {
+		if !slices.ContainsFunc(want["arithmetic"], func(e contract.Estimate) bool { return e.Name == name && e.Low != nil }) {
+			t.Errorf("no interval of %s is reported: %+v", name, want)
+		}
+	}
+	if verdict.Progress.Usage.SampledTokens == 0 || verdict.Progress.Usage.TrainedTokens != 0 {
+		t.Errorf("the usage is %+v, want that of sampling alone", verdict.Progress.Usage)
+	}
+
+	w := newFixture(t, change)
+	w.startRolloutWorkerOf("w0", rolesBuilder{})
+	var judges atomic.Int64
+	reached := make(chan struct{})
+	kill := w.startRolloutWorkerOf("w1", rolesBuilder{judging: func() {
+		if judges.Add(1) == 5 {
+			close(reached)
+		}
+	}})
+	first := w.startLearner(1, nil)
+	<-reached
+	first.cancel()
+	kill()
+	<-first.done
+	w.startRolloutWorkerOf("w2", rolesBuilder{})
+	if diff := cmp.Diff(want, evaluationsOf(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))); diff != "" {
+		t.Errorf("the evaluation differs (-undisturbed +got):\n%s", diff)
 	}
 }

@@ -116,18 +116,19 @@ func (e *Evaluator) Begin(saved int64) {
 		if !ok || !e.Schedule.IsDue(step) || e.tasks.isKnown(v) {
 			continue
 		}
-		if _, ok := e.result(v); ok {
-			e.settle(v)
+		if result, ok := e.result(v); ok {
+			e.settle(v, result)
 			continue
 		}
 		e.tasks.begin(v, func(ctx context.Context) error { return e.run(ctx, v) })
 	}
 }
 
-// settle has workers drop the groups of an evaluation that has had its result before: they may not have learned of it
-// from the attempt that made it.
-func (e *Evaluator) settle(v checkpoints.Version) {
+// settle has workers drop the groups of an evaluation that has had its result before, and reports that: neither workers nor
+// the manager may have received it from the attempt that made it.
+func (e *Evaluator) settle(v checkpoints.Version, result store.Evaluation) {
 	e.tasks.settle(v)
+	e.report(result)
 	if lineage, err := rl.LineageFromShort(v.Lineage); err == nil {
 		e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: lineage})
 	}
@@ -225,8 +226,15 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	e.Table.Withdraw(demandName(v))
 	e.score(v, result.Metrics)
 	e.Count(result)
-	e.Evaluated(v.Step, result.Metrics)
+	e.report(result)
 	return nil
+}
+
+// report reports a result, unless it is that the version can no longer be evaluated.
+func (e *Evaluator) report(result store.Evaluation) {
+	if result.Lost == "" {
+		e.Evaluated(result.Step, result.Metrics)
+	}
 }
 
 func demandName(v checkpoints.Version) string {

@@ -45,6 +45,14 @@ type fake struct {
 	// problems are what was reported, and demandedAtPause counts what was demanded between two tries.
 	problems        []string
 	demandedAtPause int
+	// reported has the metrics of the versions that Evaluated was called with.
+	reported map[int64]float64
+}
+
+func (f *fake) evaluated(step int64, metrics map[string]float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reported[step] = metrics["test/pass@1"]
 }
 
 func (f *fake) fail() error {
@@ -177,6 +185,7 @@ func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator,
 	f := &fake{
 		chain: map[int64]string{}, results: map[int64]store.Evaluation{}, scores: map[int64]float64{}, used: map[int64]int64{},
 		demanded: map[string]string{}, missing: map[string]bool{}, lost: map[int64]error{},
+		reported: map[int64]float64{},
 	}
 	for step := range int64(11) {
 		f.chain[step] = fmt.Sprintf("aaaaaaaa%02d", step)
@@ -186,7 +195,7 @@ func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator,
 	}
 	e := New(Config{
 		Schedule: NewSchedule(file), Attempt: 1, Metric: "test/pass@1", Table: f, Policies: f, Samplers: f, Results: f,
-		Versions: f, Evaluated: func(int64, map[string]float64) {}, Blocked: f.block, Pause: f.pause, Logger: slog.New(slog.DiscardHandler),
+		Versions: f, Evaluated: f.evaluated, Blocked: f.block, Pause: f.pause, Logger: slog.New(slog.DiscardHandler),
 	})
 	e.Start(t.Context())
 	t.Cleanup(e.Stop)
@@ -311,6 +320,23 @@ func TestRestore(t *testing.T) {
 	e.Restore(4)
 	if diff := cmp.Diff(map[int64]float64{0: 0.1, 4: 0.4}, f.scores); diff != "" {
 		t.Errorf("scores by step (-want +got):\n%s", diff)
+	}
+}
+
+// TestReportOfResults expects each result to be reported once: those of an earlier attempt, which may have died before the
+// manager received them, and not a version that could not be evaluated.
+func TestReportOfResults(t *testing.T) {
+	e, f := start(t, evaluating(nil), func(f *fake) {
+		f.results[0] = store.Evaluation{Step: 0, Metrics: map[string]float64{"test/pass@1": 0.25}}
+		f.lost[4] = checkpoints.ErrVersionLost
+		f.results[10] = store.Evaluation{Lost: "expired"}
+	})
+	e.Begin(10)
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[int64]float64{0: 0.25, 8: 1}, f.reported); diff != "" {
+		t.Errorf("pass@1 by step (-want +got):\n%s", diff)
 	}
 }
 
