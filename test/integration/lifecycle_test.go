@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -71,6 +72,46 @@ var _ = Describe("The lifecycle of a run", func() {
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(BeZero(), "workers of a finished run")
 		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}), "the last learner stays for its log")
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "CheckpointSaved", "AttemptEnded", "Completed"))
+	})
+
+	It("evaluates without training, again after a learner that was lost", func() {
+		w := newEnv()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) {
+			run.Spec.Environments, run.Spec.Algorithm = nil, nil
+			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://other:train:0/sampler_weights/000060"}
+			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+				SamplesPerTask: new(int32(4)), PassAt: []int32{1, 4},
+			}}}
+		})
+		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2, Lineage: strings.Repeat("ab", 32)})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.State).To(Equal(v1alpha1.StateEvaluating))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Evaluating"))
+			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("False NoCheckpoint"))
+		})
+		Expect(run.Status.Steps).To(BeNil())
+		Expect(run.Status.Progress).To(BeEmpty())
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCrashed, Attempt: 1, Message: "out of luck"})
+		w.clock.advance(time.Minute)
+		w.attempt(run, 2, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2, Lineage: strings.Repeat("ab", 32)})
+		low, high := 0.25, 0.75
+		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2, Progress: contract.Progress{
+			Phase: contract.PhaseDone, Metrics: map[string]float64{"test/pass@1": 0.5}, EvaluatedStep: new(int64(0)),
+			Environments: []contract.EnvironmentMetrics{{Name: "arithmetic", PassAt1: new(0.5), Evaluation: []contract.Estimate{
+				{Name: "pass@1", Value: 0.5, Low: &low, High: &high}, {Name: "judge_acc", Value: 0.25},
+			}}},
+		}})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed"))
+		})
+		Expect(run.Status.State).To(Equal(v1alpha1.StateSucceeded))
+		Expect(run.Status.Progress).To(BeEmpty())
+		Expect(*run.Status.Metrics.PassAt1).To(Equal(0.5))
+		Expect(run.Status.Environments[0].Evaluation).To(Equal([]v1alpha1.Estimate{
+			{Name: "pass@1", Value: 0.5, Low: &low, High: &high}, {Name: "judge_acc", Value: 0.25},
+		}))
 	})
 
 	It("gives the pods what they are meant to have", func() {

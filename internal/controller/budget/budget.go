@@ -84,7 +84,7 @@ type Final struct {
 func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end End) *Final {
 	switch end.Cause {
 	case contract.CauseCompleted:
-		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "The last step is committed and evaluated."}
+		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "Every step is committed, and every evaluation has its result."}
 	case contract.CauseConfigRejected:
 		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonConfigRejected), cmp.Or(end.Message, "The learner refused its configuration.")}
 	case contract.CauseDataRejected:

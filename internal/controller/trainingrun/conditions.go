@@ -102,6 +102,8 @@ func suspendedCondition(v view) status.Condition {
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted.")
+	case v.run.Spec.Algorithm == nil:
+		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended until suspend is false; then it evaluates again.")
 	default:
 		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended at its newest checkpoint until suspend is false.")
 	}

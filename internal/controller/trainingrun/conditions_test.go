@@ -284,6 +284,36 @@ func TestComputeStatus(t *testing.T) {
 	}
 }
 
+// TestMessagesOfARunThatOnlyEvaluates expects none of steps or checkpoints.
+func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
+	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
+	evaluates := func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm, run.Spec.Environments = nil, nil }
+	run := newRun(evaluates, attempts(inProgress(1)))
+	seen := observing(1, running, replying(contract.HeartbeatReply{
+		Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseEvaluating, Lineage: "abc", WorkersSeen: 2},
+	}))
+	got := computeStatus(run, seen, planned(run, seen), now)
+	if got.State != v1alpha1.StateEvaluating || got.Steps != nil || got.Progress != "" {
+		t.Errorf("state is %s, progress %q of %v steps; want Evaluating and no progress in steps", got.State, got.Progress, got.Steps)
+	}
+	halted := newRun(evaluates, suspend)
+	seen = observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil })
+	suspended := computeStatus(halted, seen, planned(halted, seen), now)
+	for _, tc := range []struct {
+		status v1alpha1.TrainingRunStatus
+		kind   string
+		want   string
+	}{
+		{got, v1alpha1.ConditionProgressing, "The run makes progress."},
+		{got, v1alpha1.ConditionResumable, "The run only evaluates and saves no checkpoint: a new attempt evaluates again."},
+		{suspended, v1alpha1.ConditionSuspended, "The run is suspended until suspend is false; then it evaluates again."},
+	} {
+		if c := meta.FindStatusCondition(tc.status.Conditions, tc.kind); c.Message != tc.want {
+			t.Errorf("%s says %q, want %q", tc.kind, c.Message, tc.want)
+		}
+	}
+}
+
 // Whatever is seen, the status is whole, and a second look at an unchanged world changes nothing.
 func TestStatusOfRandomObservations(t *testing.T) {
 	reasons := closedReasons(t)

@@ -49,6 +49,8 @@ func resumableCondition(v view) status.Condition {
 		return status.False(kind, failed.Reason, failed.Message)
 	case failed.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil:
 		return status.False(kind, failed.Reason, failed.Message)
+	case v.run.Spec.Algorithm == nil:
+		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "The run only evaluates and saves no checkpoint: a new attempt evaluates again.")
 	case v.next.LatestCheckpoint == nil:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
 	case status.Lacks(v.next.Capabilities, contract.CapabilityOptimizerRestore):
