@@ -1,0 +1,197 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import "github.com/tinker-operator/tinker-operator/test/model/engine"
+
+// The kinds of transitions.
+const (
+	statusCached uint8 = iota
+	jobCached
+	attemptWritten
+	jobCreated
+	lateCreate
+	managerRestart
+	learnerCrash
+	learnerFinished
+	completeWritten
+	jobRemoved
+	nodeLost
+	learnerFenced
+	lateWrite
+)
+
+type successors = engine.Successors[State]
+
+// Next implements engine.Model.
+func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State)) {
+	if s.Complete == 1 {
+		return
+	}
+	x := engine.NewSuccessors(s, emit)
+	m.updateCaches(x)
+	m.reconcile(x)
+	if s.LateJob != 0 {
+		t := x.Copy()
+		t.LateJob = 0
+		m.create(t, s.LateJob)
+		x.Step(lateCreate, s.LateJob)
+	}
+	m.restart(x)
+	m.writeLate(x)
+	m.restartWithWriteInFlight(x)
+	for n := uint8(1); n <= maxAttempts; n++ {
+		m.attempt(x, n)
+	}
+}
+
+// updateCaches lets the manager's caches show what is in etcd.
+func (m *Model) updateCaches(x *successors) {
+	s := x.From
+	if s.CachedAttempt != s.Attempt || s.CachedComplete != s.Complete {
+		t := x.Copy()
+		t.CachedAttempt, t.CachedComplete = s.Attempt, s.Complete
+		x.Step(statusCached)
+	}
+	for n := uint8(1); n <= maxAttempts; n++ {
+		if s.CachedJob[n] != s.Job[n] {
+			x.Copy().CachedJob[n] = s.Job[n]
+			x.Step(jobCached, n)
+		}
+	}
+}
+
+// create lets a create of a Job arrive at the API server.
+func (m *Model) create(t *State, n uint8) {
+	if t.Job[n] == jobActive || t.Job[n] == jobFailed || t.Job[n] == jobComplete {
+		return // AlreadyExists
+	}
+	if t.Created[n] > 0 {
+		t.violate(reusedAttempt)
+	}
+	t.Created[n]++
+	t.Job[n], t.Pod[n] = jobActive, podRuns
+	for k := uint8(1); k <= maxAttempts; k++ {
+		if k != n && t.Pod[k] == podRuns && t.Job[k] == jobActive && m.config.LateCreates == 0 {
+			t.violate(twoLearners)
+		}
+	}
+}
+
+// refill makes the caches new, as those of a manager that has just started.
+func (s *State) refill() {
+	s.CachedAttempt, s.CachedComplete, s.CachedJob = s.Attempt, s.Complete, s.Job
+}
+
+// restart restarts the manager, whose create of a Job may be in flight, or never have been sent.
+func (m *Model) restart(x *successors) {
+	s := x.From
+	if s.Restarts == 0 {
+		return
+	}
+	t := x.Copy()
+	t.Restarts--
+	if t.Creating != 0 && t.LateCreates > 0 && t.LateJob == 0 {
+		t.LateCreates--
+		t.LateJob = t.Creating
+	}
+	t.Creating = 0
+	t.refill()
+	x.Fault(managerRestart)
+	if s.Creating != 0 && m.config.LateCreates > 0 {
+		t = x.Copy()
+		t.Restarts--
+		t.Creating = 0
+		t.refill()
+		x.Fault(managerRestart, 1)
+	}
+}
+
+// writeLate lets a dead manager's status write arrive.
+func (m *Model) writeLate(x *successors) {
+	s := x.From
+	if s.LateAttempt == 0 {
+		return
+	}
+	t := x.Copy()
+	t.LateAttempt, t.LateBase = 0, 0
+	if !m.config.Lock || s.Attempt == s.LateBase {
+		if s.LateAttempt < s.Attempt {
+			t.violate(lowerAttempt)
+		}
+		t.Attempt = s.LateAttempt
+	}
+	x.Step(lateWrite, s.LateAttempt)
+}
+
+// restartWithWriteInFlight restarts a manager that was about to write the next attempt.
+func (m *Model) restartWithWriteInFlight(x *successors) {
+	s := x.From
+	writes := s.Restarts > 0 && s.LateWrites > 0 && s.LateAttempt == 0 && s.Creating == 0 && s.CachedAttempt < maxAttempts
+	if !writes || (s.CachedAttempt != 0 && s.CachedJob[s.CachedAttempt] != jobFailed) {
+		return
+	}
+	t := x.Copy()
+	t.Restarts--
+	t.LateWrites--
+	t.LateAttempt, t.LateBase = s.CachedAttempt+1, s.CachedAttempt
+	t.refill()
+	x.Fault(managerRestart, 2)
+}
+
+// attempt lets the process of an attempt finish, be fenced or crash, and its objects disappear.
+func (m *Model) attempt(x *successors, n uint8) {
+	s := x.From
+	if s.Pod[n] != podRuns {
+		if s.DeletedJobs > 0 && (s.Job[n] == jobFailed || s.Job[n] == jobComplete) {
+			t := x.Copy()
+			t.DeletedJobs--
+			t.Job[n], t.Verdict[n] = jobDeleted, 0
+			x.Fault(jobRemoved, n)
+		}
+		return
+	}
+	if s.isHighest(n) {
+		t := x.Copy()
+		t.Final = 1
+		t.end(n, jobComplete)
+		if t.Job[n] == jobComplete {
+			t.Verdict[n] = 1
+		}
+		x.Step(learnerFinished, n)
+	} else {
+		x.Copy().end(n, jobFailed)
+		x.Step(learnerFenced, n)
+	}
+	if s.Crashes > 0 {
+		t := x.Copy()
+		t.Crashes--
+		t.end(n, jobFailed)
+		x.Fault(learnerCrash, n)
+	}
+	if s.LostNodes > 0 && s.Job[n] == jobActive {
+		t := x.Copy()
+		t.LostNodes--
+		t.Job[n] = jobFailed
+		x.Fault(nodeLost, n)
+	}
+}
+
+// isHighest reports whether no later attempt has had a pod.
+func (s *State) isHighest(n uint8) bool {
+	for k := n + 1; k <= maxAttempts; k++ {
+		if s.Pod[k] != podNone {
+			return false
+		}
+	}
+	return true
+}
+
+// end ends a process, and its Job with it, if that is active.
+func (s *State) end(n, job uint8) {
+	s.Pod[n] = podEnded
+	if s.Job[n] == jobActive {
+		s.Job[n] = job
+	}
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+// Why an attempt is written.
+const (
+	firstAttempt uint8 = iota
+	jobMissing
+	attemptEnded
+	sameNumber
+)
+
+// reconcile does what the manager does next, by what its caches show.
+func (m *Model) reconcile(x *successors) {
+	s := x.From
+	if s.Creating != 0 {
+		t := x.Copy()
+		t.Creating = 0
+		m.create(t, s.Creating)
+		if m.config.JobFirst {
+			t.Attempt = s.Creating
+		}
+		x.Step(jobCreated, s.Creating)
+		return
+	}
+	if s.CachedComplete == 1 {
+		return
+	}
+	if s.CachedAttempt == 0 {
+		m.startNext(x, firstAttempt)
+		return
+	}
+	switch s.CachedJob[s.CachedAttempt] {
+	case jobNone, jobDeleted:
+		m.observeMissing(x)
+	case jobFailed:
+		m.startNext(x, attemptEnded)
+	case jobComplete:
+		m.observeComplete(x)
+	}
+}
+
+// startNext writes the next attempt to the status, and is about to create its Job.
+func (m *Model) startNext(x *successors, why uint8) {
+	s, n := x.From, x.From.CachedAttempt+1
+	if n > maxAttempts {
+		return
+	}
+	if m.config.Lock && s.CachedAttempt != s.Attempt {
+		return // The write conflicts, and nothing is written until the cache is newer.
+	}
+	t := x.Copy()
+	if n < t.Attempt {
+		t.violate(lowerAttempt)
+	}
+	if !m.config.JobFirst {
+		t.Attempt = n
+		t.CachedAttempt = n // The writer sees its own write.
+	}
+	t.Creating = n
+	x.Step(attemptWritten, n, why)
+}
+
+// observeMissing decides what a Job that the cache does not show means.
+func (m *Model) observeMissing(x *successors) {
+	s := x.From
+	if job := s.Job[s.CachedAttempt]; m.config.LiveGet && job != jobNone && job != jobDeleted {
+		return
+	}
+	if m.config.Recreate {
+		x.Copy().Creating = s.CachedAttempt
+		x.Step(attemptWritten, s.CachedAttempt, sameNumber)
+		return
+	}
+	m.startNext(x, jobMissing)
+}
+
+// observeComplete ends the run, or starts the next attempt where the verdict is missing.
+func (m *Model) observeComplete(x *successors) {
+	s := x.From
+	if m.config.Verdict && s.Verdict[s.CachedAttempt] == 0 {
+		m.startNext(x, attemptEnded)
+		return
+	}
+	t := x.Copy()
+	t.Complete = 1
+	if s.Final == 0 {
+		t.violate(falseComplete)
+	}
+	x.Step(completeWritten, s.CachedAttempt)
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import "github.com/tinker-operator/tinker-operator/test/model/engine"
+
+const maxAttempts = 6
+
+// Config is one configuration of the model: the rules of the manager, and how many faults of each kind there are.
+type Config struct {
+	// LiveGet looks a Job that is missing from the cache up at the API server before it counts as lost.
+	LiveGet bool
+	// Lock means that the status write carries the resource version.
+	Lock bool
+	// JobFirst creates the Job before the attempt is in the status.
+	JobFirst bool
+	// Recreate creates a missing Job of a recorded attempt again.
+	Recreate bool
+	// Verdict means that Complete needs the learner's verdict, not the Job's condition alone.
+	Verdict bool
+
+	// Restarts of the manager, deleted Jobs, and crashes of learners.
+	Restarts, DeletedJobs, Crashes int
+	// LateCreates are creates that a dead manager left in flight, and LateWrites its status writes.
+	LateCreates, LateWrites int
+	// LostNodes are nodes whose pod object is missing while its process continues.
+	LostNodes int
+}
+
+// The states of a Job.
+const (
+	jobNone uint8 = iota
+	jobActive
+	jobFailed
+	jobComplete
+	jobDeleted
+)
+
+var jobNames = []string{"none", "active", "failed", "complete", "deleted"}
+
+// The states of a pod.
+const (
+	podNone uint8 = iota
+	podRuns
+	podEnded
+)
+
+// State is a state of the model. Attempts are numbered from 1.
+type State struct {
+	// Attempt and Complete are the status in etcd.
+	Attempt, Complete uint8
+	Job               [maxAttempts + 1]uint8
+	Pod               [maxAttempts + 1]uint8
+	// Verdict is 1 where the Job's pod has the verdict that the run is complete.
+	Verdict [maxAttempts + 1]uint8
+	// Final is 1 once the final state exists on the server.
+	Final uint8
+	// What the manager's caches show.
+	CachedAttempt, CachedComplete uint8
+	CachedJob                     [maxAttempts + 1]uint8
+	// Creating is the Job that the manager is about to create, and LateJob one whose create is in flight.
+	Creating, LateJob uint8
+	// LateAttempt is a dead manager's status write in flight, and LateBase the attempt that it was decided on.
+	LateAttempt, LateBase uint8
+	// Created counts the Jobs that were made for an attempt.
+	Created [maxAttempts + 1]uint8
+	// The faults that are left.
+	Restarts, DeletedJobs, Crashes, LateCreates, LostNodes, LateWrites uint8
+	Broken                                                             uint8
+}
+
+// The invariants.
+const (
+	twoLearners engine.Code = iota + 1
+	reusedAttempt
+	lowerAttempt
+	falseComplete
+)
+
+var codeNames = map[engine.Code]string{
+	twoLearners:   "I7 a second learner starts though nothing was lost",
+	reusedAttempt: "I7 an attempt number is used by two Jobs",
+	lowerAttempt:  "I7 the recorded attempt goes back",
+	falseComplete: "I7 Complete without a committed final step",
+}
+
+// Model is the model.
+type Model struct{ config Config }
+
+// New returns the model of a configuration.
+func New(config Config) *Model { return &Model{config} }
+
+// Init implements engine.Model.
+func (m *Model) Init() State {
+	c := m.config
+	return State{
+		Restarts: uint8(c.Restarts), DeletedJobs: uint8(c.DeletedJobs), Crashes: uint8(c.Crashes),
+		LateCreates: uint8(c.LateCreates), LostNodes: uint8(c.LostNodes), LateWrites: uint8(c.LateWrites),
+	}
+}
+
+// Check implements engine.Model.
+func (m *Model) Check(s *State) engine.Code { return engine.Code(s.Broken) }
+
+// Done implements engine.Model.
+func (m *Model) Done(s *State) bool { return s.Complete == 1 }
+
+// CodeName implements engine.Model.
+func (m *Model) CodeName(code engine.Code) string { return codeNames[code] }
+
+// violate notes a broken invariant.
+func (s *State) violate(code engine.Code) { s.Broken = uint8(code) }

@@ -1,0 +1,172 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import "github.com/tinker-operator/tinker-operator/test/model/engine"
+
+// The most attempts, workers, lag and slots of any configuration.
+const (
+	maxAttempts = 3
+	maxWorkers  = 2
+	maxLag      = 2
+	maxSlots    = 8
+)
+
+// SaveRule says when a state is saved.
+type SaveRule uint8
+
+// The rules for saving.
+const (
+	// SavePiped submits the save right behind optim_step, before the replies are known.
+	SavePiped SaveRule = iota
+	// SaveClean submits it after every reply of the step is clean.
+	SaveClean
+)
+
+// RowRule says when the row of a step is written.
+type RowRule uint8
+
+// The rules for rows.
+const (
+	// RowAfter writes it after the reply to the save.
+	RowAfter RowRule = iota
+	// RowAhead makes it durable before the save is submitted.
+	RowAhead
+)
+
+// NeedRule says which row a state needs to be resumed from.
+type NeedRule uint8
+
+// The rules for resuming.
+const (
+	NeedNothing NeedRule = iota
+	// NeedRowOfLineage wants a row with the state's step and lineage.
+	NeedRowOfLineage
+	// NeedRowOfCheckpoint wants the row that was written for exactly this checkpoint (attempt and model).
+	NeedRowOfCheckpoint
+)
+
+// Fence says how a learner keeps those of earlier attempts from harm.
+type Fence uint8
+
+// The fences.
+const (
+	FenceNone Fence = iota
+	// FenceUnload creates the learner's own model, lists models, unloads those of lower attempts, and lists states.
+	FenceUnload
+	// FenceClaim writes a claim, lists states, and looks for a higher claim after each save.
+	FenceClaim
+)
+
+// Order says which of two checkpoints is newer.
+type Order uint8
+
+// The orders, by what is compared.
+const (
+	// OrderName compares step, cursor and attempt, as the name sorts.
+	OrderName Order = iota
+	// OrderStep compares step, attempt and model.
+	OrderStep
+	// OrderAttempt compares attempt, model and step.
+	OrderAttempt
+)
+
+// Refill says when a slot is leased, and which groups of it are accepted.
+type Refill uint8
+
+// The ways to refill a batch.
+const (
+	// RefillAny leases slots ahead on a guess, and accepts a group of any version of the window.
+	RefillAny Refill = iota
+	// RefillDiscard leases slots ahead on a guess, and discards a group of the wrong version.
+	RefillDiscard
+	// RefillCertain leases a slot only when the members of the batches before it are certain.
+	RefillCertain
+	// RefillPerStep gives each step a range of slots of its own, refills included.
+	RefillPerStep
+)
+
+// Retention says which states are deleted.
+type Retention uint8
+
+// The kinds of retention.
+const (
+	RetainAll Retention = iota
+	// RetainNewest deletes all that is older than the newest own state.
+	RetainNewest
+	// RetainWindow deletes all that is older than the window of the lag.
+	RetainWindow
+)
+
+// Config is one configuration of the model.
+type Config struct {
+	// The size of the run.
+	Steps, BatchSize, Lag, Workers, Slots, Attempts int
+	// Capacity is how many groups a worker can store; 0 is no limit.
+	Capacity int
+	// MakeRoom lets a full worker give up its highest slot for a lower one that is missing.
+	MakeRoom bool
+
+	// How many faults of each kind there are. SecondLearners are attempts that start while the one before still runs.
+	SecondLearners, WorkerCrashes, Failures, EnvironmentFaults int
+	Expiries, SamplerExpiries, Suspensions, Restarts           int
+	// Tombstones are the slots that are tombstones at any version, one bit each.
+	Tombstones uint
+	// InitFrom makes version 0 a foreign checkpoint that may be deleted (one of Expiries).
+	InitFrom bool
+	// Foreign puts another run's checkpoint into the listing.
+	Foreign bool
+
+	Save      SaveRule
+	Row       RowRule
+	Need      NeedRule
+	Fence     Fence
+	Order     Order
+	Refill    Refill
+	Retention Retention
+
+	// SaveOpening: the first act of an attempt is to save what it loaded under its own name.
+	SaveOpening bool
+	// RecordBase: with claims, the base is recorded; of earlier attempts only it counts.
+	RecordBase bool
+	// SaveInitial: a fresh run saves step 0 first.
+	SaveInitial bool
+	// SamplerPiped: sampler weights are saved behind optim_step.
+	SamplerPiped bool
+	// SessionByVersion: the sampling session is keyed by the version alone.
+	SessionByVersion bool
+	// ByManager: a learner resumes from what the manager recorded.
+	ByManager bool
+	// Acknowledged: covered_index waits for the manager's record.
+	Acknowledged bool
+	// WaitHello: nothing is leased before every live worker said Hello.
+	WaitHello bool
+	// KnowParents: the lineages of the window are known on resume.
+	KnowParents bool
+	// RunFilter: the listing is filtered by run.
+	RunFilter bool
+	// Reopen: a version that cannot be had again makes the learner list again.
+	Reopen bool
+	// Spare is how many states are kept beyond the window, for a newest state that cannot be loaded.
+	Spare int
+	// CoverTrails: covered_index trails by the spare states.
+	CoverTrails bool
+	// CheckLast: with RowAfter and claims, the row is written before the claims are looked at.
+	CheckLast bool
+	// PreferRow: a step that is done again takes the tombstones of the newest row written for it.
+	PreferRow bool
+	// Fallback: a version that is lost for good is replaced by the next newer one.
+	Fallback bool
+	// AnnounceEarly: the new version is announced as soon as the replies are clean, before row and state.
+	AnnounceEarly bool
+	// Evaluate is the version whose evaluation is due; 0 is none.
+	Evaluate int
+	// KeepForEvaluation: retention spares a state whose evaluation has no row yet.
+	KeepForEvaluation bool
+
+	// CountCost tracks what is bought twice.
+	CountCost bool
+	// Only restricts what is checked; nil checks everything.
+	Only map[engine.Code]bool
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"fmt"
+	"strings"
+)
+
+// final checks what a run reports.
+type final struct {
+	*slots
+	// expected is the final lineage of a run without faults of the environment.
+	expected uint8
+	// outcomes are the final lineages that were reported, where faults of the environment permit several.
+	outcomes map[string]bool
+}
+
+// undisturbed returns the final lineage of a run in which nothing fails.
+func (p *slots) undisturbed() uint8 {
+	chain := []uint8{0}
+	cursor := 0
+	for k := range p.config.Steps {
+		version := chain[max(k-p.config.Lag, 0)]
+		if p.config.Refill == RefillPerStep {
+			cursor = p.firstOf(k)
+		}
+		var members []byte
+		for ; cursor < p.config.Slots && len(members) < p.config.BatchSize; cursor++ {
+			if !p.isTombstone(cursor) {
+				members = append(members, p.groups.of(group{Slot: uint8(cursor), Claimed: version, Actual: version}))
+			}
+		}
+		if len(members) < p.config.BatchSize {
+			panic("the configuration has too few slots")
+		}
+		chain = append(chain, p.lineages.of(lineage{Parent: chain[k], Step: uint8(k + 1), Members: string(members)}))
+	}
+	return chain[p.config.Steps]
+}
+
+// check checks the invariants of a run that is complete.
+func (p *final) check(s *State, l *Learner) {
+	of := l.Lineages[0]
+	chain := p.chain(of)
+	if p.outcomes != nil {
+		p.outcomes[p.describe(l, chain)] = true
+	}
+	if len(chain) != p.config.Steps+1 {
+		p.violate(s, BrokenChain)
+		return
+	}
+	if l.Weights != of {
+		p.violate(s, WrongFinalWeights)
+		return
+	}
+	if !p.checkChain(s, l, chain) {
+		return
+	}
+	if p.config.EnvironmentFaults == 0 && of != p.expected {
+		p.violate(s, NotReproducible)
+		return
+	}
+	for _, version := range chain[1:] {
+		if !p.hasRow(s, version) {
+			p.violate(s, RowMissing)
+			return
+		}
+	}
+}
+
+// describe is the outcome of a run.
+func (p *final) describe(l *Learner, chain []uint8) string {
+	var names []string
+	for _, version := range chain[1:] {
+		names = append(names, p.lineageName(version))
+	}
+	return fmt.Sprintf("cursor %d: %s", l.Cursor, strings.Join(names, " "))
+}
+
+// checkChain checks that each step has its slots in order, sampled at the version that the lag demands.
+func (p *final) checkChain(s *State, l *Learner, chain []uint8) bool {
+	next := 0
+	for k := range p.config.Steps {
+		version := chain[max(k-p.config.Lag, 0)]
+		if p.config.Refill == RefillPerStep {
+			next = p.firstOf(k)
+		}
+		of := p.lineages.all[chain[k+1]]
+		if len(of.Members) != p.config.BatchSize || of.Corrupt {
+			p.violate(s, BrokenChain)
+			return false
+		}
+		for _, m := range []byte(of.Members) {
+			g := p.groups.all[m]
+			if int(g.Slot) < next {
+				p.violate(s, BrokenChain)
+				return false
+			}
+			if g.Actual != version {
+				p.violate(s, NotReproducible)
+				return false
+			}
+			next = int(g.Slot) + 1
+		}
+	}
+	if p.config.Refill != RefillPerStep && next != int(l.Cursor) {
+		p.violate(s, BrokenChain) // The cursor is not the one that the lineage says.
+		return false
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenarios
+
+import (
+	"github.com/tinker-operator/tinker-operator/test/model/engine"
+	"github.com/tinker-operator/tinker-operator/test/model/manager"
+	"github.com/tinker-operator/tinker-operator/test/model/sampling"
+	"github.com/tinker-operator/tinker-operator/test/model/wire"
+)
+
+// exploring returns the exploration of a model.
+func exploring[S any](model engine.Model[S]) func(maxStates int) engine.Result {
+	return func(maxStates int) engine.Result {
+		return engine.Explore(model, engine.Options{MaxStates: maxStates})
+	}
+}
+
+func samplingScenarios() []Scenario {
+	of := func(name, note string, change func(*sampling.Config)) Scenario {
+		config := sampling.Config{LostReplies: 1, LostFutures: 1, Crashes: 1, PostInID: true, LearnerHeartbeat: true}
+		change(&config)
+		return Scenario{Name: "sampling/" + name, Note: note, Run: exploring(sampling.New(config))}
+	}
+	return []Scenario{
+		of("protocol", "seed (slot, member, turn, try); id adds a post counter", func(*sampling.Config) {}),
+		of("environment-fault", "", func(c *sampling.Config) { c.EnvironmentFaults = 1 }),
+		of("first-version same-id", "a lost future is asked for again under its id",
+			func(c *sampling.Config) { c.PostInID = false }),
+		of("first-version try", "a lost future raises the try",
+			func(c *sampling.Config) { c.PostInID, c.TryOnLoss = false, true }),
+		of("try-on-crash", "a lease given to another worker raises the try", func(c *sampling.Config) { c.TryOnCrash = true }),
+		of("first-version session", "only workers send heartbeats of the session",
+			func(c *sampling.Config) { c.LearnerHeartbeat = false }),
+	}
+}
+
+func wireScenarios() []Scenario {
+	of := func(name, note string, change func(*wire.Config)) Scenario {
+		config := wire.Config{
+			Dedupe: true, LostAnswers: 1, LostSubmits: 1, Refusals: 1, Failures: 1, LostReplies: 1, Restarts: 1,
+		}
+		change(&config)
+		return Scenario{Name: "wire/" + name, Note: note, Run: exploring(wire.New(config))}
+	}
+	return []Scenario{
+		of("protocol", "fb+optim together, save after clean replies", func(*wire.Config) {}),
+		of("ahead", "and the next step submitted right behind the save", func(c *wire.Config) { c.Ahead = true }),
+		of("await", "optim only after clean fb replies", func(c *wire.Config) { c.Await = true }),
+		of("piped", "save behind optim_step", func(c *wire.Config) { c.Piped = true }),
+		of("await+piped", "optim after clean fb, save behind optim", func(c *wire.Config) { c.Await, c.Piped = true, true }),
+		of("no-dedupe", "server repeats a repeated request", func(c *wire.Config) { c.Dedupe = false }),
+		of("new-number", "a lost submit is sent under a new number", func(c *wire.Config) { c.NewNumber = true }),
+		of("reuse-number", "a refused submit's number is used again", func(c *wire.Config) { c.ReuseNumber = true }),
+		of("continue", "continues after an unclean forward_backward", func(c *wire.Config) { c.Continue = true }),
+		of("resurrect", "a restarted server has the model as last saved", func(c *wire.Config) { c.Resurrect = true }),
+		of("reuse-request-id", "a restarted server counts request ids from the start",
+			func(c *wire.Config) { c.ReuseRequestIDs = true }),
+		of("arrival", "server executes by arrival", func(c *wire.Config) { c.ByArrival = true }),
+	}
+}
+
+func managerScenarios() []Scenario {
+	of := func(name, note string, change func(*manager.Config)) Scenario {
+		config := manager.Config{Verdict: true, Restarts: 2, Crashes: 1, LiveGet: true, Lock: true}
+		change(&config)
+		return Scenario{Name: "manager/" + name, Note: note, Run: exploring(manager.New(config))}
+	}
+	return []Scenario{
+		of("first-version", "a missing Job in the cache is a lost attempt",
+			func(c *manager.Config) { c.LiveGet, c.Lock = false, false }),
+		of("live-get", "a missing Job is looked up first", func(c *manager.Config) { c.Lock = false }),
+		of("protocol", "live look-up, status write with resource version", func(*manager.Config) {}),
+		of("protocol job-deleted", "", func(c *manager.Config) { c.DeletedJobs = 1 }),
+		of("protocol delayed-create", "a dead manager's create arrives later", func(c *manager.Config) { c.LateCreates = 1 }),
+		of("protocol node-lost", "", func(c *manager.Config) { c.LostNodes = 1 }),
+		of("no-lock late-write", "a dead manager's status write arrives later",
+			func(c *manager.Config) { c.Lock, c.LateWrites = false, 1 }),
+		of("protocol late-write", "", func(c *manager.Config) { c.LateWrites = 1 }),
+		of("job-first", "Job before status", func(c *manager.Config) { c.JobFirst = true }),
+		of("recreate", "a missing Job is created again under its number",
+			func(c *manager.Config) { c.Recreate, c.DeletedJobs = true, 1 }),
+	}
+}
