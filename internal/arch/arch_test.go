@@ -37,7 +37,7 @@ func (s source) lines() int { return s.fset.File(s.file.FileStart).LineCount() }
 
 var generated = regexp.MustCompile(`(zz_generated|\.pb\.go$)`)
 
-// load returns the hand-written files of api, cmd and internal: either those of the product or its tests.
+// load returns the hand-written files of the tree: either those of programs and packages or their tests.
 func load(t *testing.T, withTests bool) []source {
 	t.Helper()
 	all, err := parse()
@@ -56,7 +56,7 @@ func load(t *testing.T, withTests bool) []source {
 // parse parses all hand-written files once.
 var parse = sync.OnceValues(func() ([]source, error) {
 	var sources []source
-	for _, top := range []string{"api", "cmd", "internal"} {
+	for _, top := range []string{"api", "cmd", "internal", "hack", "test"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") {
 				return err
