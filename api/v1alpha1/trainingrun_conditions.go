@@ -99,6 +99,7 @@ const (
 const (
 	ReasonWorkersReady    = "WorkersReady"
 	ReasonWorkersMissing  = "WorkersMissing"
+	ReasonWorkersCrashed  = "WorkersCrashed"
 	ReasonScaledToZero    = "ScaledToZero"
 	ReasonWorkersReplaced = "WorkersReplaced"
 	ReasonVersionRefused  = "VersionRefused"

@@ -14,8 +14,7 @@ import (
 
 // homonyms are literals that equal an enum's value and mean something else.
 var homonyms = map[string]string{
-	"internal/controller/ending/ending.go": "OOMKilled", // This is the kubelet's reason.
-	"internal/rollout/episode/episode.go":  "Step",      // This is a method's name.
+	"internal/rollout/episode/episode.go": "Step", // This is a method's name.
 }
 
 // TestEnumsAreNotSpelledAsLiterals finds string literals that equal the value of a typed constant of

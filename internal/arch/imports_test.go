@@ -59,7 +59,7 @@ var permitted = map[string][]string{
 		"internal/controller/poller", "internal/controller/refusal", "internal/controller/workers", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
-	"internal/controller/podstate": {"api/v1alpha1", "k8s.io/api"},
+	"internal/controller/podstate": {"api/v1alpha1", "internal/contract", "k8s.io/api"},
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},

@@ -83,7 +83,7 @@ func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTermi
 	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {
 		return ofVerdict(verdict)
 	}
-	if t.Reason == "OOMKilled" {
+	if podstate.OutOfMemory(t) {
 		return &Ending{Cause: contract.CauseOOMKilled, Message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
 	}
 	if t.Reason == "ContainerStatusUnknown" {

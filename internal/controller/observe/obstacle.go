@@ -83,7 +83,7 @@ func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field
 	return ObstacleOf(refused, what, field)
 }
 
-// workersObstacle says why workers are missing: their pods are refused, or one that exists cannot start.
+// workersObstacle says why workers are missing: their pods are refused, one that exists cannot start, or one has ended.
 func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun, job *batchv1.Job) podstate.Obstacle {
 	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {
 		if refused := o.refusedPod(ctx, job, "workers' pods", "rollouts.pod"); refused.NeedsAction {
@@ -102,11 +102,11 @@ func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRu
 			return waits
 		}
 	}
-	refused, err := workers.RefusedVersion(ctx, o.Live, run, job)
+	ended, err := workers.Ended(ctx, o.Live, run, job)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "finding workers of another version")
+		ctrl.LoggerFrom(ctx).Error(err, "finding why workers ended")
 	}
-	return refused
+	return ended
 }
 
 // workerFields are those by which a user can fix a worker's pod.

@@ -19,6 +19,9 @@ func Termination(pod *corev1.Pod, container string) *corev1.ContainerStateTermin
 	return c.State.Terminated
 }
 
+// OutOfMemory says that the kernel ended a container since it used more memory than its limit.
+func OutOfMemory(t *corev1.ContainerStateTerminated) bool { return t.Reason == "OOMKilled" }
+
 // Running says that a container runs, and since when.
 func Running(pod *corev1.Pod, container string) (time.Time, bool) {
 	c := statusOf(pod, container)
@@ -26,6 +29,16 @@ func Running(pod *corev1.Pod, container string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return c.State.Running.StartedAt.Time, true
+}
+
+// Ready says that a pod is ready.
+func Ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {

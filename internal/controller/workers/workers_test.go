@@ -4,7 +4,6 @@
 package workers
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -82,15 +81,5 @@ func TestWorkersOfANamedImageAreNotReplaced(t *testing.T) {
 	learnerJob, rollout := madeWith(run, "new", "link-1")
 	if got := actionOf(run, Observed{Attempt: 1, Learner: learnerJob, Job: rollout, VersionRefused: true}, "new", now); got != keep {
 		t.Errorf("action %d, want %d", got, keep)
-	}
-}
-
-func TestLastLine(t *testing.T) {
-	for log, want := range map[string]string{
-		"": "", "one\n": "one", "{\"msg\":\"x\"}\nrollout: why\n\n": "rollout: why", strings.Repeat("a", 300): strings.Repeat("a", maxLine),
-	} {
-		if got := lastLine(log); len(got) > maxLine || !strings.HasPrefix(want, strings.TrimRight(got, "…")) || (got == "") != (want == "") {
-			t.Errorf("lastLine(%q) = %q", log, got)
-		}
 	}
 }

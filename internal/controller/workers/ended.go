@@ -1,0 +1,90 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workers
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// maxLine bounds how much of a log a message quotes.
+const maxLine = 256
+
+// Ended says why workers that should run have ended; nothing where none did, or others run in their place.
+func Ended(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun, job *batchv1.Job) (podstate.Obstacle, error) {
+	if job.Status.Failed == 0 {
+		return podstate.Obstacle{}, nil
+	}
+	var pods corev1.PodList
+	if err := live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels(job.Labels)); err != nil {
+		return podstate.Obstacle{}, fmt.Errorf("listing workers that have ended: %w", err)
+	}
+	return endedObstacle(run, job, pods.Items), nil
+}
+
+// endedObstacle prefers a worker of another version, which stands for all; otherwise the newest that crashed counts.
+func endedObstacle(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podstate.Obstacle {
+	ready := map[string]bool{}
+	for i := range pods {
+		if podstate.Ready(&pods[i]) {
+			ready[indexOf(&pods[i])] = true
+		}
+	}
+	var newest *corev1.Pod
+	for i := range pods {
+		pod := &pods[i]
+		ended := podstate.Termination(pod, desired.RolloutContainer)
+		if ended == nil || !metav1.IsControlledBy(pod, job) {
+			continue
+		}
+		if ended.ExitCode == contract.ExitVersion {
+			return podstate.Obstacle{
+				Reason: v1alpha1.ReasonVersionRefused, NeedsAction: true, Message: repair(run) + ": " + podstate.LogEnd(ended.Message, maxLine),
+			}
+		}
+		// Kubernetes replaces what it disrupted, and a worker that a drained node ended is no crash.
+		if ended.ExitCode == 0 || podstate.DisruptionOf(pod) != podstate.NotDisrupted || ready[indexOf(pod)] {
+			continue
+		}
+		if newest == nil || podstate.Termination(newest, desired.RolloutContainer).FinishedAt.Before(&ended.FinishedAt) {
+			newest = pod
+		}
+	}
+	if newest == nil {
+		return podstate.Obstacle{}
+	}
+	return podstate.Obstacle{Reason: v1alpha1.ReasonWorkersCrashed, NeedsAction: true, Message: crash(newest)}
+}
+
+// indexOf is the index of a worker within its Job, which its successor has, too.
+func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
+
+func crash(pod *corev1.Pod) string {
+	ended := podstate.Termination(pod, desired.RolloutContainer)
+	if podstate.OutOfMemory(ended) {
+		return fmt.Sprintf("Worker pod %q used more memory than its limit: raise rollouts.pod.resources.limits.memory.", pod.Name)
+	}
+	text := fmt.Sprintf("Worker pod %q exited with code %d", pod.Name, ended.ExitCode)
+	if line := podstate.LogEnd(ended.Message, maxLine); line != "" {
+		return text + "; its log ends: " + line
+	}
+	return text + " and left no log."
+}
+
+func repair(run *v1alpha1.TrainingRun) string {
+	if image := run.Spec.Rollouts.Pod.Image; image != "" {
+		return fmt.Sprintf("Workers of image %q are of another version than the run; remove rollouts.pod.image, or name an image of the manager's version", image)
+	}
+	return "Workers are of another version than the run, and are replaced"
+}

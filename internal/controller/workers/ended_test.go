@@ -1,0 +1,76 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+)
+
+func TestEndedObstacle(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout", UID: "job"}}
+	owner := *metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
+	worker := func(name, index string, change func(*corev1.Pod)) corev1.Pod {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, OwnerReferences: []metav1.OwnerReference{owner}, Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: index},
+		}}
+		change(&pod)
+		return pod
+	}
+	exited := func(code int32, reason, message string, ago time.Duration) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "rollout", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(now.Add(-ago)),
+			}}}}
+		}
+	}
+	running := func(ready corev1.ConditionStatus) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "rollout", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		}
+	}
+	crashed := func(message string) podstate.Obstacle {
+		return podstate.Obstacle{Reason: "WorkersCrashed", NeedsAction: true, Message: message}
+	}
+	old := worker("old", "0", exited(1, "Error", "rollout: old", time.Hour))
+	cases := map[string]struct {
+		pods []corev1.Pod
+		want podstate.Obstacle
+	}{
+		"none":                          {nil, podstate.Obstacle{}},
+		"the newest crash":              {[]corev1.Pod{old, worker("new", "1", exited(2, "Error", "starting\nrollout: why", 0))}, crashed(`Worker pod "new" exited with code 2; its log ends: rollout: why`)},
+		"another runs in its place":     {[]corev1.Pod{old, worker("next", "0", running("True"))}, podstate.Obstacle{}},
+		"another starts in its place":   {[]corev1.Pod{old, worker("next", "0", running("False"))}, crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
+		"another runs in other's place": {[]corev1.Pod{old, worker("next", "1", running("True"))}, crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
+		"no log":                        {[]corev1.Pod{worker("w", "0", exited(137, "Error", "", 0))}, crashed(`Worker pod "w" exited with code 137 and left no log.`)},
+		"out of memory":                 {[]corev1.Pod{worker("w", "0", exited(137, "OOMKilled", "", 0))}, crashed(`Worker pod "w" used more memory than its limit: raise rollouts.pod.resources.limits.memory.`)},
+		"an evicted worker": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
+			exited(137, "Error", "", 0)(pod)
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True", Reason: "EvictionByEvictionAPI"}}
+		})}, podstate.Obstacle{}},
+		"a copy that somebody made": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
+			exited(1, "Error", "", 0)(pod)
+			pod.OwnerReferences = nil
+		})}, podstate.Obstacle{}},
+		"another version": {[]corev1.Pod{worker("w", "0", exited(76, "Error", "rollout: version 3", time.Minute)), worker("v", "1", exited(1, "Error", "", 0))}, podstate.Obstacle{
+			Reason: "VersionRefused", NeedsAction: true, Message: "Workers are of another version than the run, and are replaced: rollout: version 3",
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, endedObstacle(&v1alpha1.TrainingRun{}, job, tc.pods)); diff != "" {
+				t.Errorf("endedObstacle (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+var _ = Describe("Workers that crash", func() {
+	It("are reported with the end of their log, until they run", func() {
+		w := emptyEnv()
+		w.kubelet.set(func(k *kubelet) {
+			k.workerExit, k.workerMessage = 1, "{\"msg\":\"starting\"}\nrollout: opening /var/spill: no space left (key tml-abcdef0123456789)\n"
+		})
+		w.startManager(nil)
+		w.environment()
+		run := w.create()
+		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseTraining})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False WorkersCrashed"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False WorkersCrashed"))
+		})
+		for _, kind := range []string{v1alpha1.ConditionRolloutsReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionReady} {
+			Expect(message(run, kind)).To(And(
+				MatchRegexp(`Worker pod "arithmetic-\w+-rollout-\d-\w+" exited with code 1`),
+				ContainSubstring("its log ends: rollout: opening /var/spill: no space left"), Not(ContainSubstring("abcdef"))), kind)
+		}
+		w.kubelet.set(func(k *kubelet) { k.workerExit = 0 })
+		Eventually(func(g Gomega) {
+			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		}, "70s").Should(Succeed(), "the Job controller tries again within a minute")
+	})
+})
