@@ -88,7 +88,7 @@ var _ = Describe("A manager that crashes", func() {
 	It("deletes a Job of a dead attempt that lands late", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
-		w.endLearner(w.learner(run.Name, 1), 1, "")
+		w.endLearner(w.learner(run.Name, 1), 75, "")
 		w.attempt(run, 2, progress(0))
 		Eventually(w.attemptsWithJobs).Should(Equal([]string{"2"}))
 		late := desired.LearnerJob(run, 1, "link", desired.Settings{Image: "x"})

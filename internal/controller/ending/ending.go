@@ -7,7 +7,6 @@ package ending
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -103,7 +102,7 @@ func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTermi
 	message := fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)
 	if err != nil && t.Message != "" {
 		// The kubelet gives the end of the log where a container left no message.
-		message = fmt.Sprintf("The learner exited with code %d; its log ends: %s", t.ExitCode, lastBytes(t.Message, maxLogEnd))
+		message = fmt.Sprintf("The learner exited with code %d; its log ends: %s", t.ExitCode, podstate.LogEnd(t.Message, maxLogEnd))
 	}
 	return &Ending{Cause: cause, Message: message}
 }
@@ -125,12 +124,6 @@ func ofVerdict(v contract.Verdict) *Ending {
 		end.Cause = contract.CauseUpstream
 	}
 	return end
-}
-
-// lastBytes gives the end of a text in one line of at most n bytes.
-func lastBytes(text string, n int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	return strings.ToValidUTF8(text[max(0, len(text)-n):], "")
 }
 
 // disruption is the cause of a pod that something else than the learner ended; otherwise it is as given.

@@ -144,7 +144,7 @@ func learnerCondition(v view) status.Condition {
 	case attempt.CompletionTime != nil && attempt.Reason == v1alpha1.ReasonCreateRefused:
 		return v.learnerRefused()
 	case attempt.CompletionTime != nil:
-		return status.False(kind, v1alpha1.ReasonRestarting, fmt.Sprintf("Attempt %d ended: %s.", attempt.Number, attempt.Cause))
+		return status.False(kind, v1alpha1.ReasonRestarting, endOf(*attempt))
 	}
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
 	_, running := learnerRunning(pod)
@@ -191,7 +191,9 @@ func rolloutsCondition(v view) status.Condition {
 	}
 }
 
-func progressingCondition(v view) status.Condition {
+func progressingCondition(v view) status.Condition { return v.withCrash(progressCondition(v)) }
+
+func progressCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	switch attempt := v.attempt(); {
 	case v.finished():
@@ -206,7 +208,7 @@ func progressingCondition(v view) status.Condition {
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
 	case v.plan.backingOff:
-		return status.False(kind, v1alpha1.ReasonBackingOff, fmt.Sprintf("Attempt %d ended (%s); the next one waits.", attempt.Number, attempt.Cause))
+		return status.False(kind, v1alpha1.ReasonBackingOff, "The next attempt waits. "+endOf(*attempt))
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case !v.is(v1alpha1.ConditionLearnerRunning):

@@ -4,8 +4,6 @@
 package trainingrun
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -106,7 +104,9 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		p.backingOff, p.requeue = true, left
 		return p
 	}
-	p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
+	if newest := status.NewestAttempt(run); newest > 0 && !keepsLog(run.Status.Attempts[0], seen) {
+		p.deletes = append(p.deletes, learnerJob(seen, newest)...)
+	}
 	p.start = status.NewestAttempt(run) + 1
 	return p
 }
@@ -262,18 +262,6 @@ func lingering(seen observe.State, attempt int32) []client.Object {
 		return learnerJob(seen, attempt)
 	}
 	return nil
-}
-
-// earlierJobs are learner Jobs below the newest attempt: a request of a manager that has crashed may arrive late.
-// Those above it are left alone: they mean that this view of the run is old.
-func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State) []client.Object {
-	var jobs []client.Object
-	for _, attempt := range slices.Sorted(maps.Keys(seen.Learners)) {
-		if attempt < status.NewestAttempt(run) {
-			jobs = append(jobs, learnerJob(seen, attempt)...)
-		}
-	}
-	return jobs
 }
 
 func learnerJob(seen observe.State, attempt int32) []client.Object {

@@ -71,9 +71,29 @@ func TestMakePlan(t *testing.T) {
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending)}),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 31 * time.Second},
 		},
-		"a crash begins the next attempt at once": {
+		"a crash begins the next attempt at once, and the old Job stays for its log": {
 			newRun(attempts(inProgress(1))), observing(1, crashed, training),
-			outcome{Ending: contract.CauseCrashed, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
+			outcome{Ending: contract.CauseCrashed, Start: 2, Desired: contract.DesiredRun, Workers: true},
+		},
+		"the log of a crash stays while the next attempt is in progress": {
+			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))),
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}, func(o *observe.State) { o.Learners[1] = crashed }),
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
+		},
+		"the log of a crash goes when the next attempt has ended": {
+			newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))),
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(1, "Error", ""))}, func(o *observe.State) { o.Learners[1] = crashed }),
+			outcome{Backing: true, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true, Requeue: 10 * time.Second},
+		},
+		"the log of a crash goes when the run is suspended": {
+			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute)), suspend),
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod()}, func(o *observe.State) { o.Learners[1] = crashed }),
+			outcome{Desired: contract.DesiredDrain, Deletes: []string{"one"}, Workers: true, Requeue: drainUnreachable},
+		},
+		"a Job without a log is deleted": {
+			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))),
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}, func(o *observe.State) { o.Learners[1] = observe.Learner{Job: newJob("one")} }),
+			outcome{Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true, Requeue: maxRequeue},
 		},
 		"a second crash that got nowhere waits": {
 			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(1, "Error", ""))}),
