@@ -65,4 +65,12 @@ var recorded = map[string][]engine.Code{
 	"capacity/1 of 2":                                      {engine.Stuck},
 	"capacity/guess lag1":                                  {engine.Stuck},
 	"capacity/stale capacity1":                             {engine.Stuck},
+	"credentials/minus signature":                          {1 /* I10 a learner is fenced though no later attempt has begun */},
+	"credentials/minus attempt":                            {1 /* I10 a learner is fenced though no later attempt has begun */},
+	"credentials/minus run and key":                        {1 /* I10 a learner is fenced though no later attempt has begun */},
+	"credentials/private-key":                              {1 /* I10 a learner is fenced though no later attempt has begun */},
+	"credentials/one-token":                                {1 /* I10 a learner is fenced though no later attempt has begun */},
+	"credentials/minus token":                              {2 /* I10 a worker of another run is admitted */},
+	"credentials/minus certificate":                        {engine.Stuck},
+	"credentials/minus pass-on unreachable":                {engine.Stuck},
 }
