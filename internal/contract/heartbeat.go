@@ -23,6 +23,10 @@ type HeartbeatRequest struct {
 	// Attempt is the newest that the manager has started; a learner of a lower one stops, fenced.
 	Attempt int32   `json:"attempt"`
 	Desired Desired `json:"desired"`
+	// HistoryVersion is the version of the records that the manager reads; 0 for a manager that reads none.
+	HistoryVersion int32 `json:"historyVersion,omitempty"`
+	// KnownRecords is the number of the newest record of this learner that the manager has stored.
+	KnownRecords int64 `json:"knownRecords,omitempty"`
 }
 
 // Phase is what the learner is doing.
@@ -55,6 +59,8 @@ type HeartbeatReply struct {
 	// prompts: "POST /api/v1/forward_backward was answered with 500: Internal Server Error". It may be empty.
 	UpstreamError string   `json:"upstreamError,omitempty"`
 	Progress      Progress `json:"progress"`
+	// Records are the oldest that follow on KnownRecords of the request, at most MaxRecords.
+	Records []Record `json:"records,omitempty"`
 }
 
 // What BlockedOn begins with where the learner waits for something that a person can repair.

@@ -105,6 +105,7 @@ func (o *modelOpening) resume() {
 			o.score(*version.Row)
 		}
 	}
+	recorder{o.learner}.resumed(at)
 	o.evaluator.Restore(at.Step)
 	o.journal.Rebuild(at.Step, at.Lineage.String())
 	o.report(func(p *contract.Progress) {

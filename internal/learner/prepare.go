@@ -36,7 +36,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.book = newBook(l.file)
 	l.journal = journal.New(journal.Config{
 		Dir: l.file.ArtifactsDir, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
-		Logger: l.config.Logger, Blocked: l.status.BlockOnStore, Pause: time.Second,
+		Logger: l.config.Logger, Blocked: l.status.BlockOnStore, Pause: time.Second, Committed: recorder{l}.step,
 		Parent: parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
 	l.preflight = preflight.New(preflight.Config{
@@ -120,6 +120,7 @@ func (l *learner) prepareEvaluator() {
 		Evaluated: func(step int64, metrics map[string]float64) {
 			l.server.Notify()
 			l.status.SetEvaluation(l.file, step, metrics)
+			recorder{l}.evaluation(step, metrics)
 		},
 		Blocked: l.status.BlockOnEvaluation, Pause: l.config.Timing.wait,
 	})

@@ -58,6 +58,9 @@ func (l *learner) run(ctx context.Context) error {
 	if err == nil {
 		l.status.Update(func(p *contract.Progress) { p.Phase = contract.PhaseDone })
 	}
+	if err == nil || errors.Is(err, errDrained) {
+		l.status.AwaitRecords(ctx, historyPatience)
+	}
 	return err
 }
 
@@ -117,6 +120,7 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 		l.drainOnce.Do(func() { close(l.drain) })
 	}
 	reply := l.status.Reply(l.waiting())
+	reply.Records = l.status.Records(request)
 	reply.Progress.WorkersSeen = l.table.Alive()
 	return reply
 }

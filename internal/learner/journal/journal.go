@@ -34,6 +34,8 @@ type Config struct {
 	Blocked func(problem string)
 	// Parent knows the parents of versions without their rows.
 	Parent store.Parent
+	// Committed receives the rows of steps once they are committed; nil for nobody.
+	Committed func(store.Row)
 	// Pause is the time between two calls of a store that does not answer.
 	Pause time.Duration
 }

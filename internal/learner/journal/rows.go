@@ -68,8 +68,11 @@ func (j *Journal) Complete(change func(*store.Row)) {
 // restored when the file is rebuilt, apart from what completed a row.
 func (j *Journal) AppendLines() {
 	for _, line := range j.lines {
+		if j.config.Committed != nil {
+			j.config.Committed(line.Row)
+		}
 		if j.store == nil {
-			break
+			continue
 		}
 		err := j.store.AppendStep(line.Row)
 		if line.completed {

@@ -27,6 +27,7 @@ type Status struct {
 	model string
 	// evaluation describes why an evaluation failed that is tried again.
 	evaluation string
+	records    records
 }
 
 // NewStatus returns the status of an attempt that is opening.

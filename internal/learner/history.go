@@ -1,0 +1,64 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// historyPatience is how long a learner that ends waits at most until the manager has stored its last records.
+const historyPatience = 8 * time.Second
+
+// repeated is how many rows of earlier attempts are reported again: the manager may not have received the newest.
+const repeated = 64
+
+// recorder reports to the manager what its history of the run has.
+type recorder struct{ *learner }
+
+// step reports a committed step to the manager.
+func (r recorder) step(row store.Row) {
+	record := recordOf(row)
+	record.Time = r.config.Now().Unix()
+	r.status.AddRecord(record)
+}
+
+// evaluation reports an evaluation to the manager, if its version is one that the run continues from.
+func (r recorder) evaluation(step int64, metrics map[string]float64) {
+	version, known := r.book.Version(step)
+	if !known || len(metrics) == 0 {
+		return
+	}
+	r.status.AddRecord(contract.Record{
+		Step: step, Lineage: version.Lineage, Attempt: r.file.Attempt, Time: r.config.Now().Unix(), Evaluation: true, Metrics: metrics,
+	})
+}
+
+// resumed reports the version that was loaded, and the steps before it as the rows have them.
+func (r recorder) resumed(at checkpoints.Position) {
+	r.status.AddRecord(contract.Record{Step: at.Step, Lineage: at.Lineage.Short(), Resumed: true})
+	var rows []store.Row
+	for version := range r.journal.Chain(at.Step, at.Lineage.String()) {
+		if len(rows) == repeated {
+			break
+		}
+		if version.Row != nil {
+			rows = append(rows, *version.Row)
+		}
+	}
+	for _, row := range slices.Backward(rows) {
+		r.status.AddRecord(recordOf(row))
+	}
+}
+
+// lineageDigits is how much of a lineage identifies a version, as in rl.Lineage.Short.
+const lineageDigits = 10
+
+func recordOf(row store.Row) contract.Record {
+	return contract.Record{Step: row.Step, Lineage: contract.Truncate(row.Lineage, lineageDigits), Attempt: row.Attempt, Metrics: row.Metrics}
+}

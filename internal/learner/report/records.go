@@ -1,0 +1,92 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// maxKept is how many records are kept for a manager that does not ask; the oldest are dropped.
+const maxKept = 1024
+
+// records are those that the manager has not stored yet.
+type records struct {
+	kept []contract.Record
+	// newest is the number of the newest record, known that of the newest that the manager has stored.
+	newest, known int64
+	// asked is when the manager asked for records last.
+	asked time.Time
+	// changed is closed when known grows.
+	changed chan struct{}
+}
+
+// AddRecord adds a record to those that heartbeats carry, numbers it and keeps its main figures.
+func (s *Status) AddRecord(record contract.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &s.records
+	r.newest++
+	record.Number, record.Metrics = r.newest, contract.RecordMetrics(record.Metrics)
+	r.kept = append(r.kept, record)
+	if len(r.kept) > maxKept {
+		r.kept = slices.Delete(r.kept, 0, len(r.kept)-maxKept)
+	}
+	s.reply.Sequence++
+}
+
+// Records returns the records that a heartbeat asks for, and drops those that the manager has stored.
+func (s *Status) Records(request contract.HeartbeatRequest) []contract.Record {
+	if request.HistoryVersion < contract.HistoryVersion {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &s.records
+	r.asked = s.now()
+	if request.KnownRecords > r.known {
+		r.known = min(request.KnownRecords, r.newest)
+		r.kept = slices.DeleteFunc(r.kept, func(record contract.Record) bool { return record.Number <= r.known })
+		if r.changed != nil {
+			close(r.changed)
+			r.changed = nil
+		}
+	}
+	return slices.Clone(r.kept[:min(len(r.kept), contract.MaxRecords)])
+}
+
+// AwaitRecords waits until the manager has stored all records, as long as it asks for them and for patience at most: a
+// learner that ends has no other way to report its last steps.
+func (s *Status) AwaitRecords(ctx context.Context, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		changed := s.unstored(patience)
+		if changed == nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// unstored returns a channel that is closed when the manager has stored more records; nil if there is nothing to wait for.
+func (s *Status) unstored(patience time.Duration) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &s.records
+	if len(r.kept) == 0 || r.asked.IsZero() || s.now().Sub(r.asked) > patience {
+		return nil
+	}
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
