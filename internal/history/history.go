@@ -1,0 +1,170 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package history is the bounded history of a run's committed steps: which rows it keeps, and how it is encoded. The
+// manager writes it into a ConfigMap and kubectl tinker reads it.
+package history
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// Bounds of a history.
+const (
+	// MaxRows is how many rows it has at most.
+	MaxRows = 512
+	// MaxBytes is how long its encoding is at most.
+	MaxBytes = 240 << 10
+)
+
+// Row is what is known of one version of the policy: the figures of the step that made it, and those of its evaluation.
+type Row struct {
+	// Step is the number of the version.
+	Step    int64
+	Lineage string
+	Attempt int32
+	// Time is when the step was committed, in seconds since 1970.
+	Time    int64
+	Metrics map[string]float64
+}
+
+// Evaluated says that the row has figures of an evaluation.
+func (r Row) Evaluated() bool {
+	for name := range r.Metrics {
+		if isEvaluation(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isEvaluation(name string) bool { return strings.HasPrefix(name, "test/") }
+
+// History is the history of a run. Its zero value is empty.
+type History struct {
+	// Stride is the distance of the steps that are kept; it grows with the run.
+	Stride int64
+	// Source is the process whose records were added last, and Known the number of its newest record.
+	Source string
+	Known  int64
+	// Rows are in the order of their steps.
+	Rows []Row
+}
+
+// KnownOf returns the number of the newest record of a process that was added.
+func (h *History) KnownOf(source string) int64 {
+	if h.Source != source {
+		return 0
+	}
+	return h.Known
+}
+
+// Add adds the records of a process that were not added before, and reports whether there were any.
+func (h *History) Add(source string, records []contract.Record) bool {
+	added := false
+	for _, record := range records {
+		if record.Number <= h.KnownOf(source) {
+			continue
+		}
+		h.Source, h.Known, added = source, record.Number, true
+		switch {
+		case record.Resumed:
+			h.truncate(record.Step)
+		case record.Evaluation:
+			h.addEvaluation(record)
+		default:
+			h.addStep(record)
+		}
+		h.thin()
+	}
+	return added
+}
+
+// truncate removes the rows of steps after one.
+func (h *History) truncate(step int64) {
+	at, found := h.find(step)
+	if found {
+		at++
+	}
+	h.Rows = h.Rows[:at]
+}
+
+// addStep adds the row of a step, or replaces it where the step was made again.
+func (h *History) addStep(record contract.Record) {
+	row := rowOf(record)
+	at, found := h.find(record.Step)
+	if !found {
+		h.Rows = slices.Insert(h.Rows, at, row)
+		return
+	}
+	before := h.Rows[at]
+	if before.Lineage != record.Lineage {
+		h.Rows = append(h.Rows[:at], row)
+		return
+	}
+	// The same version may have been evaluated before.
+	for name, value := range before.Metrics {
+		if _, given := row.Metrics[name]; !given && isEvaluation(name) {
+			row.Metrics[name] = value
+		}
+	}
+	if row.Time == 0 {
+		row.Time = before.Time
+	}
+	h.Rows[at] = row
+}
+
+// addEvaluation completes the row of the version. Version 0 is made by no step and has a row of its evaluation alone, as
+// has a version whose row was thinned out.
+func (h *History) addEvaluation(record contract.Record) {
+	at, found := h.find(record.Step)
+	switch {
+	case !found:
+		h.Rows = slices.Insert(h.Rows, at, rowOf(record))
+	case h.Rows[at].Lineage == record.Lineage:
+		maps.Copy(h.Rows[at].Metrics, record.Metrics)
+	}
+}
+
+func rowOf(record contract.Record) Row {
+	row := Row{Step: record.Step, Lineage: record.Lineage, Attempt: record.Attempt, Time: record.Time, Metrics: map[string]float64{}}
+	maps.Copy(row.Metrics, record.Metrics)
+	return row
+}
+
+func (h *History) find(step int64) (int, bool) {
+	return slices.BinarySearchFunc(h.Rows, step, func(r Row, step int64) int { return int(max(-1, min(1, r.Step-step))) })
+}
+
+// thin drops rows until at most MaxRows are left. Which are left depends on the steps alone: those on the stride, the
+// newest, and those with an evaluation while these are fewer than half of the rows.
+func (h *History) thin() {
+	h.Stride = max(1, h.Stride)
+	for {
+		h.drop()
+		if len(h.Rows) <= MaxRows {
+			return
+		}
+		h.Stride *= 2
+	}
+}
+
+func (h *History) drop() {
+	if h.Stride == 1 || len(h.Rows) == 0 {
+		return
+	}
+	newest := h.Rows[len(h.Rows)-1].Step
+	evaluated := 0
+	for _, row := range h.Rows {
+		if row.Evaluated() {
+			evaluated++
+		}
+	}
+	h.Rows = slices.DeleteFunc(h.Rows, func(r Row) bool {
+		return r.Step != newest && r.Step%h.Stride != 0 && (evaluated > MaxRows/2 || !r.Evaluated())
+	})
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+type metrics = map[string]float64
+
+// step returns the record of a step whose version has a lineage.
+func step(number, step int64, lineage string) contract.Record {
+	return contract.Record{Number: number, Step: step, Lineage: lineage, Attempt: 1, Time: 100 * step, Metrics: metrics{contract.MetricReward: float64(step)}}
+}
+
+func evaluation(number, at int64, lineage string) contract.Record {
+	return contract.Record{
+		Number: number, Step: at, Lineage: lineage, Attempt: 1, Time: 100*at + 50, Evaluation: true, Metrics: metrics{contract.MetricPassAt1: 0.5},
+	}
+}
+
+func resumed(number, at int64) contract.Record {
+	return contract.Record{Number: number, Step: at, Resumed: true}
+}
+
+// summary returns a row in short: step, lineage, and E if it was evaluated.
+func summary(h *History) []string {
+	var all []string
+	for _, row := range h.Rows {
+		text := fmt.Sprintf("%d%s", row.Step, row.Lineage)
+		if row.Evaluated() {
+			text += "E"
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func TestAdd(t *testing.T) {
+	cases := map[string]struct {
+		records []contract.Record
+		want    []string
+	}{
+		"steps":                              {[]contract.Record{step(1, 1, "a"), step(2, 2, "a")}, []string{"1a", "2a"}},
+		"a record that is known":             {[]contract.Record{step(1, 1, "a"), step(1, 1, "b")}, []string{"1a"}},
+		"an evaluation before the first":     {[]contract.Record{evaluation(1, 0, "z"), step(2, 1, "a")}, []string{"0zE", "1a"}},
+		"an evaluation completes its row":    {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), evaluation(3, 1, "a")}, []string{"1aE", "2a"}},
+		"an evaluation of other weights":     {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "b")}, []string{"1a"}},
+		"a resume removes what was lost":     {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 3, "a"), resumed(4, 1)}, []string{"1a"}},
+		"a step that is made again":          {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), resumed(4, 0), step(5, 1, "b")}, []string{"1b"}},
+		"the same step made again":           {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), step(4, 1, "a")}, []string{"1aE", "2a"}},
+		"other weights remove what followed": {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 1, "b")}, []string{"1b"}},
+		"a row that comes late":              {[]contract.Record{step(1, 1, "a"), step(2, 3, "a"), step(3, 2, "a")}, []string{"1a", "2a", "3a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var h History
+			h.Add("pod", tc.records)
+			if diff := cmp.Diff(tc.want, summary(&h)); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAddFromAnotherProcess begins to count anew, since each process numbers its own records.
+func TestAddFromAnotherProcess(t *testing.T) {
+	var h History
+	h.Add("first", []contract.Record{step(1, 1, "a"), step(2, 2, "a")})
+	if got := h.KnownOf("second"); got != 0 {
+		t.Errorf("%d records of another process are known", got)
+	}
+	h.Add("second", []contract.Record{resumed(1, 1), step(2, 2, "b")})
+	if diff := cmp.Diff([]string{"1a", "2b"}, summary(&h)); diff != "" || h.KnownOf("second") != 2 {
+		t.Errorf("rows, of which %d are known (-want +got):\n%s", h.KnownOf("second"), diff)
+	}
+}
+
+// TestThinningDoesNotDependOnPolls adds the records of a long run in portions of any size: the rows are the same.
+func TestThinningDoesNotDependOnPolls(t *testing.T) {
+	var records []contract.Record
+	for i := int64(1); i <= 3000; i++ {
+		records = append(records, step(int64(len(records)+1), i, "a"))
+		if i%50 == 0 {
+			records = append(records, evaluation(int64(len(records)+1), i, "a"))
+		}
+	}
+	var whole History
+	whole.Add("pod", records)
+	if n := len(whole.Rows); n > MaxRows || n < MaxRows/4 {
+		t.Errorf("%d rows are kept of 3,000", n)
+	}
+	if first, last := whole.Rows[0], whole.Rows[len(whole.Rows)-1]; first.Step > 8 || last.Step != 3000 {
+		t.Errorf("rows are of the steps %d to %d", first.Step, last.Step)
+	}
+	evaluated := 0
+	for _, row := range whole.Rows {
+		if row.Evaluated() {
+			evaluated++
+		}
+	}
+	if evaluated != 60 {
+		t.Errorf("%d evaluations are kept of 60", evaluated)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		var h History
+		for rest := records; len(rest) > 0; {
+			n := min(len(rest), 1+random.IntN(100))
+			h.Add("pod", rest[:n])
+			data, err := h.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoded, err := Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, rest = *decoded, rest[n:]
+		}
+		if diff := cmp.Diff(whole, h); diff != "" {
+			t.Fatalf("the history depends on the portions (-whole +portions):\n%s", diff)
+		}
+	}
+}
+
+func TestManyEvaluationsAreThinned(t *testing.T) {
+	var h History
+	for i := int64(1); i <= 2000; i++ {
+		h.Add("pod", []contract.Record{step(2*i, i, "a"), evaluation(2*i+1, i, "a")})
+	}
+	if n := len(h.Rows); n > MaxRows || n < MaxRows/4 {
+		t.Errorf("%d rows are kept", n)
+	}
+}
+
+func TestEncodingIsBounded(t *testing.T) {
+	var h History
+	for i := int64(1); i <= 512; i++ {
+		record := step(i, i, "0123456789")
+		for n := range 200 {
+			record.Metrics[fmt.Sprintf("env/a-long-name-of-an-environment-%d/reward/total", n)] = 1.0 / float64(i+int64(n))
+		}
+		h.Add("pod", []contract.Record{record})
+	}
+	data, err := h.Encode()
+	if err != nil || len(data) > MaxBytes {
+		t.Errorf("the encoding has %d bytes (%v)", len(data), err)
+	}
+	if decoded, err := Decode(data); err != nil || len(decoded.Rows) < 16 || decoded.Rows[len(decoded.Rows)-1].Step != 512 {
+		t.Errorf("%v is decoded", err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"no JSON":         "x",
+		"another version": `{"version": 2}`,
+		"too many values": `{"version": 1, "metrics": ["a"], "rows": [{"step": 1, "values": [1, 2]}]}`,
+	} {
+		if _, err := Decode([]byte(text)); err == nil {
+			t.Errorf("%s is decoded", name)
+		}
+	}
+}
