@@ -59,6 +59,10 @@ var permitted = map[string][]string{
 		"internal/controller/poller", "internal/controller/refusal", "internal/controller/workers", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
+	"internal/controller/history": {
+		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "k8s.io/api", "k8s.io/apimachinery",
+		"sigs.k8s.io/controller-runtime",
+	},
 	"internal/controller/podstate": {"api/v1alpha1", "internal/contract", "k8s.io/api"},
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
@@ -77,7 +81,7 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/trainingrun": {
-		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
+		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
 		"internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
@@ -137,6 +141,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/exchange/exchangepb", "internal/rl", "internal/wait",
 		"google.golang.org/grpc", "google.golang.org/protobuf",
 	},
+	"internal/history": {"internal/contract"},
 	"internal/learner": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",

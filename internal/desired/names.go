@@ -53,6 +53,11 @@ func RunFileName(run *v1alpha1.TrainingRun, attempt int32) string {
 	return fmt.Sprintf("%s-run-%d", prefix(run.Name, run.UID), attempt)
 }
 
+// HistoryName is the name of the ConfigMap that has the run's history.
+func HistoryName(run *v1alpha1.TrainingRun) string {
+	return prefix(run.Name, run.UID) + "-history"
+}
+
 // CredentialsName is the name of the run's credentials Secret; suffix is contract.SecretSuffix's. Earlier managers wrote
 // Secrets without a token of the manager, whose names have "link" in the place of "credentials".
 func CredentialsName(run *v1alpha1.TrainingRun, suffix string) string {

@@ -37,6 +37,13 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*core
 	}, nil
 }
 
+// HistoryMap is the ConfigMap that has the run's history. It lacks the labels by which run files are found, so that no
+// manager takes it for one.
+func HistoryMap(run *v1alpha1.TrainingRun, data map[string]string) *corev1.ConfigMap {
+	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue, v1alpha1.LabelRun: run.Name}
+	return &corev1.ConfigMap{ObjectMeta: ownedByRun(run, HistoryName(run), labels), Data: data}
+}
+
 // CredentialsSecret is the run's tokens and TLS key pair, as contract.DeriveCredentials derives them. Its name is
 // CredentialsName's.
 func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, name string) *corev1.Secret {

@@ -62,7 +62,7 @@ func emptyEnv() *env {
 	w := &env{
 		namespace: namespace.Name,
 		clock:     &clock{},
-		learners:  &learners{replies: map[string]func() contract.HeartbeatReply{}},
+		learners:  &learners{replies: map[string]func() contract.HeartbeatReply{}, records: map[string][]contract.Record{}},
 		writes:    &writes{},
 		stop:      func() {},
 	}
@@ -164,6 +164,8 @@ type learners struct {
 	replies  map[string]func() contract.HeartbeatReply
 	requests []poll
 	sequence int64
+	// records of the learners, by address.
+	records map[string][]contract.Record
 }
 
 type poll struct {
@@ -181,6 +183,11 @@ func (l *learners) post(_ context.Context, target poller.Target) (contract.Heart
 	}
 	answer := reply()
 	answer.RunUID = target.Request.RunUID
+	if target.Request.HistoryVersion > 0 {
+		all := l.records[target.Address]
+		left := all[min(int(target.Request.KnownRecords), len(all)):]
+		answer.Records = left[:min(len(left), contract.MaxRecords)]
+	}
 	// Every answer is news, so that a reconcile follows.
 	l.sequence++
 	answer.Sequence = l.sequence
@@ -192,6 +199,16 @@ func (l *learners) answer(ip string, reply contract.HeartbeatReply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.replies[ip+":7444"] = func() contract.HeartbeatReply { return reply }
+}
+
+// record adds records to those of the learner at an address, numbered in their order.
+func (l *learners) record(ip string, records ...contract.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, record := range records {
+		record.Number = int64(len(l.records[ip+":7444"]) + 1)
+		l.records[ip+":7444"] = append(l.records[ip+":7444"], record)
+	}
 }
 
 // silence has nobody answer at an address, and waits until that has been noticed.

@@ -59,7 +59,12 @@ var _ = Describe("The manager's role", func() {
 		as.QPS = -1
 		w.startManager(&managerOptions{as: as})
 
-		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
+		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
+		for step := int64(1); step < 3; step++ {
+			w.learners.record(first.ip, stepRecord(step, "a"))
+			Eventually(func() []int64 { return w.historySteps(run) }).Should(HaveLen(int(step)), "the history is created, then updated")
+			w.clock.advance(time.Minute)
+		}
 		for attempt := int32(1); attempt < 4; attempt++ {
 			Expect(kube.Delete(ctx, w.learner(run.Name, attempt))).To(Succeed())
 			w.clock.advance(time.Minute)

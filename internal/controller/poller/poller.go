@@ -229,11 +229,19 @@ func changed(before, after Result) bool {
 		return false
 	}
 	return before.Reply.Sequence != after.Reply.Sequence ||
+		newestRecord(before.Reply) != newestRecord(after.Reply) ||
 		before.Reply.Upstream != after.Reply.Upstream ||
 		before.Reply.UpstreamError != after.Reply.UpstreamError ||
 		before.Reply.Blocked() != after.Reply.Blocked() ||
 		before.Reply.Attempt != after.Reply.Attempt ||
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase
+}
+
+func newestRecord(reply *contract.HeartbeatReply) int64 {
+	if n := len(reply.Records); n > 0 {
+		return reply.Records[n-1].Number
+	}
+	return 0
 }
 
 func (p *Poller) notify(ctx context.Context, run types.NamespacedName) {

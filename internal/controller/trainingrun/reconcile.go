@@ -22,10 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/history"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // Reconciler reconciles TrainingRuns. New makes one.
@@ -48,12 +51,14 @@ type Reconciler struct {
 	memory   *memory
 	refusals *refusal.Memory
 	observer *observe.Observer
+	history  *history.Writer
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals = newMemory(), refusal.NewMemory()
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals, Now: r.Now})
+	r.history = history.New(r.Client, r.Live, r.Now)
 	return &r
 }
 
@@ -80,6 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.memory.forget(request.NamespacedName)
 		r.refusals.Forget(request.NamespacedName)
 		r.observer.Forget(request.NamespacedName)
+		r.history.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	run.Default()
@@ -111,12 +117,31 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 	if err != nil {
 		return 0, err
 	}
-	r.Poller.Track(client.ObjectKeyFromObject(run), targets(run, seen, p.desired))
+	asked := targets(run, seen, p.desired)
+	unwritten := r.recordHistory(ctx, run, seen, asked)
+	r.Poller.Track(client.ObjectKeyFromObject(run), asked)
 	refused, err := r.apply(ctx, run, seen, p)
 	if err != nil {
 		return 0, err
 	}
-	return sooner(sooner(p.requeue, wait), sooner(seen.LookAgain, refused)), nil
+	return sooner(sooner(sooner(p.requeue, wait), unwritten), sooner(seen.LookAgain, refused)), nil
+}
+
+// recordHistory stores what the newest attempt's learner has reported of its steps, and has the next heartbeat say how
+// much of it is stored. It returns when to store the rest.
+func (r *Reconciler) recordHistory(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, asked []poller.Target) time.Duration {
+	pod := seen.Learners[status.NewestAttempt(run)].Pod
+	if pod == nil {
+		return 0
+	}
+	wait := r.history.Write(ctx, run, pod.UID, seen.Heartbeat.Reply)
+	for i := range asked {
+		if asked[i].Pod == pod.UID {
+			asked[i].Request.HistoryVersion = contract.HistoryVersion
+			asked[i].Request.KnownRecords = r.history.Known(ctx, run, pod.UID)
+		}
+	}
+	return wait
 }
 
 // sooner returns the shorter of two waits; 0 means no wait.

@@ -1,0 +1,169 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package history writes the history of a run into a ConfigMap: the records that its learners report. The controller of
+// TrainingRuns is the only writer.
+package history
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/history"
+)
+
+// Times between two writes.
+const (
+	// every is the time between two writes while a run trains.
+	every = 10 * time.Second
+	// pause is the time before a write that failed is tried again.
+	pause = 30 * time.Second
+)
+
+// manyRecords are written at once, so that learners need not keep them.
+const manyRecords = contract.MaxRecords / 2
+
+// Writer writes histories. Its methods are safe for concurrent use.
+type Writer struct {
+	client client.Client
+	live   client.Reader
+	now    func() time.Time
+
+	mu sync.Mutex
+	// runs has what is known of the ConfigMaps.
+	runs map[types.NamespacedName]known
+}
+
+// known is what the ConfigMap of a run has.
+type known struct {
+	run    types.UID
+	source string
+	number int64
+	// next is when the next write is due.
+	next time.Time
+}
+
+// New returns a Writer. live reads from the API server.
+func New(c client.Client, live client.Reader, now func() time.Time) *Writer {
+	return &Writer{client: c, live: live, now: now, runs: map[types.NamespacedName]known{}}
+}
+
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update
+
+// Known returns the number of the newest record of a learner's pod that is stored.
+func (w *Writer) Known(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, ok := w.runs[client.ObjectKeyFromObject(run)]
+	if !ok || k.run != run.UID {
+		_, h, err := w.read(ctx, run)
+		if err != nil {
+			log.FromContext(ctx).Info("history is not read", "err", err.Error())
+			return 0
+		}
+		k = known{run: run.UID, source: h.Source, number: h.Known}
+		w.runs[client.ObjectKeyFromObject(run)] = k
+	}
+	if k.source != string(pod) {
+		return 0
+	}
+	return k.number
+}
+
+// Write stores the records of a reply of a learner's pod, and returns when to try again; 0 if nothing is left to write. A
+// history that cannot be written does not keep the run from anything.
+func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, reply *contract.HeartbeatReply) time.Duration {
+	if reply == nil || len(reply.Records) == 0 || reply.RunUID != string(run.UID) {
+		return 0
+	}
+	newest := reply.Records[len(reply.Records)-1].Number
+	if newest <= w.Known(ctx, run, pod) {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := client.ObjectKeyFromObject(run)
+	k := w.runs[key]
+	hurry := len(reply.Records) >= manyRecords || reply.Progress.Phase != contract.PhaseTraining
+	if wait := k.next.Sub(w.now()); wait > 0 && !(hurry && wait <= every) {
+		return wait
+	}
+	h, err := w.add(ctx, run, pod, reply.Records)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return time.Second
+	case err != nil:
+		log.FromContext(ctx).Error(err, "history is not written")
+		k.run, k.next = run.UID, w.now().Add(pause)
+		w.runs[key] = k
+		return pause
+	}
+	w.runs[key] = known{run: run.UID, source: h.Source, number: h.Known, next: w.now().Add(every)}
+	return 0
+}
+
+// Forget forgets a run.
+func (w *Writer) Forget(run types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.runs, run)
+}
+
+// read returns the ConfigMap, nil if there is none, and the history that it has. One that cannot be decoded is replaced.
+func (w *Writer) read(ctx context.Context, run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
+	object := &corev1.ConfigMap{}
+	err := w.live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object)
+	if apierrors.IsNotFound(err) {
+		return nil, &history.History{}, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading history: %w", err)
+	}
+	if !metav1.IsControlledBy(object, run) {
+		return nil, nil, fmt.Errorf("ConfigMap %q does not belong to the run: delete it", object.Name)
+	}
+	h, err := history.Decode([]byte(object.Data[history.DataKey]))
+	if err != nil {
+		log.FromContext(ctx).Error(err, "history begins anew")
+		return object, &history.History{}, nil
+	}
+	return object, h, nil
+}
+
+// add adds records to the ConfigMap.
+func (w *Writer) add(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, records []contract.Record) (*history.History, error) {
+	object, h, err := w.read(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if !h.Add(string(pod), records) {
+		return h, nil
+	}
+	data, err := h.Encode()
+	if err != nil {
+		return nil, err
+	}
+	content := map[string]string{history.DataKey: string(data)}
+	if object == nil {
+		err = w.client.Create(ctx, desired.HistoryMap(run, content))
+	} else {
+		object.Data = content
+		err = w.client.Update(ctx, object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing history: %w", err)
+	}
+	return h, nil
+}
