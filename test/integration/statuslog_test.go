@@ -52,10 +52,17 @@ func recordStatuses(namespace string) *statusLog {
 	return l
 }
 
-func (l *statusLog) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.versions)
+// at waits until the version of a run that a spec has read is recorded, since a watch may trail, and gives its place.
+func (l *statusLog) at(run *v1alpha1.TrainingRun) int {
+	GinkgoHelper()
+	place := -1
+	Eventually(func() int {
+		place = slices.IndexFunc(l.since(0), func(version *v1alpha1.TrainingRun) bool {
+			return version.UID == run.UID && version.ResourceVersion == run.ResourceVersion
+		})
+		return place
+	}).Should(BeNumerically(">=", 0))
+	return place
 }
 
 func (l *statusLog) since(n int) []*v1alpha1.TrainingRun {
