@@ -100,7 +100,21 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:Minimum=2
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
+	// OnUnavailable is what the run does while no worker reaches the environment's server: Wait for it, or Skip its
+	// tasks after 30 seconds and train on the other environments. Without it, Wait.
+	// +kubebuilder:validation:Enum=Wait;Skip
+	// +optional
+	OnUnavailable OnUnavailable `json:"onUnavailable,omitempty"`
 }
+
+// OnUnavailable is what a run does while an environment is unavailable.
+type OnUnavailable string
+
+// Both ways.
+const (
+	UnavailableWait OnUnavailable = "Wait"
+	UnavailableSkip OnUnavailable = "Skip"
+)
 
 // Sampling is how tokens are drawn.
 type Sampling struct {

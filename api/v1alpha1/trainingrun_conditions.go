@@ -55,6 +55,8 @@ const (
 	ReasonEnvironmentNotReady = "EnvironmentNotReady"
 	ReasonEnvironmentChanged  = "EnvironmentChanged"
 	ReasonSplitNotFound       = "SplitNotFound"
+	// ReasonEnvironmentUnavailable says that no worker reaches the server of an environment.
+	ReasonEnvironmentUnavailable = "EnvironmentUnavailable"
 )
 
 // Reasons of LearnerRunning.

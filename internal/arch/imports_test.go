@@ -156,7 +156,7 @@ var permitted = map[string][]string{
 	},
 	"internal/learner/failure": {"internal/tinker", "internal/tinker/client"},
 	"internal/learner/journal": {"internal/learner/store"},
-	"internal/learner/leases":  {"internal/exchange", "internal/rl", "internal/wait"},
+	"internal/learner/leases":  {"internal/contract", "internal/exchange", "internal/rl", "internal/wait"},
 	"internal/learner/opening": {
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/learner/journal",
 		"internal/learner/leases", "internal/learner/trainee", "internal/rl", "internal/tinker",
@@ -203,7 +203,7 @@ var permitted = map[string][]string{
 	"internal/rollout": {
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
 		"internal/renderer", "internal/renderer/families", "internal/renderer/load", "internal/rl",
-		"internal/rollout/episode", "internal/rollout/groupstore", "internal/tinker",
+		"internal/rollout/episode", "internal/rollout/groupstore", "internal/rollout/health", "internal/tinker",
 		"internal/tinker/client", "internal/wait", "golang.org/x/sync",
 	},
 	"internal/rollout/episode": {
@@ -211,6 +211,7 @@ var permitted = map[string][]string{
 		"internal/wait", "golang.org/x/sync",
 	},
 	"internal/rollout/groupstore": {"internal/atomicfile", "internal/contract", "internal/exchange", "internal/rl"},
+	"internal/rollout/health":     {"internal/contract", "internal/environment", "internal/wait"},
 	"internal/rollout/probe": {"internal/environment/dataset/source",
 		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
 	},

@@ -57,10 +57,21 @@ type HeartbeatReply struct {
 	Upstream string `json:"upstream,omitempty"`
 	// UpstreamError says which request failed and how the endpoint answered it, in one line without keys, tokens and
 	// prompts: "POST /api/v1/forward_backward was answered with 500: Internal Server Error". It may be empty.
-	UpstreamError string   `json:"upstreamError,omitempty"`
-	Progress      Progress `json:"progress"`
+	UpstreamError string `json:"upstreamError,omitempty"`
+	// Unavailable are the environments that no worker can play, by name.
+	Unavailable []UnavailableEnvironment `json:"unavailable,omitempty"`
+	Progress    Progress                 `json:"progress"`
 	// Records are the oldest that follow on KnownRecords of the request, at most MaxRecords.
 	Records []Record `json:"records,omitempty"`
+}
+
+// UnavailableEnvironment is an environment whose server takes no sessions at any worker.
+type UnavailableEnvironment struct {
+	Name string `json:"name"`
+	// Problem is what a worker observed, in one line.
+	Problem string `json:"problem"`
+	// Skipped says that the run trains on its other environments meanwhile.
+	Skipped bool `json:"skipped,omitempty"`
 }
 
 // What BlockedOn begins with where the learner waits for something that a person can repair.
@@ -69,13 +80,16 @@ const (
 	BlockedOnTokenizer = "tokenizer: "
 	BlockedOnData      = "data: "
 	BlockedOnJudge     = "judge: "
+	// What follows it is the name of an environment.
+	BlockedOnEnvironment = "environment: "
 )
 
 // Blocked returns what the learner waits for if a person can repair it; otherwise it is empty. Waiting for episodes
 // is not a problem, and Upstream describes those of the endpoint.
 func (r HeartbeatReply) Blocked() string {
 	repairable := strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer) ||
-		strings.HasPrefix(r.BlockedOn, BlockedOnData) || strings.HasPrefix(r.BlockedOn, BlockedOnJudge)
+		strings.HasPrefix(r.BlockedOn, BlockedOnData) || strings.HasPrefix(r.BlockedOn, BlockedOnJudge) ||
+		strings.HasPrefix(r.BlockedOn, BlockedOnEnvironment)
 	if r.Upstream != "" || !repairable {
 		return ""
 	}

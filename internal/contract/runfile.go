@@ -126,10 +126,12 @@ type Environment struct {
 	GroupSize  int `json:"groupSize"`
 	MinMembers int `json:"minMembers"`
 	// Retries of a faulted episode.
-	Retries  int      `json:"retries"`
-	Sampling Sampling `json:"sampling"`
-	Limits   Limits   `json:"limits"`
-	Reward   Reward   `json:"reward"`
+	Retries int `json:"retries"`
+	// SkipUnavailable drops the environment's training groups while no worker can play them; otherwise the run waits.
+	SkipUnavailable bool     `json:"skipUnavailable,omitempty"`
+	Sampling        Sampling `json:"sampling"`
+	Limits          Limits   `json:"limits"`
+	Reward          Reward   `json:"reward"`
 	// PassAt are the k of pass@k; evaluation alone.
 	PassAt []int `json:"passAt,omitempty"`
 }

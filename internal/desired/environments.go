@@ -127,6 +127,7 @@ func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
 func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (contract.Environment, error) {
 	environment := environmentOf(use.EnvironmentUse, pins)
 	environment.Weight = ptr.Deref(use.Weight, 0)
+	environment.SkipUnavailable = use.OnUnavailable == v1alpha1.UnavailableSkip
 	environment.GroupSize = int(use.GroupSize)
 	environment.MinMembers = int(ptr.Deref(use.MinMembers, max(2, (use.GroupSize+1)/2)))
 	wanted := use.Splits

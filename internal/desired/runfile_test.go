@@ -40,7 +40,7 @@ func TestFileOfEverything(t *testing.T) {
 				Limits:   v1alpha1.Limits{Turns: new(int32(1)), ToolCalls: new(int32(5)), PromptTokens: new(int32(2)), TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
 				Reward:   v1alpha1.EpisodeReward{Reduction: v1alpha1.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0), Max: new(1.0)},
 			},
-			Weight: new(0.25), GroupSize: 5, MinMembers: new(int32(4)),
+			Weight: new(0.25), GroupSize: 5, MinMembers: new(int32(4)), OnUnavailable: v1alpha1.UnavailableSkip,
 			Splits: []v1alpha1.Split{{Name: "train", Shuffle: new(false), Take: new(int64(10))}, {Name: "test", Take: new(int64(9999))}},
 		}, {
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},

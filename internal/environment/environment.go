@@ -30,6 +30,22 @@ type Answerer interface {
 	Answers(ctx context.Context, task Task) (right, wrong string, err error)
 }
 
+// Checker is an environment that may be unavailable for a while, since a server elsewhere runs it.
+type Checker interface {
+	// Check returns nil once the environment begins episodes. Otherwise the error says why it does not, or is the
+	// context's.
+	Check(ctx context.Context) error
+}
+
+// CheckerOf returns the Checker of an environment that has a method of the name Checker; it is nil for one that is part
+// of this process.
+func CheckerOf(env Environment) Checker {
+	if served, ok := env.(interface{ Checker() Checker }); ok {
+		return served.Checker()
+	}
+	return nil
+}
+
 // ErrNoAnswers reports that an environment does not know the answers to its tasks.
 var ErrNoAnswers = errors.New("the environment does not know the answers to its tasks")
 

@@ -20,7 +20,10 @@ type Fault struct {
 	Kind FaultKind
 	// Permanent means that a retry would fail, too.
 	Permanent bool
-	Err       error
+	// Unavailable means that the episode could not begin, as the environment's server takes no sessions at all. It says
+	// nothing about the task: the same try begins again once the server is available.
+	Unavailable bool
+	Err         error
 }
 
 // Error implements error.

@@ -78,6 +78,8 @@ type Renewal struct {
 	DataProblem string
 	// JudgeProblem is why judges cannot be asked, for people; empty if they can.
 	JudgeProblem string
+	// Unavailable says why no episode of an environment can begin at this worker, by the environment's name.
+	Unavailable map[string]string
 }
 
 // DataState is how far a worker is with reading its data sets.
@@ -119,6 +121,8 @@ type Directive struct {
 	Rejected []RejectedGroup
 	// Download permits the worker to download its data sets.
 	Download bool
+	// Skipped are the environments whose training groups become tombstones as long as they are unavailable.
+	Skipped []string
 }
 
 // Evaluation names one evaluation of one version of the policy.

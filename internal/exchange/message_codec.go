@@ -4,6 +4,9 @@
 package exchange
 
 import (
+	"maps"
+	"slices"
+
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -55,6 +58,9 @@ func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
 			return &pb.Progress{Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens}
 		}),
+		Unavailable: all(slices.Sorted(maps.Keys(r.Unavailable)), func(name string) *pb.UnavailableEnvironment {
+			return &pb.UnavailableEnvironment{Name: name, Problem: r.Unavailable[name]}
+		}),
 	}
 }
 
@@ -66,16 +72,24 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 	if err != nil {
 		return Renewal{}, err
 	}
-	return Renewal{
+	renewal := Renewal{
 		Progress: progress, Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
 		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(),
-	}, nil
+	}
+	for _, e := range r.GetUnavailable() {
+		if renewal.Unavailable == nil {
+			renewal.Unavailable = map[string]string{}
+		}
+		renewal.Unavailable[e.GetName()] = e.GetProblem()
+	}
+	return renewal, nil
 }
 
 func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 	return &pb.RenewReply{
 		Epoch: epochToProto(epoch), Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
 		CoveredIndex: d.CoveredIndex, Session: d.Session, Download: d.Download, Wanted: all(d.Wanted, keyToProto),
+		Skipped: d.Skipped,
 		CoveredEvaluations: all(d.CoveredEvaluations, func(e Evaluation) *pb.Evaluation {
 			return &pb.Evaluation{Plan: e.Digest, Lineage: e.Lineage.String()}
 		}),
@@ -86,7 +100,10 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 }
 
 func directiveFromProto(r *pb.RenewReply) (Directive, error) {
-	d := Directive{Credits: int(r.GetCredits()), CoveredIndex: r.GetCoveredIndex(), Session: r.GetSession(), Download: r.GetDownload()}
+	d := Directive{
+		Credits: int(r.GetCredits()), CoveredIndex: r.GetCoveredIndex(), Session: r.GetSession(), Download: r.GetDownload(),
+		Skipped: r.GetSkipped(),
+	}
 	var err error
 	if d.Revoked, err = each("revoked", r.GetRevoked(), keyFromProto); err != nil {
 		return Directive{}, err

@@ -58,6 +58,9 @@ type Timing struct {
 	// KeyPatience is how long an API key that the endpoint refuses is tried again before the learner ends, so that a
 	// new pod reads the Secret anew: 45 s.
 	KeyPatience time.Duration
+	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
+	// 30 s, since a server that is replaced by another is soon available again.
+	SkipAfter time.Duration
 }
 
 // wait waits before the next try, longer the more have failed without progress.
@@ -91,6 +94,7 @@ func (c Config) withDefaults() Config {
 	c.Timing.Tick = orDefault(c.Timing.Tick, time.Second)
 	c.Timing.Pause = orDefault(c.Timing.Pause, 500*time.Millisecond)
 	c.Timing.KeyPatience = orDefault(c.Timing.KeyPatience, 45*time.Second)
+	c.Timing.SkipAfter = orDefault(c.Timing.SkipAfter, 30*time.Second)
 	if c.Hub == nil {
 		c.Hub = &fetch.Fetcher{}
 	}

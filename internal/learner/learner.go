@@ -115,7 +115,7 @@ func (l *learner) report(change func(*contract.Progress)) {
 		}
 		p.Usage, p.TrainingSeconds = used, seconds
 		p.Checkpoints, p.Best = newest, best
-		p.WorkersSeen = l.table.Alive()
+		p.WorkersSeen = len(l.table.Workers())
 		change(p)
 		p.Environments = report.Environments(l.file, p.Metrics)
 	})

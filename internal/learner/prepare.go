@@ -145,6 +145,7 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
 		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep, Logger: config.Logger, Now: config.Now,
+		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter,
 	})
 	if alg == nil {
 		return table, nil, nil
@@ -154,6 +155,15 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 		return nil, nil, err
 	}
 	return table, leases.NewBatchSource(table, batches), nil
+}
+
+// skippable says of each environment of training whether its groups are dropped while it is unavailable.
+func skippable(file contract.RunFile) map[string]bool {
+	environments := map[string]bool{}
+	for _, env := range file.Fixed.Environments {
+		environments[env.Name] = env.SkipUnavailable
+	}
+	return environments
 }
 
 // constantIn returns what decides whether a group is dropped because nothing can be learned from it; nil where such

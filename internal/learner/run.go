@@ -121,7 +121,8 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 	}
 	reply := l.status.Reply(l.waiting())
 	reply.Records = l.status.Records(request)
-	reply.Progress.WorkersSeen = l.table.Alive()
+	reply.Progress.WorkersSeen = len(l.table.Workers())
+	reply.Unavailable = l.table.Unavailable()
 	return reply
 }
 
@@ -132,6 +133,11 @@ func (l *learner) waiting() string {
 	}
 	if problem := l.table.JudgeProblem(); problem != "" {
 		return contract.BlockedOnJudge + problem
+	}
+	for _, e := range l.table.Unavailable() {
+		if !e.Skipped {
+			return contract.BlockedOnEnvironment + e.Name
+		}
 	}
 	if l.batches == nil {
 		return ""

@@ -69,6 +69,7 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 func (a *exchangeWorker) Renewal() exchange.Renewal {
 	throttled, queue := a.worker.config.Pressure.take()
 	renewal := exchange.Renewal{Progress: a.worker.active.progress(), Throttled: throttled, QueueState: queue}
+	renewal.Unavailable = a.worker.health.Problems()
 	a.worker.config.Data.report(&renewal)
 	return renewal
 }
@@ -82,6 +83,7 @@ func (a *exchangeWorker) HandleDirective(directive exchange.Directive) {
 	}
 	w.setCredits(directive.Credits)
 	w.config.Data.permit(directive.Download)
+	w.health.Skip(directive.Skipped)
 	w.sessions.use(directive.Session)
 	w.groups.Cover(directive.CoveredIndex, directive.CoveredEvaluations)
 	for _, rejected := range directive.Rejected {

@@ -40,6 +40,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	}
 	player.Policy = &policy{worker: w, group: group}
 	player.Gate = groupGate{gate: &w.episodes, rank: rank(lease.Key), changes: &w.changes}
+	player.Health = w.health.Group(lease.Environment, player.Environment, lease.Key.Slot, lease.Key.Kind == rl.Train)
 	player.Progress = &group.progress
 	w.players.Go(func() {
 		defer cancel()

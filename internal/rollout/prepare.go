@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -129,6 +130,9 @@ func (c *playConfig) readData(ctx context.Context) error {
 			env, err := c.built.get(ctx, e.Definition)
 			if err != nil {
 				return err
+			}
+			if environment.CheckerOf(env) != nil {
+				continue // It has no data here, and may be unavailable while others can be played.
 			}
 			if _, err := env.Splits(ctx); err != nil {
 				return err

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/health"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -74,7 +75,9 @@ type Worker struct {
 	play              atomic.Pointer[playConfig]
 	// prepared is the play whose data sets are read.
 	prepared atomic.Pointer[playConfig]
-	ready    atomic.Bool
+	// health watches the environments that servers provide. It is set before anything starts.
+	health *health.Monitor
+	ready  atomic.Bool
 	// changes is notified when there may be room for more, or less in the store.
 	changes wait.Signal
 	// players play groups, and releases release leases in the background.
@@ -114,6 +117,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stop()
 	serve, serving := errgroup.WithContext(lasting)
 	w.serving = serving
+	w.health = health.NewMonitor(serving, w.config.Logger)
 	serve.Go(func() error { return w.connect(serving) })
 	serve.Go(func() error { return w.submitter.run(serving) })
 	serve.Go(func() error {
@@ -130,6 +134,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	})
 	err := serve.Wait()
 	w.releases.Wait()
+	w.health.Wait()
 	return errors.Join(err, w.groups.Flush())
 }
 

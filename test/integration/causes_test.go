@@ -184,6 +184,37 @@ var _ = Describe("The end of an attempt", func() {
 	})
 })
 
+var _ = Describe("An environment that no worker can play", func() {
+	It("is named with its evidence and the repair, costs no attempt, and recovers by itself", func() {
+		w := newEnv()
+		run, first := w.startedRun()
+		reply := contract.HeartbeatReply{
+			Attempt: 1, Progress: progress(1), SecondsSinceProgress: 99999, BlockedOn: contract.BlockedOnEnvironment + "arithmetic",
+			Unavailable: []contract.UnavailableEnvironment{{Name: "arithmetic", Problem: "POST /create_session: connection refused"}},
+		}
+		w.learners.answer(first.ip, reply)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentUnavailable"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EnvironmentUnavailable"))
+		})
+		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(And(
+			ContainSubstring(`environment "arithmetic"`), ContainSubstring("connection refused"), ContainSubstring("the run waits for it"), ContainSubstring("Repair the server")))
+
+		reply.BlockedOn, reply.Unavailable[0].Skipped = "", true
+		w.learners.answer(first.ip, reply)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
+			g.Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("trains on its other environments"))
+		})
+
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(2)})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("True EnvironmentsPinned"))
+		})
+		Expect(run.Status.Attempts).To(HaveLen(1))
+	})
+})
+
 var _ = Describe("What ends a run", func() {
 	It("is refused configuration, with the verdict's own reason and repair", func() {
 		for reason, want := range map[string]string{

@@ -50,6 +50,8 @@ type fixture struct {
 	http *http.Client
 	// keyPatience is how long learners try a refused key; 0 is their default.
 	keyPatience time.Duration
+	// skipAfter is how long an environment has to be unavailable before learners skip it; 0 is their default.
+	skipAfter time.Duration
 	*shared
 }
 
@@ -234,7 +236,10 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 	config := learner.Config{
 		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
 		Exchange: wrap(listener), Heartbeat: beats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
-		Timing: learner.Timing{Barrier: 80 * time.Millisecond, Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond, KeyPatience: w.keyPatience},
+		Timing: learner.Timing{
+			Barrier: 80 * time.Millisecond, Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
+			KeyPatience: w.keyPatience, SkipAfter: w.skipAfter,
+		},
 	}
 	if hook != nil {
 		kill := func() error {

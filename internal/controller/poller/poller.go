@@ -9,6 +9,7 @@ package poller
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -233,6 +234,7 @@ func changed(before, after Result) bool {
 		before.Reply.Upstream != after.Reply.Upstream ||
 		before.Reply.UpstreamError != after.Reply.UpstreamError ||
 		before.Reply.Blocked() != after.Reply.Blocked() ||
+		!slices.Equal(before.Reply.Unavailable, after.Reply.Unavailable) ||
 		before.Reply.Attempt != after.Reply.Attempt ||
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase
 }

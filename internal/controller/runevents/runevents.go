@@ -29,7 +29,7 @@ const (
 var waits = []string{
 	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity, v1alpha1.ReasonPausedRateLimit,
 	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
-	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused,
+	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEnvironmentUnavailable,
 }
 
 // New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.

@@ -122,6 +122,9 @@ func environmentsCondition(v view) status.Condition {
 		if p := resolve.Unpinned(v.run, pinned, v.seen.Environments); p != nil && !v.finished() {
 			return status.False(kind, p.Reason, p.Message+" The next attempt needs it.")
 		}
+		if reply := v.reply(); reply != nil && len(reply.Unavailable) > 0 && !v.finished() {
+			return status.False(kind, v1alpha1.ReasonEnvironmentUnavailable, unavailableMessage(reply.Unavailable))
+		}
 		return status.True(kind, v1alpha1.ReasonEnvironmentsPinned, "The run has pinned its environments.")
 	}
 	if _, p := resolve.Environments(v.run, nil, v.seen.Environments); p != nil {

@@ -196,6 +196,12 @@ func TestComputeStatus(t *testing.T) {
 		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(2*time.Minute))}), "Preparing", map[string]string{
 			"LearnerRunning": "False Unschedulable", "Stalled": "True Unschedulable", "Ready": "False Unschedulable",
 		}},
+		"an environment that is unavailable": {newRun(attempts(inProgress(1))), observing(1, running, replying(unavailable(false))), "Training", map[string]string{
+			"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "False EnvironmentUnavailable", "Stalled": "False NotStalled",
+		}},
+		"an environment that is skipped": {newRun(attempts(inProgress(1))), observing(1, running, replying(unavailable(true))), "Training", map[string]string{
+			"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
+		}},
 		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
 			"Progressing": "False PaymentRequired", "Stalled": "True PaymentRequired",
 		}},

@@ -183,6 +183,18 @@ var blocked = contract.HeartbeatReply{
 	Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied", Progress: contract.Progress{Phase: contract.PhaseOpening},
 }
 
+// unavailable is the reply of a learner that has made no progress for a day, as no worker can play an environment.
+func unavailable(skipped bool) contract.HeartbeatReply {
+	reply := contract.HeartbeatReply{
+		Attempt: 1, SecondsSinceProgress: 86400, Progress: contract.Progress{Phase: contract.PhaseTraining, WorkersSeen: 2},
+		Unavailable: []contract.UnavailableEnvironment{{Name: "env", Problem: "connection refused", Skipped: skipped}},
+	}
+	if !skipped {
+		reply.BlockedOn = contract.BlockedOnEnvironment + "env"
+	}
+	return reply
+}
+
 func readyEnvironment() *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},

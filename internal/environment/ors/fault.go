@@ -17,7 +17,7 @@ import (
 // itself. A session or a call that took too long is a fault.
 func faultOf(ctx context.Context, doing string, err error) error {
 	cause := context.Cause(ctx)
-	timedOut := errors.Is(cause, errCreateTimeout) || errors.Is(cause, errCallTimeout)
+	timedOut := errors.Is(cause, errCreateTimeout) || errors.Is(cause, errCallTimeout) || errors.Is(cause, errCheckTimeout)
 	switch {
 	case ctx.Err() != nil && !timedOut:
 		return ctx.Err()
@@ -25,6 +25,18 @@ func faultOf(ctx context.Context, doing string, err error) error {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	return &environment.Fault{Permanent: isPermanent(err), Err: fmt.Errorf("%s: %w", doing, err)}
+}
+
+// unavailable returns the failure to make a session that has no task yet. An episode whose time ended meanwhile was kept
+// from beginning by the server, too.
+func unavailable(ctx context.Context, err error) error {
+	const doing = "creating a session"
+	var fault *environment.Fault
+	if !errors.As(faultOf(ctx, doing, err), &fault) {
+		fault = &environment.Fault{Err: fmt.Errorf("%s: %w", doing, err)}
+	}
+	fault.Unavailable = !fault.Permanent
+	return fault
 }
 
 // isPermanent reports whether another session would fail in the same way: the server does not know the environment,

@@ -33,6 +33,9 @@ const (
 	DefaultMaxText = 256 << 10
 )
 
+// checkTimeout bounds a check of the server.
+const checkTimeout = 30 * time.Second
+
 // maxReply bounds what is read of one reply, in bytes. A longer one is a fault.
 const maxReply = 16 << 20
 
@@ -128,15 +131,22 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	if err := b.acquire(ctx); err != nil {
 		return nil, err
 	}
-	s, err := b.open(ctx, task)
+	s, err := b.reserve(ctx)
 	if err != nil {
 		b.release()
-		return nil, faultOf(ctx, "creating a session", err)
+		return nil, unavailable(ctx, err)
 	}
+	if err := s.create(ctx, task); err != nil {
+		s.delete(context.WithoutCancel(ctx))
+		b.release()
+		return nil, faultOf(ctx, "beginning the task", err)
+	}
+	s.startPings()
 	return s, nil
 }
 
-func (b *Backend) open(ctx context.Context, task environment.Task) (*session, error) {
+// reserve makes a session that has no task yet, so that what fails concerns the server and no task.
+func (b *Backend) reserve(ctx context.Context) (*session, error) {
 	name, err := b.environmentName(ctx)
 	if err != nil {
 		return nil, err
@@ -145,13 +155,22 @@ func (b *Backend) open(ctx context.Context, task environment.Task) (*session, er
 	if err != nil {
 		return nil, err
 	}
-	s := newSession(b, id, name)
-	if err := s.create(ctx, task); err != nil {
-		s.delete(context.WithoutCancel(ctx))
-		return nil, err
+	return newSession(b, id, name), nil
+}
+
+// Check implements environment.Checker: it makes a session and deletes it. A server that is at its capacity is available.
+func (b *Backend) Check(ctx context.Context) error {
+	ctx, stop := context.WithTimeoutCause(ctx, checkTimeout, errCheckTimeout)
+	defer stop()
+	s, err := b.reserve(ctx)
+	switch {
+	case hasStatus(err, http.StatusTooManyRequests):
+		return nil
+	case err != nil:
+		return unavailable(ctx, err)
 	}
-	s.startPings()
-	return s, nil
+	s.delete(ctx)
+	return nil
 }
 
 // acquire takes the place of one session.
@@ -176,7 +195,13 @@ func (b *Backend) release() {
 // errCreateTimeout is the cause of a context whose session took too long to create.
 var errCreateTimeout = errors.New("the session was not ready within timeouts.createSeconds")
 
+// errCheckTimeout is the cause of a context whose check took too long.
+var errCheckTimeout = errors.New("the server made no session within 30 seconds")
+
 // errCallTimeout is the cause of a context whose call took too long.
 var errCallTimeout = errors.New("the tool did not return within timeouts.callSeconds")
 
-var _ tooluse.Backend = (*Backend)(nil)
+var (
+	_ tooluse.Backend     = (*Backend)(nil)
+	_ environment.Checker = (*Backend)(nil)
+)

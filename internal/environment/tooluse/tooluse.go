@@ -84,6 +84,12 @@ func (e *Environment) Answers(ctx context.Context, task environment.Task) (right
 	return answerer.Answers(ctx, task)
 }
 
+// Checker returns the backend's check, or nil if it needs none.
+func (e *Environment) Checker() environment.Checker {
+	checker, _ := e.backend.(environment.Checker)
+	return checker
+}
+
 // opening returns the first messages, and the tools that the model's format has to declare.
 func (o Options) opening(messages []chat.Message, tools []chat.Tool) ([]chat.Message, []chat.Tool) {
 	if o.SystemPrompt == "" {

@@ -243,7 +243,7 @@ func (x SubmitReply_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Verdict.Descriptor instead.
 func (SubmitReply_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that sees a higher one
@@ -850,7 +850,9 @@ type RenewRequest struct {
 	// What is wrong with them, for people; empty if nothing is.
 	DataProblem string `protobuf:"bytes,7,opt,name=data_problem,json=dataProblem,proto3" json:"data_problem,omitempty"`
 	// Why judges cannot be asked, for people; empty if they can.
-	JudgeProblem  string `protobuf:"bytes,8,opt,name=judge_problem,json=judgeProblem,proto3" json:"judge_problem,omitempty"`
+	JudgeProblem string `protobuf:"bytes,8,opt,name=judge_problem,json=judgeProblem,proto3" json:"judge_problem,omitempty"`
+	// Environments of which no episode can begin at this worker.
+	Unavailable   []*UnavailableEnvironment `protobuf:"bytes,9,rep,name=unavailable,proto3" json:"unavailable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +943,68 @@ func (x *RenewRequest) GetJudgeProblem() string {
 	return ""
 }
 
+func (x *RenewRequest) GetUnavailable() []*UnavailableEnvironment {
+	if x != nil {
+		return x.Unavailable
+	}
+	return nil
+}
+
+// UnavailableEnvironment is an environment whose server takes no sessions.
+type UnavailableEnvironment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of the environment within the run.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What is wrong, for people.
+	Problem       string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnavailableEnvironment) Reset() {
+	*x = UnavailableEnvironment{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnavailableEnvironment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnavailableEnvironment) ProtoMessage() {}
+
+func (x *UnavailableEnvironment) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnavailableEnvironment.ProtoReflect.Descriptor instead.
+func (*UnavailableEnvironment) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UnavailableEnvironment) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UnavailableEnvironment) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -952,7 +1016,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1028,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1041,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Progress) GetKey() *GroupKey {
@@ -1019,14 +1083,16 @@ type RenewReply struct {
 	// Groups that turned out to be untrainable: the worker keeps a tombstone in their place.
 	Condemned []*Condemned `protobuf:"bytes,8,rep,name=condemned,proto3" json:"condemned,omitempty"`
 	// The worker may download its data sets: at most four workers of a run do so at once.
-	Download      bool `protobuf:"varint,9,opt,name=download,proto3" json:"download,omitempty"`
+	Download bool `protobuf:"varint,9,opt,name=download,proto3" json:"download,omitempty"`
+	// Environments whose training groups become tombstones as long as they are unavailable.
+	Skipped       []string `protobuf:"bytes,10,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1104,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1117,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RenewReply) GetEpoch() *Epoch {
@@ -1117,6 +1183,13 @@ func (x *RenewReply) GetDownload() bool {
 	return false
 }
 
+func (x *RenewReply) GetSkipped() []string {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
 // Evaluation names one evaluation of one version of the policy.
 type Evaluation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1129,7 +1202,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1214,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1227,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Evaluation) GetPlan() string {
@@ -1182,7 +1255,7 @@ type Condemned struct {
 
 func (x *Condemned) Reset() {
 	*x = Condemned{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1267,7 @@ func (x *Condemned) String() string {
 func (*Condemned) ProtoMessage() {}
 
 func (x *Condemned) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1280,7 @@ func (x *Condemned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condemned.ProtoReflect.Descriptor instead.
 func (*Condemned) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Condemned) GetKey() *GroupKey {
@@ -1246,7 +1319,7 @@ type SubmitFrame struct {
 
 func (x *SubmitFrame) Reset() {
 	*x = SubmitFrame{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1331,7 @@ func (x *SubmitFrame) String() string {
 func (*SubmitFrame) ProtoMessage() {}
 
 func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1344,7 @@ func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitFrame.ProtoReflect.Descriptor instead.
 func (*SubmitFrame) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SubmitFrame) GetFrame() isSubmitFrame_Frame {
@@ -1329,7 +1402,7 @@ type SubmitHeader struct {
 
 func (x *SubmitHeader) Reset() {
 	*x = SubmitHeader{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1414,7 @@ func (x *SubmitHeader) String() string {
 func (*SubmitHeader) ProtoMessage() {}
 
 func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1427,7 @@ func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitHeader.ProtoReflect.Descriptor instead.
 func (*SubmitHeader) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SubmitHeader) GetEpoch() *Epoch {
@@ -1407,7 +1480,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1492,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1505,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Group) GetKey() *GroupKey {
@@ -1503,7 +1576,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1588,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1601,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -1633,7 +1706,7 @@ type Trajectory struct {
 
 func (x *Trajectory) Reset() {
 	*x = Trajectory{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1718,7 @@ func (x *Trajectory) String() string {
 func (*Trajectory) ProtoMessage() {}
 
 func (x *Trajectory) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1731,7 @@ func (x *Trajectory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trajectory.ProtoReflect.Descriptor instead.
 func (*Trajectory) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Trajectory) GetRole() string {
@@ -1722,7 +1795,7 @@ type Judgement struct {
 
 func (x *Judgement) Reset() {
 	*x = Judgement{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1807,7 @@ func (x *Judgement) String() string {
 func (*Judgement) ProtoMessage() {}
 
 func (x *Judgement) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1820,7 @@ func (x *Judgement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Judgement.ProtoReflect.Descriptor instead.
 func (*Judgement) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Judgement) GetCriterion() string {
@@ -1795,7 +1868,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1880,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1893,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Segment) GetRole() string {
@@ -1884,7 +1957,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +1969,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +1982,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Step) GetIndex() int32 {
@@ -1938,7 +2011,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2023,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2036,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -2001,7 +2074,7 @@ type JudgeUsage struct {
 
 func (x *JudgeUsage) Reset() {
 	*x = JudgeUsage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2086,7 @@ func (x *JudgeUsage) String() string {
 func (*JudgeUsage) ProtoMessage() {}
 
 func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2099,7 @@ func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeUsage.ProtoReflect.Descriptor instead.
 func (*JudgeUsage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JudgeUsage) GetCalls() int64 {
@@ -2076,7 +2149,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2161,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2174,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -2138,7 +2211,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2223,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2236,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -2203,7 +2276,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2288,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2301,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -2290,7 +2363,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\asampler\x18\a \x01(\tR\asampler\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12)\n" +
 	"\x10sampling_session\x18\n" +
-	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xf1\x02\n" +
+	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xc8\x03\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
@@ -2301,11 +2374,15 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\n" +
 	"data_state\x18\x06 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12!\n" +
 	"\fdata_problem\x18\a \x01(\tR\vdataProblem\x12#\n" +
-	"\rjudge_problem\x18\b \x01(\tR\fjudgeProblem\"\x8d\x01\n" +
+	"\rjudge_problem\x18\b \x01(\tR\fjudgeProblem\x12U\n" +
+	"\vunavailable\x18\t \x03(\v23.tinker_operator.exchange.v1.UnavailableEnvironmentR\vunavailable\"F\n" +
+	"\x16UnavailableEnvironment\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\"\x8d\x01\n" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
-	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xdb\x03\n" +
+	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xf5\x03\n" +
 	"\n" +
 	"RenewReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12?\n" +
@@ -2316,7 +2393,9 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\asession\x18\x06 \x01(\tR\asession\x12=\n" +
 	"\x06wanted\x18\a \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\x06wanted\x12D\n" +
 	"\tcondemned\x18\b \x03(\v2&.tinker_operator.exchange.v1.CondemnedR\tcondemned\x12\x1a\n" +
-	"\bdownload\x18\t \x01(\bR\bdownload\":\n" +
+	"\bdownload\x18\t \x01(\bR\bdownload\x12\x18\n" +
+	"\askipped\x18\n" +
+	" \x03(\tR\askipped\":\n" +
 	"\n" +
 	"Evaluation\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x18\n" +
@@ -2458,40 +2537,41 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
-	(Kind)(0),                // 0: tinker_operator.exchange.v1.Kind
-	(Outcome)(0),             // 1: tinker_operator.exchange.v1.Outcome
-	(DataState)(0),           // 2: tinker_operator.exchange.v1.DataState
-	(SubmitReply_Verdict)(0), // 3: tinker_operator.exchange.v1.SubmitReply.Verdict
-	(*Epoch)(nil),            // 4: tinker_operator.exchange.v1.Epoch
-	(*GroupKey)(nil),         // 5: tinker_operator.exchange.v1.GroupKey
-	(*HelloRequest)(nil),     // 6: tinker_operator.exchange.v1.HelloRequest
-	(*Held)(nil),             // 7: tinker_operator.exchange.v1.Held
-	(*HelloReply)(nil),       // 8: tinker_operator.exchange.v1.HelloReply
-	(*AcquireRequest)(nil),   // 9: tinker_operator.exchange.v1.AcquireRequest
-	(*AcquireReply)(nil),     // 10: tinker_operator.exchange.v1.AcquireReply
-	(*Lease)(nil),            // 11: tinker_operator.exchange.v1.Lease
-	(*RenewRequest)(nil),     // 12: tinker_operator.exchange.v1.RenewRequest
-	(*Progress)(nil),         // 13: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),       // 14: tinker_operator.exchange.v1.RenewReply
-	(*Evaluation)(nil),       // 15: tinker_operator.exchange.v1.Evaluation
-	(*Condemned)(nil),        // 16: tinker_operator.exchange.v1.Condemned
-	(*SubmitFrame)(nil),      // 17: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),     // 18: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),            // 19: tinker_operator.exchange.v1.Group
-	(*Member)(nil),           // 20: tinker_operator.exchange.v1.Member
-	(*Trajectory)(nil),       // 21: tinker_operator.exchange.v1.Trajectory
-	(*Judgement)(nil),        // 22: tinker_operator.exchange.v1.Judgement
-	(*Segment)(nil),          // 23: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),             // 24: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),            // 25: tinker_operator.exchange.v1.Usage
-	(*JudgeUsage)(nil),       // 26: tinker_operator.exchange.v1.JudgeUsage
-	(*SubmitReply)(nil),      // 27: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),   // 28: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),     // 29: tinker_operator.exchange.v1.ReleaseReply
-	nil,                      // 30: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                      // 31: tinker_operator.exchange.v1.Member.MetricsEntry
+	(Kind)(0),                      // 0: tinker_operator.exchange.v1.Kind
+	(Outcome)(0),                   // 1: tinker_operator.exchange.v1.Outcome
+	(DataState)(0),                 // 2: tinker_operator.exchange.v1.DataState
+	(SubmitReply_Verdict)(0),       // 3: tinker_operator.exchange.v1.SubmitReply.Verdict
+	(*Epoch)(nil),                  // 4: tinker_operator.exchange.v1.Epoch
+	(*GroupKey)(nil),               // 5: tinker_operator.exchange.v1.GroupKey
+	(*HelloRequest)(nil),           // 6: tinker_operator.exchange.v1.HelloRequest
+	(*Held)(nil),                   // 7: tinker_operator.exchange.v1.Held
+	(*HelloReply)(nil),             // 8: tinker_operator.exchange.v1.HelloReply
+	(*AcquireRequest)(nil),         // 9: tinker_operator.exchange.v1.AcquireRequest
+	(*AcquireReply)(nil),           // 10: tinker_operator.exchange.v1.AcquireReply
+	(*Lease)(nil),                  // 11: tinker_operator.exchange.v1.Lease
+	(*RenewRequest)(nil),           // 12: tinker_operator.exchange.v1.RenewRequest
+	(*UnavailableEnvironment)(nil), // 13: tinker_operator.exchange.v1.UnavailableEnvironment
+	(*Progress)(nil),               // 14: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),             // 15: tinker_operator.exchange.v1.RenewReply
+	(*Evaluation)(nil),             // 16: tinker_operator.exchange.v1.Evaluation
+	(*Condemned)(nil),              // 17: tinker_operator.exchange.v1.Condemned
+	(*SubmitFrame)(nil),            // 18: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),           // 19: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),                  // 20: tinker_operator.exchange.v1.Group
+	(*Member)(nil),                 // 21: tinker_operator.exchange.v1.Member
+	(*Trajectory)(nil),             // 22: tinker_operator.exchange.v1.Trajectory
+	(*Judgement)(nil),              // 23: tinker_operator.exchange.v1.Judgement
+	(*Segment)(nil),                // 24: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),                   // 25: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),                  // 26: tinker_operator.exchange.v1.Usage
+	(*JudgeUsage)(nil),             // 27: tinker_operator.exchange.v1.JudgeUsage
+	(*SubmitReply)(nil),            // 28: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),         // 29: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),           // 30: tinker_operator.exchange.v1.ReleaseReply
+	nil,                            // 31: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                            // 32: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
@@ -2508,52 +2588,53 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	11, // 11: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
 	5,  // 12: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
 	4,  // 13: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	13, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
+	14, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
 	2,  // 15: tinker_operator.exchange.v1.RenewRequest.data_state:type_name -> tinker_operator.exchange.v1.DataState
-	5,  // 16: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 17: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 18: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	15, // 19: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	5,  // 20: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	16, // 21: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
-	5,  // 22: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 23: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	18, // 24: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	4,  // 25: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 26: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 27: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 28: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	20, // 29: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	25, // 30: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 31: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	30, // 32: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	31, // 33: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	23, // 34: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
-	21, // 35: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	23, // 36: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	22, // 37: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	24, // 38: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	26, // 39: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 40: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 41: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
-	4,  // 42: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 43: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 44: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 45: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	9,  // 46: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	12, // 47: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	17, // 48: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	28, // 49: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	8,  // 50: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	10, // 51: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	14, // 52: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	27, // 53: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	29, // 54: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	50, // [50:55] is the sub-list for method output_type
-	45, // [45:50] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	13, // 16: tinker_operator.exchange.v1.RenewRequest.unavailable:type_name -> tinker_operator.exchange.v1.UnavailableEnvironment
+	5,  // 17: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 18: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 19: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	16, // 20: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 21: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	17, // 22: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
+	5,  // 23: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 24: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	19, // 25: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 26: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 27: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 28: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 29: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	21, // 30: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	26, // 31: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 32: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	31, // 33: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	32, // 34: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	24, // 35: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
+	22, // 36: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	24, // 37: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	23, // 38: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	25, // 39: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	27, // 40: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 41: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 42: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
+	4,  // 43: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 44: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 45: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 46: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	9,  // 47: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	12, // 48: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	18, // 49: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	29, // 50: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	8,  // 51: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	10, // 52: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	15, // 53: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	28, // 54: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	30, // 55: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	51, // [51:56] is the sub-list for method output_type
+	46, // [46:51] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -2561,7 +2642,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 	if File_internal_exchange_exchangepb_exchange_proto != nil {
 		return
 	}
-	file_internal_exchange_exchangepb_exchange_proto_msgTypes[13].OneofWrappers = []any{
+	file_internal_exchange_exchangepb_exchange_proto_msgTypes[14].OneofWrappers = []any{
 		(*SubmitFrame_Header)(nil),
 		(*SubmitFrame_Piece)(nil),
 	}
@@ -2571,7 +2652,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

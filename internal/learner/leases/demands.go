@@ -105,8 +105,9 @@ func (d *demands) inOrder() iter.Seq2[rl.Key, *entry] {
 // adopt leases groups to the live workers that play them already.
 func (d *demands) adopt(workers *workers, now time.Time) {
 	for _, name := range workers.alive(now) {
-		for key := range workers.byName[name].playing {
-			if e := d.entries[key]; e != nil && e.isLeased("") {
+		w := workers.byName[name]
+		for key := range w.playing {
+			if e := d.entries[key]; e != nil && e.isLeased("") && !workers.canMove(w, e.lease.Environment, now) {
 				e.worker, e.granted, e.sampler = name, now, ""
 			}
 		}

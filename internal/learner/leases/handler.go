@@ -80,7 +80,7 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	room := min(free, credits-all, t.load.share(len(t.workers.alive(now)))-own)
 	var leases []exchange.Lease
 	for key, e := range t.demands.inOrder() {
-		if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] {
+		if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] || t.outages.bars(w, e.lease.Environment) {
 			continue
 		}
 		// A worker that plays nothing is leased one group, however large: it will not have more room later.
@@ -105,6 +105,8 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	w := t.workers.observe(name, now)
 	w.renew(renewal)
 	t.load.observe(renewal, now)
+	t.outages.refresh(&t.workers, now)
+	t.demands.moveAway(name, &t.workers, now)
 	t.demands.adopt(&t.workers, now)
 	t.demands.reclaim(name, w, now, renewPatience)
 	return h.directive(name, w, now)
@@ -126,6 +128,7 @@ func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Dire
 		Revoked: t.demands.revoked(name, w), Credits: max(1, t.load.share(len(t.workers.alive(now)))),
 		CoveredIndex: t.notices.covered, CoveredEvaluations: slices.Clone(t.notices.evaluated), Session: t.notices.session,
 		Wanted: t.demands.wanted(w, now), Rejected: t.notices.rejectedAt(w), Download: t.workers.permitDownload(w, now),
+		Skipped: t.outages.skipped(),
 	}
 }
 

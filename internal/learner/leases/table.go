@@ -42,6 +42,11 @@ type Config struct {
 	// DropConstant makes a tombstone of a training group from which nothing can be learned, by the grouping of the
 	// run; nil keeps all groups.
 	DropConstant func(rl.Group) bool
+	// Environments are those of training; the value says whether their groups are dropped while no worker can play
+	// them and other environments can be played.
+	Environments map[string]bool
+	// SkipAfter is how long that has to last.
+	SkipAfter time.Duration
 	// StepRewards is set where the run compares single steps, so that training groups have their rewards.
 	StepRewards bool
 	Logger      *slog.Logger
@@ -62,6 +67,7 @@ type Table struct {
 	workers    workers
 	notices    notices
 	load       load
+	outages    outages
 	// missing are the paths of sampler weights that a worker did not find.
 	missing  map[string]bool
 	counters Counters
@@ -73,6 +79,7 @@ func NewTable(config Config) *Table {
 		config: config, opened: make(chan struct{}), closed: make(chan struct{}),
 		demands: newDemands(), workers: newWorkers(config.Silence), notices: notices{play: config.Play},
 		load: newLoad(config.Concurrency), missing: map[string]bool{},
+		outages: outages{skippable: config.Environments, skipAfter: config.SkipAfter},
 	}
 }
 
@@ -121,6 +128,7 @@ func (t *Table) Tick() {
 		e.worker, e.reassigned = "", true
 	}
 	t.workers.prune(now)
+	t.outages.refresh(&t.workers, now)
 	t.changes.Notify()
 }
 
@@ -251,6 +259,3 @@ func (t *Table) Workers() []string {
 	defer t.mu.Unlock()
 	return t.workers.alive(t.config.Now())
 }
-
-// Alive is the number of live workers.
-func (t *Table) Alive() int { return len(t.Workers()) }

@@ -35,6 +35,8 @@ type worker struct {
 	data      data
 	// judgeProblem is why the worker cannot ask a judge.
 	judgeProblem string
+	// unavailable says why the worker cannot play environments, by their names.
+	unavailable map[string]string
 }
 
 // redial is how long a worker whose connection broke has to come back: it tries after 0.1 s, and then every
@@ -151,6 +153,7 @@ func (w *worker) renew(renewal exchange.Renewal) {
 	w.play(keys)
 	w.data.renew(renewal)
 	w.judgeProblem = renewal.JudgeProblem
+	w.unavailable = renewal.Unavailable
 }
 
 func (w *worker) play(keys []rl.Key) {

@@ -43,11 +43,12 @@ func callWithin[T any](ctx context.Context, e *episode, name string, limit time.
 		return result, took, nil
 	case ctx.Err() != nil:
 		return result, took, ctx.Err()
-	case errors.Is(context.Cause(timed), overdue):
-		return result, took, &environment.Fault{Err: overdue}
-	default:
-		return result, took, environment.AsFault(err)
 	}
+	fault := environment.AsFault(err)
+	if errors.Is(context.Cause(timed), overdue) {
+		return result, took, &environment.Fault{Unavailable: fault.Unavailable, Err: overdue}
+	}
+	return result, took, fault
 }
 
 // callClock measures a call, except for its pauses, and ends it at its limit.

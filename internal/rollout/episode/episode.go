@@ -66,6 +66,7 @@ func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
 		return rl.Member{}, "", err
 	}
 	e.running = running
+	e.player.health().Begun()
 	defer e.close(ctx)
 	prompts, err := callEnvironment(ctx, e, "Prompts", running.Prompts)
 	if err != nil {

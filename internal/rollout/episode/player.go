@@ -74,6 +74,24 @@ type Gate interface {
 	Leave()
 }
 
+// Health is whether the environment is available. Waiting for it takes no place at the Gate.
+type Health interface {
+	// Admit waits until an episode may begin. An error is the context's, or a *environment.Fault for an episode that is
+	// not to wait.
+	Admit(ctx context.Context) error
+	// Begun notes that an episode has begun.
+	Begun()
+	// Ended notes the error of a try, and whether it had begun.
+	Ended(begun bool, err error)
+}
+
+// available is the Health of an environment that always is.
+type available struct{}
+
+func (available) Admit(context.Context) error { return nil }
+func (available) Begun()                      {}
+func (available) Ended(bool, error)           {}
+
 // Progress is how far a group is. It can be read while the group is played.
 type Progress struct {
 	// MembersDone counts the members that have their outcome.
@@ -115,7 +133,9 @@ type Player struct {
 	Renderer    renderer.Renderer
 	Policy      Policy
 	Gate        Gate
-	Progress    *Progress
+	// Health is nil for an environment that is always available.
+	Health   Health
+	Progress *Progress
 }
 
 // Play plays a group to its end. An error is the context's or the policy's: then there is no group, and nothing
@@ -141,29 +161,53 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 	return group, nil
 }
 
-// member plays one member, and again after faults; the reason is why it is not usable.
+// member plays one member, and again after faults; the reason is why it is not usable. An episode that could not begin
+// as the environment is unavailable begins again as the same try.
 func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member, reason string, err error) {
-	if err := p.Gate.Enter(ctx); err != nil {
-		return rl.Member{}, "", err
-	}
-	defer func() {
-		p.Progress.MembersDone.Add(1)
-		p.Gate.Leave()
-	}()
-	for try := 0; ; try++ {
-		m, reason, err = p.attempt(ctx, spec, index, try)
-		m.Index, m.Retries = index, try
+	for try, failures := 0, 0; ; failures++ {
+		m, reason, err = p.admitted(ctx, spec, index, try)
 		var fault *environment.Fault
-		if !errors.As(err, &fault) {
+		switch {
+		case !errors.As(err, &fault):
 			return m, reason, err
+		case !fault.Unavailable:
+			try++
 		}
-		if fault.Permanent || try >= spec.Settings.Retries {
-			return rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try}, fault.Error(), nil
-		}
-		if err := wait.Sleep(ctx, min(time.Second<<min(try, 5), 30*time.Second)); err != nil {
+		if err := wait.Sleep(ctx, min(time.Second<<min(failures, 5), 30*time.Second)); err != nil {
 			return rl.Member{}, "", err
 		}
 	}
+}
+
+// admitted plays one try as soon as the environment is available and the gate admits it. After a fault that leads to
+// another try the error is that fault.
+func (p *Player) admitted(ctx context.Context, spec Spec, index, try int) (m rl.Member, reason string, err error) {
+	err = p.health().Admit(ctx)
+	if err == nil {
+		if err := p.Gate.Enter(ctx); err != nil {
+			return rl.Member{}, "", err
+		}
+		defer p.Gate.Leave()
+		m, reason, err = p.attempt(ctx, spec, index, try)
+	}
+	m.Index, m.Retries = index, try
+	var fault *environment.Fault
+	if errors.As(err, &fault) {
+		if !fault.Permanent && (fault.Unavailable || try < spec.Settings.Retries) {
+			return m, "", err
+		}
+		m, reason, err = rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try}, fault.Error(), nil
+	}
+	p.Progress.MembersDone.Add(1)
+	return m, reason, err
+}
+
+// health is never nil.
+func (p *Player) health() Health {
+	if p.Health == nil {
+		return available{}
+	}
+	return p.Health
 }
 
 // attempt plays one try of one member. An error is a *environment.Fault, the context's or the policy's.
@@ -171,6 +215,7 @@ func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Mem
 	e := &episode{player: p, spec: &spec, member: index, try: try, conversations: map[string]*conversation{}}
 	e.recorder.progress = p.Progress
 	m, reason, err := e.play(ctx)
+	p.health().Ended(e.running != nil, err)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
 		return rl.Member{Outcome: rl.InvalidTokens}, refused.Error(), nil

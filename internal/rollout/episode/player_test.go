@@ -142,6 +142,27 @@ func TestFaultBeforeTheFirstPrompt(t *testing.T) {
 	}
 }
 
+// TestUnavailableEnvironmentsCostNoTry refuses the first sessions. The group is that of an environment that was available.
+func TestUnavailableEnvironmentsCostNoTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := multiTurn(2, keep)
+		want := play(t, env, says("yes"), game(nil))
+		var mu sync.Mutex
+		refusals := 12
+		env.start = func(environment.Task) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if refusals--; refusals < 0 {
+				return nil
+			}
+			return &environment.Fault{Unavailable: true, Err: errors.New("connection refused")}
+		}
+		if diff := cmp.Diff(want, play(t, env, says("yes"), game(nil))); diff != "" {
+			t.Errorf("group (-available +unavailable at first):\n%s", diff)
+		}
+	})
+}
+
 func TestEnvironmentSeedsDiffer(t *testing.T) {
 	var mu sync.Mutex
 	seeds := map[uint64]bool{}

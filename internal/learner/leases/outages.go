@@ -1,0 +1,125 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// outages are the environments that no worker can play. Its owner's lock guards it.
+type outages struct {
+	// skippable has the environments of training; the value says whether they may be skipped.
+	skippable map[string]bool
+	// skipAfter is how long an environment has to be unavailable before its groups are dropped.
+	skipAfter time.Duration
+	current   map[string]outage
+}
+
+// outage is the time during which no worker can play an environment.
+type outage struct {
+	since   time.Time
+	problem string
+	skipped bool
+}
+
+// refresh finds the outages from what live workers reported last. Whether an environment is skipped is decided here
+// alone; what the workers make of it are tombstones, which the manifest of the step records.
+func (o *outages) refresh(workers *workers, now time.Time) {
+	problems := workers.commonProblems(now)
+	known := o.current
+	o.current = make(map[string]outage, len(problems))
+	for name, problem := range problems {
+		since := now
+		if before, ok := known[name]; ok {
+			since = before.since
+		}
+		o.current[name] = outage{since: since, problem: problem}
+	}
+	others := o.othersAvailable()
+	for name, outage := range o.current {
+		outage.skipped = o.skippable[name] && others && now.Sub(outage.since) >= o.skipAfter
+		o.current[name] = outage
+	}
+}
+
+// othersAvailable reports whether some environment of training is available.
+func (o *outages) othersAvailable() bool {
+	for name := range o.skippable {
+		if _, out := o.current[name]; !out {
+			return true
+		}
+	}
+	return false
+}
+
+// bars reports whether groups of an environment are not leased to the worker, which cannot play them. One that is
+// skipped is leased, so that a worker stores the tombstone.
+func (o *outages) bars(w *worker, environment string) bool {
+	_, unavailable := w.unavailable[environment]
+	return unavailable && !o.current[environment].skipped
+}
+
+// skipped lists the environments whose groups are dropped, sorted.
+func (o *outages) skipped() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(o.current)) {
+		if o.current[name].skipped {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// commonProblems returns the environments that no live worker can play, and why.
+func (ws *workers) commonProblems(now time.Time) map[string]string {
+	var common map[string]string
+	for _, name := range ws.alive(now) {
+		problems := ws.byName[name].unavailable
+		if common == nil {
+			common = maps.Clone(problems)
+		}
+		maps.DeleteFunc(common, func(environment, _ string) bool {
+			_, out := problems[environment]
+			return !out
+		})
+		if len(common) == 0 {
+			return nil
+		}
+	}
+	return common
+}
+
+// canMove reports whether the worker cannot play an environment that another live worker can play.
+func (ws *workers) canMove(w *worker, environment string, now time.Time) bool {
+	if _, unavailable := w.unavailable[environment]; !unavailable {
+		return false
+	}
+	_, everywhere := ws.commonProblems(now)[environment]
+	return !everywhere
+}
+
+// moveAway takes those leases from a worker that another can play and it cannot.
+func (d *demands) moveAway(name string, ws *workers, now time.Time) {
+	for _, e := range d.entries {
+		if e.isLeased(name) && ws.canMove(ws.byName[name], e.lease.Environment, now) {
+			e.worker = ""
+		}
+	}
+}
+
+// Unavailable lists the environments that no worker can play, sorted by name.
+func (t *Table) Unavailable() []contract.UnavailableEnvironment {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []contract.UnavailableEnvironment
+	for _, name := range slices.Sorted(maps.Keys(t.outages.current)) {
+		o := t.outages.current[name]
+		list = append(list, contract.UnavailableEnvironment{Name: name, Problem: o.problem, Skipped: o.skipped})
+	}
+	return list
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+)
+
+// maxFaults is how many tries in a row may end in faults, of at least two groups, before the breaker opens.
+const maxFaults = 8
+
+// breaker is what is known of one environment. Its monitor's lock guards it.
+type breaker struct {
+	name    string
+	checker environment.Checker
+	open    bool
+	problem string
+	// pause is the time before the next check. It grows until an episode succeeds.
+	pause time.Duration
+	// running counts episodes that have begun and not ended.
+	running int
+	// faults counts the tries since the last success that began and ended in faults. firstSlot is that of the first of
+	// them, and several says that there was another slot's.
+	faults    int
+	firstSlot int64
+	several   bool
+}
+
+// trip opens the breaker.
+func (b *breaker) trip(problem string) { b.open, b.problem = true, problem }
+
+// close closes the breaker. What follows is a trial: the pause stays until an episode succeeds.
+func (b *breaker) close() { b.open, b.problem, b.faults, b.several = false, "", 0, false }
+
+// nextPause returns the time before the next check, and doubles it for the one after that.
+func (b *breaker) nextPause() time.Duration {
+	pause := b.pause
+	b.pause = min(2*pause, maxPause)
+	return pause
+}
+
+// succeed notes an episode without a fault.
+func (b *breaker) succeed() { b.pause, b.faults, b.several = firstPause, 0, false }
+
+// fail notes a try that ended in a fault, and reports whether the breaker has to open. A server that takes no session
+// while episodes are in progress may be at its capacity.
+func (b *breaker) fail(fault *environment.Fault, slot int64) bool {
+	switch {
+	case b.open || fault.Kind != environment.EnvironmentFault:
+		return false
+	case fault.Unavailable:
+		return b.running == 0
+	}
+	if b.faults == 0 {
+		b.firstSlot = slot
+	}
+	b.faults++
+	b.several = b.several || slot != b.firstSlot
+	return b.faults >= maxFaults && b.several
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health has a circuit breaker for each environment of a run that a server provides. While an environment's
+// breaker is open, no episode of it begins at this worker: those that would begin wait, the learner is informed, and the
+// server is checked in growing intervals until it is available again.
+//
+// A breaker opens when the server takes no session, or when episodes of several groups in a row end in faults. Waiting
+// costs no try: an episode that could not begin begins later with the same seeds, so that an outage leaves no trace in
+// the weights. Only what the learner decides to skip ends in a fault at once.
+package health
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// Pauses before an unavailable environment is checked.
+const (
+	firstPause = time.Second
+	maxPause   = 30 * time.Second
+)
+
+// maxEvidence bounds what is reported of a failure, in bytes.
+const maxEvidence = 512
+
+// Monitor holds the breakers of a worker by the names of the environments. It is safe for concurrent use.
+type Monitor struct {
+	// ctx ends the checks.
+	ctx     context.Context
+	logger  *slog.Logger
+	changes wait.Signal
+	checks  sync.WaitGroup
+
+	mu       sync.Mutex
+	breakers map[string]*breaker
+	skipped  map[string]bool
+}
+
+// NewMonitor returns a monitor whose checks end with ctx.
+func NewMonitor(ctx context.Context, logger *slog.Logger) *Monitor {
+	return &Monitor{ctx: ctx, logger: logger, breakers: map[string]*breaker{}}
+}
+
+// Wait waits until no check is in progress, after the monitor's context has ended.
+func (m *Monitor) Wait() { m.checks.Wait() }
+
+// Group returns what the episodes of a group observe of their environment. A group that may be skipped ends in faults
+// while the learner skips the environment. It is nil for an environment without a server.
+func (m *Monitor) Group(name string, env environment.Environment, slot int64, maySkip bool) *Group {
+	checker := environment.CheckerOf(env)
+	if checker == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.breakers[name]
+	if b == nil {
+		b = &breaker{name: name, pause: firstPause}
+		m.breakers[name] = b
+	}
+	b.checker = checker
+	return &Group{monitor: m, breaker: b, slot: slot, maySkip: maySkip}
+}
+
+// Problems returns why environments are unavailable, by their names.
+func (m *Monitor) Problems() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	problems := map[string]string{}
+	for name, b := range m.breakers {
+		if b.open {
+			problems[name] = b.problem
+		}
+	}
+	return problems
+}
+
+// Skip takes over which environments the learner skips.
+func (m *Monitor) Skip(names []string) {
+	skipped := map[string]bool{}
+	for _, name := range names {
+		skipped[name] = true
+	}
+	m.mu.Lock()
+	changed := !maps.Equal(m.skipped, skipped)
+	m.skipped = skipped
+	m.mu.Unlock()
+	if changed {
+		m.changes.Notify()
+	}
+}
+
+// open opens a breaker and begins to check its environment. The lock is held.
+func (m *Monitor) open(b *breaker, err error) {
+	b.trip(contract.Truncate(err.Error(), maxEvidence))
+	m.logger.Warn("environment is unavailable and is checked until it is available", "environment", b.name, "pause", b.pause.String(), "err", err)
+	m.checks.Go(func() { m.check(b) })
+	m.changes.Notify()
+}
+
+// check checks an environment until it is available.
+func (m *Monitor) check(b *breaker) {
+	for {
+		m.mu.Lock()
+		pause, checker := b.nextPause(), b.checker
+		m.mu.Unlock()
+		if wait.Sleep(m.ctx, pause) != nil {
+			return
+		}
+		err := checker.Check(m.ctx)
+		if m.ctx.Err() != nil {
+			return
+		}
+		m.mu.Lock()
+		if err == nil {
+			b.close()
+			m.mu.Unlock()
+			m.logger.Info("environment is available again", "environment", b.name)
+			m.changes.Notify()
+			return
+		}
+		b.problem = contract.Truncate(err.Error(), maxEvidence)
+		m.mu.Unlock()
+	}
+}
