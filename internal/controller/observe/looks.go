@@ -18,6 +18,8 @@ type look struct {
 	at      time.Time
 	learner podstate.Obstacle
 	workers podstate.Obstacle
+	// learnerJob and workersJob are the Jobs that were looked at: what was found does not hold for those that replace them.
+	learnerJob, workersJob types.UID
 }
 
 // looks keeps the newest look at each run. Losing it costs one more.

@@ -43,9 +43,11 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 		var found look
 		if learner && now.Sub(newest.Job.CreationTimestamp.Time) >= lookDelay {
 			found.learner, found.at = o.refusedPod(ctx, newest.Job, "learner's pod", "learner.pod"), now
+			found.learnerJob = newest.Job.UID
 		}
 		if workers && now.Sub(seen.Rollout.CreationTimestamp.Time) >= lookDelay {
 			found.workers, found.at = o.workersObstacle(ctx, run, seen.Rollout), now
+			found.workersJob = seen.Rollout.UID
 		}
 		if found.at.IsZero() {
 			seen.LookAgain = lookDelay
@@ -54,10 +56,10 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 		}
 		known = found
 	}
-	if learner {
+	if learner && known.learnerJob == newest.Job.UID {
 		seen.LearnerObstacle = known.learner
 	}
-	if workers {
+	if workers && known.workersJob == seen.Rollout.UID {
 		seen.WorkersObstacle = known.workers
 	}
 }

@@ -1,0 +1,99 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// apiServer lists pods.
+type apiServer struct{ pods []corev1.Pod }
+
+func (apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+
+func (s apiServer) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if pods, ok := list.(*corev1.PodList); ok {
+		pods.Items = s.pods
+	}
+	return nil
+}
+
+// startedRun is a run whose first attempt is in progress.
+func startedRun() *v1alpha1.TrainingRun {
+	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789"}}
+	at := metav1.NewTime(now.Add(-time.Minute))
+	run.Status.Attempts = []v1alpha1.Attempt{{Number: 1, StartTime: &at}}
+	run.Default()
+	return run
+}
+
+// failedWorkers are a workers' Job and its only pod, which has exited.
+func failedWorkers(run *v1alpha1.TrainingRun, uid types.UID, exitCode int32) (*batchv1.Job, corev1.Pod) {
+	job := desired.RolloutJob(run, 1, "credentials", desired.Settings{})
+	job.UID, job.CreationTimestamp, job.Status.Failed = uid, metav1.NewTime(now.Add(-time.Minute)), 1
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+	}}
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: desired.RolloutContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exitCode}},
+	}}
+	return job, pod
+}
+
+func TestObstacleOfAnEarlierJobIsForgotten(t *testing.T) {
+	run := startedRun()
+	refused, pod := failedWorkers(run, "first", contract.ExitVersion)
+	observer := New(Observer{Live: apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return now }})
+	seen := State{Rollout: refused}
+	observer.observeObstacles(t.Context(), run, &seen)
+	if seen.WorkersObstacle.Reason != v1alpha1.ReasonVersionRefused {
+		t.Fatalf("the obstacle of workers of another version is %+v", seen.WorkersObstacle)
+	}
+	replaced, _ := failedWorkers(run, "second", 0)
+	seen = State{Rollout: replaced}
+	observer.observeObstacles(t.Context(), run, &seen)
+	if seen.WorkersObstacle.Reason != "" {
+		t.Errorf("the Job that replaced them has the obstacle %+v", seen.WorkersObstacle)
+	}
+	if seen.LookAgain == 0 {
+		t.Error("the new Job is not looked at")
+	}
+}
+
+func TestObstacleOfAnEarlierLearnerIsForgotten(t *testing.T) {
+	run := startedRun()
+	job := func(uid types.UID) map[int32]Learner {
+		learner := desired.LearnerJob(run, 1, "credentials", desired.Settings{})
+		learner.UID, learner.CreationTimestamp = uid, metav1.NewTime(now.Add(-time.Minute))
+		return map[int32]Learner{1: {Job: learner}}
+	}
+	observer := New(Observer{Live: apiServer{}, Now: func() time.Time { return now }})
+	found := look{at: now, learnerJob: "first"}
+	found.learner.Reason = v1alpha1.ReasonCreateRefused
+	observer.looks.keep(run, found)
+	for uid, want := range map[types.UID]string{"first": v1alpha1.ReasonCreateRefused, "second": ""} {
+		seen := State{Learners: job(uid)}
+		observer.observeObstacles(t.Context(), run, &seen)
+		if seen.LearnerObstacle.Reason != want {
+			t.Errorf("Job %s has the obstacle %+v, want reason %q", uid, seen.LearnerObstacle, want)
+		}
+	}
+}
