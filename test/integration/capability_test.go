@@ -44,7 +44,7 @@ var _ = Describe("What the endpoint does", func() {
 		run, first := w.startedRun()
 		Expect(w.runFile(run, 1).Capabilities).To(BeNil())
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.progressWith(run, 7, "seed")})
-		w.clock.advance(11 * time.Second)
+		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Capabilities).NotTo(BeNil())
 			g.Expect(run.Status.Capabilities.Ignored).To(Equal([]string{"seed"}))
@@ -87,7 +87,7 @@ var _ = Describe("What the endpoint does", func() {
 		w := newEnv()
 		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.progressWith(run, 7, "optimizer_restore")})
-		w.clock.advance(11 * time.Second)
+		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))

@@ -41,7 +41,7 @@ var _ = Describe("The end of an attempt", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(7)})
-		w.clock.advance(11 * time.Second)
+		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("7/60")) })
 		end(w, w.learner(run.Name, 1))
 		w.eventually(run, func(g Gomega) {
@@ -124,8 +124,7 @@ var _ = Describe("The end of an attempt", func() {
 		w.environment()
 		run := w.create()
 		w.learner(run.Name, 1)
-		w.clock.advance(901 * time.Second)
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		w.advance(901 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Attempts).To(HaveLen(2))
 			g.Expect(run.Status.Attempts[1].Cause).To(Equal("StartTimeout"))
@@ -154,13 +153,12 @@ var _ = Describe("The end of an attempt", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.silence(first.ip)
-		w.clock.advance(time.Hour)
+		w.advance(time.Hour)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("Unknown Unreachable"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("Unknown Unreachable"))
 		})
-		w.clock.advance(24 * time.Hour)
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		w.advance(24 * time.Hour)
 		Consistently(func() []string { return w.attemptsWithJobs() }, "1s", "100ms").Should(Equal([]string{"1"}))
 	})
 
@@ -172,7 +170,7 @@ var _ = Describe("The end of an attempt", func() {
 			"paused_rate_limit": "PausedRateLimit", "unreachable": "EndpointUnreachable", "server_error": "EndpointFailing",
 		} {
 			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream, SecondsSinceProgress: 99999})
-			w.clock.advance(11 * time.Second)
+			w.advance(11 * time.Second)
 			want := "False " + reason
 			if upstream == "throttled" {
 				want = "True " + reason
@@ -239,8 +237,7 @@ var _ = Describe("What ends a run", func() {
 		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.MaxRestarts = new(int32(2)) })
 		for attempt := int32(1); attempt <= 3; attempt++ {
 			if attempt > 1 {
-				w.clock.advance(time.Minute)
-				w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+				w.advance(time.Minute)
 				w.attempt(run, attempt, progress(0))
 			}
 			w.endLearner(w.learner(run.Name, attempt), 1, "")
@@ -277,8 +274,7 @@ var _ = Describe("What ends a run", func() {
 		for attempt := int32(1); attempt <= 8; attempt++ {
 			refuse(attempt)
 			Consistently(func() []string { return w.attemptsWithJobs() }, "300ms", "100ms").Should(Equal([]string{fmt.Sprint(attempt)}))
-			w.clock.advance(46 * time.Second)
-			w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"attempt": fmt.Sprint(attempt)} })
+			w.advance(46 * time.Second)
 		}
 		w.attempt(run, 9, progress(3))
 		w.eventually(run, func(g Gomega) {
@@ -336,7 +332,7 @@ var _ = Describe("A learner that cannot start", func() {
 			found.Status.Phase = corev1.PodPending
 			found.Status.ContainerStatuses, found.Status.Conditions = pod.Status.ContainerStatuses, pod.Status.Conditions
 			Expect(kube.Status().Update(context.Background(), found)).To(Succeed())
-			w.clock.advance(11 * time.Second)
+			w.advance(11 * time.Second)
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False " + reason))
 				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +38,11 @@ type env struct {
 	writes    *writes
 	kubelet   *kubelet
 	statuses  *statusLog
-	stop      func()
+	// view is the cache of the manager; nil while none runs.
+	view client.Reader
+	// reads are the runs that the manager has read.
+	reads *reads
+	stop  func()
 	// stopping is closed once the manager is being stopped.
 	stopping <-chan struct{}
 }
@@ -64,12 +69,25 @@ func emptyEnv() *env {
 		clock:     &clock{},
 		learners:  &learners{replies: map[string]func() contract.HeartbeatReply{}, records: map[string][]contract.Record{}},
 		writes:    &writes{},
+		reads:     &reads{versions: map[types.UID]uint64{}},
 		stop:      func() {},
 	}
 	w.kubelet = startKubelet(namespace.Name)
 	w.statuses = recordStatuses(namespace.Name)
 	DeferCleanup(func() { w.stop() })
+	DeferCleanup(w.describeFailure)
 	return w
+}
+
+// describeFailure writes what the namespace has to the report of a spec that has failed.
+func (w *env) describeFailure() {
+	if !CurrentSpecReport().Failed() {
+		return
+	}
+	for _, kind := range []string{"trainingruns,rewardenvironments", "jobs", "pods"} {
+		output, _ := kubectl(w.namespace, "get", kind, "-o", "yaml")
+		GinkgoWriter.Println(output)
+	}
 }
 
 // managerOptions are what a spec changes about a manager.
@@ -104,7 +122,7 @@ func (w *env) startManager(o *managerOptions) {
 	mgr, err := ctrl.NewManager(settings, ctrl.Options{
 		Scheme:     scheme,
 		Cache:      cacheOptions,
-		NewClient:  o.newClient,
+		NewClient:  w.reads.by(o.newClient),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &skip},
 	})
@@ -121,9 +139,11 @@ func (w *env) startManager(o *managerOptions) {
 	})).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
+	w.view = mgr.GetCache()
 	var once sync.Once
 	w.stop = func() {
 		once.Do(func() {
+			w.view = nil
 			cancel()
 			Expect(<-done).To(Succeed())
 		})

@@ -54,9 +54,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		Expect(env.Status.Conditions[0].Message).To(Equal("the server answers 503"))
 		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
 		w.kubelet.set(func(k *kubelet) { k.probe = goodProbe() })
-		w.clock.advance(2 * time.Minute)
-		env.Labels = map[string]string{"look": "again"}
-		Expect(kube.Update(context.Background(), env)).To(Succeed())
+		w.advance(2 * time.Minute)
 		awaitProbed(env, "True Probed")
 	})
 
@@ -67,9 +65,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		})
 		env := w.environment()
 		awaitProbed(env, "False Invalid")
-		w.clock.advance(time.Hour)
-		env.Labels = map[string]string{"look": "again"}
-		Expect(kube.Update(context.Background(), env)).To(Succeed())
+		w.advance(time.Hour)
 		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
 	})
 

@@ -52,10 +52,11 @@ var _ = Describe("The status of a run that trains", func() {
 		events := len(w.eventReasons(run))
 		from := w.statuses.at(run)
 		for n := range int64(10) {
-			w.startManager(nil) // It stops the former one first.
+			w.stop()
 			if n%2 == 1 {
-				w.clock.advance(10 * time.Minute) // It was away for long.
+				w.advance(10 * time.Minute) // It was away for long.
 			}
+			w.startManager(nil)
 			w.reaches(run, first.ip, n+2)
 		}
 		versions := w.statuses.since(from)
@@ -101,7 +102,8 @@ var _ = Describe("The status of a run that trains", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
 		from := w.statuses.at(run)
 		for range 3 {
-			w.clock.advance(time.Minute)
+			w.stop()
+			w.advance(time.Minute)
 			w.startManager(nil)
 			before := len(w.learners.received(first.ip))
 			Eventually(func() int { return len(w.learners.received(first.ip)) }).Should(BeNumerically(">", before+1))

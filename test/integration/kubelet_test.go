@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -30,9 +31,10 @@ type kubelet struct {
 	probe contract.ProbeResult
 	// holdWorkers leaves workers pending, holdProbes leaves probes pending.
 	holdWorkers, holdProbes bool
-	// workerExit has workers end at once with this exit code and message.
+	// workerExit has workers end at once with this exit code and message, those of workerJob alone where it is given.
 	workerExit    int32
 	workerMessage string
+	workerJob     types.UID
 	// holdDeleted leaves deleted pods alone, as a silent node does.
 	holdDeleted bool
 	addresses   int
@@ -81,7 +83,7 @@ func (k *kubelet) round(ctx context.Context) {
 		case pod.DeletionTimestamp != nil && !k.holdDeleted:
 			_ = kube.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		case pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending:
-		case role == v1alpha1.RoleRollout && k.workerExit != 0:
+		case role == v1alpha1.RoleRollout && k.workerExit != 0 && k.exits(pod):
 			_ = terminate(ctx, pod, desired.RolloutContainer, k.workerExit, k.workerMessage, time.Now())
 		case role == v1alpha1.RoleRollout && !k.holdWorkers:
 			_ = run(ctx, pod, desired.RolloutContainer, "10.1.0.1", time.Now())
@@ -92,6 +94,12 @@ func (k *kubelet) round(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// exits says that a worker ends at once.
+func (k *kubelet) exits(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return k.workerJob == "" || owner != nil && owner.UID == k.workerJob
 }
 
 // address gives a new one for a pod.

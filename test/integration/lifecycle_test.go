@@ -39,7 +39,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("False NoCheckpoint"))
 
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(20)})
-		w.clock.advance(11 * time.Second)
+		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Progress).To(Equal("20/60"))
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateTraining))

@@ -67,8 +67,7 @@ var _ = Describe("The manager's role", func() {
 		}
 		for attempt := int32(1); attempt < 4; attempt++ {
 			Expect(kube.Delete(ctx, w.learner(run.Name, attempt))).To(Succeed())
-			w.clock.advance(time.Minute)
-			w.annotate(run, 0)
+			w.advance(time.Minute)
 			w.attempt(run, attempt+1, progress(int64(attempt)))
 		}
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
@@ -77,7 +76,7 @@ var _ = Describe("The manager's role", func() {
 		w.verdict(w.learner(run.Name, 4), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 4, Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "AttemptEnded", "Completed"))
-		w.clock.advance(2 * time.Minute)
+		w.advance(2 * time.Minute)
 		Eventually(func() error {
 			if err := w.touch(run); err != nil {
 				return err

@@ -24,7 +24,7 @@ var _ = Describe("Suspend", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(30)})
-		w.clock.advance(11 * time.Second)
+		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("30/60")) })
 		w.change(run, suspend)
 		w.eventually(run, func(g Gomega) {
@@ -60,8 +60,7 @@ var _ = Describe("Suspend", func() {
 		w.learners.silence(first.ip)
 		w.change(run, suspend)
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
-		w.clock.advance(time.Minute)
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		w.advance(time.Minute)
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
 		// The manager's clock is ahead of the API server's here, which makes the deletion look overdue.
 		Expect(run.Status.Attempts[0].Cause).To(Or(Equal("Disrupted"), Equal("NodeLost")))
@@ -105,7 +104,7 @@ var _ = Describe("The workers", func() {
 		output, err := kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=4")
 		Expect(err).NotTo(HaveOccurred(), output)
 		Eventually(job).Should(Equal([]any{int32(4), int32(4), false}))
-		w.clock.advance(11 * time.Second)
+		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(*run.Status.Workers).To(BeEquivalentTo(4))
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
@@ -113,7 +112,7 @@ var _ = Describe("The workers", func() {
 		output, err = kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=0")
 		Expect(err).NotTo(HaveOccurred(), output)
 		Eventually(job).Should(Equal([]any{int32(1), int32(1), true}), "suspended: completions of 0 would complete it")
-		w.clock.advance(11 * time.Second)
+		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False ScaledToZero"))
 		})
@@ -156,10 +155,9 @@ var _ = Describe("The end of the object", func() {
 		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(600)) })
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
-		w.clock.advance(590 * time.Second)
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": "again"} })
+		w.advance(590 * time.Second)
 		Consistently(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(run), run) }, "500ms", "50ms").Should(Succeed())
-		w.clock.advance(time.Minute)
+		w.advance(time.Minute)
 		w.stop()
 		w.startManager(nil) // A manager that starts looks at every run.
 		Eventually(func() bool {

@@ -67,14 +67,14 @@ var _ = Describe("An upgrade of the manager", func() {
 		w.environment()
 		run := w.create()
 		before := w.rolloutJob(nil)
+		w.kubelet.set(func(k *kubelet) { k.workerJob = before.UID })
 		w.attempt(run, 1, progress(0))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(HaveSuffix(": rollout: the run file has version 3, and this build reads version 1"))
-		w.clock.advance(time.Minute)
+		w.advance(time.Minute)
 		w.rolloutJob(before)
-		w.kubelet.set(func(k *kubelet) { k.workerExit = 0 })
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
 			g.Expect(run.Status.Attempts).To(HaveLen(1))
@@ -92,7 +92,7 @@ var _ = Describe("An upgrade of the manager", func() {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
 		})
 		before := w.rolloutJob(nil)
-		w.clock.advance(3 * time.Minute)
+		w.advance(3 * time.Minute)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True VersionRefused"))
 		})

@@ -33,8 +33,7 @@ func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []s
 	w.clock.stop()
 	// What led to the state may still be written.
 	time.Sleep(300 * time.Millisecond)
-	w.clock.advance(10 * time.Second)
-	w.annotate(run, -1)
+	w.advance(10 * time.Second)
 	time.Sleep(300 * time.Millisecond)
 	before := w.writes.count()
 	for second := range 60 {
@@ -60,8 +59,7 @@ func (w *env) annotate(run *v1alpha1.TrainingRun, second int) {
 }
 
 func (w *env) touch(run *v1alpha1.TrainingRun) error {
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"nudge":"`+time.Now().String()[:27]+`"}}}`))
-	return kube.Patch(context.Background(), run.DeepCopy(), patch)
+	return kube.Patch(context.Background(), run.DeepCopy(), touched())
 }
 
 // statusWrites are the writes to statuses; all others are told apart, since a waiting run makes none.
@@ -150,7 +148,7 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.silence(first.ip)
-		w.clock.advance(time.Minute)
+		w.advance(time.Minute)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("Unknown Unreachable"))
 		})
