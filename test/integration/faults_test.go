@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -118,11 +119,50 @@ var _ = Describe("A manager whose watch of Jobs is delayed", func() {
 		run := w.create()
 		w.attempt(run, 1, progress(1))
 		for range 5 {
-			w.clock.advance(time.Minute)
-			w.change(run, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"look": time.Now().String()[20:29]} })
+			w.advance(time.Minute)
 		}
 		Consistently(w.attemptsWithJobs, "1s", "50ms").Should(Equal([]string{"1"}))
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(1)) })
+	})
+})
+
+// frozenClient shows learners' pods as they were, once it has some, as one whose watch is interrupted.
+type frozenClient struct {
+	client.Client
+	pods *atomic.Pointer[corev1.PodList]
+}
+
+func (f frozenClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if pods, ok := list.(*corev1.PodList); ok && f.pods.Load() != nil {
+		f.pods.Load().DeepCopyInto(pods)
+		return nil
+	}
+	return f.Client.List(ctx, list, options...)
+}
+
+var _ = Describe("A manager whose watch of pods is interrupted", func() {
+	It("does not end the attempt of a learner that has started meanwhile", func() {
+		w := emptyEnv()
+		var frozen atomic.Pointer[corev1.PodList]
+		w.startManager(&managerOptions{newClient: func(c *rest.Config, o client.Options) (client.Client, error) {
+			inner, err := client.New(c, o)
+			return frozenClient{Client: inner, pods: &frozen}, err
+		}})
+		w.environment()
+		run := w.create()
+		pod := w.learner(run.Name, 1)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False Starting"))
+		})
+		frozen.Store(&corev1.PodList{Items: []corev1.Pod{*pod}})
+		_, ip := w.startLearner(run.Name, 1)
+		w.learners.answer(ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1)})
+		w.advance(16 * time.Minute)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("True Running"))
+		})
+		Expect(run.Status.Attempts).To(HaveLen(1))
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))
 	})
 })
 

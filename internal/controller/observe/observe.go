@@ -102,7 +102,7 @@ func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, e
 	if err := o.observeJobs(ctx, run, &seen); err != nil {
 		return State{}, err
 	}
-	if err := o.observePods(ctx, run, &seen); err != nil {
+	if err := observePods(ctx, o.Client, run, &seen); err != nil {
 		return State{}, err
 	}
 	if err := o.confirmMissing(ctx, run, &seen); err != nil {
@@ -151,11 +151,11 @@ func (o *Observer) observeJobs(ctx context.Context, run *v1alpha1.TrainingRun, s
 	return nil
 }
 
-func (o *Observer) observePods(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
+func observePods(ctx context.Context, reader client.Reader, run *v1alpha1.TrainingRun, seen *State) error {
 	labels := desired.RunLabels(run)
 	labels[v1alpha1.LabelRole] = v1alpha1.RoleLearner
 	var pods corev1.PodList
-	if err := o.Client.List(ctx, &pods, client.InNamespace(run.Namespace), client.MatchingLabels(labels)); err != nil {
+	if err := reader.List(ctx, &pods, client.InNamespace(run.Namespace), client.MatchingLabels(labels)); err != nil {
 		return fmt.Errorf("listing learner pods: %w", err)
 	}
 	for i := range pods.Items {
@@ -190,6 +190,23 @@ func (o *Observer) confirmMissing(ctx context.Context, run *v1alpha1.TrainingRun
 	l.Job = job
 	if l.Job != nil || l.Pod != nil {
 		seen.Learners[newest] = l
+	}
+	return nil
+}
+
+// Confirm reads the learner of the newest attempt from the API server: what the cache has of it may be old.
+func (o *Observer) Confirm(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
+	newest := status.NewestAttempt(run)
+	delete(seen.Learners, newest)
+	if err := observePods(ctx, o.Live, run, seen); err != nil {
+		return err
+	}
+	if err := o.confirmMissing(ctx, run, seen); err != nil {
+		return err
+	}
+	seen.Heartbeat = poller.Result{}
+	if pod := seen.Learners[newest].Pod; pod != nil {
+		seen.Heartbeat = o.Poller.Latest(pod.UID)
 	}
 	return nil
 }

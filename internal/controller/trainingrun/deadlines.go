@@ -14,8 +14,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // How long a learner may take to drain: one that answers, and one that does not.
@@ -54,6 +56,15 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 			Message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
 	return nil
+}
+
+// endsByDeadline says that a plan ends an attempt because of the time that has passed since what was observed, rather than
+// because its container has ended. A manager that was cut off from the API server for that long may have missed much.
+func endsByDeadline(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool {
+	if p.ending == nil || p.ending.Cause != contract.CauseStartTimeout && p.ending.Cause != contract.CauseNodeLost {
+		return false
+	}
+	return podstate.Termination(seen.Learners[status.NewestAttempt(run)].Pod, desired.LearnerContainer) == nil
 }
 
 // waitsSince is when a learner that does not run began to wait for that: its attempt may be older, where Kubernetes refused

@@ -92,12 +92,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.memory.stale(run) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
+	now := r.Now() // No deadline expires by the time that reading takes.
 	seen, err := r.observer.Run(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	seen.Credentials = r.credentialsName(run)
-	p := makePlan(run, seen, r.Now())
+	p := makePlan(run, seen, now)
+	if endsByDeadline(run, seen, p) {
+		if err := r.observer.Confirm(ctx, run, &seen); err != nil {
+			return ctrl.Result{}, err
+		}
+		p = makePlan(run, seen, now)
+	}
 	// An attempt that cannot be prepared now leaves a plan without it, whose status is written all the same.
 	var unprepared error
 	if p.start > 0 {
