@@ -12,6 +12,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -83,8 +84,16 @@ func writePEM(t *testing.T, kind string, der []byte) string {
 	return file
 }
 
+// refusals receives what a server logs of the connections that it refuses.
+type refusals chan string
+
+func (r refusals) Write(line []byte) (int, error) {
+	r <- string(line)
+	return len(line), nil
+}
+
 // newServer starts a server with a certificate of the authority, which requires one of its clients.
-func newServer(t *testing.T, a authority) *httptest.Server {
+func newServer(t *testing.T, a authority, refused refusals) *httptest.Server {
 	t.Helper()
 	certificate, err := tls.LoadX509KeyPair(a.issue(t, "server"))
 	if err != nil {
@@ -96,7 +105,7 @@ func newServer(t *testing.T, a authority) *httptest.Server {
 		_, _ = io.WriteString(w, r.TLS.PeerCertificates[0].Subject.CommonName+" "+r.Proto)
 	}))
 	server.EnableHTTP2 = true
-	server.Config.ErrorLog = nil
+	server.Config.ErrorLog = log.New(refused, "", 0)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -149,7 +158,8 @@ func get(t *testing.T, options Options, url string) (string, error) {
 // TestMutualTLSThroughProxy connects through a proxy to a server of a private authority that requires a certificate.
 func TestMutualTLSThroughProxy(t *testing.T) {
 	private := newAuthority(t)
-	server := newServer(t, private)
+	refused := make(refusals, 10)
+	server := newServer(t, private, refused)
 	var tunnels atomic.Int64
 	proxy := newProxy(t, &tunnels)
 	caFile := writePEM(t, "CERTIFICATE", private.certificate.Raw)
@@ -163,20 +173,25 @@ func TestMutualTLSThroughProxy(t *testing.T) {
 		t.Errorf("%d tunnels were opened, want 1", tunnels.Load())
 	}
 	if _, err := get(t, Options{CertificateFile: certificateFile, KeyFile: keyFile}, server.URL); err == nil || !strings.Contains(err.Error(), "unknown authority") {
-		t.Errorf("without the authority the error is %v", err)
+		t.Fatalf("without the authority the error is %v", err)
 	}
-	// In TLS 1.3 the server refuses after the client's handshake has ended. Whether net/http reports its reason, "certificate
-	// required", or only that HTTP/2 could not be established, depends on which of the two comes first.
+	if line := <-refused; !strings.Contains(line, "bad certificate") {
+		t.Errorf("the server reports %q of a client without the authority", line)
+	}
+	// In TLS 1.3 the server refuses after the client's handshake has ended, so that net/http may not report why.
 	body, err = get(t, Options{CAFile: caFile}, server.URL)
-	if err == nil || body != "" || strings.Contains(err.Error(), "authority") {
-		t.Errorf("without a certificate the body is %q, and the error %v, want a refused connection", body, err)
+	if err == nil || body != "" {
+		t.Fatalf("without a certificate the body is %q, and the error %v, want a refused connection", body, err)
+	}
+	if line := <-refused; !strings.Contains(line, "client didn't provide a certificate") {
+		t.Errorf("the server reports %q of a client without a certificate", line)
 	}
 }
 
 // TestRenewedCertificate replaces the files of a certificate, as Kubernetes does: the next connection has the new one.
 func TestRenewedCertificate(t *testing.T) {
 	private := newAuthority(t)
-	server := newServer(t, private)
+	server := newServer(t, private, make(refusals, 10))
 	certificateFile, keyFile := private.issue(t, "old")
 	transport, err := New(Options{CAFile: writePEM(t, "CERTIFICATE", private.certificate.Raw), CertificateFile: certificateFile, KeyFile: keyFile})
 	if err != nil {
