@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // The pause before a retry doubles from the first to the longest.
@@ -23,52 +22,100 @@ const (
 
 // tally counts the calls for one reply. It is safe for concurrent use.
 type tally struct {
-	mu                       sync.Mutex
-	calls, unreadable, fails float64
-	usage                    Usage
+	recorder environment.Recorder
+
+	mu  sync.Mutex
+	sum environment.JudgeUsage
 }
 
-func (t *tally) count(usage Usage, failed, unreadable bool) {
+func (t *tally) count(usage environment.JudgeUsage) {
+	t.recorder.CountJudge(usage)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls++
-	t.usage.PromptTokens += usage.PromptTokens
-	t.usage.SampledTokens += usage.SampledTokens
-	if failed {
-		t.fails++
-	}
-	if unreadable {
-		t.unreadable++
-	}
+	t.sum.Calls += usage.Calls
+	t.sum.Errors += usage.Errors
+	t.sum.Unreadable += usage.Unreadable
+	t.sum.PromptTokens += usage.PromptTokens
+	t.sum.SampledTokens += usage.SampledTokens
 }
 
 func (t *tally) add(metrics map[string]float64) {
-	metrics[MetricCalls], metrics[MetricUnreadable], metrics[MetricErrors] = t.calls, t.unreadable, t.fails
-	metrics[MetricPromptTokens], metrics[MetricSampledTokens] = float64(t.usage.PromptTokens), float64(t.usage.SampledTokens)
+	metrics[MetricCalls], metrics[MetricUnreadable], metrics[MetricErrors] = float64(t.sum.Calls), float64(t.sum.Unreadable), float64(t.sum.Errors)
+	metrics[MetricPromptTokens], metrics[MetricSampledTokens] = float64(t.sum.PromptTokens), float64(t.sum.SampledTokens)
 }
 
-// ask asks for ratings until enough of them can be read, or the retries are used up. An error is a fault of the judge, or
-// the context's.
-func (g *Grader) ask(ctx context.Context, t task, calls *tally, floor float64) ([]float64, error) {
-	pause := firstPause
-	for try := 0; ; try++ {
-		ratings, err := g.askOnce(ctx, t, calls, floor)
-		var fault *environment.Fault
-		switch {
-		case err == nil:
-			return ratings, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case errors.As(err, &fault):
-			return nil, &environment.Fault{Kind: environment.JudgeFault, Permanent: fault.Permanent, Err: fmt.Errorf("asking the judge: %w", fault.Err)}
-		case try == g.options.Retries:
-			return nil, &environment.Fault{Kind: environment.JudgeFault, Err: fmt.Errorf("asking the judge %d times: %w", try+1, err)}
+// attempts counts what became of the calls for one judgement.
+type attempts struct {
+	// unreadable counts replies that were no judgements, and failed calls that gave no reply.
+	unreadable, failed int
+	// pause is the one before the next call.
+	pause time.Duration
+	// outages is how many outages were over before these calls.
+	outages int
+}
+
+// ask asks for a judgement until one can be read, or the retries are used up. It waits for a judge that is down. An error
+// is a fault of the judge, or the context's.
+func (g *Grader) ask(ctx context.Context, t task, calls *tally, floor float64) (judgement, error) {
+	made := attempts{pause: firstPause, outages: g.outage.count()}
+	for {
+		found, err := g.askOnce(ctx, t, made.unreadable, calls, floor)
+		if err == nil {
+			return found, nil
 		}
-		if err := g.sleep(ctx, pauseAfter(err, pause)); err != nil {
-			return nil, err
+		if err := g.prepareRetry(ctx, &made, calls, err); err != nil {
+			return judgement{}, err
 		}
-		pause = min(2*pause, longestPause)
 	}
+}
+
+// prepareRetry pauses before the next call. An error is final: a fault of the judge, or the context's.
+func (g *Grader) prepareRetry(ctx context.Context, made *attempts, calls *tally, failure error) error {
+	var fault *environment.Fault
+	var reply *ReplyError
+	var unavailable *UnavailableError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(failure, &fault):
+		return &environment.Fault{Kind: environment.JudgeFault, Permanent: fault.Permanent, Err: fmt.Errorf("asking the judge: %w", fault.Err)}
+	case errors.As(failure, &reply):
+		if made.unreadable++; made.unreadable+made.failed > g.options.Retries {
+			return made.fault(failure)
+		}
+	default:
+		made.failed++
+		if errors.As(failure, &unavailable) || made.unreadable+made.failed > g.options.Retries {
+			return g.prepareAfterOutage(ctx, made, calls, failure)
+		}
+	}
+	pause := pauseAfter(failure, made.pause)
+	made.pause = min(2*made.pause, longestPause)
+	return g.pause(ctx, calls, pause)
+}
+
+// prepareAfterOutage waits if the judge is down. What failed meanwhile is no retry.
+func (g *Grader) prepareAfterOutage(ctx context.Context, made *attempts, calls *tally, failure error) error {
+	wasDown, err := g.await(ctx, made.outages, calls, failure)
+	switch {
+	case err != nil:
+		return err
+	case !wasDown:
+		return made.fault(failure)
+	}
+	made.failed, made.pause, made.outages = 0, firstPause, g.outage.count()
+	return nil
+}
+
+func (a attempts) fault(failure error) error {
+	err := fmt.Errorf("asking the judge %d times: %w", a.unreadable+a.failed, failure)
+	return &environment.Fault{Kind: environment.JudgeFault, Err: err}
+}
+
+// pause waits, which is not the episode's time.
+func (g *Grader) pause(ctx context.Context, calls *tally, d time.Duration) error {
+	defer calls.recorder.Pause()()
+	return g.sleep(ctx, d)
 }
 
 // pauseAfter returns the pause with jitter, or a longer one that the error asks for.
@@ -81,26 +128,51 @@ func pauseAfter(err error, pause time.Duration) time.Duration {
 	return jittered
 }
 
-// askOnce asks once. An error that is not a fault may be retried.
-func (g *Grader) askOnce(ctx context.Context, t task, calls *tally, floor float64) ([]float64, error) {
+// askOnce asks for a judgement once. Earlier ones that could not be read make it another request.
+func (g *Grader) askOnce(ctx context.Context, t task, unreadable int, calls *tally, floor float64) (judgement, error) {
+	text, err := g.complete(ctx, Request{Messages: t.messages(g.options.Scoring), Seed: t.seed, Call: t.call, Try: unreadable}, calls)
+	if err != nil {
+		return judgement{}, err
+	}
+	found, err := parse(text, len(t.criteria), g.options.Scoring == Score)
+	if err == nil {
+		if covered := coverage(found.ratings); covered < floor || covered == 0 {
+			err = fmt.Errorf("reading a judgement: %.0f%% of the criteria are rated, minCoverage is %.0f%%", 100*covered, 100*floor)
+		}
+	}
+	if err != nil {
+		calls.count(environment.JudgeUsage{Unreadable: 1})
+		return judgement{}, &ReplyError{Err: err}
+	}
+	return found, nil
+}
+
+// complete calls the judge once and counts the call.
+func (g *Grader) complete(ctx context.Context, request Request, calls *tally) (string, error) {
+	if left := g.rest.left(); left > 0 {
+		if err := g.pause(ctx, calls, left); err != nil {
+			return "", err
+		}
+	}
 	call, cancel := ctx, context.CancelFunc(func() {})
 	if g.options.Timeout > 0 {
 		call, cancel = context.WithTimeout(ctx, g.options.Timeout)
 	}
 	defer cancel()
-	text, usage, err := g.judge.Complete(call, t.messages(g.options.Scoring))
-	if err != nil {
-		calls.count(usage, true, false)
-		return nil, err
-	}
-	ratings, err := parse(text, len(t.criteria), g.options.Scoring == Score)
-	if err == nil {
-		if covered := coverage(ratings); covered < floor || covered == 0 {
-			err = fmt.Errorf("reading a judgement: %.0f%% of the criteria are rated, minCoverage is %.0f%%", 100*covered, 100*floor)
+	text, usage, err := g.judge.Complete(call, request)
+	counted := environment.JudgeUsage{Calls: 1, PromptTokens: usage.PromptTokens, SampledTokens: usage.SampledTokens}
+	var reply *ReplyError
+	var retry *RetryError
+	switch {
+	case err == nil:
+	case errors.As(err, &reply):
+		counted.Unreadable = 1
+	default:
+		counted.Errors = 1
+		if errors.As(err, &retry) {
+			g.rest.take(retry.After)
 		}
 	}
-	calls.count(usage, false, err != nil)
-	return ratings, err
+	calls.count(counted)
+	return text, err
 }
-
-func sleep(ctx context.Context, d time.Duration) error { return wait.Sleep(ctx, d) }

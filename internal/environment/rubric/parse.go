@@ -11,10 +11,39 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// judgement is what a judge replies.
+// judgement is what a judge thinks of the criteria of one call.
 type judgement struct {
+	// ratings are from 0 to 1, or NaN for a criterion that was not rated.
+	ratings    []float64
+	rationales []string
+}
+
+// newJudgement returns a judgement of so many criteria, none of which is rated.
+func newJudgement(criteria int) judgement {
+	j := judgement{ratings: make([]float64, criteria), rationales: make([]string, criteria)}
+	for i := range j.ratings {
+		j.ratings[i] = math.NaN()
+	}
+	return j
+}
+
+// judgements lists the criteria that are rated, for people.
+func (j judgement) judgements(conversation string, criteria []string) []environment.Judgement {
+	var list []environment.Judgement
+	for i, rating := range j.ratings {
+		if !math.IsNaN(rating) {
+			list = append(list, environment.Judgement{Conversation: conversation, Criterion: criteria[i], Rating: rating, Rationale: j.rationales[i]})
+		}
+	}
+	return list
+}
+
+// document is what a judge replies.
+type document struct {
 	Ratings []rating `json:"ratings"`
 }
 
@@ -23,22 +52,21 @@ type rating struct {
 	// Criterion counts from 1. Judges may leave it out of a complete list.
 	Criterion *int            `json:"criterion"`
 	Rating    json.RawMessage `json:"rating"`
+	// Rationale may be of any kind: only a text counts.
+	Rationale json.RawMessage `json:"rationale"`
 }
 
 // parse reads the ratings of so many criteria, each from 0 to 1, or NaN for one that is missing or is no rating. A list
 // without the criteria's numbers must be complete: it would not say which ratings are missing.
-func parse(text string, criteria int, scores bool) ([]float64, error) {
+func parse(text string, criteria int, scores bool) (judgement, error) {
 	found, err := decode(text)
 	if err != nil {
-		return nil, err
+		return judgement{}, err
 	}
-	ratings := make([]float64, criteria)
-	for i := range ratings {
-		ratings[i] = math.NaN()
-	}
+	j := newJudgement(criteria)
 	numbered := isNumbered(found.Ratings)
 	if !numbered && len(found.Ratings) != criteria {
-		return nil, fmt.Errorf("reading a judgement: it has %d ratings for %d criteria", len(found.Ratings), criteria)
+		return judgement{}, fmt.Errorf("reading a judgement: it has %d ratings for %d criteria", len(found.Ratings), criteria)
 	}
 	seen := map[int]bool{}
 	for i, r := range found.Ratings {
@@ -47,12 +75,13 @@ func parse(text string, criteria int, scores bool) ([]float64, error) {
 			at = *r.Criterion - 1
 		}
 		if at < 0 || at >= criteria || seen[at] {
-			return nil, fmt.Errorf("reading a judgement: criterion %d of %d is not one, or is rated twice", at+1, criteria)
+			return judgement{}, fmt.Errorf("reading a judgement: the number %d is that of none of %d criteria, or is given twice", at+1, criteria)
 		}
 		seen[at] = true
-		ratings[at] = valueOf(r.Rating, scores)
+		j.ratings[at] = valueOf(r.Rating, scores)
+		_ = json.Unmarshal(r.Rationale, &j.rationales[at]) // A rationale that is no text is left out.
 	}
-	return ratings, nil
+	return j, nil
 }
 
 // isNumbered reports whether every rating has the number of its criterion.
@@ -90,10 +119,10 @@ var beginning = regexp.MustCompile(`\{\s*"ratings"`)
 
 // decode finds the JSON object of a judgement: what is between its first and last brace, which leaves out fences and other
 // words, or what begins with the last list of ratings, which leaves out reasoning with braces.
-func decode(text string) (judgement, error) {
+func decode(text string) (document, error) {
 	first, last := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if first < 0 || last < first {
-		return judgement{}, errors.New("reading a judgement: it has no JSON object")
+		return document{}, errors.New("reading a judgement: it has no JSON object")
 	}
 	found, err := decodeObject(text[first : last+1])
 	if starts := beginning.FindAllStringIndex(text[:last], -1); err != nil && len(starts) > 0 {
@@ -102,13 +131,13 @@ func decode(text string) (judgement, error) {
 	return found, err
 }
 
-func decodeObject(text string) (judgement, error) {
-	var found judgement
+func decodeObject(text string) (document, error) {
+	var found document
 	if err := json.Unmarshal(escapeControls(text), &found); err != nil {
-		return judgement{}, fmt.Errorf("reading a judgement: %w", err)
+		return document{}, fmt.Errorf("reading a judgement: %w", err)
 	}
 	if found.Ratings == nil {
-		return judgement{}, errors.New("reading a judgement: it has no list of ratings")
+		return document{}, errors.New("reading a judgement: it has no list of ratings")
 	}
 	return found, nil
 }

@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 			if (err != nil) != tc.failed {
 				t.Fatalf("parse = %v, %v, want failure %v", got, err, tc.failed)
 			}
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); err == nil && diff != "" {
+			if diff := cmp.Diff(tc.want, got.ratings, cmpopts.EquateNaNs()); err == nil && diff != "" {
 				t.Errorf("parse (-want +got):\n%s", diff)
 			}
 		})
@@ -70,10 +70,11 @@ func FuzzParse(f *testing.F) {
 		if count < 1 || count > 100 {
 			return
 		}
-		ratings, err := parse(text, count, scores)
+		found, err := parse(text, count, scores)
 		if err != nil {
 			return
 		}
+		ratings := found.ratings
 		if len(ratings) != count {
 			t.Errorf("%d ratings for %d criteria", len(ratings), count)
 		}

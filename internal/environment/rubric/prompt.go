@@ -14,6 +14,9 @@ import (
 type task struct {
 	prompt, reply string
 	criteria      []string
+	// seed is that of the reply, and call numbers the calls for it.
+	seed uint64
+	call int
 }
 
 const (
@@ -41,4 +44,9 @@ func (t task) messages(scoring Scoring) []chat.Message {
 		"Its field \"ratings\" is a list of exactly %d objects, one for each criterion, in order:\n\n{\"ratings\": [%s, ...]}\n\nEach rating is %s.",
 		len(t.criteria), format, rating)
 	return []chat.Message{{Role: chat.RoleSystem, Content: system}, {Role: chat.RoleUser, Content: text.String()}}
+}
+
+// trialMessages are a conversation that every judge can reply to.
+func trialMessages() []chat.Message {
+	return []chat.Message{{Role: chat.RoleUser, Content: "Reply with the word OK."}}
 }

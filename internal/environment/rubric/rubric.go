@@ -13,35 +13,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
-
-// Judge is a model that grades. It is safe for concurrent use.
-type Judge interface {
-	// Complete returns the model's reply to a conversation. An error that is a *environment.Fault is final for this call,
-	// and another one is retried, after the time that it asks for if it is a *RetryError.
-	Complete(ctx context.Context, messages []chat.Message) (text string, usage Usage, err error)
-}
-
-// Usage counts tokens of a judge.
-type Usage struct {
-	PromptTokens, SampledTokens int64
-}
-
-// RetryError is an error of a Judge that should be retried no sooner than After.
-type RetryError struct {
-	After time.Duration
-	Err   error
-}
-
-// Error implements error.
-func (e *RetryError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *RetryError) Unwrap() error { return e.Err }
 
 // Scoring is how judgements are asked for and become a reward.
 type Scoring string
@@ -98,13 +74,20 @@ type Options struct {
 	Timeout time.Duration
 	// Now is the clock that MetricSeconds is measured with. Without one there is no such metric.
 	Now func() time.Time
+	// Wait waits for a judge that is down. Without it, an outage is a fault of the judge.
+	Wait bool
+	// Report is called with the problem when the judge cannot be asked, and with nil once it can be asked again.
+	Report func(problem error)
 }
 
 // Grader scores replies with a judge.
 type Grader struct {
 	judge   Judge
 	options Options
-	sleep   func(ctx context.Context, d time.Duration) error
+	outage  outage
+	// rest is the time before which the judge wants no calls.
+	rest  rest
+	sleep func(ctx context.Context, d time.Duration) error
 }
 
 // New returns a grader. It fails if the options are invalid.
@@ -120,7 +103,10 @@ func New(judge Judge, options Options) (*Grader, error) {
 	if options.Retries < 0 {
 		return nil, fmt.Errorf("rubric.judge.retries is %d, it must be at least 0", options.Retries)
 	}
-	return &Grader{judge: judge, options: options, sleep: sleep}, nil
+	if options.Report == nil {
+		options.Report = func(error) {}
+	}
+	return &Grader{judge: judge, options: options, outage: newOutage(), rest: rest{now: time.Now}, sleep: wait.Sleep}, nil
 }
 
 // Grade implements verify.Grader.
@@ -133,13 +119,14 @@ func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.R
 	if g.options.Now != nil {
 		began = g.options.Now()
 	}
-	var calls tally
-	ratings, err := g.rate(ctx, task{prompt: row.Prompt, reply: reply.Message.Content, criteria: criteria}, &calls)
+	calls := tally{recorder: environment.RecorderFrom(ctx)}
+	rated, err := g.rate(ctx, task{prompt: row.Prompt, reply: reply.Message.Content, criteria: criteria, seed: reply.Seed}, &calls)
 	if err != nil {
 		return verify.Score{}, err
 	}
-	score := scoreOf(ratings)
+	score := scoreOf(rated)
 	calls.add(score.Metrics)
+	calls.recorder.RecordJudgements(rated.judgements(reply.Conversation, criteria))
 	if g.options.Now != nil {
 		score.Metrics[MetricSeconds] = g.options.Now().Sub(began).Seconds()
 	}
@@ -167,20 +154,27 @@ func rowFault(format string, values ...any) error {
 	return &environment.Fault{Permanent: true, Err: fmt.Errorf("judging a reply: "+format, values...)}
 }
 
+// CheckRow implements verify.RowChecker.
+func (g *Grader) CheckRow(row dataset.Row) error {
+	_, err := criteriaOf(row)
+	return err
+}
+
 // rate returns a rating for each criterion, which is NaN for one that was not rated.
-func (g *Grader) rate(ctx context.Context, t task, calls *tally) ([]float64, error) {
+func (g *Grader) rate(ctx context.Context, t task, calls *tally) (judgement, error) {
 	if g.options.Scoring != PerRubric {
 		return g.ask(ctx, t, calls, g.options.MinCoverage)
 	}
-	ratings, failures := make([]float64, len(t.criteria)), make([]error, len(t.criteria))
+	all, failures := newJudgement(len(t.criteria)), make([]error, len(t.criteria))
 	var group errgroup.Group
 	group.SetLimit(concurrentCalls)
 	for i := range t.criteria {
 		group.Go(func() error {
-			ratings[i] = math.NaN()
-			one, err := g.ask(ctx, task{prompt: t.prompt, reply: t.reply, criteria: t.criteria[i : i+1]}, calls, 1)
+			alone := t
+			alone.criteria, alone.call = t.criteria[i:i+1], i
+			one, err := g.ask(ctx, alone, calls, 1)
 			if err == nil {
-				ratings[i] = one[0]
+				all.ratings[i], all.rationales[i] = one.ratings[0], one.rationales[0]
 			}
 			failures[i] = err
 			return nil
@@ -188,12 +182,12 @@ func (g *Grader) rate(ctx context.Context, t task, calls *tally) ([]float64, err
 	}
 	_ = group.Wait() // The calls report their errors in failures.
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return judgement{}, ctx.Err()
 	}
-	if covered := coverage(ratings); covered < g.options.MinCoverage || covered == 0 {
-		return nil, firstError(failures)
+	if covered := coverage(all.ratings); covered < g.options.MinCoverage || covered == 0 {
+		return judgement{}, firstError(failures)
 	}
-	return ratings, nil
+	return all, nil
 }
 
 func firstError(failures []error) error {
@@ -220,9 +214,9 @@ func coverage(ratings []float64) float64 {
 const passMark = 0.5
 
 // scoreOf returns the mean of the ratings, over the criteria that were rated.
-func scoreOf(ratings []float64) verify.Score {
+func scoreOf(j judgement) verify.Score {
 	var sum, passed, rated float64
-	for _, rating := range ratings {
+	for _, rating := range j.ratings {
 		if math.IsNaN(rating) {
 			continue
 		}
@@ -232,7 +226,7 @@ func scoreOf(ratings []float64) verify.Score {
 			passed++
 		}
 	}
-	total := float64(len(ratings))
+	total := float64(len(j.ratings))
 	metrics := map[string]float64{
 		MetricPassRate: passed / rated, MetricNumPassed: passed, MetricNumRubrics: total, MetricCorrect: 0, MetricCoverage: rated / total,
 	}
@@ -242,4 +236,7 @@ func scoreOf(ratings []float64) verify.Score {
 	return verify.Score{Reward: sum / rated, Metrics: metrics}
 }
 
-var _ verify.Grader = (*Grader)(nil)
+var (
+	_ verify.Grader     = (*Grader)(nil)
+	_ verify.RowChecker = (*Grader)(nil)
+)

@@ -23,7 +23,10 @@ import (
 type scripted struct {
 	mu      sync.Mutex
 	answers []answer
-	asked   [][]chat.Message
+	asked   []Request
+	// trials answer the requests that only find out whether the judge is down.
+	trials []answer
+	tried  int
 }
 
 type answer struct {
@@ -31,10 +34,15 @@ type answer struct {
 	err  error
 }
 
-func (s *scripted) Complete(ctx context.Context, messages []chat.Message) (string, Usage, error) {
+func (s *scripted) Complete(ctx context.Context, request Request) (string, Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = append(s.asked, messages)
+	if cmp.Equal(request.Messages, trialMessages()) && len(s.trials) > 0 {
+		s.tried++
+		next := s.trials[min(s.tried, len(s.trials))-1]
+		return next.text, Usage{PromptTokens: 1, SampledTokens: 1}, next.err
+	}
+	s.asked = append(s.asked, request)
 	next := s.answers[min(len(s.asked), len(s.answers))-1]
 	if errors.Is(next.err, context.DeadlineExceeded) {
 		<-ctx.Done()
@@ -72,8 +80,10 @@ func grader(t *testing.T, judge Judge, options Options) (*Grader, *[]time.Durati
 		t.Fatal(err)
 	}
 	var pauses []time.Duration
+	at := time.Unix(0, 0)
+	g.rest.now = func() time.Time { return at }
 	g.sleep = func(ctx context.Context, d time.Duration) error {
-		pauses = append(pauses, d)
+		pauses, at = append(pauses, d), at.Add(d)
 		return ctx.Err()
 	}
 	return g, &pauses
@@ -129,9 +139,9 @@ func TestGrade(t *testing.T) {
 // perCriterion answers by the criterion that it is asked about.
 type perCriterion map[string]string
 
-func (p perCriterion) Complete(_ context.Context, messages []chat.Message) (string, Usage, error) {
+func (p perCriterion) Complete(_ context.Context, request Request) (string, Usage, error) {
 	for criterion, rating := range p {
-		if strings.Contains(messages[1].Content, "1. "+criterion) {
+		if strings.Contains(request.Messages[len(request.Messages)-1].Content, "1. "+criterion) {
 			return `{"ratings": [{"criterion": 1, "rating": "` + rating + `"}]}`, Usage{PromptTokens: 1}, nil
 		}
 	}
@@ -249,7 +259,7 @@ func TestPromptHasEverything(t *testing.T) {
 	if _, err := g.Grade(t.Context(), rowOf("It is a fruit.", "It is red."), reply); err != nil {
 		t.Fatal(err)
 	}
-	messages := judge.asked[0]
+	messages := judge.asked[0].Messages
 	if len(messages) != 2 || messages[0].Role != chat.RoleSystem || messages[1].Role != chat.RoleUser {
 		t.Fatalf("the judge is given %+v", messages)
 	}

@@ -6,6 +6,7 @@ package verify
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -38,6 +39,56 @@ type Answerer interface {
 	// false if it does not know them.
 	Answers(row dataset.Row) (right, wrong string, ok bool)
 }
+
+// RowChecker is a Grader that can tell by a row alone that it cannot be graded.
+type RowChecker interface {
+	// CheckRow returns nil, or the *environment.Fault that Grade would return for any reply.
+	CheckRow(row dataset.Row) error
+}
+
+// CheckRows checks all rows if the grader is a RowChecker. An error is a *RowError, a *environment.Fault or the context's.
+func CheckRows(ctx context.Context, rows dataset.Dataset, grader Grader) error {
+	checker, ok := grader.(RowChecker)
+	if !ok {
+		return nil
+	}
+	splits, err := rows.Splits(ctx)
+	if err != nil {
+		return err
+	}
+	for _, split := range splits {
+		for index := range split.Tasks {
+			row, err := rows.Row(ctx, split.Name, index)
+			if err != nil {
+				return err
+			}
+			if err := checker.CheckRow(row); err != nil {
+				return &RowError{Split: split.Name, Index: index, ID: row.ID, Err: err}
+			}
+		}
+	}
+	return nil
+}
+
+// RowError reports a row that cannot be graded.
+type RowError struct {
+	Split string
+	Index int64
+	ID    string
+	Err   error
+}
+
+// Error implements error.
+func (e *RowError) Error() string {
+	id := ""
+	if e.ID != "" {
+		id = fmt.Sprintf(" (id %q)", e.ID)
+	}
+	return fmt.Sprintf("row %d of split %q%s: %v", e.Index, e.Split, id, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RowError) Unwrap() error { return e.Err }
 
 // Answers asks the grader for the answers to a row. The error is environment.ErrNoAnswers if it does not know them.
 func Answers(grader Grader, row dataset.Row) (right, wrong string, err error) {

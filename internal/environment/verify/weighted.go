@@ -43,6 +43,18 @@ func (w Weighted) Grade(ctx context.Context, row dataset.Row, reply environment.
 	return sum, nil
 }
 
+// CheckRow implements RowChecker.
+func (w Weighted) CheckRow(row dataset.Row) error {
+	for _, leaf := range w {
+		if checker, ok := leaf.Grader.(RowChecker); ok {
+			if err := checker.CheckRow(row); err != nil {
+				return fmt.Errorf("reward %s: %w", leaf.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
 // Answers implements Answerer. It asks the leaf that weighs more than all others together, if there is one: the others
 // may reward the wrong answer.
 func (w Weighted) Answers(row dataset.Row) (right, wrong string, ok bool) {
@@ -59,6 +71,7 @@ func (w Weighted) Answers(row dataset.Row) (right, wrong string, ok bool) {
 }
 
 var (
-	_ Grader   = Weighted(nil)
-	_ Answerer = Weighted(nil)
+	_ Grader     = Weighted(nil)
+	_ Answerer   = Weighted(nil)
+	_ RowChecker = Weighted(nil)
 )

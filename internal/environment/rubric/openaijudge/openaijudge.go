@@ -53,23 +53,24 @@ func New(config Config) *Judge {
 }
 
 // Complete implements rubric.Judge.
-func (j *Judge) Complete(ctx context.Context, messages []chat.Message) (string, rubric.Usage, error) {
+func (j *Judge) Complete(ctx context.Context, request rubric.Request) (string, rubric.Usage, error) {
 	newLimit := j.newLimit.Load()
-	completion, err := j.request(ctx, messages, newLimit)
+	completion, err := j.request(ctx, request.Messages, newLimit)
 	if !newLimit && rejectsMaxTokens(err) {
 		j.newLimit.Store(true)
-		completion, err = j.request(ctx, messages, true)
+		completion, err = j.request(ctx, request.Messages, true)
 	}
 	if err != nil {
 		return "", rubric.Usage{}, j.classify(err)
 	}
 	usage := rubric.Usage{PromptTokens: completion.Usage.PromptTokens, SampledTokens: completion.Usage.CompletionTokens}
 	if len(completion.Choices) == 0 {
-		return "", usage, errors.New("reading the endpoint's reply: it has no choices")
+		return "", usage, &rubric.ReplyError{Err: errors.New("reading the endpoint's reply: it has no choices")}
 	}
 	choice := completion.Choices[0]
 	if choice.FinishReason == "length" {
-		return "", usage, fmt.Errorf("reading the endpoint's reply: it was cut after %d tokens: raise the judge's sampling.maxTokens", usage.SampledTokens)
+		err := fmt.Errorf("reading the endpoint's reply: it was cut after %d tokens: raise the judge's sampling.maxTokens", usage.SampledTokens)
+		return "", usage, &rubric.ReplyError{Err: err}
 	}
 	return choice.Message.Content, usage, nil
 }
@@ -96,7 +97,7 @@ func (j *Judge) request(ctx context.Context, messages []chat.Message, newLimit b
 	if j.config.Key != nil {
 		key, err := j.config.Key()
 		if err != nil {
-			return nil, fmt.Errorf("reading the judge's API key: %w", err)
+			return nil, &rubric.UnavailableError{Err: fmt.Errorf("reading the judge's API key: %w", err)}
 		}
 		options = append(options, option.WithAPIKey(key))
 	}
@@ -109,23 +110,28 @@ func rejectsMaxTokens(err error) bool {
 	return errors.As(err, &answer) && answer.StatusCode == http.StatusBadRequest && answer.Param == "max_tokens"
 }
 
-// classify decides whether an error is final for the call, and whether a person can repair it. It keeps the endpoint's
-// words, and neither the key nor the prompt.
+// classify decides what is to be done about an error. It keeps the endpoint's words, and neither the key nor the prompt.
 func (j *Judge) classify(err error) error {
 	var answer *openai.Error
-	if !errors.As(err, &answer) {
+	var unavailable *rubric.UnavailableError
+	if errors.As(err, &unavailable) {
 		return err
 	}
-	said := fmt.Errorf("the judge %s at %s answered %d: %.200s", j.config.Model, j.config.BaseURL, answer.StatusCode, answer.Message)
+	if !errors.As(err, &answer) {
+		return fmt.Errorf("calling the judge %s at %s: %w", j.config.Model, j.config.BaseURL, err)
+	}
+	reported := fmt.Errorf("the judge %s at %s answered %d: %.200s", j.config.Model, j.config.BaseURL, answer.StatusCode, answer.Message)
 	switch status := answer.StatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return &environment.Fault{Kind: environment.JudgeFault, Err: fmt.Errorf("%w: correct the API key in the judge's apiKeySecretRef", said)}
+		return &rubric.UnavailableError{Err: fmt.Errorf("%w: correct the API key in the judge's apiKeySecretRef", reported)}
+	case status == http.StatusPaymentRequired:
+		return &rubric.UnavailableError{Err: fmt.Errorf("%w: check the billing of the judge's account", reported)}
 	case status == http.StatusNotFound:
-		return &environment.Fault{Kind: environment.JudgeFault, Err: fmt.Errorf("%w: correct the judge's baseURL or model", said)}
+		return &rubric.UnavailableError{Err: fmt.Errorf("%w: correct the judge's baseURL or model", reported)}
 	case status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500:
-		return &rubric.RetryError{After: retryAfter(answer.Response), Err: said}
+		return &rubric.RetryError{After: retryAfter(answer.Response), Err: reported}
 	default:
-		return &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: said}
+		return &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: reported}
 	}
 }
 

@@ -69,13 +69,13 @@ func newJudge(url string) *Judge {
 	return New(Config{BaseURL: url, Model: "judge-1", Temperature: 0.7, MaxTokens: 64, Key: func() (string, error) { return "secret-key", nil }})
 }
 
-var messages = []chat.Message{{Role: chat.RoleSystem, Content: "Grade."}, {Role: chat.RoleUser, Content: "Yes?"}}
+var asked = rubric.Request{Messages: []chat.Message{{Role: chat.RoleSystem, Content: "Grade."}, {Role: chat.RoleUser, Content: "Yes?"}}}
 
 func TestComplete(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "key-of-the-environment")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
 	url, requests := serve(t, func(int, request) (int, string, string) { return 200, "", completion("Yes.", "stop") })
-	text, usage, err := newJudge(url).Complete(t.Context(), messages)
+	text, usage, err := newJudge(url).Complete(t.Context(), asked)
 	if err != nil || text != "Yes." || usage != (rubric.Usage{PromptTokens: 31, SampledTokens: 7}) {
 		t.Fatalf("Complete = %q, %+v, %v", text, usage, err)
 	}
@@ -91,7 +91,7 @@ func TestComplete(t *testing.T) {
 func TestNoKeyIsSentWithoutOne(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "key-of-the-environment")
 	url, requests := serve(t, func(int, request) (int, string, string) { return 200, "", completion("Yes.", "stop") })
-	if _, _, err := New(Config{BaseURL: url, Model: "m", MaxTokens: 1}).Complete(t.Context(), messages); err != nil || (*requests)[0].key != "" {
+	if _, _, err := New(Config{BaseURL: url, Model: "m", MaxTokens: 1}).Complete(t.Context(), asked); err != nil || (*requests)[0].key != "" {
 		t.Errorf("Complete: err %v, with the key %q", err, (*requests)[0].key)
 	}
 }
@@ -105,7 +105,7 @@ func TestNewNameOfTheLimit(t *testing.T) {
 	})
 	judge := newJudge(url)
 	for range 2 {
-		if _, _, err := judge.Complete(t.Context(), messages); err != nil {
+		if _, _, err := judge.Complete(t.Context(), asked); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,15 +119,16 @@ func TestErrors(t *testing.T) {
 	cases := map[string]struct {
 		status            int
 		retryAfter, body  string
-		final, permanent  bool
+		final             bool
+		unavailable       bool
 		after             time.Duration
 		names             string
 		promptTokensCount int64
 	}{
-		"an unknown key":          {status: 401, body: failure("wrong key"), final: true, names: "apiKeySecretRef"},
-		"a key without rights":    {status: 403, body: failure("no access"), final: true, names: "no access"},
-		"an unknown model":        {status: 404, body: failure("no such model"), final: true, names: "baseURL or model"},
-		"a prompt that is long":   {status: 400, body: failure("context length exceeded"), final: true, permanent: true, names: "context length exceeded"},
+		"an unknown key":          {status: 401, body: failure("wrong key"), unavailable: true, names: "apiKeySecretRef"},
+		"a key without rights":    {status: 403, body: failure("no access"), unavailable: true, names: "no access"},
+		"an unknown model":        {status: 404, body: failure("no such model"), unavailable: true, names: "baseURL or model"},
+		"a prompt that is long":   {status: 400, body: failure("context length exceeded"), final: true, names: "context length exceeded"},
 		"too many requests":       {status: 429, retryAfter: "7", body: failure("slow down"), after: 7 * time.Second, names: "slow down"},
 		"a server that is down":   {status: 503, body: "<html>", names: "503"},
 		"no choices":              {status: 200, body: `{"choices": [], "usage": {"prompt_tokens": 31}}`, names: "no choices", promptTokensCount: 31},
@@ -137,13 +138,21 @@ func TestErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			url, requests := serve(t, func(int, request) (int, string, string) { return tc.status, tc.retryAfter, tc.body })
-			_, usage, err := newJudge(url).Complete(t.Context(), messages)
+			_, usage, err := newJudge(url).Complete(t.Context(), asked)
 			if err == nil || !strings.Contains(err.Error(), tc.names) || strings.Contains(err.Error(), "secret-key") || usage.PromptTokens != tc.promptTokensCount {
 				t.Fatalf("Complete: err = %v with %+v, want %q", err, usage, tc.names)
 			}
 			var fault *environment.Fault
-			if errors.As(err, &fault) != tc.final || tc.final && (fault.Permanent != tc.permanent || fault.Kind != environment.JudgeFault) {
-				t.Errorf("Complete: err = %#v, want final %v and permanent %v", err, tc.final, tc.permanent)
+			if errors.As(err, &fault) != tc.final || tc.final && (!fault.Permanent || fault.Kind != environment.JudgeFault) {
+				t.Errorf("Complete: err = %#v, want final %v", err, tc.final)
+			}
+			var unavailable *rubric.UnavailableError
+			if errors.As(err, &unavailable) != tc.unavailable {
+				t.Errorf("Complete: err = %#v, want unavailable %v", err, tc.unavailable)
+			}
+			var reply *rubric.ReplyError
+			if errors.As(err, &reply) != (tc.promptTokensCount > 0) {
+				t.Errorf("Complete: err = %#v, want one of the reply %v", err, tc.promptTokensCount > 0)
 			}
 			var retry *rubric.RetryError
 			if errors.As(err, &retry) && retry.After != tc.after || tc.after > 0 && retry == nil {
@@ -160,14 +169,14 @@ func TestUnreachableServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	url := server.URL
 	server.Close()
-	_, _, err := newJudge(url).Complete(t.Context(), messages)
+	_, _, err := newJudge(url).Complete(t.Context(), asked)
 	var fault *environment.Fault
 	if err == nil || errors.As(err, &fault) {
 		t.Errorf("Complete: err = %v, want one that is retried", err)
 	}
 	judge := newJudge(url)
 	judge.config.Key = func() (string, error) { return "", errors.New("no such file") }
-	if _, _, err := judge.Complete(t.Context(), messages); err == nil || !strings.Contains(err.Error(), "API key") {
+	if _, _, err := judge.Complete(t.Context(), asked); err == nil || !strings.Contains(err.Error(), "API key") {
 		t.Errorf("Complete without a key file: err = %v", err)
 	}
 }

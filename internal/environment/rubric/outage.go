@@ -1,0 +1,99 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rubric
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+)
+
+// outage has the calls of one grader find out together whether its judge is down, and wait until it answers again.
+type outage struct {
+	// trial is taken by the one that calls the judge meanwhile.
+	trial chan struct{}
+
+	mu sync.Mutex
+	// ended is how many outages are over.
+	ended int
+}
+
+func newOutage() outage { return outage{trial: make(chan struct{}, 1)} }
+
+func (o *outage) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended
+}
+
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended++
+}
+
+// await decides why a call has failed for good. If the judge answers another request, it returns false: the call itself is
+// at fault. Otherwise it waits until the judge answers, however long that takes, and returns true: nothing is scored
+// without a judge, and no reply is to blame. The time limit of the episode does not run meanwhile. The error is the
+// context's.
+func (g *Grader) await(ctx context.Context, ended int, calls *tally, failure error) (wasDown bool, err error) {
+	defer calls.recorder.Pause()()
+	select {
+	case g.outage.trial <- struct{}{}:
+		defer func() { <-g.outage.trial }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	if g.outage.count() != ended {
+		return true, nil
+	}
+	if !g.options.Wait || g.answers(ctx, calls) {
+		return false, ctx.Err()
+	}
+	defer g.options.Report(nil)
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		g.options.Report(failure)
+		if err := g.sleep(ctx, pauseAfter(nil, pause)); err != nil {
+			return false, err
+		}
+		if g.answers(ctx, calls) {
+			g.outage.end()
+			return true, nil
+		}
+	}
+}
+
+// answers reports whether the judge answers a request that is surely in order.
+func (g *Grader) answers(ctx context.Context, calls *tally) bool {
+	_, err := g.complete(ctx, Request{Messages: trialMessages()}, calls)
+	var reply *ReplyError
+	var fault *environment.Fault
+	return err == nil || errors.As(err, &reply) || errors.As(err, &fault)
+}
+
+// rest is the time until which a judge that is busy wants no calls. All calls observe it.
+type rest struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	until time.Time
+}
+
+// take prolongs the rest, but not for ever.
+func (r *rest) take(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if until := r.now().Add(min(d, longestPause)); until.After(r.until) {
+		r.until = until
+	}
+}
+
+// left returns how long the rest lasts.
+func (r *rest) left() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.until.Sub(r.now())
+}
