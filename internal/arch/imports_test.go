@@ -111,7 +111,7 @@ var permitted = map[string][]string{
 	},
 	"internal/environment/registry": {"internal/environment/dataset/source",
 		"internal/contract", "internal/environment", "internal/environment/dataset",
-		"internal/environment/ors", "internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
+		"internal/environment/ors", "internal/environment/rubric", "internal/environment/rubric/openaijudge", "internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
 	},
 	"internal/environment/rubric": {
 		"internal/chat", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
@@ -212,7 +212,7 @@ var permitted = map[string][]string{
 	},
 	"internal/rollout/groupstore": {"internal/atomicfile", "internal/contract", "internal/exchange", "internal/rl"},
 	"internal/rollout/health":     {"internal/contract", "internal/environment", "internal/wait"},
-	"internal/rollout/probe": {"internal/environment/dataset/source",
+	"internal/rollout/probe": {"internal/environment/dataset/source", "internal/environment/verify",
 		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
 	},
 	"internal/status": {"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "k8s.io/utils"},

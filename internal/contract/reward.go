@@ -16,6 +16,7 @@ type RewardRule struct {
 	Countdown  *Countdown  `json:"countdown,omitempty"`
 	Math       *Math       `json:"math,omitempty"`
 	GSM8K      *GSM8K      `json:"gsm8k,omitempty"`
+	Rubric     *Rubric     `json:"rubric,omitempty"`
 	// Expression is a CEL expression; it is empty if it is not the member.
 	Expression string `json:"expression,omitempty"`
 	// Weighted is a sum of other rewards, none of which is a sum.
@@ -90,7 +91,7 @@ func (r RewardRule) members() []string {
 		isSet bool
 	}{
 		{"exactMatch", r.ExactMatch != nil}, {"regex", r.Regex != nil}, {"jsonSchema", r.JSONSchema != nil},
-		{"countdown", r.Countdown != nil}, {"math", r.Math != nil}, {"gsm8k", r.GSM8K != nil},
+		{"countdown", r.Countdown != nil}, {"math", r.Math != nil}, {"gsm8k", r.GSM8K != nil}, {"rubric", r.Rubric != nil},
 		{"expression", r.Expression != ""}, {"weighted", r.Weighted != nil},
 	} {
 		if member.isSet {
@@ -103,7 +104,7 @@ func (r RewardRule) members() []string {
 // longestSchema bounds what a schema adds to run files.
 const longestSchema = 64 << 10
 
-const rewardLeaves = "exactMatch, regex, jsonSchema, countdown, math, gsm8k, expression"
+const rewardLeaves = "exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, expression"
 
 func (r *RewardRule) validate(p *problems, path string) {
 	if r == nil || len(r.members()) != 1 {
@@ -133,6 +134,9 @@ func (r *RewardRule) validateLeaf(p *problems, path string) {
 		for _, n := range m.Normalize {
 			oneOf(p, path+".exactMatch.normalize", n, NormalizeCase, NormalizeSpace, NormalizePunctuation, NormalizeArticles)
 		}
+	}
+	if r.Rubric != nil {
+		r.Rubric.validate(p, path+".rubric")
 	}
 	p.require(r.Regex == nil || r.Regex.Pattern != "", path+".regex.pattern", "is needed")
 	p.require(r.JSONSchema == nil || len(r.JSONSchema.Schema) > 0, path+".jsonSchema.schema", "is needed")

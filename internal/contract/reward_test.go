@@ -17,13 +17,29 @@ func TestRewardRuleValidate(t *testing.T) {
 		// names is in the problem; it is empty for a valid rule.
 		names string
 	}{
-		"exactMatch":                  {rule: RewardRule{ExactMatch: &ExactMatch{}}},
-		"exactMatch of a text":        {rule: RewardRule{ExactMatch: &ExactMatch{Part: PartText, Normalize: []Normalization{NormalizeCase}}}},
-		"regex":                       {rule: RewardRule{Regex: &Regex{Pattern: "a"}}},
-		"jsonSchema":                  {rule: RewardRule{JSONSchema: &JSONSchema{Schema: json.RawMessage("{}")}}},
-		"countdown":                   {rule: RewardRule{Countdown: &Countdown{}}},
-		"expression":                  {rule: RewardRule{Expression: "1.0"}},
-		"a sum":                       {rule: RewardRule{Weighted: []WeightedReward{{Name: "a", Weight: 1, Rule: leaf}, {Name: "b", Weight: -1, Rule: leaf}}}},
+		"exactMatch":           {rule: RewardRule{ExactMatch: &ExactMatch{}}},
+		"exactMatch of a text": {rule: RewardRule{ExactMatch: &ExactMatch{Part: PartText, Normalize: []Normalization{NormalizeCase}}}},
+		"regex":                {rule: RewardRule{Regex: &Regex{Pattern: "a"}}},
+		"jsonSchema":           {rule: RewardRule{JSONSchema: &JSONSchema{Schema: json.RawMessage("{}")}}},
+		"countdown":            {rule: RewardRule{Countdown: &Countdown{}}},
+		"expression":           {rule: RewardRule{Expression: "1.0"}},
+		"a sum":                {rule: RewardRule{Weighted: []WeightedReward{{Name: "a", Weight: 1, Rule: leaf}, {Name: "b", Weight: -1, Rule: leaf}}}},
+		"rubric":               {rule: RewardRule{Rubric: rubric(nil)}},
+		"rubric at an endpoint": {rule: RewardRule{Rubric: rubric(func(r *Rubric) {
+			r.Judge.Tinker, r.Judge.OpenAI = nil, &OpenAIJudge{BaseURL: "https://a/v1", Model: "m", APIKey: &SecretKey{Name: "s", Key: "k"}}
+		})}},
+		"rubric in a sum":          {rule: RewardRule{Weighted: []WeightedReward{{Name: "a", Weight: 1, Rule: RewardRule{Rubric: rubric(nil)}}}}},
+		"a rubric without a judge": {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.Tinker = nil })}, names: "reward.rubric.judge must be"},
+		"a rubric with two judges": {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.OpenAI = &OpenAIJudge{BaseURL: "http://a", Model: "m"} })}, names: "reward.rubric.judge must be"},
+		"a judge of nothing":       {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.Tinker = &TinkerJudge{} })}, names: "reward.rubric.judge.tinker"},
+		"a judge at no URL": {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.Tinker, r.Judge.OpenAI = nil, &OpenAIJudge{BaseURL: "a", Model: "m"} })},
+			names: "reward.rubric.judge.openAI.baseURL"},
+		"a scoring that is none":      {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Scoring = "Mean" })}, names: "reward.rubric.scoring"},
+		"a coverage above 1":          {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.MinCoverage = 1.5 })}, names: "reward.rubric.minCoverage"},
+		"a coverage that is NaN":      {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.MinCoverage = math.NaN() })}, names: "reward.rubric.minCoverage"},
+		"too many retries of a judge": {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.Retries = 64 })}, names: "reward.rubric.judge.retries"},
+		"a judgement of no tokens":    {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.MaxTokens = 0 })}, names: "reward.rubric.judge.sampling.maxTokens"},
+		"a judge without time":        {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.TimeoutSeconds = 0 })}, names: "reward.rubric.judge.timeoutSeconds"},
 		"nothing":                     {names: "reward must be exactly one of"},
 		"two members":                 {rule: RewardRule{Math: &Math{}, GSM8K: &GSM8K{}}, names: "reward must be exactly one of"},
 		"an unknown part":             {rule: RewardRule{ExactMatch: &ExactMatch{Part: "Half"}}, names: "reward.exactMatch.part"},
@@ -52,6 +68,16 @@ func TestRewardRuleValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+func rubric(change func(*Rubric)) *Rubric {
+	r := &Rubric{Scoring: ScorePassRate, MinCoverage: 1, Judge: Judge{
+		Tinker: &TinkerJudge{Model: "m"}, Temperature: 0.7, MaxTokens: 4096, Retries: 3, TimeoutSeconds: 300,
+	}}
+	if change != nil {
+		change(r)
+	}
+	return r
 }
 
 // TestDefinitionDigestOfRewards holds digests that runs have pinned.

@@ -98,11 +98,12 @@ func dataMounts(definition contract.Definition) []string {
 	if definition.ORS != nil {
 		return orsMounts(*definition.ORS)
 	}
+	mounts := judgeMounts(definition.Reward)
 	data := definition.Dataset
 	if data == nil || data.Generated() {
-		return nil
+		return mounts
 	}
-	mounts := []string{disk}
+	mounts = append(mounts, disk)
 	if data.JSONL != nil && data.JSONL.Mount() != "" {
 		mounts = append(mounts, data.JSONL.Mount())
 	}

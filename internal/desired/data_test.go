@@ -81,3 +81,21 @@ func TestPinnedDefinition(t *testing.T) {
 		t.Errorf("PinnedDefinition (-want +got):\n%s", diff)
 	}
 }
+
+// TestKeysOfJudgesAreMounted requires the Secrets of judges in the pods that play, also where no data is read.
+func TestKeysOfJudgesAreMounted(t *testing.T) {
+	judged := func(secret string) contract.RewardRule {
+		return contract.RewardRule{Rubric: &contract.Rubric{Judge: contract.Judge{
+			OpenAI: &contract.OpenAIJudge{APIKey: &contract.SecretKey{Name: secret, Key: "k"}},
+		}}}
+	}
+	generated := &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}
+	alone, sum := judged("a"), contract.RewardRule{Weighted: []contract.WeightedReward{{Rule: judged("b")}, {Rule: judged("a")}}}
+	pins := Pins{
+		"alone": {Definition: contract.Definition{Dataset: generated, Reward: &alone}},
+		"sum":   {Definition: contract.Definition{Dataset: generated, Reward: &sum}},
+	}
+	if got := pins.Data(); got != "secret/a,secret/b" {
+		t.Errorf("Data = %q", got)
+	}
+}

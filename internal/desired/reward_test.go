@@ -21,11 +21,24 @@ func TestRewardOf(t *testing.T) {
 		"exactMatch: {part: LastInteger}": {ExactMatch: &contract.ExactMatch{}},
 		"exactMatch: {part: Text, normalize: [Space, Case]}": {ExactMatch: &contract.ExactMatch{
 			Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeCase, contract.NormalizeSpace}}},
-		"regex: {pattern: '^a'}":        {Regex: &contract.Regex{Pattern: "^a"}},
-		"countdown: {}":                 {Countdown: &contract.Countdown{Strict: true}},
-		"countdown: {strict: false}":    {Countdown: &contract.Countdown{}},
-		"math: {}":                      {Math: &contract.Math{}},
-		"gsm8k: {strict: true}":         {GSM8K: &contract.GSM8K{Strict: true}},
+		"regex: {pattern: '^a'}":     {Regex: &contract.Regex{Pattern: "^a"}},
+		"countdown: {}":              {Countdown: &contract.Countdown{Strict: true}},
+		"countdown: {strict: false}": {Countdown: &contract.Countdown{}},
+		"math: {}":                   {Math: &contract.Math{}},
+		"gsm8k: {strict: true}":      {GSM8K: &contract.GSM8K{Strict: true}},
+		"rubric: {judge: {tinker: {model: m}}}": {Rubric: &contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1, Judge: contract.Judge{
+			Tinker: &contract.TinkerJudge{Model: "m"}, Temperature: 0.7, MaxTokens: 4096, Retries: 3, TimeoutSeconds: 300,
+		}}},
+		"rubric: {scoring: Score, minCoverage: 0.5, judge: {tinker: {checkpoint: c, renderer: r}, sampling: {temperature: 0, maxTokens: 9}, retries: 0, timeoutSeconds: 5}}": {
+			Rubric: &contract.Rubric{Scoring: contract.ScoreScore, MinCoverage: 0.5, Judge: contract.Judge{
+				Tinker: &contract.TinkerJudge{Checkpoint: "c", Renderer: "r"}, MaxTokens: 9, TimeoutSeconds: 5,
+			}}},
+		"weighted: [{name: judged, weight: 1.0, rubric: {scoring: PerRubric, judge: {openAI: {baseURL: 'http://a', model: m, apiKeySecretRef: {name: s, key: k}}}}}]": {
+			Weighted: []contract.WeightedReward{{Name: "judged", Weight: 1, Rule: contract.RewardRule{
+				Rubric: &contract.Rubric{Scoring: contract.ScorePerRubric, MinCoverage: 1, Judge: contract.Judge{
+					OpenAI:      &contract.OpenAIJudge{BaseURL: "http://a", Model: "m", APIKey: &contract.SecretKey{Name: "s", Key: "k"}},
+					Temperature: 0.7, MaxTokens: 4096, Retries: 3, TimeoutSeconds: 300,
+				}}}}}},
 		"expression: 'reply.truncated'": {Expression: "reply.truncated"},
 		"jsonSchema: {schema: {type: object, properties: {b: {minimum: 1.50}, a: {}}}}": {JSONSchema: &contract.JSONSchema{
 			Schema: json.RawMessage(`{"properties":{"a":{},"b":{"minimum":1.5}},"type":"object"}`)}},

@@ -6,7 +6,7 @@ package environment
 import "k8s.io/apimachinery/pkg/runtime"
 
 // Reward is how an episode is rewarded: by one rule, or by the weighted sum of several.
-// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, expression and weighted (a sum of several)"
+// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, expression and weighted (a sum of several)"
 type Reward struct {
 	RewardRule `json:",inline"`
 	// Weighted is the sum of several rewards, each multiplied by its weight. The metric of a reward's name is its value
@@ -20,7 +20,7 @@ type Reward struct {
 }
 
 // WeightedReward is one reward of a weighted sum.
-// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.expression)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k and expression beside name and weight"
+// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.expression)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric and expression beside name and weight"
 type WeightedReward struct {
 	// Name of the reward's metric.
 	// +kubebuilder:validation:MinLength=1
@@ -57,6 +57,9 @@ type RewardRule struct {
 	// GSM8K compares the reply's number with that behind #### in the row's answer.
 	// +optional
 	GSM8K *GSM8K `json:"gsm8k,omitempty"`
+	// Rubric has a model judge the reply by the criteria of the row.
+	// +optional
+	Rubric *Rubric `json:"rubric,omitempty"`
 	// Expression is a CEL expression over row, reply and episode that gives the reward, such as
 	// "reply.lastNumber() == double(row.answer) ? 1.0 : 0.0".
 	// +kubebuilder:validation:MinLength=1

@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -37,6 +39,16 @@ type Builder struct {
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 	// Secret returns the value of a Secret's key. An error says what is missing.
 	Secret func(contract.SecretKey) (string, error)
+	// TinkerJudge returns a judge at the run's own endpoint. It is nil where there is no run, as in a probe: then rows are
+	// checked, and nothing is judged.
+	TinkerJudge func(contract.Judge) (rubric.Judge, error)
+	// JudgeProblem is called with why a judge cannot be asked, and with nil once it can. If it is nil, nobody waits for a
+	// judge that is down: that is a fault.
+	JudgeProblem func(problem error)
+	// CheckRows has each row checked for what the reward needs, as far as the reward can tell without a reply.
+	CheckRows bool
+	// Now is the clock of judges; nil measures nothing.
+	Now    func() time.Time
 	Logger *slog.Logger
 }
 
@@ -61,13 +73,18 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	if definition.ORS != nil {
 		return b.newORS(*definition.ORS, definition.Interaction)
 	}
-	grader, err := newGrader(*definition.Reward, "spec.reward")
+	grader, err := b.newGrader(*definition.Reward, "spec.reward")
 	if err != nil {
 		return nil, err
 	}
 	rows, err := b.newDataset(ctx, *definition.Dataset)
 	if err != nil {
 		return nil, err
+	}
+	if b.CheckRows {
+		if err := verify.CheckRows(ctx, rows, grader); err != nil {
+			return nil, err
+		}
 	}
 	switch interaction := definition.Interaction; {
 	case interaction == nil:

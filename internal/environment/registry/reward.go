@@ -12,7 +12,7 @@ import (
 )
 
 // newGrader builds what scores replies. An error names the field by its path in the RewardEnvironment.
-func newGrader(rule contract.RewardRule, path string) (verify.Grader, error) {
+func (b Builder) newGrader(rule contract.RewardRule, path string) (verify.Grader, error) {
 	switch {
 	case rule.ExactMatch != nil:
 		return newExactMatch(*rule.ExactMatch), nil
@@ -28,11 +28,13 @@ func newGrader(rule contract.RewardRule, path string) (verify.Grader, error) {
 		return verify.Math{}, nil
 	case rule.GSM8K != nil:
 		return verify.GSM8K{Strict: rule.GSM8K.Strict}, nil
+	case rule.Rubric != nil:
+		return b.newRubric(*rule.Rubric)
 	case rule.Expression != "":
 		grader, err := verify.NewExpression(rule.Expression)
 		return grader, at(path, err)
 	case rule.Weighted != nil:
-		return newWeighted(rule.Weighted, path+".weighted")
+		return b.newWeighted(rule.Weighted, path+".weighted")
 	default:
 		return nil, errors.New(path + " has no member that this program knows")
 	}
@@ -54,10 +56,10 @@ func newExactMatch(definition contract.ExactMatch) verify.Grader {
 	return match
 }
 
-func newWeighted(definition []contract.WeightedReward, path string) (verify.Grader, error) {
+func (b Builder) newWeighted(definition []contract.WeightedReward, path string) (verify.Grader, error) {
 	var weighted verify.Weighted
 	for _, part := range definition {
-		grader, err := newGrader(part.Rule, fmt.Sprintf("%s[%s]", path, part.Name))
+		grader, err := b.newGrader(part.Rule, fmt.Sprintf("%s[%s]", path, part.Name))
 		if err != nil {
 			return nil, err
 		}

@@ -84,6 +84,9 @@ type rest struct {
 
 // take prolongs the rest, but not for ever.
 func (r *rest) take(d time.Duration) {
+	if r.now == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if until := r.now().Add(min(d, longestPause)); until.After(r.until) {
@@ -93,6 +96,9 @@ func (r *rest) take(d time.Duration) {
 
 // left returns how long the rest lasts.
 func (r *rest) left() time.Duration {
+	if r.now == nil {
+		return 0
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.until.Sub(r.now())

@@ -72,7 +72,8 @@ type Options struct {
 	Retries int
 	// Timeout bounds each call; 0 is no bound.
 	Timeout time.Duration
-	// Now is the clock that MetricSeconds is measured with. Without one there is no such metric.
+	// Now is the clock that MetricSeconds is measured with, and how long a busy judge wants no calls. Without one there is
+	// no such metric, and each call rests for itself.
 	Now func() time.Time
 	// Wait waits for a judge that is down. Without it, an outage is a fault of the judge.
 	Wait bool
@@ -106,7 +107,7 @@ func New(judge Judge, options Options) (*Grader, error) {
 	if options.Report == nil {
 		options.Report = func(error) {}
 	}
-	return &Grader{judge: judge, options: options, outage: newOutage(), rest: rest{now: time.Now}, sleep: wait.Sleep}, nil
+	return &Grader{judge: judge, options: options, outage: newOutage(), rest: rest{now: options.Now}, sleep: wait.Sleep}, nil
 }
 
 // Grade implements verify.Grader.

@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
 // Reasons of a result that is not OK.
@@ -43,6 +44,7 @@ func (e *canaryError) Error() string { return e.problem }
 // Probe builds the environment and checks it. The result has what is wrong; final is set when
 // it will be wrong next time, too, as far as is known.
 func Probe(ctx context.Context, builder registry.Builder, definition contract.Definition) (result contract.ProbeResult, final bool) {
+	builder.CheckRows = true
 	env, err := builder.Build(ctx, definition)
 	var invalid *registry.DefinitionError
 	switch {
@@ -87,7 +89,8 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 		return result, true
 	}
 	var data *source.Error
-	if errors.As(err, &data) {
+	var row *verify.RowError
+	if errors.As(err, &data) || errors.As(err, &row) {
 		result.Reason = ReasonDataInvalid
 		return result, true
 	}

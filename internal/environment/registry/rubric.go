@@ -1,0 +1,48 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
+	"github.com/tinker-operator/tinker-operator/internal/environment/rubric/openaijudge"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// newRubric builds a reward by a judge. Where the endpoint of a judge on Tinker is out of reach, rows are checked alone.
+func (b Builder) newRubric(definition contract.Rubric) (verify.Grader, error) {
+	judge, err := b.newJudge(definition.Judge)
+	if err != nil {
+		return nil, err
+	}
+	if judge == nil {
+		return rubric.RowsOnly{}, nil
+	}
+	return rubric.New(judge, rubric.Options{
+		Scoring: rubric.Scoring(definition.Scoring), MinCoverage: definition.MinCoverage, Retries: definition.Judge.Retries,
+		Timeout: time.Duration(definition.Judge.TimeoutSeconds) * time.Second,
+		Now:     b.Now, Wait: b.JudgeProblem != nil, Report: b.JudgeProblem,
+	})
+}
+
+// newJudge returns nil for a judge on Tinker where there is no endpoint.
+func (b Builder) newJudge(definition contract.Judge) (rubric.Judge, error) {
+	endpoint := definition.OpenAI
+	if endpoint == nil {
+		if b.TinkerJudge == nil {
+			return nil, nil
+		}
+		return b.TinkerJudge(definition)
+	}
+	config := openaijudge.Config{
+		BaseURL: endpoint.BaseURL, Model: endpoint.Model, Temperature: definition.Temperature, MaxTokens: int64(definition.MaxTokens),
+	}
+	if key := endpoint.APIKey; key != nil {
+		// The key is read for each call, so that it can be corrected and exchanged.
+		config.Key = func() (string, error) { return b.secret(*key) }
+	}
+	return openaijudge.New(config), nil
+}

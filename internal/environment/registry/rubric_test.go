@@ -1,0 +1,121 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// rows is a data set of the split train.
+type rows []dataset.Row
+
+func (r rows) Splits(context.Context) ([]environment.Split, error) {
+	return []environment.Split{{Name: "train", Tasks: int64(len(r))}}, nil
+}
+
+func (r rows) Row(_ context.Context, _ string, index int64) (dataset.Row, error) {
+	return r[index], nil
+}
+
+func judgedRow(id string, criteria ...any) dataset.Row {
+	row := dataset.NewRow("Name a fruit.", "")
+	row.ID, row.Fields = id, map[string]any{rubric.FieldRubrics: criteria}
+	return row
+}
+
+func judged(judge contract.Judge) contract.Definition {
+	judge.Temperature, judge.MaxTokens, judge.TimeoutSeconds = 0.7, 64, 10
+	return contract.Definition{
+		Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"}, Splits: []contract.DataSplit{{Name: "train", Source: "rows.jsonl"}}},
+		Reward:  &contract.RewardRule{Rubric: &contract.Rubric{Judge: judge, Scoring: contract.ScorePassRate, MinCoverage: 1}},
+	}
+}
+
+func builder(data dataset.Dataset) Builder {
+	return Builder{
+		Data:   func(context.Context, contract.Dataset) (dataset.Dataset, error) { return data, nil },
+		Secret: func(key contract.SecretKey) (string, error) { return "key of " + key.Name + "/" + key.Key, nil },
+	}
+}
+
+// grade plays the first row with a reply.
+func grade(t *testing.T, env environment.Environment) (environment.Turn, error) {
+	t.Helper()
+	episode, err := env.Start(t.Context(), environment.Task{Split: "train"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer episode.Close(t.Context())
+	return episode.Step(t.Context(), []environment.Reply{{Message: chat.Message{Role: chat.RoleAssistant, Content: "An apple."}}})
+}
+
+func TestBuildJudgeAtAnEndpoint(t *testing.T) {
+	var key string
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key = r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(`{"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{\"ratings\": [{\"rating\": \"Yes\"}, {\"rating\": \"No\"}]}"}}]}`))
+	}))
+	defer server.Close()
+	definition := judged(contract.Judge{OpenAI: &contract.OpenAIJudge{BaseURL: server.URL, Model: "m", APIKey: &contract.SecretKey{Name: "s", Key: "k"}}})
+	b := builder(rows{judgedRow("a", "It is a fruit.", "It is red.")})
+	env, err := b.Build(t.Context(), definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := grade(t, env)
+	if err != nil || len(turn.Rewards) != 1 || turn.Rewards[0].Value != 0.5 || key != "Bearer key of s/k" {
+		t.Errorf("Step = %+v, %v, with %q, want the reward 0.5 and the Secret's key", turn, err, key)
+	}
+	status = http.StatusNotFound
+	_, err = grade(t, env)
+	if err == nil || environment.AsFault(err).Kind != environment.JudgeFault || !strings.Contains(err.Error(), "correct the judge's baseURL or model") {
+		t.Errorf("Step with an unknown model: %v, want a fault of the judge that says what to do", err)
+	}
+}
+
+// TestCheckRows requires that each row is checked, and that the message says which one is wrong, and what to do.
+func TestCheckRows(t *testing.T) {
+	definition := judged(contract.Judge{Tinker: &contract.TinkerJudge{Model: "m"}})
+	sum := definition
+	sum.Reward = &contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "judged", Weight: 1, Rule: *definition.Reward}}}
+	for name, row := range map[string]dataset.Row{
+		"no criteria":         judgedRow("b"),
+		"another column":      {ID: "b", Fields: map[string]any{"criteria": []any{"x"}}},
+		"an empty criterion":  judgedRow("b", "It is red.", ""),
+		"a criterion of JSON": judgedRow("b", map[string]any{"text": "x"}),
+	} {
+		for _, definition := range []contract.Definition{definition, sum} {
+			b := builder(rows{judgedRow("a", "It is red."), row})
+			if _, err := b.Build(t.Context(), definition); err != nil {
+				t.Errorf("%s: Build without CheckRows: %v", name, err)
+			}
+			b.CheckRows = true
+			_, err := b.Build(t.Context(), definition)
+			var wrong *verify.RowError
+			if !errors.As(err, &wrong) || wrong.Index != 1 || !strings.Contains(err.Error(), `row 1 of split "train" (id "b")`) || !strings.Contains(err.Error(), "rubrics") {
+				t.Errorf("%s: Build: %v, want an error that names the row and the field", name, err)
+			}
+		}
+	}
+	b := builder(rows{judgedRow("a", "It is red.")})
+	b.CheckRows = true
+	if _, err := b.Build(t.Context(), definition); err != nil {
+		t.Errorf("Build of rows in order: %v", err)
+	}
+}
