@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
@@ -31,7 +32,7 @@ func runProbe(ctx context.Context, env environ) error {
 	}
 	logger := newLogger(env.stderr, slog.LevelInfo)
 	loader := newLoader(data, logger)
-	builder := registry.Builder{Data: loader.Open, Secret: readSecret(data.Root), Logger: logger}
+	builder := registry.Builder{Data: loader.Open, Secret: readSecret(data.Root), Logger: logger, Now: time.Now}
 	result, final := probeFile(ctx, *definition, loader, builder)
 	encoded, err := contract.EncodeProbeResult(result)
 	if err != nil {

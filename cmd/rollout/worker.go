@@ -143,10 +143,14 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
-	reading := &rollout.Data{}
+	reading, judges := &rollout.Data{}, newJudges(o, endpoint)
 	o.data.Permit = reading.Permit
 	worker := rollout.New(rollout.Config{
-		Environments: registry.Builder{Data: newLoader(o.data, logger).Open, Secret: readSecret(o.data.Root), Logger: logger}, Data: reading,
+		Environments: registry.Builder{
+			Data: newLoader(o.data, logger).Open, Secret: readSecret(o.data.Root), Logger: logger,
+			TinkerJudge: judges.New, JudgeProblem: judges.Report, Now: time.Now,
+		},
+		Data: reading, Judges: judges,
 		Learner: learner, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
 		Renderer: modelRenderer,
 	})

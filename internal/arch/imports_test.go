@@ -28,7 +28,7 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"cmd/rollout": {"internal/environment/dataset/download", "internal/environment/dataset/source", "internal/environment/registry",
-		"internal/contract", "internal/environment/registry", "internal/exchange", "internal/renderer/load", "internal/rollout",
+		"internal/contract", "internal/environment/registry", "internal/exchange", "internal/models", "internal/renderer", "internal/renderer/load", "internal/rollout",
 		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker/client", "internal/tinker/transport",
 		"internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
 	},
@@ -201,7 +201,7 @@ var permitted = map[string][]string{
 	"internal/rl":              {"internal/contract"},
 	"internal/rl/measure":      {"internal/contract", "internal/rl"},
 	"internal/rollout": {
-		"internal/contract", "internal/environment", "internal/environment/registry", "internal/exchange",
+		"internal/contract", "internal/environment", "internal/environment/registry", "internal/environment/rubric", "internal/exchange",
 		"internal/renderer", "internal/renderer/families", "internal/renderer/load", "internal/rl",
 		"internal/rollout/episode", "internal/rollout/groupstore", "internal/rollout/health", "internal/tinker",
 		"internal/tinker/client", "internal/wait", "golang.org/x/sync",

@@ -44,7 +44,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	player.Progress = &group.progress
 	w.players.Go(func() {
 		defer cancel()
-		w.playGroup(ctx, group, player, spec)
+		w.playGroup(withRank(ctx, rank(lease.Key)), group, player, spec)
 	})
 }
 

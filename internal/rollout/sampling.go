@@ -83,7 +83,7 @@ func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.S
 		if ctx.Err() != nil {
 			return episode.Sample{}, ctx.Err()
 		}
-		if err := p.prepareRetry(err, key, &counts); err != nil {
+		if err := p.worker.prepareRetry(err, key, &counts); err != nil {
 			return episode.Sample{}, err
 		}
 		p.worker.config.Logger.Debug("sampling again", "slot", p.group.key.Slot, "member", request.Member,
@@ -97,7 +97,7 @@ func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.S
 
 // prepareRetry prepares the request to be posted again after a failure. An error means that this is of no use.
 // The key is the sampling session that the request was posted in.
-func (p *policy) prepareRetry(failure error, key samplerKey, counts *failures) error {
+func (w *Worker) prepareRetry(failure error, key samplerKey, counts *failures) error {
 	var missing *policyMissingError
 	var refused *episode.RefusedError
 	if errors.As(failure, &missing) || errors.As(failure, &refused) {
@@ -112,7 +112,7 @@ func (p *policy) prepareRetry(failure error, key samplerKey, counts *failures) e
 	case retryNext:
 		counts.reposts++
 	case retrySession:
-		p.worker.sessions.forget(key, nil)
+		w.sessions.forget(key, nil)
 		counts.misses++
 	}
 	if counts.refusals >= maxRefusals {
@@ -156,7 +156,7 @@ func (p *policy) once(ctx context.Context, request episode.Request, reposts int)
 		return episode.Sample{}, samplerKey{}, err
 	}
 	defer p.worker.samples.leave()
-	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, lease.Sampler)
+	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, weights{path: lease.Sampler})
 	if err != nil {
 		return episode.Sample{}, samplerKey{}, err
 	}

@@ -155,7 +155,7 @@ func TestOldSamplingSessionsAreForgotten(t *testing.T) {
 	sessions := newPolicy(newEndpoint()).worker.sessions
 	for number := range int64(2 * mostSamplers) {
 		for _, asked := range []int64{number, 0} {
-			if _, _, err := sessions.sampler(t.Context(), asked, "tinker://run/sampler_weights/v0"); err != nil {
+			if _, _, err := sessions.sampler(t.Context(), asked, weights{path: "tinker://run/sampler_weights/v0"}); err != nil {
 				t.Fatalf("asking for sampling session %d: %v", asked, err)
 			}
 		}

@@ -120,17 +120,20 @@ func (s *sessions) await(ctx context.Context) (string, error) {
 	})
 }
 
-// sampler gives the id of the sampling session of that number over the named weights, within the live session.
+// weights are what a sampling session samples from: those at a path, or a base model.
+type weights struct{ path, base string }
+
+// sampler gives the id of the sampling session of that number over the weights, within the live session.
 // It makes the sampling session where that does not exist. An error is the context's or a
 // *policyMissingError.
-func (s *sessions) sampler(ctx context.Context, number int64, weights string) (samplerKey, string, error) {
+func (s *sessions) sampler(ctx context.Context, number int64, from weights) (samplerKey, string, error) {
 	for {
 		session, err := s.await(ctx)
 		if err != nil {
 			return samplerKey{}, "", err
 		}
 		key := samplerKey{session: session, number: number}
-		id, err := s.open(ctx, key, weights)
+		id, err := s.open(ctx, key, from)
 		if err == nil {
 			return key, id, nil
 		}
@@ -141,7 +144,7 @@ func (s *sessions) sampler(ctx context.Context, number int64, weights string) (s
 }
 
 // open makes a sampling session once, however many callers want it.
-func (s *sessions) open(ctx context.Context, key samplerKey, weights string) (string, error) {
+func (s *sessions) open(ctx context.Context, key samplerKey, from weights) (string, error) {
 	s.mu.Lock()
 	made, ok := s.samplers[key]
 	if !ok && key.session == s.current {
@@ -159,7 +162,7 @@ func (s *sessions) open(ctx context.Context, key samplerKey, weights string) (st
 		return "", fmt.Errorf("session %s was replaced", key.session)
 	}
 	if !ok {
-		made.id, made.err = s.endpoint.CreateSamplingSession(ctx, key.session, key.number, weights, "")
+		made.id, made.err = s.endpoint.CreateSamplingSession(ctx, key.session, key.number, from.path, from.base)
 		if made.err != nil {
 			s.forget(key, made)
 		}

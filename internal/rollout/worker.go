@@ -47,6 +47,8 @@ type Config struct {
 	Environments Builder
 	// Data is how far the worker is with reading its data sets; nil where nothing waits for a permit.
 	Data *Data
+	// Judges are those of the environments; nil where no judge samples at the endpoint.
+	Judges *Judges
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
@@ -97,6 +99,10 @@ func New(config Config) *Worker {
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
 		built:    environments{builder: config.Environments},
 	}
+	if config.Judges == nil {
+		w.config.Judges = &Judges{}
+	}
+	w.config.Judges.use(w)
 	if config.Environments == nil {
 		w.built.builder = registry.Builder{}
 	}
