@@ -26,7 +26,7 @@ help: ## Show this help.
 ##@ Use
 
 .PHONY: demo
-demo: ## Boot a cluster where there is none, install the chart, train until the reward has risen.
+demo: ## Boot a cluster unless one runs, install the chart, train until the reward has risen.
 	@hack/demo/demo up
 
 .PHONY: demo-down
@@ -170,7 +170,7 @@ uninstall: ## Delete the CRDs, and with them every TrainingRun and RewardEnviron
 	@$(KUBECTL) delete --ignore-not-found -k config/crd
 
 .PHONY: deploy
-deploy: ## Install CRDs and manager with kustomize (IMAGE=...), and create the manager key where there is none.
+deploy: ## Install CRDs and manager with kustomize (IMAGE=...), and create the manager key if it is missing.
 	@$(KUBECTL) kustomize config/default | sed 's|tinker-operator:dev|$(IMAGE)|' | $(KUBECTL) apply --server-side -f -
 	@$(KUBECTL) -n $(DEPLOY_NAMESPACE) get secret $(MANAGER_KEY) >/dev/null 2>&1 || \
 		head -c 32 /dev/urandom | $(KUBECTL) -n $(DEPLOY_NAMESPACE) create secret generic $(MANAGER_KEY) --from-file=manager-key=/dev/stdin

@@ -31,13 +31,13 @@ import (
 
 // options are the flags.
 type options struct {
-	runFile, linkDir, exchange, heartbeat, terminationLog string
+	runFile, credentialsDir, exchange, heartbeat, terminationLog string
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "The run file of this attempt.")
-	flag.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "The folder of the Secret with the run's credentials.")
+	flag.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link", "The folder of the Secret with the run's credentials.")
 	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
 	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")
 	flag.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "Where the verdict is written.")
@@ -87,7 +87,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	if config.File, err = contract.DecodeRunFile(data); err != nil {
 		return config, fmt.Errorf("reading the run file: %w", err)
 	}
-	if config.Credentials, err = readCredentials(o.linkDir); err != nil {
+	if config.Credentials, err = readCredentials(o.credentialsDir); err != nil {
 		return config, err
 	}
 	if config.APIKey == "" {

@@ -42,7 +42,7 @@ func TestFaultFromEnvironment(t *testing.T) {
 
 func TestVerdictWithoutRunFile(t *testing.T) {
 	dir := t.TempDir()
-	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), linkDir: dir}, slog.New(slog.DiscardHandler))
+	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), credentialsDir: dir}, slog.New(slog.DiscardHandler))
 	if verdict.Cause != contract.CauseConfigRejected || verdict.Message == "" {
 		t.Errorf("verdict without a run file is %+v, want ConfigRejected with a message", verdict)
 	}

@@ -90,12 +90,12 @@ func TestProbeWithoutADefinition(t *testing.T) {
 }
 
 // pod is the files of a worker's pod.
-type pod struct{ dir, runFile, linkDir string }
+type pod struct{ dir, runFile, credentialsDir string }
 
 func newPod(t *testing.T, learner string, secrets contract.Credentials) pod {
 	t.Helper()
 	p := pod{dir: t.TempDir()}
-	p.linkDir = p.dir
+	p.credentialsDir = p.dir
 	write(t, filepath.Join(p.dir, contract.TokenKey), secrets.Token)
 	write(t, filepath.Join(p.dir, contract.CertificateKey), string(secrets.Certificate))
 	encoded, err := contract.EncodeRunFile(runFile(t, learner))
@@ -250,7 +250,7 @@ func TestExitCodesOfWorkers(t *testing.T) {
 				}
 				var output bytes.Buffer
 				code <- run(ctx, environ{getenv: getenv, stdout: &output, stderr: &output, args: []string{
-					"--run-file", p.runFile, "--link-dir", p.linkDir, "--spill-dir", filepath.Join(p.dir, "spill"), "--health-listen", "127.0.0.1:0"}})
+					"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"), "--health-listen", "127.0.0.1:0"}})
 			}()
 			if tc.version == 0 {
 				if worker := <-g.greeted; worker != "worker-7" {

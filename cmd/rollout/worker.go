@@ -29,13 +29,13 @@ import (
 
 // options of a worker, as flags and the environment give them.
 type options struct {
-	runFile, linkDir, spillDir string
-	healthListen               string
-	memoryBytes, spillBytes    int64
-	grace                      time.Duration
-	level                      slog.Level
-	apiKey, worker             string
-	connection                 transport.Options
+	runFile, credentialsDir, spillDir string
+	healthListen                      string
+	memoryBytes, spillBytes           int64
+	grace                             time.Duration
+	level                             slog.Level
+	apiKey, worker                    string
+	connection                        transport.Options
 	// hub fetches tokenizers.
 	hub fetch.Fetcher
 	// data is where data sets are read from and stored.
@@ -47,7 +47,7 @@ func parseWorker(env environ) (options, error) {
 	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
 	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "`file` that says which run this is")
-	flags.StringVar(&o.linkDir, "link-dir", "/etc/tinker-operator/link", "`folder` with the run's token and certificate")
+	flags.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link", "`folder` with the run's token and certificate")
 	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
 	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "", "`folder` where tokenizers are kept by their digests; empty for none")
 	flags.StringVar(&o.healthListen, "health-listen", ":8081", "`address` of /healthz and /readyz; empty for none")
@@ -117,7 +117,7 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, configError(err)
 	}
-	credentials, err := contract.ReadCredentials(o.linkDir)
+	credentials, err := contract.ReadCredentials(o.credentialsDir)
 	if err != nil {
 		return parts{}, configError(err)
 	}

@@ -50,7 +50,7 @@ type Part struct {
 type Tool struct {
 	Name        string
 	Description string
-	// Parameters is a JSON schema; it is empty if there is none. The order of its names is kept.
+	// Parameters is a JSON schema; it is empty for a tool without parameters. The order of its names is kept.
 	Parameters json.RawMessage
 }
 

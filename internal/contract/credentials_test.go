@@ -27,7 +27,7 @@ func derive(t *testing.T, key []byte, uid string) Credentials {
 func TestDerive(t *testing.T) {
 	first := derive(t, managerKey, "uid-1")
 	if diff := cmp.Diff(first, derive(t, managerKey, "uid-1")); diff != "" {
-		t.Errorf("the same key and uid gave another link (-first +second):\n%s", diff)
+		t.Errorf("the same key and uid gave other credentials (-first +second):\n%s", diff)
 	}
 	for name, other := range map[string]Credentials{
 		"another run has its own token": derive(t, managerKey, "uid-2"),

@@ -50,15 +50,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	beats := poller.New(poller.Config{
+	learners := poller.New(poller.Config{
 		Every: options.HeartbeatEvery, Timeout: 5 * time.Second, Post: options.Post, Now: options.Now,
 	})
-	if err := mgr.Add(beats); err != nil {
+	if err := mgr.Add(learners); err != nil {
 		return fmt.Errorf("adding heartbeats: %w", err)
 	}
 	recorder := mgr.GetEventRecorder("tinker-operator")
 	runs := trainingrun.New(trainingrun.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: beats, Recorder: recorder,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
 	if err := runs.SetupWithManager(ctx, mgr); err != nil {

@@ -75,7 +75,7 @@ func tokenizerOf(asked *v1alpha1.Tokenizer, known models.Tokenizer) *contract.To
 	return &t
 }
 
-// ranksAt says whether a URL's file is one of ranks: a tokenizer.json is told by its name.
+// ranksAt says whether a URL's file is one of ranks: a tokenizer.json is recognised by its name.
 func ranksAt(url string, known models.Tokenizer) string {
 	if strings.HasSuffix(url, ".json") {
 		return ""

@@ -41,13 +41,13 @@ func TestHelloCarriesBothSides(t *testing.T) {
 	s := serve(t, "", epochOf(4), l, Timing{})
 	a := runClient(t, clientConfig(t, s.address), w)
 	if diff := cmp.Diff(w.hello, take(t, "Hello", l.hellos)); diff != "" {
-		t.Errorf("what the learner was told (-want +got):\n%s", diff)
+		t.Errorf("what the learner received (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(l.reply, take(t, "answer", w.replies)); diff != "" {
-		t.Errorf("what the worker was told (-want +got):\n%s", diff)
+		t.Errorf("what the worker received (-want +got):\n%s", diff)
 	}
 	if a.Attempt() != 4 {
-		t.Errorf("the worker heard of attempt %d, want 4", a.Attempt())
+		t.Errorf("the worker knows of attempt %d, want 4", a.Attempt())
 	}
 }
 
@@ -61,16 +61,16 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	l.directive = Directive{
 		Revoked: []rl.Key{exampleKey(1)}, Credits: 32, CoveredIndex: 9, Session: "session-2", Wanted: []rl.Key{exampleKey(2)},
 		CoveredEvaluations: []Evaluation{{Digest: "plan", Lineage: rl.Genesis("x")}},
-		Rejected:           []RejectedGroup{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is none"}},
+		Rejected:           []RejectedGroup{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is unknown"}},
 	}
 	s := serve(t, "", epochOf(1), l, Timing{})
 	runClient(t, clientConfig(t, s.address), w)
 	for range 3 {
 		if diff := cmp.Diff(w.renewal, take(t, "renewal", l.renewed)); diff != "" {
-			t.Fatalf("what the learner was told (-want +got):\n%s", diff)
+			t.Fatalf("what the learner received (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(l.directive, take(t, "directive", w.directives)); diff != "" {
-			t.Fatalf("what the worker was told (-want +got):\n%s", diff)
+			t.Fatalf("what the worker received (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -291,7 +291,7 @@ func TestManyWorkersSubmitAtOnce(t *testing.T) {
 	}
 }
 
-func TestServeEndsWithItsContextWhateverIsUnderWay(t *testing.T) {
+func TestServeEndsWithItsContextWhateverIsInProgress(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
 	acquiring := make(chan struct{}, 1)

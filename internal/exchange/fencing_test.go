@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-func TestStrangersAreTurnedAway(t *testing.T) {
+func TestUnauthorizedWorkersAreRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		change func(c *ClientConfig)
@@ -44,7 +44,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 				t.Errorf("Attend: %v, want %v, which is final", err, tc.want)
 			}
 			if len(l.hellos) != 0 {
-				t.Error("the learner was told Hello")
+				t.Error("the learner received a Hello")
 			}
 		})
 	}
@@ -61,14 +61,14 @@ func TestWorkersTrustNoOtherCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.hello(t.Context(), w); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("greet: %v, want %v", err, ErrUnreachable)
+		t.Errorf("hello: %v, want %v", err, ErrUnreachable)
 	}
 	if len(l.hellos) != 0 {
-		t.Error("the learner was told Hello")
+		t.Error("the learner received a Hello")
 	}
 }
 
-// dialled is a connection on which nothing was said.
+// dialled is a connection on which nothing was sent.
 func dialled(t *testing.T, address string) (*Client, *connection) {
 	t.Helper()
 	client, err := NewClient(clientConfig(t, address))
@@ -110,7 +110,7 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 		}
 	}
 	if len(l.submitted)+len(l.renewed)+len(l.released) != 0 {
-		t.Error("the learner was told something")
+		t.Error("the learner received something")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 	if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) || IsFinal(err) {
 		t.Errorf("Hello: %v, want %v", err, ErrFenced)
 	}
-	if higher := take(t, "word of the fence", s.fenced); higher != 3 {
+	if higher := take(t, "the notice of the fence", s.fenced); higher != 3 {
 		t.Errorf("fenced by attempt %d, want 3", higher)
 	}
 	// From here on nobody is answered, whatever they know.
@@ -192,11 +192,11 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 		t.Errorf("Hello: %v, want %v", err, ErrFenced)
 	}
 	if len(s.fenced) != 0 {
-		t.Error("the learner was told of its fence twice")
+		t.Error("the learner was notified of its fence twice")
 	}
 }
 
-func TestFenceEndsWhatIsUnderWay(t *testing.T) {
+func TestFenceEndsCallsInProgress(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
 	acquiring := make(chan struct{}, 1)
@@ -221,7 +221,7 @@ func TestFenceEndsWhatIsUnderWay(t *testing.T) {
 		t.Errorf("Acquire: %v, want %v", err, ErrFenced)
 	}
 	if len(s.fenced) != 0 {
-		t.Error("the learner was told what it said itself")
+		t.Error("the learner was notified of its own fence")
 	}
 }
 
@@ -242,7 +242,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	second.reply = HelloReply{Wanted: []rl.Key{exampleKey(7)}}
 	serve(t, s1.address, epochOf(2), second, Timing{})
 	if got := take(t, "Hello", second.hellos); len(got.Stored) != 1 {
-		t.Errorf("the new learner was told %+v, want the group that is held", got)
+		t.Errorf("the new learner received %+v, want the group that is stored", got)
 	}
 	if reply := takeUntil(t, "answer", w.replies, func(r HelloReply) bool { return len(r.Wanted) > 0 }); reply.Wanted[0] != exampleKey(7) {
 		t.Errorf("wanted %v", reply.Wanted)
@@ -250,7 +250,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	submitUntilAnswered(t, a, exampleGroup(7, 2, 8))
 	take(t, "group", second.submitted)
 	if a.Attempt() != 2 {
-		t.Errorf("the worker heard of attempt %d, want 2", a.Attempt())
+		t.Errorf("the worker knows of attempt %d, want 2", a.Attempt())
 	}
 }
 
@@ -270,7 +270,7 @@ func submitUntilAnswered(t *testing.T, a *running, group rl.Group) {
 	}
 }
 
-// submitUntilTaken submits until the learner that is meant has the group: until the worker has heard the
+// submitUntilTaken submits until the learner that is meant has the group: until the worker has received the
 // successor's answer, its predecessor may rightly take it.
 func submitUntilTaken(t *testing.T, a *running, group rl.Group, meant *learner) {
 	t.Helper()
@@ -289,11 +289,11 @@ func submitUntilTaken(t *testing.T, a *running, group rl.Group, meant *learner) 
 	}
 }
 
-func TestAZombieIsLeftAndFencedOnceItsSuccessorWasHeardOf(t *testing.T) {
+func TestSupersededLearnerIsLeftAndFencedOnceItsSuccessorIsKnown(t *testing.T) {
 	t.Parallel()
 	old, successor := newLearner(), newLearner()
-	zombie := serve(t, "", epochOf(1), old, Timing{Stream: 100 * time.Millisecond})
-	name := pointingTo(zombie)
+	superseded := serve(t, "", epochOf(1), old, Timing{Stream: 100 * time.Millisecond})
+	name := pointingTo(superseded)
 	config := clientConfig(t, "learner:7443")
 	config.Dial = name.dial
 	w := newWorker()
@@ -309,12 +309,12 @@ func TestAZombieIsLeftAndFencedOnceItsSuccessorWasHeardOf(t *testing.T) {
 	for len(old.hellos) > 0 {
 		<-old.hellos
 	}
-	name.pointTo(zombie)
-	if higher := take(t, "word of the fence", zombie.fenced); higher != 2 {
-		t.Errorf("the zombie was fenced by attempt %d, want 2", higher)
+	name.pointTo(superseded)
+	if higher := take(t, "the notice of the fence", superseded.fenced); higher != 2 {
+		t.Errorf("the superseded learner was fenced by attempt %d, want 2", higher)
 	}
 	if len(old.hellos) != 0 {
-		t.Error("the zombie took a Hello in")
+		t.Error("the superseded learner accepted a Hello")
 	}
 	name.pointTo(s2)
 	submitUntilTaken(t, a, exampleGroup(2, 2, 8), successor)
@@ -361,16 +361,16 @@ func TestRepliesOfALowerAttemptAreNotBelieved(t *testing.T) {
 			informOf(t, client, 2)
 			w := newWorker()
 			if _, err := client.hello(t.Context(), w); !errors.Is(err, tc.want) {
-				t.Errorf("greet: %v, want %v", err, tc.want)
+				t.Errorf("hello: %v, want %v", err, tc.want)
 			}
 			if err := client.renew(t.Context(), conn, w); !errors.Is(err, tc.want) {
 				t.Errorf("renew: %v, want %v", err, tc.want)
 			}
 			if len(w.replies)+len(w.directives) != 0 {
-				t.Error("the worker was told something")
+				t.Error("the worker received something")
 			}
 			if client.Attempt() != 2 {
-				t.Errorf("the worker heard of attempt %d", client.Attempt())
+				t.Errorf("the worker knows of attempt %d", client.Attempt())
 			}
 		})
 	}

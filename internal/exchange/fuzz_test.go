@@ -27,7 +27,7 @@ func reading[M proto.Message, T any](message M, from func(M) (T, error)) func([]
 }
 
 // FuzzMessages reads bytes as every message there is. What is wrong with one is said by its field, since the other
-// side is told of it.
+// side is notified.
 func FuzzMessages(f *testing.F) {
 	seeds := []proto.Message{
 		&pb.HelloRequest{}, &pb.HelloReply{}, &pb.RenewRequest{}, &pb.RenewReply{}, &pb.SubmitReply{},

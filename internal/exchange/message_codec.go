@@ -114,7 +114,7 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 	if d.CoveredEvaluations, err = each("covered_evaluations", r.GetCoveredEvaluations(), evaluationFromProto); err != nil {
 		return Directive{}, err
 	}
-	if d.Rejected, err = each("condemned", r.GetCondemned(), condemnedFromProto); err != nil {
+	if d.Rejected, err = each("condemned", r.GetCondemned(), rejectedFromProto); err != nil {
 		return Directive{}, err
 	}
 	return d, nil
@@ -125,7 +125,7 @@ func evaluationFromProto(field string, e *pb.Evaluation) (Evaluation, error) {
 	return Evaluation{Digest: e.GetPlan(), Lineage: lineage}, err
 }
 
-func condemnedFromProto(field string, c *pb.Condemned) (RejectedGroup, error) {
+func rejectedFromProto(field string, c *pb.Condemned) (RejectedGroup, error) {
 	key, err := keyFromProto(field+".key", c.GetKey())
 	if err != nil {
 		return RejectedGroup{}, err

@@ -18,7 +18,7 @@ import (
 // deadline bounds everything that a test waits for.
 const deadline = 30 * time.Second
 
-// learner is a scripted Handler that records what it is told.
+// learner is a scripted Handler that records what it receives.
 type learner struct {
 	mu           sync.Mutex
 	hellos       chan HelloRequest
@@ -98,7 +98,7 @@ func (l *learner) Disconnected(worker string) {
 	}
 }
 
-// worker is a scripted Attendant that records what it is told.
+// worker is a scripted Attendant that records what it receives.
 type worker struct {
 	hello      HelloRequest
 	renewal    Renewal

@@ -37,7 +37,7 @@ func (p prober) Probe(ctx context.Context, features []capability.Feature) (capab
 }
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an
-// endpoint may restore it from most states and lose it from one. Before the first optimizer step there is none, so it
+// endpoint may restore it from most states and lose it from one. Before the first optimizer step the optimizer has no state, so it
 // checks only states that are known to be the result of one.
 func (p prober) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
 	known := p.loop.capabilities

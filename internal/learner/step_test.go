@@ -187,7 +187,7 @@ func retiring(t *testing.T, api *fakeExpirer) *retirer {
 func pathOf(step int64) string { return "state-" + string(rune('0'+step)) }
 
 func TestRetire(t *testing.T) {
-	gone := &client.Error{Category: tinker.CategoryNotFound}
+	missing := &client.Error{Category: tinker.CategoryNotFound}
 	cases := map[string]struct {
 		errs  map[string]error
 		first []string
@@ -195,7 +195,7 @@ func TestRetire(t *testing.T) {
 	}{
 		"all that is out of use":          {nil, []string{pathOf(0), pathOf(1), pathOf(2), pathOf(3)}, nil},
 		"one that fails is retried later": {map[string]error{pathOf(1): errors.New("x")}, []string{pathOf(0), pathOf(2), pathOf(3)}, []string{pathOf(1)}},
-		"one that is missing is left":     {map[string]error{pathOf(1): gone}, []string{pathOf(0), pathOf(2), pathOf(3)}, nil},
+		"one that is missing is left":     {map[string]error{pathOf(1): missing}, []string{pathOf(0), pathOf(2), pathOf(3)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ type Model struct {
 // Renderer returns the default renderer.
 func (m Model) Renderer() string { return m.Renderers[0] }
 
-// Tokenizer tells where the tokenizer of a model is, and has its configuration.
+// Tokenizer is where the tokenizer of a model is, with its configuration.
 type Tokenizer struct {
 	// Repository is the repository at the hub. It is empty for a built-in tokenizer.
 	Repository string

@@ -87,7 +87,7 @@ func TestAnswers(t *testing.T) {
 			want: `{"ids":[71703,25],"stop":{"strings":["\n\nUser:"]},"text":"Assistant:","tokens":["Assistant",":"]}` + "\n"},
 		"a reply becomes a message": {args: "render --parse --renderer qwen3 --tokenizer " + qwen, stdin: `{"ids": [151667,198,9707,198,151668,271,0,151645]}`,
 			want: `{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"Hello"},{"type":"text","text":"!"}]},"ending":"stopped"}` + "\n"},
-		"a call that is none is named": {args: "render --parse --renderer qwen3 --tokenizer " + qwen, stdin: `{"ids": [151657,0,151658,151645]}`,
+		"a call that is invalid is named": {args: "render --parse --renderer qwen3 --tokenizer " + qwen, stdin: `{"ids": [151657,0,151658,151645]}`,
 			want: `{"message":{"role":"assistant","content":[]},"ending":"malformed","problem":"a call of a tool cannot be read: Invalid JSON: reading JSON at byte 0: a value is expected",` +
 				`"unparsed_tool_calls":[{"raw_text":"<tool_call>!</tool_call>","error":"Invalid JSON: reading JSON at byte 0: a value is expected"}]}` + "\n"},
 		"a date is written into the prompt": {args: "render --renderer gpt_oss_low_reasoning --date 2026-11-21 --parse --tokenizer " + gptOss, stdin: `{"ids": []}`,

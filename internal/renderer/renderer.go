@@ -36,7 +36,7 @@ type Stop struct {
 	Tokens  []int32
 }
 
-// Ending tells how a reply ended.
+// Ending is how a reply ended.
 type Ending uint8
 
 // A reply has one of these endings.

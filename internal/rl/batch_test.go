@@ -100,7 +100,7 @@ func TestPlan(t *testing.T) {
 			newest: 0,
 			want:   []Batch{{Next: 1, Certain: true, Missing: []int64{0}}},
 		},
-		"a version that is gone for good is replaced by the next newer": {
+		"a version that is lost for good is replaced by the next newer": {
 			rules:  Rules{TasksPerStep: 1, Steps: 9, Lag: 2, OldestVersion: 4},
 			at:     Position{Step: 4, Cursor: 7},
 			newest: 4,
@@ -151,7 +151,7 @@ func sequentialBatches(rules Rules, outcome func(slot int64) Outcome) []Batch {
 	return batches
 }
 
-// loop is a learner and its workers, reduced to what the plan is about. Results come in a random order; the
+// loop is a learner and its workers, reduced to what the batch depends on. Results come in a random order; the
 // learner may die at any time, with all or some of what it knew.
 type loop struct {
 	t       *testing.T

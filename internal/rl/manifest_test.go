@@ -190,7 +190,7 @@ func TestDigestsTakeEveryNaNForTheSame(t *testing.T) {
 	}
 }
 
-// The canonical form is a promise to every run that is under way: checkpoints are named by it.
+// The canonical form is fixed for every run in progress: checkpoints are named by it.
 func TestCanonicalFormsArePinned(t *testing.T) {
 	manifest := Manifest{Step: 3, Slots: []SlotDigest{
 		{Slot: 7, Digest: exampleGroup().Digest()}, {Slot: 8, Outcome: Constant, Digest: Digest{1}},

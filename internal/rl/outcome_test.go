@@ -14,7 +14,7 @@ func TestOutcomesAndKindsHaveNames(t *testing.T) {
 		names[o.String()] = true
 	}
 	if got := (InvalidTokens + 1).String(); got != "Outcome(7)" {
-		t.Errorf("an outcome that is none is called %s", got)
+		t.Errorf("an unknown outcome is called %s", got)
 	}
 	if Train.String() != "train" || Evaluate.String() != "evaluate" {
 		t.Errorf("kinds are called %s and %s", Train, Evaluate)

@@ -25,10 +25,10 @@ func TestPlayConfigChecksTheFormat(t *testing.T) {
 		plays  contract.Model
 		ok     bool
 	}{
-		"the same model":                         {speech, model, true},
-		"another renderer":                       {speech, other, false},
-		"a built-in model, without a format":     {nil, model, true},
-		"a model that is none, without a format": {nil, contract.Model{Name: "no/body"}, false},
+		"the same model":                     {speech, model, true},
+		"another renderer":                   {speech, other, false},
+		"a built-in model, without a format": {nil, model, true},
+		"an unknown model, without a format": {nil, contract.Model{Name: "no/body"}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,9 +24,9 @@ func TestPressure(t *testing.T) {
 	}{
 		"nothing was said":           {},
 		"answers 429 are counted":    {events: []client.Event{throttled, throttled, over(throttled)}, throttled: 2},
-		"a paused queue is told of":  {events: []client.Event{paused}, queue: "paused_capacity"},
-		"until it goes on":           {events: []client.Event{paused, over(paused)}, queue: "active"},
-		"other trouble is no matter": {events: []client.Event{{Category: tinker.CategoryServer}}},
+		"a paused queue is reported": {events: []client.Event{paused}, queue: "paused_capacity"},
+		"until it continues":         {events: []client.Event{paused, over(paused)}, queue: "active"},
+		"other errors do not count":  {events: []client.Event{{Category: tinker.CategoryServer}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

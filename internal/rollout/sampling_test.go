@@ -65,14 +65,14 @@ func TestWhatPasses(t *testing.T) {
 		counters []int64
 		takes    time.Duration
 	}{
-		"nothing fails":                           {counters: []int64{0}},
-		"a lost promise is asked for anew":        {failures: []tinker.Category{tinker.CategoryFutureLost}, counters: []int64{0, 1}},
-		"and again":                               {failures: []tinker.Category{tinker.CategoryFutureLost, tinker.CategoryFutureLost}, counters: []int64{0, 1, 2}, takes: time.Second},
-		"a result that failed is, too":            {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
-		"a number that another play has used is":  {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
-		"what was not answered keeps its number":  {failures: []tinker.Category{tinker.CategoryUnreachable, tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
-		"a key that is refused may be repaired":   {failures: []tinker.Category{tinker.CategoryUnauthorized}, counters: []int64{0, 0}},
-		"a sampling session that is gone is made": {failures: []tinker.Category{tinker.CategoryNotFound}, counters: []int64{0, 0}},
+		"nothing fails":                            {counters: []int64{0}},
+		"a lost future is asked for anew":          {failures: []tinker.Category{tinker.CategoryFutureLost}, counters: []int64{0, 1}},
+		"and again":                                {failures: []tinker.Category{tinker.CategoryFutureLost, tinker.CategoryFutureLost}, counters: []int64{0, 1, 2}, takes: time.Second},
+		"a result that failed is, too":             {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
+		"a number that another play has used is":   {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
+		"what was not answered keeps its number":   {failures: []tinker.Category{tinker.CategoryUnreachable, tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
+		"a key that is refused may be repaired":    {failures: []tinker.Category{tinker.CategoryUnauthorized}, counters: []int64{0, 0}},
+		"an expired sampling session is made anew": {failures: []tinker.Category{tinker.CategoryNotFound}, counters: []int64{0, 0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestWhatPasses(t *testing.T) {
 				api := newEndpoint()
 				api.fail = func(n int, _ tinker.SampleRequest) error {
 					if n < len(tc.failures) {
-						return trouble(tc.failures[n])
+						return failureOf(tc.failures[n])
 					}
 					return nil
 				}
@@ -109,7 +109,7 @@ func TestWhatPasses(t *testing.T) {
 
 func TestWhatDoesNotPass(t *testing.T) {
 	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
-		return func(int, tinker.SampleRequest) error { return trouble(category) }
+		return func(int, tinker.SampleRequest) error { return failureOf(category) }
 	}
 	t.Run("a request that is invalid is refused", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -131,20 +131,20 @@ func TestWhatDoesNotPass(t *testing.T) {
 			}
 		})
 	})
-	gone := map[string]func(*endpoint){
-		"weights that are gone":                         func(e *endpoint) { clear(e.weights) },
-		"an endpoint that cannot sample":                func(e *endpoint) { e.fail = always(tinker.CategoryUnsupported) },
-		"a sampling session that is never there":        func(e *endpoint) { e.fail = always(tinker.CategoryNotFound) },
-		"a promise that is lost more often than counts": func(e *endpoint) { e.fail = always(tinker.CategoryFutureLost) },
+	missing := map[string]func(*endpoint){
+		"weights that are missing":                     func(e *endpoint) { clear(e.weights) },
+		"an endpoint that cannot sample":               func(e *endpoint) { e.fail = always(tinker.CategoryUnsupported) },
+		"a sampling session that is never there":       func(e *endpoint) { e.fail = always(tinker.CategoryNotFound) },
+		"a future that is lost more often than counts": func(e *endpoint) { e.fail = always(tinker.CategoryFutureLost) },
 	}
-	for name, spoil := range gone {
+	for name, spoil := range missing {
 		t.Run(name+" ends the group", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newEndpoint()
 				spoil(api)
-				var gone *policyMissingError
-				if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &gone) {
-					t.Errorf("Sample: %v, want the policy to be gone", err)
+				var missing *policyMissingError
+				if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &missing) {
+					t.Errorf("Sample: %v, want the policy to be missing", err)
 				}
 			})
 		})
@@ -203,7 +203,7 @@ func TestSessionIsLost(t *testing.T) {
 	})
 }
 
-// A learner that goes on naming a session that was found to be lost is believed in the end: it may be the
+// A learner that continues to name a session that was found to be lost is believed in the end: it may be the
 // endpoint that was wrong.
 func TestALostSessionMayComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestALostSessionMayComeBack(t *testing.T) {
 
 func TestKeepAliveFollowsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &beats{endpoint: newEndpoint(), beating: map[string]int{}}
+		api := &heartbeats{endpoint: newEndpoint(), beating: map[string]int{}}
 		s := &sessions{endpoint: api, logger: slog.New(slog.DiscardHandler)}
 		done := make(chan struct{})
 		ctx, cancel := contextOf(t)
@@ -250,7 +250,7 @@ func TestKeepAliveFollowsTheSession(t *testing.T) {
 	})
 }
 
-// What a sampling session fails for is the weights only once a heartbeat shows that the session lives: an endpoint
+// What a sampling session fails for is the weights only once a heartbeat shows that the session exists: an endpoint
 // that throttles heartbeats says nothing about either.
 func TestAFailedHeartbeatDoesNotRejectThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -279,5 +279,5 @@ func (e *throttledHeartbeats) Heartbeat(ctx context.Context, session string) err
 	if e.left--; e.left == 0 {
 		e.restore()
 	}
-	return trouble(tinker.CategoryThrottled)
+	return failureOf(tinker.CategoryThrottled)
 }

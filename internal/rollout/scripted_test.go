@@ -47,12 +47,12 @@ func play() contract.Play {
 		Sampling: contract.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
 		Reward:   contract.Reward{Reduction: "Sum"},
 	}
-	held := env
-	held.GroupSize, held.MinMembers = 2, 1
+	repeated := env
+	repeated.GroupSize, repeated.MinMembers = 2, 1
 	return contract.Play{
 		Version: contract.FormatVersion,
 		Model:   contract.Model{Name: model}, Environments: []contract.Environment{env},
-		Evaluations: map[string][]contract.Environment{"plan": {held}}, Concurrency: 64,
+		Evaluations: map[string][]contract.Environment{"plan": {repeated}}, Concurrency: 64,
 	}
 }
 
@@ -231,7 +231,7 @@ type endpoint struct {
 	fail func(n int, request tinker.SampleRequest) error
 	// hold, if there is one, is waited for before each reply.
 	hold chan struct{}
-	// under is how many are under way, most how many there were.
+	// under is how many are in progress, most the most there were.
 	under, most int
 }
 
@@ -240,13 +240,13 @@ func newEndpoint() *endpoint {
 		weights: map[string]bool{"tinker://run/sampler_weights/v0": true}}
 }
 
-func trouble(category tinker.Category) error { return &client.Error{Category: category, Op: "test"} }
+func failureOf(category tinker.Category) error { return &client.Error{Category: category, Op: "test"} }
 
 func (e *endpoint) CreateSamplingSession(_ context.Context, session string, seq int64, path, _ string) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.sessions[session] || !e.weights[path] {
-		return "", trouble(tinker.CategoryNotFound)
+		return "", failureOf(tinker.CategoryNotFound)
 	}
 	id := fmt.Sprintf("%s:sample:%d", session, seq)
 	e.samplers[id] = true
@@ -257,7 +257,7 @@ func (e *endpoint) Heartbeat(_ context.Context, session string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.sessions[session] {
-		return trouble(tinker.CategoryNotFound)
+		return failureOf(tinker.CategoryNotFound)
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func (e *endpoint) post(request tinker.SampleRequest) (hold chan struct{}, err e
 		}
 	}
 	if !e.samplers[request.SamplingSession] {
-		return nil, trouble(tinker.CategoryNotFound)
+		return nil, failureOf(tinker.CategoryNotFound)
 	}
 	return e.hold, nil
 }
@@ -305,7 +305,7 @@ func (e *endpoint) change(f func()) {
 	f()
 }
 
-func (e *endpoint) underway() int {
+func (e *endpoint) inProgress() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.under
@@ -324,9 +324,9 @@ func (e *endpoint) posts() map[int64]int {
 
 // site is where the learner's Service points: learners come and go at it.
 type site struct {
-	t       *testing.T
-	link    contract.Credentials
-	address atomic.Value
+	t           *testing.T
+	credentials contract.Credentials
+	address     atomic.Value
 	// fenced counts learners that were shown a higher attempt than theirs.
 	fenced atomic.Int32
 }
@@ -337,7 +337,7 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, link: l}
+	s := &site{t: t, credentials: l}
 	s.address.Store("127.0.0.1:1")
 	return s
 }
@@ -347,7 +347,7 @@ func newSite(t *testing.T) *site {
 func (s *site) serve(b *board, attempt int32) (end func()) {
 	s.t.Helper()
 	server, err := exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Credentials: s.link, Handler: b,
+		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Credentials: s.credentials, Handler: b,
 		Fenced: func(int32) { s.fenced.Add(1) }, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Direct: 20 * time.Millisecond, Drain: 10 * time.Millisecond},
 	})
 	if err != nil {
@@ -395,7 +395,7 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	learner, err := exchange.NewClient(exchange.ClientConfig{
-		Address: "learner:7443", Credentials: s.link, RunUID: runUID, SpecDigest: digest, Worker: name, Renew: 20 * time.Millisecond,
+		Address: "learner:7443", Credentials: s.credentials, RunUID: runUID, SpecDigest: digest, Worker: name, Renew: 20 * time.Millisecond,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", s.address.Load().(string))
 		},
@@ -433,8 +433,8 @@ func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
 	return r
 }
 
-// holds gives the keys that are held.
-func (r *running) holds() []rl.Key {
+// stored returns the keys of the stored groups.
+func (r *running) stored() []rl.Key {
 	var keys []rl.Key
 	for _, h := range r.store.List() {
 		keys = append(keys, h.Key)
@@ -480,37 +480,37 @@ func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }
 
-// beats is an endpoint that says which sessions are kept alive.
-type beats struct {
+// heartbeats is an endpoint that records which sessions are kept alive.
+type heartbeats struct {
 	*endpoint
 	mu      sync.Mutex
 	beating map[string]int
 	lost    func(error)
 }
 
-func (b *beats) KeepAlive(ctx context.Context, session string, lost func(error)) {
+func (b *heartbeats) KeepAlive(ctx context.Context, session string, lost func(error)) {
 	b.add(session, 1, lost)
 	<-ctx.Done()
 	b.add(session, -1, lost)
 }
 
-func (b *beats) add(session string, n int, lost func(error)) {
+func (b *heartbeats) add(session string, n int, lost func(error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.beating[session] += n
 	b.lost = lost
 }
 
-func (b *beats) now() map[string]int {
+func (b *heartbeats) now() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.beating)
 }
 
-// lose says that the session that was kept alive last is gone.
-func (b *beats) lose() {
+// lose reports that the session that was kept alive last has expired.
+func (b *heartbeats) lose() {
 	b.mu.Lock()
 	lost := b.lost
 	b.mu.Unlock()
-	lost(trouble(tinker.CategoryNotFound))
+	lost(failureOf(tinker.CategoryNotFound))
 }

@@ -23,7 +23,7 @@ type Endpoint interface {
 	KeepAlive(ctx context.Context, session string, lost func(error))
 }
 
-// distrustPeriod is how long a session that was found to be gone is not taken from the learner again: it may not
+// distrustPeriod is how long a session that was found to be lost is not taken from the learner again: it may not
 // have noticed yet.
 const distrustPeriod = 15 * time.Second
 
@@ -207,7 +207,7 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		s.lose(session)
 		return nil
 	default:
-		// Whether the session lives is not known.
+		// Whether the session exists is not known.
 		return wait.Sleep(ctx, failurePause)
 	}
 }

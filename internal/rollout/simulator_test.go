@@ -127,7 +127,7 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 	}{
 		"another worker":         {workers: []string{"worker-1"}},
 		"three workers":          {workers: []string{"worker-0", "worker-1", "worker-2"}},
-		"promises are lost":      {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.LoseFuture, Count: 9}}},
+		"futures are lost":       {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.LoseFuture, Count: 9}}},
 		"samples fail":           {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Fail, Category: "server", Count: 5}}},
 		"answers are lost":       {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.DropAnswer, Count: 5}}},
 		"the endpoint throttles": {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Count: 5}}},
@@ -144,8 +144,8 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 	}
 }
 
-// A server that starts anew knows neither sessions nor promises. The learner makes another session, and the
-// groups under way go on in it.
+// A server that starts anew knows neither sessions nor futures. The learner makes another session, and the
+// groups in progress continue in it.
 func TestTheSimulatorStartsAnew(t *testing.T) {
 	sim := newSimulator(t)
 	want := sim.digests(slots(4), nil, "worker-0")

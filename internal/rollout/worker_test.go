@@ -28,8 +28,8 @@ func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
 	r := s.start("worker-0", api, nil)
 	keys := append(slots(5), evaluation)
 	arrive(t, b, keys...)
-	if diff := cmp.Diff(keys, r.holds()); diff != "" {
-		t.Errorf("what was accepted is held on (-want +got):\n%s", diff)
+	if diff := cmp.Diff(keys, r.stored()); diff != "" {
+		t.Errorf("what was accepted stays stored (-want +got):\n%s", diff)
 	}
 	group, _ := b.group(trainKey(3))
 	if err := group.Validate(); err != nil || len(group.Members) != 4 || group.Environment != "arithmetic" {
@@ -39,13 +39,13 @@ func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
 		t.Errorf("the evaluation has %d members, want 2", len(group.Members))
 	}
 	b.change(func() { b.directive.CoveredIndex = 3 })
-	eventually(t, "covered groups are let go", func() bool { return len(r.holds()) == 3 })
+	eventually(t, "covered groups are dropped", func() bool { return len(r.stored()) == 3 })
 	b.change(func() {
 		b.directive.CoveredEvaluations = []exchange.Evaluation{{Digest: "plan", Lineage: version0}}
 		b.directive.CoveredIndex = 1
 	})
-	eventually(t, "a durable evaluation is let go", func() bool { return len(r.holds()) == 2 })
-	if diff := cmp.Diff([]rl.Key{trainKey(3), trainKey(4)}, r.holds()); diff != "" {
+	eventually(t, "a durable evaluation is dropped", func() bool { return len(r.stored()) == 2 })
+	if diff := cmp.Diff([]rl.Key{trainKey(3), trainKey(4)}, r.stored()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 	if !r.worker.Ready() {
@@ -74,14 +74,14 @@ func TestTwoWorkersGiveTheSameGroups(t *testing.T) {
 	}
 }
 
-func TestCreditsBoundWhatIsUnderWay(t *testing.T) {
+func TestCreditsBoundRequestsInFlight(t *testing.T) {
 	b, s, api := newBoard(slots(8)...), newSite(t), newEndpoint()
 	b.directive.Credits = 5
 	s.serve(b, 1)
 	s.start("worker-0", api, nil)
 	arrive(t, b, slots(8)...)
 	if api.most > 5 {
-		t.Errorf("%d samples were under way with 5 credits", api.most)
+		t.Errorf("%d samples were in flight with 5 credits", api.most)
 	}
 	for _, free := range b.free {
 		if free < 1 {
@@ -101,13 +101,13 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	r := s.start("worker-0", api, func(c *Config) { c.Groups = store })
 	arrive(t, b, slots(8)...)
 	if api.most != 1 {
-		t.Errorf("%d samples were under way with one credit", api.most)
+		t.Errorf("%d samples were in flight with one credit", api.most)
 	}
-	eventually(t, "one group is held", func() bool { return len(r.holds()) == 1 })
+	eventually(t, "one group is held", func() bool { return len(r.stored()) == 1 })
 }
 
 // A learner that dies loses everything it had in memory: what is held is given to the next, and what is
-// being played goes on.
+// being played continues.
 func TestLearnerRestart(t *testing.T) {
 	first, s, api := newBoard(slots(3)...), newSite(t), newEndpoint()
 	endFirst := s.serve(first, 1)
@@ -116,7 +116,7 @@ func TestLearnerRestart(t *testing.T) {
 	hold := make(chan struct{})
 	api.change(func() { api.hold = hold })
 	first.put(trainKey(3), trainKey(4))
-	eventually(t, "two groups are under way", func() bool { return api.underway() == 8 })
+	eventually(t, "two groups are in progress", func() bool { return api.inProgress() == 8 })
 	endFirst()
 	second := newBoard()
 	s.serve(second, 2)
@@ -132,7 +132,7 @@ func TestLearnerRestart(t *testing.T) {
 			t.Errorf("sample %d was bought %d times", number, n)
 		}
 	}
-	if diff := cmp.Diff(slots(5), r.holds()); diff != "" {
+	if diff := cmp.Diff(slots(5), r.stored()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 }
@@ -162,7 +162,7 @@ func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 			t.Errorf("slot %d (-first +second):\n%s", key.Slot, diff)
 		}
 	}
-	if diff := cmp.Diff(slots(6), r.holds()); diff != "" {
+	if diff := cmp.Diff(slots(6), r.stored()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 }
@@ -175,13 +175,13 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 	hold := make(chan struct{})
 	api.change(func() { api.hold = hold })
 	first.put(trainKey(2))
-	eventually(t, "a group is under way", func() bool { return api.underway() == 4 })
+	eventually(t, "a group is in progress", func() bool { return api.inProgress() == 4 })
 	endFirst()
 	second := newBoard()
 	second.wantsHeld, second.keepsLease = false, false
 	s.serve(second, 2)
-	eventually(t, "the lease that is not kept is given up", func() bool { return api.underway() == 0 })
-	if diff := cmp.Diff(slots(2), r.holds()); diff != "" {
+	eventually(t, "the lease that is not kept is given up", func() bool { return api.inProgress() == 0 })
+	if diff := cmp.Diff(slots(2), r.stored()); diff != "" {
 		t.Errorf("what nobody wants is held on (-want +got):\n%s", diff)
 	}
 	if n := see(second, func() int { return len(second.submits) }); n != 0 {
@@ -196,22 +196,22 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 }
 
 // A learner of an earlier attempt that the Service still points to is not obeyed.
-func TestZombieLearner(t *testing.T) {
+func TestSupersededLearner(t *testing.T) {
 	second, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
 	endSecond := s.serve(second, 2)
 	r := s.start("worker-0", api, nil)
 	arrive(t, second, slots(2)...)
 	endSecond()
-	zombie := newBoard()
-	zombie.directive.CoveredIndex = 2
-	endZombie := s.serve(zombie, 1)
-	eventually(t, "the zombie learns of the higher attempt", func() bool { return s.fenced.Load() == 1 })
-	if diff := cmp.Diff(slots(2), r.holds()); diff != "" {
-		t.Errorf("a zombie's covered index was believed (-want +got):\n%s", diff)
+	superseded := newBoard()
+	superseded.directive.CoveredIndex = 2
+	endSuperseded := s.serve(superseded, 1)
+	eventually(t, "the superseded learner learns of the higher attempt", func() bool { return s.fenced.Load() == 1 })
+	if diff := cmp.Diff(slots(2), r.stored()); diff != "" {
+		t.Errorf("a superseded learner's covered index was believed (-want +got):\n%s", diff)
 	}
-	endZombie()
-	if n := see(zombie, func() int { return len(zombie.hellos) }); n != 0 {
-		t.Errorf("the zombie was told %d times what is held", n)
+	endSuperseded()
+	if n := see(superseded, func() int { return len(superseded.hellos) }); n != 0 {
+		t.Errorf("the superseded learner received %d offers of stored groups", n)
 	}
 	third := newBoard(trainKey(2))
 	s.serve(third, 3)
@@ -224,12 +224,12 @@ func TestRevokedLeases(t *testing.T) {
 	api.hold = hold
 	s.serve(b, 1)
 	r := s.start("worker-0", api, nil)
-	eventually(t, "two groups are under way", func() bool { return api.underway() == 8 })
+	eventually(t, "two groups are in progress", func() bool { return api.inProgress() == 8 })
 	b.change(func() { b.directive.Revoked = []rl.Key{trainKey(0)} })
-	eventually(t, "one is given up", func() bool { return api.underway() == 4 })
+	eventually(t, "one is given up", func() bool { return api.inProgress() == 4 })
 	close(hold)
 	arrive(t, b, trainKey(1))
-	if diff := cmp.Diff([]rl.Key{trainKey(1)}, r.holds()); diff != "" {
+	if diff := cmp.Diff([]rl.Key{trainKey(1)}, r.stored()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 }
@@ -249,7 +249,7 @@ func TestSIGTERM(t *testing.T) {
 	arrive(t, b, slots(2)...)
 	api.change(func() { api.hold = make(chan struct{}) })
 	b.put(trainKey(2))
-	eventually(t, "a group is under way", func() bool { return api.underway() == 4 })
+	eventually(t, "a group is in progress", func() bool { return api.inProgress() == 4 })
 	if err := r.stop(); err != nil {
 		t.Fatalf("Run: %v", err)
 	}
@@ -264,7 +264,7 @@ func TestSIGTERM(t *testing.T) {
 	s.serve(next, 2)
 	again := s.start("worker-0", newEndpoint(), func(c *Config) { c.Groups = open() })
 	arrive(t, next, slots(2)...)
-	if diff := cmp.Diff(slots(2), again.holds()); diff != "" {
+	if diff := cmp.Diff(slots(2), again.stored()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 }
@@ -358,7 +358,7 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 		reason string
 	}{
 		"an environment that is not known": {change: func(l *exchange.Lease) { l.Environment = "nobody" }, reason: "environment_down"},
-		"weights that are gone":            {change: func(l *exchange.Lease) { l.Sampler = "tinker://run/sampler_weights/gone" }, reason: "policy_gone"},
+		"weights that are missing":         {change: func(l *exchange.Lease) { l.Sampler = "tinker://run/sampler_weights/gone" }, reason: "policy_gone"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

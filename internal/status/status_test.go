@@ -114,16 +114,16 @@ func TestReportOfCapabilities(t *testing.T) {
 	for i := range long {
 		long[i] = fmt.Sprintf("f%03d", i)
 	}
-	cases := map[string]struct{ told, want []string }{
+	cases := map[string]struct{ reported, want []string }{
 		"sorted, each once":                 {[]string{"b", "a", "b"}, []string{"a", "b"}},
 		"without what the CRD would refuse": {[]string{strings.Repeat("x", 65), "a"}, []string{"a"}},
 		"no more than the CRD has room for": {long, long[:64]},
-		"none, where none are told of":      {nil, []string{}},
+		"none, where none are reported":     {nil, []string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var next v1alpha1.TrainingRunStatus
-			Report(&next, contract.Progress{Capabilities: &contract.Capabilities{BaseURL: "u", Model: "m", Ignored: tc.told}}, now)
+			Report(&next, contract.Progress{Capabilities: &contract.Capabilities{BaseURL: "u", Model: "m", Ignored: tc.reported}}, now)
 			if diff := cmp.Diff(tc.want, next.Capabilities.Ignored, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("ignored (-want +got):\n%s", diff)
 			}
@@ -149,10 +149,10 @@ func TestKeepOlder(t *testing.T) {
 		return all
 	}
 	cases := map[string]struct{ now, former, want []v1alpha1.Checkpoint }{
-		"what is older stays":               {list(60), list(59, 58), list(60, 59, 58)},
-		"what is newer or the same is told": {list(60, 58), list(61, 60, 59, 58, 40), list(60, 58, 40)},
-		"nothing told is nothing new":       {nil, list(3), nil},
-		"sixteen at most":                   {list(20), list(19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4), list(20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5)},
+		"what is older stays":                   {list(60), list(59, 58), list(60, 59, 58)},
+		"what is newer or the same is reported": {list(60, 58), list(61, 60, 59, 58, 40), list(60, 58, 40)},
+		"nothing reported is nothing new":       {nil, list(3), nil},
+		"sixteen at most":                       {list(20), list(19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4), list(20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// Match tells which added tokens are recognised within text that is encoded.
+// Match says which added tokens are recognised within text that is encoded.
 type Match uint8
 
 const (
@@ -32,7 +32,7 @@ type BPE struct {
 	scan       split.Scanner
 	normalize  func(string) string   // It is nil if text is not normalised.
 	portions   func(string) []string // It is nil if text is encoded as a whole.
-	// wholeWins tells that a piece that is a token becomes that token, however it would merge.
+	// wholeWins means that a piece that is a token becomes that token, however it would merge.
 	wholeWins bool
 	// whole caches, with two bits for each id, whether the bytes of a token merge into that token.
 	whole []atomic.Uint32

@@ -13,7 +13,7 @@ const (
 	noRank = 1<<rankBits - 1
 )
 
-// pairs tells which neighbouring tokens are merged, the lowest rank first, and into which token.
+// pairs says which neighbouring tokens are merged, the lowest rank first, and into which token.
 type pairs struct {
 	slots []uint64 // Each has a pair, then its rank, or is freeSlot.
 	into  []int32  // It has the merged token by rank.

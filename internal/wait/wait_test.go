@@ -56,7 +56,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestSleepLastsAsLongAsItIsTold(t *testing.T) {
+func TestSleepLastsForItsDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		if err := Sleep(t.Context(), time.Minute); err != nil || time.Since(began) != time.Minute {

@@ -48,7 +48,7 @@ async def search_is_absent(env):
 
 @check(needs="whoami")
 def identity(env):
-    """The user is named in the token that a key is exchanged for; there is none if keys are not exchanged."""
+    """The user is named in the token that a key is exchanged for; without an exchange there is no user."""
     if not env.service.holder.get_client_config().pjwt_auth_enabled:
         require_raises((RuntimeError, tinker.TinkerError), lambda: env.rest.whoami().result())
         return

@@ -222,8 +222,8 @@ def checkpoints_expire(env):
     while env.rest.list_checkpoints(trainer.model_id).result().checkpoints:
         require(time.monotonic() < deadline, "the checkpoints are still listed")
         time.sleep(0.1)
-    gone = (tinker.NotFoundError, tinker.RequestFailedError)
-    require_raises(gone, lambda: settled(env.service.create_training_client_from_state(state)))
+    missing = (tinker.NotFoundError, tinker.RequestFailedError)
+    require_raises(missing, lambda: settled(env.service.create_training_client_from_state(state)))
     require_raises(tinker.NotFoundError, lambda: settled(env.service.create_sampling_client(model_path=weights)))
     prompt = types.ModelInput.from_ints(tokens(8))
     require_raises(tinker.NotFoundError, lambda: sampler.compute_logprobs(prompt).result())

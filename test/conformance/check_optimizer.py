@@ -69,7 +69,7 @@ def adam_learning_rate(env):
 
 @check("Adam: beta1")
 def adam_beta1(env):
-    """Momentum continues without a gradient, and there is none without beta1."""
+    """Momentum continues without a gradient, and is zero without beta1."""
     moves = {}
     for beta in (0.0, 0.9):
         trainer = env.trainer()

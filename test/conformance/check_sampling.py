@@ -65,7 +65,7 @@ def stop_strings(env):
         count = len(other.tokens)
         require_equal(list(other.tokens), list(one.tokens)[:count], "a sample as far as it goes")
         whole, begun = ("".join(map(env.word, map(int, ids))) for ids in (one.tokens, other.tokens[:-1]))
-        require(stop not in begun, "a sample goes on after its stop string")
+        require(stop not in begun, "a sample continues after its stop string")
         require(stop not in whole or other.stop_reason == "stop", "a sample was not ended by its stop string")
 
 

@@ -3,7 +3,7 @@
 """A stand-in for the few names of torch that forward_backward_custom uses.
 
 The package index has torch for CUDA only, six gigabytes with its libraries, which is too much for a
-suite that runs on every change. What the check is about is the SDK's own way of turning a custom loss
+suite that runs on every change. What the check concerns is the SDK's own way of turning a custom loss
 into requests, and that runs unmodified: it makes leaf tensors of log-probabilities, hands them to the
 loss, calls backward on what it returns and sends the leaves' gradients. Tensors here can do what that
 and the check's loss need, and no more. With torch installed (`make conformance-cookbook` has it) the

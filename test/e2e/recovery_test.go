@@ -30,10 +30,10 @@ func BenchmarkRecovery(b *testing.B) {
 			env.signal(b, pod, "KILL")
 			// The row is read after the kill, because the run continues until the signal arrives.
 			before := newestRow(b, run)
-			eventually(b, 3*time.Minute, "the run has gone on", func() bool { return newestRow(b, run) > before+1 })
+			eventually(b, 3*time.Minute, "the run has continued", func() bool { return newestRow(b, run) > before+1 })
 			took = append(took, time.Since(began))
 			// The restart budget refills only with steps that a learner has reported before it was killed.
-			eventually(b, time.Minute, "the manager has heard of it", func() bool {
+			eventually(b, time.Minute, "the manager has observed it", func() bool {
 				env.get(b, run.Namespace, run.Name, run)
 				return run.Status.LatestCheckpoint != nil && run.Status.LatestCheckpoint.Step > int64(before)
 			})

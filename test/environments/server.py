@@ -51,14 +51,14 @@ class Sums(Base):
 
     @package.tool
     async def slow(self) -> package.ToolOutput:
-        """Take a second, and tell how often this was called."""
+        """Take a second, and return how often this was called."""
         self.calls += 1
         await asyncio.sleep(1)
         return output(f"call {self.calls}")
 
     @package.tool
     def secret(self) -> package.ToolOutput:
-        """Tell the secret."""
+        """Return the secret."""
         return output(self.secrets.get("KEY", "none"))
 
     @package.tool

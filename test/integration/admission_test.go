@@ -156,7 +156,7 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("tokenizer at a URL without its digest", "spec: {model: {tokenizer: {url: 'https://h/t'}}}", "spec.model.tokenizer", "url needs sha256"),
 		Entry("revision of a URL", "spec: {model: {tokenizer: {url: 'https://h/t', revision: main, sha256: "+strings.Repeat("a", 64)+"}}}", "spec.model.tokenizer", "give repository, or leave revision out"),
 		Entry("tokenizer's repository without owner", "spec: {model: {tokenizer: {repository: qwen}}}", "spec.model.tokenizer.repository", "must be OWNER/NAME"),
-		Entry("digest that is none", "spec: {model: {tokenizer: {repository: o/m, sha256: abc}}}", "spec.model.tokenizer.sha256", "64 hexadecimal digits"),
+		Entry("digest that is invalid", "spec: {model: {tokenizer: {repository: o/m, sha256: abc}}}", "spec.model.tokenizer.sha256", "64 hexadecimal digits"),
 		Entry("no key", "spec: {tinker: {apiKeySecretRef: null}}", "spec.tinker.apiKeySecretRef", "Required value"),
 		Entry("negative workers", "spec: {rollouts: {workers: -1}}", "spec.rollouts.workers", "greater than or equal to 0"),
 		Entry("artifacts of nothing", "spec: {artifacts: {}}", "spec.artifacts", "claimName"),

@@ -97,7 +97,7 @@ var _ = Describe("The end of an attempt", func() {
 			DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
 		})
 	})
-	It("is Drained when the learner was told to end, and costs nothing", func() {
+	It("is Drained when the learner was asked to end, and costs nothing", func() {
 		ends(contract.CauseDrained, 0, func(w *env, pod *corev1.Pod) {
 			w.verdict(pod, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(7)})
 		})
@@ -162,7 +162,7 @@ var _ = Describe("The end of an attempt", func() {
 		Consistently(func() []string { return w.attemptsWithJobs() }, "1s", "100ms").Should(Equal([]string{"1"}))
 	})
 
-	It("never follows from trouble upstream", func() {
+	It("never follows from an outage upstream", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		for upstream, reason := range map[string]string{

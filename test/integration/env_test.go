@@ -208,7 +208,7 @@ func (l *learners) post(_ context.Context, target poller.Target) (contract.Heart
 		left := all[min(int(target.Request.KnownRecords), len(all)):]
 		answer.Records = left[:min(len(left), contract.MaxRecords)]
 	}
-	// Every answer is news, so that a reconcile follows.
+	// Every answer differs from the last, so that a reconcile follows.
 	l.sequence++
 	answer.Sequence = l.sequence
 	return answer, nil

@@ -88,7 +88,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		Expect(file.Fixed.Environments[0].Definition.Dataset.Arithmetic.MaxOperand).To(Equal(99))
 	})
 
-	It("that changed ends a run's luck only when its files are gone too", func() {
+	It("that changed stops a run only when its files are missing too", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		env := &v1alpha1.RewardEnvironment{}
@@ -110,7 +110,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		w.learner(run.Name, 2)
 	})
 
-	It("without the split that a run asks for is told of", func() {
+	It("without the split that a run asks for is reported", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
@@ -152,7 +152,7 @@ var _ = Describe("initFrom.run", func() {
 		Expect(*file.Fixed.InitFrom).To(Equal(contract.InitFrom{Checkpoint: "tinker://model/weights/s000020", RestoreOptimizer: true}))
 	})
 
-	It("of a run that does not exist is told of", func() {
+	It("of a run that does not exist is reported", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(fromOther(nil))

@@ -72,7 +72,7 @@ var _ = Describe("A manager that crashes", func() {
 		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"2"}))
 	})
 
-	It("at job.created is followed by one that goes on with the same attempt", func() {
+	It("at job.created is followed by one that continues with the same attempt", func() {
 		w := emptyEnv()
 		died := w.failAt("job.created")
 		w.environment()
@@ -189,7 +189,7 @@ var _ = Describe("A verdict that is lost", func() {
 })
 
 var _ = Describe("A learner of an earlier attempt that still runs", func() {
-	It("is told of the newest attempt", func() {
+	It("receives the newest attempt", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })

@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("The lifecycle of a run", func() {
-	It("goes from a manifest to Complete, and tells of it", func() {
+	It("goes from a manifest to Complete, and records events", func() {
 		w := newEnv()
 		env := w.environment()
 		Eventually(func(g Gomega) {

@@ -90,7 +90,7 @@ var _ = Describe("A Job that another controller suspends", func() {
 })
 
 var _ = Describe("Pods of a suspended run", func() {
-	It("are gone before the run is Suspended", func() {
+	It("are deleted before the run is Suspended", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		var workers corev1.PodList

@@ -95,7 +95,7 @@ func binariesFolder() string {
 	return folder
 }
 
-// startControllerManager runs the controllers that the tests are about, and no others.
+// startControllerManager runs the controllers that are tested, and no others.
 func startControllerManager() {
 	GinkgoHelper()
 	logFile, err := os.Create(filepath.Join(GinkgoT().TempDir(), "kube-controller-manager.log"))

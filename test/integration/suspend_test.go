@@ -20,7 +20,7 @@ func suspend(run *v1alpha1.TrainingRun) { run.Spec.Suspend = new(true) }
 func resume(run *v1alpha1.TrainingRun)  { run.Spec.Suspend = new(false) }
 
 var _ = Describe("Suspend", func() {
-	It("drains by heartbeat, rests without pods, and goes on with the next attempt", func() {
+	It("drains by heartbeat, has no pods, and continues with the next attempt", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(30)})

@@ -62,7 +62,7 @@ func (w *env) touch(run *v1alpha1.TrainingRun) error {
 	return kube.Patch(context.Background(), run.DeepCopy(), touched())
 }
 
-// statusWrites are the writes to statuses; all others are told apart, since a waiting run makes none.
+// statusWrites are the writes to statuses; all others are counted apart, since a waiting run makes none.
 func statusWrites(writes []string) (statuses, others []string) {
 	for _, write := range writes {
 		if strings.HasSuffix(write, "/status") {

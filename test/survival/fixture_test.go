@@ -224,18 +224,18 @@ func (w *fixture) startLearner(number int32, hook hook) *attempt {
 
 func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener) net.Listener) *attempt {
 	w.t.Helper()
-	listener, beats := w.listen(), w.listen()
+	listener, heartbeats := w.listen(), w.listen()
 	w.mu.Lock()
 	w.address = listener.Addr().String()
 	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	drain := make(chan struct{})
-	a := &attempt{heartbeat: beats.Addr().String(), cancel: cancel, done: make(chan struct{}), drain: sync.OnceFunc(func() { close(drain) })}
+	a := &attempt{heartbeat: heartbeats.Addr().String(), cancel: cancel, done: make(chan struct{}), drain: sync.OnceFunc(func() { close(drain) })}
 	file := w.file
 	file.Attempt = number
 	config := learner.Config{
 		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
-		Exchange: wrap(listener), Heartbeat: beats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
+		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{
 			Barrier: 80 * time.Millisecond, Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
 			KeyPatience: w.keyPatience, SkipAfter: w.skipAfter,

@@ -114,7 +114,7 @@ func (f *processFixture) forward() {
 	}
 }
 
-// process is a program under way.
+// process is a running program.
 type process struct {
 	*exec.Cmd
 	done chan struct{}
@@ -186,14 +186,14 @@ func (f *processFixture) runFile(attempt int32) string {
 // startLearnerProcess starts a learner, with a fault if one is given, and makes the proxy forward to it.
 func (f *processFixture) startLearnerProcess(attempt int32, fault string) *process {
 	f.t.Helper()
-	exchange, beats := f.listen(), f.listen()
-	_, _ = exchange.Close(), beats.Close()
+	exchange, heartbeats := f.listen(), f.listen()
+	_, _ = exchange.Close(), heartbeats.Close()
 	f.mu.Lock()
 	f.address = exchange.Addr().String()
 	f.mu.Unlock()
 	return f.start("learner", []string{"TINKER_OPERATOR_FAULT=" + fault, fmt.Sprintf("POD_NAME=learner-%d", attempt)},
 		"--run-file", f.runFile(attempt), "--link-dir", f.dir, "--exchange-listen", f.address,
-		"--heartbeat-listen", beats.Addr().String(), "--termination-log", f.log(attempt))
+		"--heartbeat-listen", heartbeats.Addr().String(), "--termination-log", f.log(attempt))
 }
 
 func (f *processFixture) log(attempt int32) string {

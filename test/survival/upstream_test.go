@@ -118,14 +118,14 @@ func TestOneOfSeveralChunksFails(t *testing.T) {
 		t.Fatalf("the steps went out in %d chunks, want several each", passes)
 	}
 	cases := map[string]fault.Rule{
-		"the first":                     {Occurrence: 1, Do: fault.Fail, Category: "server"},
-		"one in the middle":             {Occurrence: 2, Do: fault.Fail, Category: "server"},
-		"one in the middle of a later":  {Occurrence: int(passes) - 1, Do: fault.Fail, Category: "server"},
-		"one that was carried out":      {Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "server"},
-		"one whose promise is lost":     {Occurrence: 3, Do: fault.LoseFuture},
-		"one whose submit is not heard": {Occurrence: 2, Do: fault.DropAnswer},
-		"one that never arrives":        {Occurrence: 2, Do: fault.DropRequest},
-		"one that is refused for now":   {Occurrence: 2, Do: fault.Refuse, Status: 503},
+		"the first":                       {Occurrence: 1, Do: fault.Fail, Category: "server"},
+		"one in the middle":               {Occurrence: 2, Do: fault.Fail, Category: "server"},
+		"one in the middle of a later":    {Occurrence: int(passes) - 1, Do: fault.Fail, Category: "server"},
+		"one that was carried out":        {Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "server"},
+		"one whose promise is lost":       {Occurrence: 3, Do: fault.LoseFuture},
+		"one whose submit gets no answer": {Occurrence: 2, Do: fault.DropAnswer},
+		"one that never arrives":          {Occurrence: 2, Do: fault.DropRequest},
+		"one that is refused for now":     {Occurrence: 2, Do: fault.Refuse, Status: 503},
 	}
 	for name, rule := range cases {
 		t.Run(name, func(t *testing.T) {

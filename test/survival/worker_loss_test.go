@@ -111,19 +111,19 @@ func TestBatchWithoutUsableGroups(t *testing.T) {
 // TestRejectedTokens has the endpoint refuse two groups: they become tombstones, here and at the worker, and
 // the run is the one in which they always were.
 func TestRejectedTokens(t *testing.T) {
-	condemned := func(slot int64) rl.Outcome {
+	rejected := func(slot int64) rl.Outcome {
 		if slot == 5 || slot == 6 {
 			return rl.InvalidTokens
 		}
 		return rl.Usable
 	}
 	w := newFixture(t, nil)
-	w.startWorker("w0", behavior{outcome: condemned})
+	w.startWorker("w0", behavior{outcome: rejected})
 	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 
 	w = newFixture(t, nil)
 	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
-		if g.Key.Kind == rl.Train && condemned(g.Key.Slot) != rl.Usable {
+		if g.Key.Kind == rl.Train && rejected(g.Key.Slot) != rl.Usable {
 			g.Members[1].Trajectories[0].Segments[0].Tokens[0] = 1 << 20 // no token of the vocabulary
 		}
 		return g

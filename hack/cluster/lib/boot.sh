@@ -47,5 +47,5 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 record_self /run/cluster/boot /run/machine-proc
 while :; do
 	sleep 3600 &
-	wait $! || true # waiting also buries the orphans of the other processes
+	wait $! || true # waiting also reaps the orphans of the other processes
 done

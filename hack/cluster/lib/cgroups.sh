@@ -49,7 +49,7 @@ withdraw_controllers() {
 	done
 }
 
-# remove_cgroups removes what is left once every process is gone; the kernel may take a moment.
+# remove_cgroups removes what is left once every process has ended; the kernel may take a moment.
 remove_cgroups() {
 	wait_until 20 "the cgroups to become empty" try_remove_cgroups
 	[[ ! -e $state/controllers ]] || withdraw_controllers

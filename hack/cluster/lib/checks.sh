@@ -135,7 +135,7 @@ check_signals() {
 	"$here/cluster" signal selftest/idle probe STOP
 	wait_until 5 "the process to stop" process_state "$pid" T
 	"$here/cluster" signal selftest/idle probe CONT
-	wait_until 5 "the process to go on" process_state "$pid" S
+	wait_until 5 "the process to continue" process_state "$pid" S
 	"$here/cluster" signal selftest/idle probe KILL
 	wait_until 20 "the container to start again" restarted_once
 }

@@ -181,7 +181,7 @@ cluster_down() {
 	[[ $(id -u) == 0 ]] || die "the cluster was started by root"
 	say "stopping"
 	end_process "$state/boot"
-	wait_until 20 "the link $link to vanish" link_gone
+	wait_until 20 "the link $link to vanish" link_is_missing
 	remove_cgroups
 	if [[ -e $state/created ]]; then
 		xargs -r rmdir <"$state/created"
@@ -189,7 +189,7 @@ cluster_down() {
 	rm -rf "$state"
 }
 
-link_gone() {
+link_is_missing() {
 	! ip link show "$link" &>/dev/null
 }
 

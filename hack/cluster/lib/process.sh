@@ -26,7 +26,7 @@ process_alive() {
 	[[ ${fields[0]} != [ZX] && ${fields[19]} == "$started" ]]
 }
 
-process_gone() {
+process_has_ended() {
 	! process_alive "$1"
 }
 
@@ -39,5 +39,5 @@ recorded_pid() {
 end_process() {
 	process_alive "$1" || return 0
 	kill -KILL "$(recorded_pid "$1")" 2>/dev/null || true
-	wait_until 20 "process $(recorded_pid "$1") to end" process_gone "$1"
+	wait_until 20 "process $(recorded_pid "$1") to end" process_has_ended "$1"
 }

@@ -39,7 +39,7 @@ func TestFinish(t *testing.T) {
 		attempts []v1alpha1.Attempt
 		failures int32
 		end      End
-		want     string // condition and reason; empty: the run goes on
+		want     string // condition and reason; empty: the run continues
 	}{
 		"completed":                              {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCompleted, 0, 60, 0)}, 0, End{Cause: contract.CauseCompleted}, "Complete Completed"},
 		"refused for a reason that is known":     {[]v1alpha1.Attempt{crash(1, 0)}, 0, End{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown"}, "Failed ModelUnknown"},
@@ -108,7 +108,7 @@ func TestBackoff(t *testing.T) {
 		attempts []v1alpha1.Attempt
 		want     time.Duration
 	}{
-		"after progress there is none":              {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCrashed, 0, 5, 0)}, 0},
+		"after progress there is no delay":          {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCrashed, 0, 5, 0)}, 0},
 		"nor after the first without":               {barren(1), 0},
 		"the second waits":                          {barren(2), 10 * time.Second},
 		"each waits twice as long":                  {barren(4), 40 * time.Second},

@@ -76,7 +76,7 @@ func ofPod(attempt int32, pod *corev1.Pod, now time.Time) *Ending {
 	return nil
 }
 
-// ofTermination believes a learner's own verdict, as far as its exit code bears it out.
+// ofTermination takes a learner's own verdict if its exit code agrees with it.
 func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *Ending {
 	verdict, err := contract.DecodeVerdict(t.Message)
 	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {

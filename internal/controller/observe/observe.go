@@ -238,7 +238,7 @@ func (o *Observer) observeReferences(ctx context.Context, run *v1alpha1.Training
 	return nil
 }
 
-// Find reads an object into into, and gives nil when there is none.
+// Find reads an object into into, and returns nil if it does not exist.
 func Find[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
 	var none T
 	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)

@@ -59,7 +59,7 @@ func (s *fakeLearners) count(pod string) int {
 	return len(s.asked[types.UID(pod)])
 }
 
-// runPoller starts a Pulse in a bubble of fake time.
+// runPoller starts a Poller in a bubble of fake time.
 func runPoller(t *testing.T, s *fakeLearners, test func(p *Poller)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func runPoller(t *testing.T, s *fakeLearners, test func(p *Poller)) {
 	})
 }
 
-// news counts the events that have come so far.
+// events counts the events that have come so far.
 func countEvents(p *Poller) int {
 	synctest.Wait()
 	n := 0
@@ -105,7 +105,7 @@ func TestPollsLearnersAndReportsChanges(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if n := countEvents(p); n != 0 {
-			t.Errorf("the same reply was news %d times", n)
+			t.Errorf("the same reply caused %d events", n)
 		}
 		if got := s.count("a"); got < 5 || got > 7 {
 			t.Errorf("asked %d times in 10 s, want about 6", got)
@@ -116,7 +116,7 @@ func TestPollsLearnersAndReportsChanges(t *testing.T) {
 			s.setReply(reply, nil)
 			time.Sleep(3 * time.Second)
 			if n := countEvents(p); n == 0 {
-				t.Errorf("%+v is no news", reply)
+				t.Errorf("%+v caused no event", reply)
 			}
 		}
 	})
@@ -130,7 +130,7 @@ func TestLearnerStopsAnswering(t *testing.T) {
 		s.setReply(contract.HeartbeatReply{}, errors.New("connection refused"))
 		time.Sleep(10 * time.Second)
 		if n := countEvents(p); n != 1 {
-			t.Errorf("silence was news %d times, want once", n)
+			t.Errorf("silence caused %d events, want 1", n)
 		}
 		r := p.Latest("a")
 		if r.Err == nil || r.Reply == nil || r.Reply.Sequence != 1 || !r.Fresh(time.Now()) {
@@ -155,7 +155,7 @@ func TestTrack(t *testing.T) {
 			t.Errorf("what is to be said anew was not said at once: %v", s.asked["b"])
 		}
 		if p.Latest("a").Reply != nil {
-			t.Error("the words of a learner that is gone are kept")
+			t.Error("the reply of a learner that was deleted is kept")
 		}
 		p.Track(runName, []Target{target("b", 2)})
 		countEvents(p)
@@ -165,7 +165,7 @@ func TestTrack(t *testing.T) {
 		p.Track(runName, nil)
 		time.Sleep(10 * time.Second)
 		if s.count("a") != a || s.count("b") != b {
-			t.Error("learners of a run that is gone are asked")
+			t.Error("learners of a deleted run are polled")
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestSlowLearnerIsPolledOnceAtATime(t *testing.T) {
 	})
 }
 
-// NewPoster reaches a learner that serves with the run's own link, and no other.
+// NewPoster reaches a learner that serves with the run's own credentials, and no other.
 func TestPoster(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, 32)
 	secrets, err := contract.DeriveCredentials(key, "uid")

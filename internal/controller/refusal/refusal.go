@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// Refusal is why Kubernetes did not accept an object. Its zero value is none.
+// Refusal is why Kubernetes did not accept an object. Its zero value means that it was accepted.
 type Refusal struct {
 	// Reason is CreateRefused for what may pass later, as with a quota, or SpecRefused for what cannot pass until the
 	// object is another one.

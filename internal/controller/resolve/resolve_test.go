@@ -87,7 +87,7 @@ func TestEnvironments(t *testing.T) {
 	}{
 		"what is ready is pinned":          {newRun(), nil, one(readyEnvironment()), "digest", ""},
 		"what is pinned stays":             {started("pinned"), own, one(readyEnvironment()), "pinned", ""},
-		"even if the object is gone":       {started("pinned"), own, none, "pinned", ""},
+		"even if the object is deleted":    {started("pinned"), own, none, "pinned", ""},
 		"a missing one":                    {newRun(), nil, none, "", "EnvironmentNotFound (person)"},
 		"one that was never probed":        {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "", "EnvironmentNotReady"},
 		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }), "", "EnvironmentNotReady"},

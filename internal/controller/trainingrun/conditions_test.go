@@ -88,7 +88,7 @@ func check(s v1alpha1.TrainingRunStatus, reasons map[string]bool, generation int
 	case is("Failed") != (s.State == v1alpha1.StateFailed) || is("Complete") != (s.State == v1alpha1.StateSucceeded):
 		return fmt.Errorf("state %s contradicts the conditions", s.State)
 	case (is("Complete") || is("Failed")) && (is("Progressing") || is("LearnerRunning") || is("Suspended")):
-		return fmt.Errorf("over, but under way")
+		return fmt.Errorf("over, but in progress")
 	case is("Failed") && !is("Stalled"), is("Complete") && !is("Ready"), is("Suspended") && !is("Ready"):
 		return fmt.Errorf("the summary does not follow")
 	case s.State == "":
@@ -250,7 +250,7 @@ func TestComputeStatus(t *testing.T) {
 		"an endpoint that forgets the optimizer, which is not required": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding("optimizer_restore"))), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored", "Ready": "True Training",
 		}},
-		"an endpoint that ignores seeds, which is told": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding("seed"))), "Training", map[string]string{
+		"an endpoint that ignores seeds, which is shown": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding("seed"))), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
 		}},
 		"an endpoint that supports everything": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding())), "Training", map[string]string{

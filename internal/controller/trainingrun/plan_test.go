@@ -62,7 +62,7 @@ func TestMakePlan(t *testing.T) {
 		"a new run that is suspended rests": {
 			newRun(suspend), observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil }), outcome{Desired: contract.DesiredDrain},
 		},
-		"a learner that trains goes on": {
+		"a learner that trains continues": {
 			newRun(attempts(inProgress(1))), observing(1, running, training),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},

@@ -28,9 +28,9 @@ const restartDelay = time.Minute
 type Observed struct {
 	// Attempt is the newest.
 	Attempt int32
-	// Learner is the Job of the newest attempt; nil when there is none, or when the attempt has ended.
+	// Learner is the Job of the newest attempt; nil if it does not exist, or when the attempt has ended.
 	Learner *batchv1.Job
-	// Job and Service are the workers'; nil when there is none.
+	// Job and Service are the workers'; nil if they do not exist.
 	Job     *batchv1.Job
 	Service *corev1.Service
 	// VersionRefused says that workers ended because they are of another version than the run.

@@ -18,7 +18,7 @@ type FormatOptions struct {
 	// Fields maps names of fields to columns.
 	Fields map[string]string
 	// Prompt and SystemPrompt are templates. Without Prompt the field prompt is the prompt, a text or a list of
-	// messages; without SystemPrompt there is none.
+	// messages; it is empty without SystemPrompt.
 	Prompt, SystemPrompt string
 	// Examples are exchanges before the prompt.
 	Examples []Example

@@ -92,7 +92,7 @@ type Backend struct {
 
 // pace holds the times between requests. Tests shorten them.
 type pace struct {
-	// ping is the time between two signs of life of a session.
+	// ping is the time between two pings of a session.
 	ping time.Duration
 	// idle is how long a stream may bring no byte.
 	idle time.Duration

@@ -278,7 +278,7 @@ func (s *session) startPings() {
 	}()
 }
 
-// ping sends a sign of life. A session that the server has lost shows itself at the next call.
+// ping keeps the session alive. That the server has lost a session is found at the next call.
 func (s *session) ping(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, s.pace.idle)
 	defer stop()

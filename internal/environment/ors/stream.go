@@ -72,8 +72,8 @@ func isStream(response *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// watched is the body of a stream that ends when it has brought nothing for a time. Comments count: servers send them
-// as signs of life.
+// watched is the body of a stream that ends when nothing has come for a time. Comments count: servers send them
+// to keep the connection open.
 type watched struct {
 	io.Reader
 	timer *time.Timer

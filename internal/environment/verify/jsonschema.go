@@ -71,7 +71,7 @@ func schemaError(err error) error {
 	for len(causes.Causes) > 0 {
 		causes = causes.Causes[0]
 	}
-	problem := causes.Error() // Its last line is about the cause itself.
+	problem := causes.Error() // Its last line is the cause itself.
 	problem = strings.TrimPrefix(lastLine(problem), "- ")
 	return fmt.Errorf("schema is not a JSON Schema: %s; correct it there", problem)
 }

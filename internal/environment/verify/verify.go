@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// Score tells what a reply is worth.
+// Score is what a reply is worth.
 type Score struct {
 	Reward float64
 	// Parts are the parts of Reward by name, for metrics.

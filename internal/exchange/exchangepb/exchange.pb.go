@@ -404,7 +404,7 @@ func (x *GroupKey) GetPlan() string {
 type HelloRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Stable for the life of the worker process.
+	// Stable as long as the worker process runs.
 	Worker        string      `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
 	Held          []*Held     `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
 	Playing       []*GroupKey `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`

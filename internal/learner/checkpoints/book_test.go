@@ -90,13 +90,13 @@ func TestList(t *testing.T) {
 		want   []contract.Checkpoint
 		best   *contract.Checkpoint
 	}{
-		"the newest comes first":                    {nil, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"a state that is not committed is left out": {nil, 1, []contract.Checkpoint{at(1), at(0)}, nil},
-		"the best has its value":                    {func(b *Book) { b.Score(version(1), value) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, &best},
-		"a best version without a state is none":    {func(b *Book) { b.Score(version(7), value) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"a branch is left out":                      {func(b *Book) { b.index.Add(branch) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"an unlisted state is left out":             {func(b *Book) { b.index.Add(unlisted) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"sampler weights may be missing":            {func(b *Book) { delete(b.index, at(2).Sampler) }, 2, []contract.Checkpoint{bare, at(1), at(0)}, nil},
+		"the newest comes first":                        {nil, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"a state that is not committed is left out":     {nil, 1, []contract.Checkpoint{at(1), at(0)}, nil},
+		"the best has its value":                        {func(b *Book) { b.Score(version(1), value) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, &best},
+		"a best version without a state does not count": {func(b *Book) { b.Score(version(7), value) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"a branch is left out":                          {func(b *Book) { b.index.Add(branch) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"an unlisted state is left out":                 {func(b *Book) { b.index.Add(unlisted) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"sampler weights may be missing":                {func(b *Book) { delete(b.index, at(2).Sampler) }, 2, []contract.Checkpoint{bare, at(1), at(0)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

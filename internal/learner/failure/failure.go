@@ -99,7 +99,7 @@ func (o Operation) kindOf(err error) Kind {
 	return Outage
 }
 
-// KindOf returns the kind of an error. A call that nobody classified fails by an outage, unless its category tells.
+// KindOf returns the kind of an error. A call that nobody classified fails by an outage, unless its category says otherwise.
 func KindOf(err error) Kind {
 	return Operation{Refused: Outage, Missing: Missing}.kindOf(err)
 }

@@ -133,7 +133,7 @@ func (t *Table) Tick() {
 }
 
 // Demand replaces what the named consumer wants; a new consumer is served after all others. Groups that no
-// consumer demands any more are dropped, and workers that play them are told to stop.
+// consumer demands any more are dropped, and workers that play them are asked to stop.
 func (t *Table) Demand(name string, leases []exchange.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -164,7 +164,7 @@ func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
 	c.now = c.now.Add(31 * time.Second)
 	f.Tick()
 	hello(t, f, "w1", exchange.HelloRequest{})
-	expect(t, "what it played and what it held", []int64{0, 1}, slots(f, "w1", 64))
+	expect(t, "what it played and what it stored", []int64{0, 1}, slots(f, "w1", 64))
 	expect(t, "it comes back, and is stopped", []rl.Key{key(0)},
 		f.Renew("w0", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}}).Revoked)
 	expect(t, "its group is taken all the same", exchange.Accepted, submit(f, "w0", group(0, 4)).Status)
@@ -209,7 +209,7 @@ func TestALeaseThatDidNotArrive(t *testing.T) {
 	hello(t, f, "w0", exchange.HelloRequest{})
 	expect(t, "leased", []int64{0}, slots(f, "w0", 64))
 	f.Renew("w0", exchange.Renewal{})
-	expect(t, "too early to tell", []int64{}, slots(f, "w0", 64))
+	expect(t, "too early to decide", []int64{}, slots(f, "w0", 64))
 	c.now = c.now.Add(21 * time.Second)
 	f.Renew("w0", exchange.Renewal{})
 	expect(t, "leased again", []int64{0}, slots(f, "w0", 64))
@@ -271,7 +271,7 @@ func TestCondemn(t *testing.T) {
 	expect(t, "outcome here", rl.InvalidTokens, got.Outcome)
 	expect(t, "digest here", got.Digest(), digest)
 	want := []exchange.RejectedGroup{{Key: key(0), Outcome: rl.InvalidTokens, Reason: "why"}}
-	expect(t, "what the worker is told", want, f.Directive("w0").Rejected)
+	expect(t, "what the worker receives", want, f.Directive("w0").Rejected)
 }
 
 func TestThrottling(t *testing.T) {
@@ -291,7 +291,7 @@ func TestThrottling(t *testing.T) {
 	expect(t, "when it is over", 16, f.Directive("w0").Credits)
 	expect(t, "what people read then", "", f.Problem())
 	expect(t, "a paused queue takes no credits", 16, f.Renew("w0", exchange.Renewal{QueueState: "paused_capacity"}).Credits)
-	expect(t, "but is told", "paused_capacity", f.Problem())
+	expect(t, "but is reported", "paused_capacity", f.Problem())
 }
 
 func TestRelease(t *testing.T) {

@@ -123,11 +123,11 @@ func TestList(t *testing.T) {
 	missing := &client.Error{Category: tinker.CategoryUnsupported}
 	failure := errors.New("the endpoint is unreachable")
 	cases := map[string]struct {
-		fake   fake
-		known  []string
-		listed []string
-		heard  []string
-		err    error
+		fake     fake
+		known    []string
+		listed   []string
+		observed []string
+		err      error
 	}{
 		"nothing is saved": {},
 		"what the server lists": {
@@ -136,7 +136,7 @@ func TestList(t *testing.T) {
 		},
 		"what the run file and rows name": {
 			fake: fake{rows: []string{path(1, 2, tinker.KindState)}}, known: []string{path(1, 1, tinker.KindState)},
-			heard: []string{path(1, 2, tinker.KindState), path(1, 1, tinker.KindState)},
+			observed: []string{path(1, 2, tinker.KindState), path(1, 1, tinker.KindState)},
 		},
 		"the server's entry replaces that of a row": {
 			fake:   fake{rows: []string{path(1, 2, tinker.KindState)}, checkpoints: []tinker.Checkpoint{saved(1, 2, tinker.KindState)}},
@@ -150,7 +150,7 @@ func TestList(t *testing.T) {
 		}},
 		"an endpoint that lists nothing": {
 			fake: fake{runsErr: missing, listErr: missing}, known: []string{path(1, 1, tinker.KindState)},
-			heard: []string{path(1, 1, tinker.KindState)},
+			observed: []string{path(1, 1, tinker.KindState)},
 		},
 		"models that are not listed":      {fake: fake{runsErr: failure}, err: failure},
 		"checkpoints that are not listed": {fake: fake{listErr: failure}, err: failure},
@@ -161,18 +161,18 @@ func TestList(t *testing.T) {
 			if err := o.List(t.Context()); !errors.Is(err, tc.err) {
 				t.Errorf("List gives %v, want %v", err, tc.err)
 			}
-			var listed, heard []string
+			var listed, observed []string
 			for _, e := range o.Book.States() {
 				if e.Listed {
 					listed = append(listed, e.Path)
 				} else {
-					heard = append(heard, e.Path)
+					observed = append(observed, e.Path)
 				}
 			}
 			if diff := cmp.Diff(tc.listed, listed); diff != "" {
 				t.Errorf("listed states (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.heard, heard); diff != "" {
+			if diff := cmp.Diff(tc.observed, observed); diff != "" {
 				t.Errorf("other states (-want +got):\n%s", diff)
 			}
 		})

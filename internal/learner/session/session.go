@@ -81,7 +81,7 @@ func (k *Keeper) begin(session string) {
 	})
 }
 
-// Keep makes another session whenever there is none, until ctx ends. A failure shows as the endpoint's problem.
+// Keep makes another session whenever it has none, until ctx ends. A failure shows as the endpoint's problem.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

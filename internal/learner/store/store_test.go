@@ -134,7 +134,7 @@ func TestAppend(t *testing.T) {
 	must(t, later.Rebuild(0, "a0", noParent), s.AppendStep(row(4, "a4", "a3")), s.AppendEvaluation(Evaluation{Step: 1}),
 		later.AppendStep(row(1, "a1", "a0")))
 	if diff := cmp.Diff(want[:1], lines(t, dir)); diff != "" {
-		t.Errorf("metrics.jsonl after a zombie's additions (-want +got):\n%s", diff)
+		t.Errorf("metrics.jsonl after a superseded attempt's additions (-want +got):\n%s", diff)
 	}
 }
 

@@ -182,7 +182,7 @@ func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
 	}{
 		"the newest, past one that was never saved": {nil, newer},
 		"the one before a damaged one":              {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Corrupt, Count: -1}}, older},
-		"the newest, when trouble passes":           {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Fail, Category: "server"}}, newer},
+		"the newest, when the outage is over":       {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Fail, Category: "server"}}, newer},
 		"none":                                      {[]fault.Rule{{Op: "load_weights", Do: fault.Missing, Count: -1}}, ""},
 	}
 	for name, tc := range cases {
@@ -226,14 +226,14 @@ func TestAFailingStoreDoesNotRefuseAState(t *testing.T) {
 	}
 }
 
-func TestASessionThatIsGoneIsMadeAnew(t *testing.T) {
+func TestExpiredSessionIsMadeAnew(t *testing.T) {
 	o, sim := opener(t)
 	fresh(t, o)
 	if err := sim.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Fresh(t.Context(), nil); err == nil {
-		t.Fatal("a model was made in a session that is gone")
+		t.Fatal("a model was made in an expired session")
 	}
 	fresh(t, o)
 }

@@ -48,9 +48,9 @@ type deepseek struct {
 
 type deepseekVariant struct {
 	history format.History
-	// thinks tells that the prompt opens a block of reasoning. Otherwise it closes one.
+	// thinks means that the prompt opens a block of reasoning. Otherwise it closes one.
 	thinks bool
-	// keeps tells that the reasoning of earlier turns stays.
+	// keeps means that the reasoning of earlier turns stays.
 	keeps bool
 }
 

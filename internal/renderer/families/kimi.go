@@ -55,9 +55,9 @@ type kimiVariant struct {
 	history format.History
 	// given are the tokens that the prompt begins a reply with.
 	given []string
-	// keeps tells that the reasoning of earlier turns stays.
+	// keeps means that the reasoning of earlier turns stays.
 	keeps bool
-	// partsAllowed tells that messages may have several parts. Parts are tokenised apart.
+	// partsAllowed means that messages may have several parts. Parts are tokenised apart.
 	partsAllowed bool
 	// declare writes the declaration of tools.
 	declare func(tools []chat.Tool) (string, error)

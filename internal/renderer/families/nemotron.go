@@ -20,13 +20,13 @@ type nemotronVariant struct {
 	history format.History
 	// ultra is the format of Nemotron 3 Ultra and 3.5, which writes no line break around </think>.
 	ultra bool
-	// keeps tells that the reasoning of earlier turns stays.
+	// keeps means that the reasoning of earlier turns stays.
 	keeps bool
-	// noThinking tells that the prompt closes the block of reasoning.
+	// noThinking means that the prompt closes the block of reasoning.
 	noThinking bool
 	// effort is written below the user's last message.
 	effort string
-	// partsAllowed tells that effort may follow a message of several parts.
+	// partsAllowed means that effort may follow a message of several parts.
 	partsAllowed bool
 }
 

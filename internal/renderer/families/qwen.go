@@ -39,7 +39,7 @@ type chatML struct {
 	declare func(system string, tools []chat.Tool) (string, error)
 	// unframe removes the format's own white space from the parts of a reply. It is nil if there is none.
 	unframe func(parts []chat.Part) []chat.Part
-	// xml tells that calls may be written as <function=name>, not only as JSON.
+	// xml means that calls may be written as <function=name>, not only as JSON.
 	xml bool
 }
 

@@ -27,11 +27,11 @@ import (
 // A tool's result is a message of the user. Reasoning of earlier turns is dropped.
 type qwen3 struct {
 	chatML
-	// framed tells that the current turn has a block of reasoning, even if it is empty.
+	// framed means that the current turn has a block of reasoning, even if it is empty.
 	framed bool
-	// strips tells that the reasoning of all messages but the last is dropped.
+	// strips means that the reasoning of all messages but the last is dropped.
 	strips bool
-	// noThinking tells that every prompt opens an empty block of reasoning.
+	// noThinking means that every prompt opens an empty block of reasoning.
 	noThinking bool
 }
 

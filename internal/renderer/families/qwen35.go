@@ -17,11 +17,11 @@ import (
 // qwen35Variant has the settings that the variants of Qwen3.5 and Qwen3.8 differ in.
 type qwen35Variant struct {
 	history format.History
-	// keeps tells that the reasoning of earlier turns stays.
+	// keeps means that the reasoning of earlier turns stays.
 	keeps bool
-	// noThinking tells that the prompt closes the block of reasoning.
+	// noThinking means that the prompt closes the block of reasoning.
 	noThinking bool
-	// framed tells that an empty block precedes every turn without reasoning, not only those after the user's last
+	// framed means that an empty block precedes every turn without reasoning, not only those after the user's last
 	// message. Then only reasoning in a part of its own counts.
 	framed bool
 	// effort is the sentence on it in the system message. Only Qwen3.8 has it.

@@ -27,10 +27,10 @@ type dialect struct {
 	calls func(m chat.Message) (string, error)
 	// result is written after a tool's result.
 	result string
-	// grouped tells that consecutive results of tools share one message, with between before each but the first.
+	// grouped means that consecutive results of tools share one message, with between before each but the first.
 	grouped bool
 	between string
-	// split tells that the text which the prompt ends with is tokenised apart from the rest of the last message.
+	// split means that the text which the prompt ends with is tokenised apart from the rest of the last message.
 	split bool
 }
 

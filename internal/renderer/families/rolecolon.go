@@ -128,7 +128,7 @@ func (r *roleColon) Read(sampled []int32) (renderer.Parsed, error) {
 	parsed := renderer.Parsed{Message: chat.Message{Content: strings.TrimSuffix(strings.TrimPrefix(text, " "), separator)}}
 	switch {
 	case stops > 1, stops == 1 && ended:
-		parsed.Ending, parsed.Problem = renderer.Malformed, "the reply goes on after the user's turn has begun"
+		parsed.Ending, parsed.Problem = renderer.Malformed, "the reply continues after the user's turn has begun"
 	case ended:
 		parsed.Ending = renderer.Ended
 	case stops == 0:

@@ -76,7 +76,7 @@ func (r *roleColonEnd) Read(sampled []int32) (renderer.Parsed, error) {
 	if at := slices.Index(sampled, r.ID(r.End)); at >= 0 {
 		content, parsed.Ending = sampled[:at], renderer.Stopped
 		if at != len(sampled)-1 {
-			parsed.Ending, parsed.Problem = renderer.Malformed, "the reply goes on after "+r.End
+			parsed.Ending, parsed.Problem = renderer.Malformed, "the reply continues after "+r.End
 		}
 	}
 	text, err := r.Tokens.Decode(content)

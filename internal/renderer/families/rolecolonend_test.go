@@ -131,7 +131,7 @@ func TestRoleColonEndExtends(t *testing.T) {
 		"cut":                  ids(" 12 and"),
 		"empty":                ids(end),
 		"no UTF-8":             ids(0xff, 0xe2, end),
-		"going on":             ids("1", end, "2", end),
+		"continued":            ids("1", end, "2", end),
 	}
 	for name, sampled := range replies {
 		t.Run(name, func(t *testing.T) {

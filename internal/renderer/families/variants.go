@@ -24,7 +24,7 @@ type Options struct {
 	// Begin and End are the tokens that begin and end a model's texts: bos_token and eos_token of its
 	// tokenizer_config.json. Only role_colon and role_colon_end use them; "" means that there is none.
 	Begin, End string
-	// Match tells how the text of messages is read. With the zero value, which runs always use, names of special
+	// Match is how the text of messages is read. With the zero value, which runs always use, names of special
 	// tokens are text.
 	Match tokenizer.Match
 }
@@ -40,7 +40,7 @@ const (
 		"without unnecessary elaboration."
 )
 
-// variants are the renderers by name. Their histories tell which sampled ids stay in the next prompt:
+// variants are the renderers by name. Their histories say which sampled ids stay in the next prompt:
 //
 //   - Kept is for formats that write a reply as it was sampled, and for those that preserve reasoning. The reference
 //     writes a turn without reasoning otherwise than it was sampled (with an empty block in other tokens, or none); here
@@ -122,7 +122,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no renderer has the name %q; take one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or tells what the tokenizer or the
+// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or says what the tokenizer or the
 // options lack.
 func New(name string, tokens tokenizer.Tokenizer, options Options) (renderer.Renderer, error) {
 	build, ok := variants[name]

@@ -50,7 +50,7 @@ type Profile struct {
 	TurnStart func(messages []chat.Message) int
 }
 
-// History tells what a format does to the sampled ids of earlier replies. The reference always writes them anew from
+// History is what a format does to the sampled ids of earlier replies. The reference always writes them anew from
 // their text. Here, ids that the format has no reason to rewrite stay, since training on a conversation as one
 // sequence depends on it.
 type History uint8

@@ -259,7 +259,7 @@ func (p *parser) escape(out *strings.Builder) error {
 		return nil
 	}
 	if c != 'u' {
-		return errors.New("an escape in a string is none")
+		return errors.New("a string has an invalid escape")
 	}
 	unit, ok := p.unit(p.at + 1)
 	if !ok {

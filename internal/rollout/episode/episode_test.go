@@ -256,7 +256,7 @@ func TestHowRepliesEnd(t *testing.T) {
 		},
 		"in disorder": {
 			sample: Sample{Tokens: []int32{'y', end, end}, Logprobs: make([]float32, 3), Stopped: true}, stop: "malformed",
-			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "y"}, Malformed: "the reply goes on after <|end|>"},
+			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "y"}, Malformed: "the reply continues after <|end|>"},
 		},
 	}
 	for name, tc := range cases {

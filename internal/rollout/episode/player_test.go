@@ -235,16 +235,16 @@ func TestRefusedSamples(t *testing.T) {
 }
 
 func TestPlayEndsWithThePolicysError(t *testing.T) {
-	gone := errors.New("the policy is gone")
+	missing := errors.New("the policy is missing")
 	policy := policyFunc(func(ctx context.Context, request Request) (Sample, error) {
 		if request.Member == 1 {
-			return Sample{}, gone
+			return Sample{}, missing
 		}
 		<-ctx.Done()
 		return Sample{}, ctx.Err()
 	})
 	env := &scripted{}
-	if _, err := newPlayer(t, env, policy).Play(t.Context(), game(nil)); !errors.Is(err, gone) {
+	if _, err := newPlayer(t, env, policy).Play(t.Context(), game(nil)); !errors.Is(err, missing) {
 		t.Errorf("Play: err = %v, want the policy's", err)
 	}
 	if env.opened != env.closed {

@@ -25,7 +25,7 @@ func TestSettle(t *testing.T) {
 		"Max is the highest":                  {rewards: three, rule: contract.Reward{Reduction: "Max"}, want: 4, ok: true},
 		"Min is the lowest":                   {rewards: three, rule: contract.Reward{Reduction: "Min"}, want: -2, ok: true},
 		"Last is the last":                    {rewards: three, rule: contract.Reward{Reduction: "Last"}, want: 4, ok: true},
-		"no reward is none, not 0":            {rule: contract.Reward{Reduction: "Sum"}},
+		"no reward is a fault, not 0":         {rule: contract.Reward{Reduction: "Sum"}},
 		"no reward stays none with a floor":   {rule: contract.Reward{Reduction: "Sum", Min: number(1)}},
 		"min lifts":                           {rewards: three, rule: contract.Reward{Reduction: "Min", Min: number(-1)}, want: -1, ok: true},
 		"max cuts":                            {rewards: three, rule: contract.Reward{Reduction: "Sum", Max: number(2)}, want: 2, ok: true},

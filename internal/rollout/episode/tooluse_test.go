@@ -59,8 +59,8 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 		segments []int
 		reward   float64
 		metrics  map[string]float64
-		// told is what the last prompt tells the policy.
-		told string
+		// lastPrompt is a part of the last prompt.
+		lastPrompt string
 	}{
 		"history stays as it was sampled": {
 			"qwen3", []string{call, "It is 198."}, []int{2}, 1,
@@ -126,8 +126,8 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 			if diff := cmp.Diff(tc.segments, segments); diff != "" {
 				t.Errorf("replies in each segment (-want +got):\n%s", diff)
 			}
-			if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, tc.told) || !strings.Contains(policy.prompts[0], `"name": "calculator"`) {
-				t.Errorf("the policy is told:\n%s", last)
+			if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, tc.lastPrompt) || !strings.Contains(policy.prompts[0], `"name": "calculator"`) {
+				t.Errorf("the last prompt is:\n%s", last)
 			}
 		})
 	}

@@ -107,7 +107,7 @@ func (s *Store) Add(group rl.Group) error {
 	return nil
 }
 
-// Encoded gives a stored group as it was encoded; ok is false when there is none under the key. A file that
+// Encoded returns a stored group as it was encoded; ok is false if no group has the key. A file that
 // cannot be read is an error, and the group is lost.
 func (s *Store) Encoded(key rl.Key) (group exchange.EncodedGroup, ok bool, err error) {
 	s.mu.Lock()

@@ -174,8 +174,8 @@ func TestFreshGroupsAreNotGivenUp(t *testing.T) {
 		}
 	}
 	check(t, s, train(0), train(1), train(2))
-	if gone := s.Offered(train(0), false); len(gone) > 0 {
-		t.Errorf("%v was dropped while a fresh group was next to go", gone)
+	if dropped := s.Offered(train(0), false); len(dropped) > 0 {
+		t.Errorf("%v was dropped while a fresh group was next to go", dropped)
 	}
 	if diff := cmp.Diff([]rl.Key{train(1)}, s.Offered(train(1), true)); diff != "" {
 		t.Errorf("dropped once the learner has one (-want +got):\n%s", diff)

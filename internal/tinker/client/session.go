@@ -44,7 +44,7 @@ func (c *Client) CreateSession(ctx context.Context, r SessionRequest) (string, e
 	return created.Session, err
 }
 
-// logMessages logs what the server tells people with a session: that a model retires, for example.
+// logMessages logs the messages for people that the server sends with a session: that a model retires, for example.
 func (c *Client) logMessages(ctx context.Context, created tinker.CreateSessionResponse) {
 	log := func(level slog.Level, message *string) {
 		if message != nil && *message != "" {

@@ -55,11 +55,11 @@ func TestCreateSession(t *testing.T) {
 	}
 }
 
-// TestSessionMessages checks that what the server tells people with a session is logged.
+// TestSessionMessages checks that messages for people that come with a session are logged.
 func TestSessionMessages(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := newTestClient(t, map[string][]scriptedReply{"create_session": {
-			ok(`{"session_id":"s","info_message":"news","warning_message":"Model m retires on 1 December.","error_message":"SDK 0.25.0 is too old."}`),
+			ok(`{"session_id":"s","info_message":"a message","warning_message":"Model m retires on 1 December.","error_message":"SDK 0.25.0 is too old."}`),
 			ok(`{"session_id":"s","info_message":"","warning_message":null}`),
 		}})
 		for range 2 {
@@ -76,7 +76,7 @@ func TestSessionMessages(t *testing.T) {
 			got = append(got, strings.Join([]string{entry.Level, entry.Msg, entry.Session, entry.Message}, " "))
 		}
 		want := []string{
-			"INFO server sent a message s news",
+			"INFO server sent a message s a message",
 			"WARN server sent a message s Model m retires on 1 December.",
 			"ERROR server sent a message s SDK 0.25.0 is too old.",
 		}
@@ -89,34 +89,34 @@ func TestSessionMessages(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	beat := ok(`{"type":"session_heartbeat"}`)
 	cases := map[string]struct {
-		beats  []scriptedReply
-		length time.Duration
-		at     []time.Duration
-		lost   tinker.Category
-		warned bool
+		heartbeats []scriptedReply
+		length     time.Duration
+		at         []time.Duration
+		lost       tinker.Category
+		warned     bool
 	}{
 		"A heartbeat is sent every ten seconds": {
-			beats: []scriptedReply{beat}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
+			heartbeats: []scriptedReply{beat}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
 		},
 		"After an error the next heartbeat is sent on time": {
-			beats: []scriptedReply{status(500), {lost: true}, {hold: time.Hour}, status(401), beat}, length: 65 * time.Second,
+			heartbeats: []scriptedReply{status(500), {lost: true}, {hold: time.Hour}, status(401), beat}, length: 65 * time.Second,
 			at: ms(10000, 20000, 30000, 50000, 60000),
 		},
 		"A lost session is reported": {
-			beats: []scriptedReply{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
+			heartbeats: []scriptedReply{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
 		},
 		"A finished session is reported": {
-			beats: []scriptedReply{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryFutureLost,
+			heartbeats: []scriptedReply{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryFutureLost,
 		},
 		"Two minutes of failures are worth a warning": {
-			beats: []scriptedReply{status(500)}, length: 125 * time.Second, warned: true,
+			heartbeats: []scriptedReply{status(500)}, length: 125 * time.Second, warned: true,
 			at: ms(10000, 20000, 30000, 40000, 50000, 60000, 70000, 80000, 90000, 100000, 110000, 120000),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := newTestClient(t, map[string][]scriptedReply{"session_heartbeat": tc.beats})
+				w := newTestClient(t, map[string][]scriptedReply{"session_heartbeat": tc.heartbeats})
 				ctx, cancel := context.WithTimeout(ctx, tc.length)
 				defer cancel()
 				var lost error

@@ -11,7 +11,7 @@
 //	tinkersim-runs/<run>/<kind>/<name>.<digest>.bin   holds its data
 //
 // Directories of an earlier version keep their folder "runs". Open removes nothing but unfinished files that
-// bear the store's own names.
+// have the store's own names.
 //
 // A checkpoint exists from the moment that its JSON file is renamed into place, which happens
 // after its data were written. A save that is interrupted before that leaves a file that Open removes.

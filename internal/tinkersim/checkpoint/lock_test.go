@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSecondOpenIsRefused checks that opening a directory that is in use changes nothing, while saves go on.
+// TestSecondOpenIsRefused checks that opening a directory that is in use changes nothing, while saves continue.
 func TestSecondOpenIsRefused(t *testing.T) {
 	s, c, dir := newStore(t)
 	save(t, s, checkpoint.Save{Path: ref(checkpoint.Ephemeral, "0"), Data: []byte("weights")})
@@ -69,7 +69,7 @@ func TestOpenAfterKill(t *testing.T) {
 		t.Fatalf("the other process printed %q, %v", line, err)
 	}
 	if _, err := checkpoint.Open(dir, time.Now, discard); !errors.Is(err, checkpoint.ErrLocked) {
-		t.Errorf("Open = %v while the other process lives, want ErrLocked", err)
+		t.Errorf("Open = %v while the other process runs, want ErrLocked", err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

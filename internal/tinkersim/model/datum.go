@@ -89,7 +89,7 @@ type Result struct {
 
 // UserError says that the input is invalid: a repetition will fail again.
 type UserError struct {
-	// Msg tells the caller what is wrong.
+	// Msg says what is wrong.
 	Msg string
 }
 

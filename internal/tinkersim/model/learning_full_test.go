@@ -9,7 +9,7 @@ package model
 import "testing"
 
 const (
-	// learningSteps is how long the learning tests go on, and learningGoal what they must reach.
+	// learningSteps is how many steps the learning tests take, and learningGoal what they must reach.
 	learningSteps = 40
 	learningGoal  = 0.75
 )

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Source tells where a tokenizer file is. One of Path, URL and Repository is set.
+// Source is where a tokenizer file is. One of Path, URL and Repository is set.
 type Source struct {
 	// Path is the path of a file.
 	Path string

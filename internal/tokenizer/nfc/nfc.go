@@ -79,7 +79,7 @@ const (
 	syllable, syllables = 0xac00, 11172
 	firstPart, firsts   = 0x1100, 19
 	vowelPart, vowels   = 0x1161, 21
-	lastPart, lasts     = 0x11a7, 28 // The first of the last parts means that there is none.
+	lastPart, lasts     = 0x11a7, 28 // The first of the last parts stands for no part.
 )
 
 // decompose appends the parts of text in canonical order.

@@ -5,7 +5,7 @@
 Each session has a WebSocket connection to an OpenEnv server: a task is a seed for reset, and the tool act is a step with
 an action, whose schema is the server's. The environment is configured by variables:
   OPENENV_URL  the address of the OpenEnv server (http://127.0.0.1:8000)
-  PROMPT       what the policy is told before the first observation (empty)
+  PROMPT       the text before the first observation (empty)
   TRAIN_TASKS and TEST_TASKS   the number of seeds of the splits train and test (10000 and 100)
   PORT         the port to serve on (8080)
 A server accepts as many sessions as its max_concurrent_envs says: give the run's environment the same ors.maxSessions.

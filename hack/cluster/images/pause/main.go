@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pause holds the namespaces of a pod open: it sleeps until it is told to stop, and
-// buries the orphans of a pod that shares one process namespace. It must not know Kubernetes.
+// Command pause holds the namespaces of a pod open: it sleeps until it is terminated, and
+// reaps the orphaned processes of a pod that shares one process namespace. It must not know Kubernetes.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// reap buries every child that has ended; several may hide behind one signal.
+// reap waits for every child that has ended; one signal may stand for several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

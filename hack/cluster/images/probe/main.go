@@ -4,7 +4,7 @@
 // Command probe is the program of the self-test's pods: it asks of the cluster, from inside, what
 // any pod may. It exits 0 when the cluster did what was asked.
 //
-//	probe sleep               wait to be told to stop
+//	probe sleep               wait for a signal to stop
 //	probe serve TEXT          answer every HTTP request on port 8080 with TEXT
 //	probe lookup NAME WANT    resolve NAME and expect the address WANT
 //	probe get URL WANT        fetch URL and expect the body WANT

@@ -60,7 +60,7 @@ func (e *RowError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Er
 // Unwrap returns the cause.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// FormatError reports that a file is not in the format that its name promises.
+// FormatError reports that a file is not in the format that its name stands for.
 type FormatError struct{ Err error }
 
 // Error implements error.

@@ -218,7 +218,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
 	reply(w, list)
 }
 
-// session returns the session of a request, or answers that there is none.
+// session returns the session of a request, or answers that it does not exist.
 func (s *Server) session(w http.ResponseWriter, r *http.Request) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // chunkSize is the number of bytes of an event's data.
 const chunkSize = 4096
 
-// stream sends signs of life until there is a result, then the result in pieces.
+// stream sends keep-alive comments until there is a result, then the result in pieces.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, result *result) {
 	ticker := time.NewTicker(10 * time.Second)
 	defer ticker.Stop()
