@@ -159,43 +159,43 @@ func TestWorkerConfiguration(t *testing.T) {
 	}
 }
 
-// greeter is a learner that has nothing to be played.
-type greeter struct {
-	play    contract.Play
-	greeted chan string
+// idleLearner is a learner that leases nothing.
+type idleLearner struct {
+	play   contract.Play
+	hellos chan string
 	// version is that of the exchange, and playVersion that of what is played; 0 is the present one.
 	version, playVersion int
 }
 
-func (g *greeter) Hello(_ context.Context, worker string, _ exchange.HelloRequest) (exchange.HelloReply, error) {
+func (g *idleLearner) Hello(_ context.Context, worker string, _ exchange.HelloRequest) (exchange.HelloReply, error) {
 	g.play.Version = contract.FormatVersion
 	if g.playVersion != 0 {
 		g.play.Version = g.playVersion
 	}
 	play, err := json.Marshal(g.play)
 	select {
-	case g.greeted <- worker:
+	case g.hellos <- worker:
 	default:
 	}
 	return exchange.HelloReply{Play: play}, err
 }
 
-func (g *greeter) Acquire(ctx context.Context, _ string, _ int) ([]exchange.Lease, error) {
+func (g *idleLearner) Acquire(ctx context.Context, _ string, _ int) ([]exchange.Lease, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-func (g *greeter) Renew(string, exchange.Renewal) exchange.Directive { return exchange.Directive{} }
-func (g *greeter) Directive(string) exchange.Directive               { return exchange.Directive{} }
-func (g *greeter) Submit(string, rl.Group, rl.Digest) exchange.SubmitReply {
+func (g *idleLearner) Renew(string, exchange.Renewal) exchange.Directive { return exchange.Directive{} }
+func (g *idleLearner) Directive(string) exchange.Directive               { return exchange.Directive{} }
+func (g *idleLearner) Submit(string, rl.Group, rl.Digest) exchange.SubmitReply {
 	return exchange.SubmitReply{}
 }
-func (g *greeter) Disconnected(string) {}
+func (g *idleLearner) Disconnected(string) {}
 
-func (g *greeter) Release(string, []rl.Key, string) {}
+func (g *idleLearner) Release(string, []rl.Key, string) {}
 
 // serve starts a learner and gives its address.
-func serve(t *testing.T, g *greeter, secrets contract.Credentials) string {
+func serve(t *testing.T, g *idleLearner, secrets contract.Credentials) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -238,7 +238,7 @@ func TestExitCodesOfWorkers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := &greeter{play: contract.Play{Model: contract.Model{Name: tc.model, Renderer: "role_colon_end"}}, greeted: make(chan string, 1),
+			g := &idleLearner{play: contract.Play{Model: contract.Model{Name: tc.model, Renderer: "role_colon_end"}}, hellos: make(chan string, 1),
 				version: tc.version, playVersion: tc.playVersion}
 			p := newPod(t, serve(t, g, secrets), secrets)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -253,7 +253,7 @@ func TestExitCodesOfWorkers(t *testing.T) {
 					"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"), "--health-listen", "127.0.0.1:0"}})
 			}()
 			if tc.version == 0 {
-				if worker := <-g.greeted; worker != "worker-7" {
+				if worker := <-g.hellos; worker != "worker-7" {
 					t.Errorf("worker %q said hello", worker)
 				}
 			}

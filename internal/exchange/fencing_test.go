@@ -334,7 +334,7 @@ func (f forgetful) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.Ren
 	return stream.Send(directiveToProto(f.epoch, Directive{CoveredIndex: 1 << 40}))
 }
 
-func TestRepliesOfALowerAttemptAreNotBelieved(t *testing.T) {
+func TestRepliesOfALowerAttemptAreRefused(t *testing.T) {
 	t.Parallel()
 	tls, err := credentialsOf(t, "uid-1").ServerTLS()
 	if err != nil {

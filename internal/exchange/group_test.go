@@ -231,8 +231,8 @@ func TestOutcomesAndKindsHaveTheSameNumbersOnTheWire(t *testing.T) {
 	if pb.Kind(rl.Train) != pb.Kind_TRAIN || pb.Kind(rl.Evaluate) != pb.Kind_EVALUATE {
 		t.Error("kinds differ on the wire")
 	}
-	verdicts := map[SubmitStatus]string{Accepted: "ACCEPTED", Duplicate: "DUPLICATE", Closed: "CLOSED", Stale: "STALE", Invalid: "INVALID"}
-	for verdict, name := range verdicts {
+	names := map[SubmitStatus]string{Accepted: "ACCEPTED", Duplicate: "DUPLICATE", Closed: "CLOSED", Stale: "STALE", Invalid: "INVALID"}
+	for verdict, name := range names {
 		if pb.SubmitReply_Verdict(verdict).String() != name {
 			t.Errorf("%s is %s on the wire", verdict, pb.SubmitReply_Verdict(verdict))
 		}

@@ -59,7 +59,7 @@ type ServerConfig struct {
 	Timing Timing
 }
 
-// Timing of a server. A zero stands for the default that its comment names.
+// Timing configures a server. A zero stands for the default that its comment names.
 type Timing struct {
 	// Acquire is how long Acquire waits: 20 s.
 	Acquire time.Duration

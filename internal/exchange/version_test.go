@@ -51,7 +51,7 @@ func TestVersionsOfLearnerAndWorker(t *testing.T) {
 	}
 }
 
-// A worker does not believe a learner that answers in another version than the run's.
+// A worker refuses a learner that answers in another version than the run's.
 func TestAnswersOfAnotherVersionAreRefused(t *testing.T) {
 	t.Parallel()
 	client, err := NewClient(clientConfig(t, "127.0.0.1:1"))

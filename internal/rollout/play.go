@@ -64,7 +64,7 @@ func (w *Worker) playGroup(ctx context.Context, active *activeGroup, player *epi
 	switch {
 	case err == nil:
 		// The group stays in progress until it was submitted: a renewal that does not list it would make the
-		// learner believe that the lease was lost.
+		// learner conclude that the lease was lost.
 		w.submitter.store(group)
 	case ctx.Err() != nil:
 		// The caller that ended it removes it.

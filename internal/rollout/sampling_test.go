@@ -137,11 +137,11 @@ func TestWhatDoesNotPass(t *testing.T) {
 		"a sampling session that is never there":       func(e *endpoint) { e.fail = always(tinker.CategoryNotFound) },
 		"a future that is lost more often than counts": func(e *endpoint) { e.fail = always(tinker.CategoryFutureLost) },
 	}
-	for name, spoil := range missing {
+	for name, remove := range missing {
 		t.Run(name+" ends the group", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newEndpoint()
-				spoil(api)
+				remove(api)
 				var missing *policyMissingError
 				if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &missing) {
 					t.Errorf("Sample: %v, want the policy to be missing", err)
@@ -189,7 +189,7 @@ func TestSessionIsLost(t *testing.T) {
 		p.worker.sessions.use("session-1")
 		synctest.Wait()
 		if name := p.worker.sessions.name(); name != "" {
-			t.Errorf("session %q is believed in", name)
+			t.Errorf("session %q is used", name)
 		}
 		api.change(func() { api.sessions["session-2"] = true })
 		p.worker.sessions.use("session-2")
@@ -203,7 +203,7 @@ func TestSessionIsLost(t *testing.T) {
 	})
 }
 
-// A learner that continues to name a session that was found to be lost is believed in the end: it may be the
+// A learner that continues to name a session that was found to be lost is followed in the end: it may be the
 // endpoint that was wrong.
 func TestALostSessionMayComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -212,13 +212,13 @@ func TestALostSessionMayComeBack(t *testing.T) {
 		s.lose("session-1")
 		s.use("session-1")
 		if s.name() != "" {
-			t.Error("it is believed at once")
+			t.Error("it is used at once")
 		}
 		time.Sleep(distrustPeriod)
 		synctest.Wait()
 		s.use("session-1")
 		if s.name() != "session-1" {
-			t.Error("it is never believed")
+			t.Error("it is never used")
 		}
 	})
 }

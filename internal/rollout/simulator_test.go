@@ -65,8 +65,8 @@ func (s *simulator) session() string {
 	return session
 }
 
-// strike adds faults.
-func (s *simulator) strike(rules ...fault.Rule) {
+// addFaults adds faults.
+func (s *simulator) addFaults(rules ...fault.Rule) {
 	s.t.Helper()
 	if _, err := s.server.Faults().Add(rules); err != nil {
 		s.t.Fatal(err)
@@ -135,7 +135,7 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			sim.t = t
-			sim.strike(tc.rules...)
+			sim.addFaults(tc.rules...)
 			defer sim.server.Faults().Clear()
 			if diff := cmp.Diff(want, sim.digests(keys, tc.during, tc.workers...)); diff != "" {
 				t.Errorf("digests (-undisturbed +this):\n%s", diff)
@@ -149,7 +149,7 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 func TestTheSimulatorStartsAnew(t *testing.T) {
 	sim := newSimulator(t)
 	want := sim.digests(slots(4), nil, "worker-0")
-	sim.strike(fault.Rule{ID: "held", Op: "asample", Do: fault.Hold, Count: -1})
+	sim.addFaults(fault.Rule{ID: "held", Op: "asample", Do: fault.Hold, Count: -1})
 	got := sim.digests(slots(4), func(b *board) {
 		eventually(t, "samples wait", func() bool { return sim.server.Faults().List()[0].Holding > 0 })
 		sim.server.Restart()
@@ -215,7 +215,7 @@ func TestThrottledSamplesTakeTheirOwnTimeOnly(t *testing.T) {
 	p := newPolicy(sim.client)
 	p.worker.sessions.use(sim.session())
 	p.group.lease.Sampler = sim.sampler
-	sim.strike(fault.Rule{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 1, Count: 3})
+	sim.addFaults(fault.Rule{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 1, Count: 3})
 	began := time.Now()
 	sample, err := p.Sample(t.Context(), request())
 	if err != nil {

@@ -207,7 +207,7 @@ func TestSupersededLearner(t *testing.T) {
 	endSuperseded := s.serve(superseded, 1)
 	eventually(t, "the superseded learner learns of the higher attempt", func() bool { return s.fenced.Load() == 1 })
 	if diff := cmp.Diff(slots(2), r.stored()); diff != "" {
-		t.Errorf("a superseded learner's covered index was believed (-want +got):\n%s", diff)
+		t.Errorf("a superseded learner's covered index was applied (-want +got):\n%s", diff)
 	}
 	endSuperseded()
 	if n := see(superseded, func() int { return len(superseded.hellos) }); n != 0 {

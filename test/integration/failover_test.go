@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// startSecondManager starts a manager beside the one that runs, as where two believe to be the leader.
+// startSecondManager starts a manager beside the one that runs, as where both are leaders for a moment.
 func (w *env) startSecondManager() {
 	GinkgoHelper()
 	first := w.stop

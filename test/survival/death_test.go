@@ -11,13 +11,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 )
 
-// victims along with the learner.
-var victims = map[string]bool{"learner alone": false, "learner and worker": true}
+// killed lists which processes die together, and whether the worker is one of them.
+var killed = map[string]bool{"learner alone": false, "learner and worker": true}
 
 func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
 	want := baseline(t)
 	for _, point := range learner.FaultPoints() {
-		for name, workerDies := range victims {
+		for name, workerDies := range killed {
 			t.Run(fmt.Sprintf("%s, %s", point, name), func(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t, nil)

@@ -34,7 +34,7 @@ func TestLagAfterLearnerDeath(t *testing.T) {
 	for _, lag := range []int{1, 2} {
 		want := baselineWithLag(t, lag, behavior{})
 		for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.answered", "covered.sent", "retire.before"} {
-			for name, workerDies := range victims {
+			for name, workerDies := range killed {
 				t.Run(fmt.Sprintf("lag %d, %s, %s", lag, point, name), func(t *testing.T) {
 					t.Parallel()
 					w := newFixture(t, withLag(lag))

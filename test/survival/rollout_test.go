@@ -73,7 +73,7 @@ func TestRolloutWorkers(t *testing.T) {
 		})
 	}
 	for _, point := range []string{"open.saved", "step.submitted", "sampler.announced", "save.answered", "covered.sent"} {
-		for name, workerDies := range victims {
+		for name, workerDies := range killed {
 			t.Run(point+", "+name, func(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t, nil)

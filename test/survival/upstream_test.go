@@ -32,9 +32,9 @@ func callLimit(undisturbed int64) int64 { return 2*undisturbed + 100 }
 func every(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
 	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample", "retrieve_future", "list_checkpoints", "list_training_runs"} {
-		struck := rule
-		struck.Op = op
-		rules = append(rules, struck)
+		faulty := rule
+		faulty.Op = op
+		rules = append(rules, faulty)
 	}
 	return rules
 }
@@ -43,9 +43,9 @@ func every(rule fault.Rule) []fault.Rule {
 func operations(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
 	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample"} {
-		struck := rule
-		struck.Op = op
-		rules = append(rules, struck)
+		faulty := rule
+		faulty.Op = op
+		rules = append(rules, faulty)
 	}
 	return rules
 }
@@ -122,7 +122,7 @@ func TestOneOfSeveralChunksFails(t *testing.T) {
 		"one in the middle":               {Occurrence: 2, Do: fault.Fail, Category: "server"},
 		"one in the middle of a later":    {Occurrence: int(passes) - 1, Do: fault.Fail, Category: "server"},
 		"one that was carried out":        {Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "server"},
-		"one whose promise is lost":       {Occurrence: 3, Do: fault.LoseFuture},
+		"one whose future is lost":        {Occurrence: 3, Do: fault.LoseFuture},
 		"one whose submit gets no answer": {Occurrence: 2, Do: fault.DropAnswer},
 		"one that never arrives":          {Occurrence: 2, Do: fault.DropRequest},
 		"one that is refused for now":     {Occurrence: 2, Do: fault.Refuse, Status: 503},

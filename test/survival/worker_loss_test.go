@@ -17,7 +17,7 @@ import (
 func TestWorkerDeath(t *testing.T) {
 	w := newFixture(t, nil)
 	started := make(chan struct{}, 64)
-	victim := w.startWorker("w0", behavior{delay: func(slot int64) time.Duration {
+	first := w.startWorker("w0", behavior{delay: func(slot int64) time.Duration {
 		if slot == 5 {
 			started <- struct{}{}
 			return time.Minute
@@ -26,7 +26,7 @@ func TestWorkerDeath(t *testing.T) {
 	}})
 	a := w.startLearner(1, nil)
 	<-started
-	victim.kill()
+	first.kill()
 	w.startWorker("w1", behavior{})
 	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }

@@ -66,9 +66,9 @@ func TestEndingOfLearner(t *testing.T) {
 			got := ending.OfLearner(2, tc.l.Job, tc.l.Pod, now)
 			switch {
 			case got == nil && tc.want != "":
-				t.Errorf("judge = nothing, want %s", tc.want)
+				t.Errorf("ending = nothing, want %s", tc.want)
 			case got != nil && got.Cause != tc.want:
-				t.Errorf("judge = %s (%s), want %q", got.Cause, got.Message, tc.want)
+				t.Errorf("ending = %s (%s), want %q", got.Cause, got.Message, tc.want)
 			case got != nil && got.Message == "":
 				t.Error("the ending says nothing")
 			}
@@ -88,7 +88,7 @@ func TestEndingKeepsTheVerdict(t *testing.T) {
 	text := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "Renew it.", Attempt: 1, Progress: contract.Progress{Step: 7}})
 	got := ending.OfLearner(1, nil, newPod(exited(64, "Error", text)), now)
 	if got.Reason != "KeyRefused" || got.Message != "Renew it." || got.Progress.Step != 7 {
-		t.Errorf("judge = %+v", got)
+		t.Errorf("ending = %+v", got)
 	}
 }
 

@@ -55,7 +55,7 @@ type versions interface {
 	AddEvaluation(v checkpoints.Version, digest string, used contract.Usage)
 }
 
-// Config of an Evaluator.
+// Config configures an Evaluator.
 type Config struct {
 	Schedule Schedule
 	Attempt  int32

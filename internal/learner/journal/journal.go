@@ -21,7 +21,7 @@ var ErrFenced = errors.New("a higher attempt has been started")
 // ErrPostponed says that the store does not answer, so that what it was to be given waits for a later call.
 var ErrPostponed = errors.New("the artifact store does not answer")
 
-// Config of a Journal.
+// Config configures a Journal.
 type Config struct {
 	// Dir is the folder of the artifacts; empty for none.
 	Dir     string

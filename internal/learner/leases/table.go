@@ -29,7 +29,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Config of a Table.
+// Config configures a Table.
 type Config struct {
 	// Play is the JSON of contract.Play: what workers must know.
 	Play []byte

@@ -163,8 +163,8 @@ func (w *worker) play(keys []rl.Key) {
 	}
 }
 
-// request reports whether a group is to be requested from the worker: whether it stores it. A worker that
-// does not submit what it reported to store is not believed for ever.
+// request reports whether a group is to be requested from the worker: whether it stores it. If the worker does not
+// submit the group, it is leased again after a while.
 func (w *worker) request(key rl.Key, now time.Time) bool {
 	const patience = time.Minute
 	if _, stored := w.stored[key]; !stored {

@@ -38,7 +38,7 @@ type rows interface {
 	RecentStates() []string
 }
 
-// Config of an Opener.
+// Config configures an Opener.
 type Config struct {
 	File   contract.RunFile
 	API    api

@@ -52,7 +52,7 @@ type hub interface {
 	Load(ctx context.Context, source fetch.Source) (*tokenizer.BPE, string, error)
 }
 
-// Config of a Checker.
+// Config configures a Checker.
 type Config struct {
 	File   contract.RunFile
 	API    api

@@ -238,7 +238,7 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		"never finished": func(t *testing.T, name string) { rename(t, name, name+atomicfile.Extension) },
 		"of another key": func(t *testing.T, name string) { rename(t, name, path(filepath.Dir(name), train(5))) },
 	}
-	for name, spoil := range damage {
+	for name, damageFile := range damage {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			first := open(t, dir, 9, 9)
@@ -246,7 +246,7 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 			if err := first.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			spoil(t, path(dir, train(0)))
+			damageFile(t, path(dir, train(0)))
 			check(t, open(t, dir, 9, 9), train(1))
 			if n := files(t, dir); n != 1 {
 				t.Errorf("%d files are left, want 1", n)

@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// patience is how long a question is repeated: the rules of a new Service take a moment.
-const patience = 20 * time.Second
+// timeout is how long a question is repeated: the rules of a new Service take a moment.
+const timeout = 20 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -69,9 +69,9 @@ func serve(ctx context.Context, text string) error {
 	return nil
 }
 
-// repeat asks until the answer is right or patience ends, and returns the last fault.
+// repeat asks until the answer is right or the timeout has passed, and returns the last error.
 func repeat(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		err := ask(ctx)

@@ -29,11 +29,11 @@ func main() {
 	defer stop()
 	t := newTrainer(settings{steps: *steps, batch: *batch, rate: *rate, seed: *seed})
 	if err := t.run(ctx); err != nil {
-		slog.Error("pretraining", "error", err)
+		slog.Error("pretraining", "err", err)
 		os.Exit(1)
 	}
 	if err := t.save(*out); err != nil {
-		slog.Error("saving the base model", "error", err)
+		slog.Error("saving the base model", "err", err)
 		os.Exit(1)
 	}
 }
