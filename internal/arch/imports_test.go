@@ -220,7 +220,8 @@ var permitted = map[string][]string{
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
-	"internal/tinker/client":     {"internal/tinker", "internal/tinker/redact", "internal/tinker/transport", "golang.org/x/sync"},
+	"internal/tinker/bytebudget": nil,
+	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/redact", "internal/tinker/transport", "golang.org/x/sync"},
 	"internal/tinker/redact":     nil,
 	"internal/tinker/transport":  nil,
 	"internal/tinkersim": {

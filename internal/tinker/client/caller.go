@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/bytebudget"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/redact"
 )
 
@@ -44,7 +45,7 @@ type caller struct {
 	connecting *semaphore.Weighted
 	config     atomic.Pointer[serverConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
-	downloads *byteBudget
+	downloads *bytebudget.Budget
 	// executesRepeats says that the server does not recognise the repeats of a submit.
 	executesRepeats atomic.Bool
 	// json says that training data are sent in JSON.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/bytebudget"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
@@ -87,7 +88,7 @@ func New(config Config) (*Client, error) {
 	api.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &caller{
 		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe, spread: config.Spread,
-		credentials: newCredentials(key), connecting: newLock(), downloads: newByteBudget(),
+		credentials: newCredentials(key), connecting: newLock(), downloads: bytebudget.New(),
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

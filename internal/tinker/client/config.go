@@ -61,7 +61,7 @@ func (c *caller) setConfig(config tinker.ServerConfig) {
 	if old := c.config.Load(); old != nil {
 		earlier = max(old.InflightResponseBytes, 1)
 	}
-	c.downloads.add(max(config.InflightResponseBytes, 1) - earlier)
+	c.downloads.Add(max(config.InflightResponseBytes, 1) - earlier)
 	fresh := &serverConfig{ServerConfig: config}
 	fresh.expireAfter(configAge)
 	c.config.Store(fresh)

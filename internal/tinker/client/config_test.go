@@ -79,8 +79,8 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 				if diff := cmp.Diff(tc.fetched, w.times("client/config")); diff != "" {
 					t.Errorf("times of the requests (-want +got):\n%s", diff)
 				}
-				if w.downloads.left != tc.left {
-					t.Errorf("%d bytes may be downloaded, want %d", w.downloads.left, tc.left)
+				if w.downloads.Left() != tc.left {
+					t.Errorf("%d bytes may be downloaded, want %d", w.downloads.Left(), tc.left)
 				}
 				if token := w.credentials.token.Load(); (token != nil) != (len(tc.tokens) > 0 && tc.tokens[0].status == 200) {
 					t.Errorf("the JWT is %v", token)

@@ -258,7 +258,7 @@ func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				w := newTestClient(t, map[string][]scriptedReply{"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {poll}})
 				model := w.createModel(t, ctx)
-				if err := w.downloads.reserve(ctx, 1<<40); err != nil {
+				if err := w.downloads.Reserve(ctx, 1<<40); err != nil {
 					t.Fatal(err)
 				}
 				submitting, cancel := context.WithCancel(ctx)

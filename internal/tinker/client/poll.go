@@ -55,10 +55,10 @@ func (c *caller) poll(ctx context.Context, p pending) (response, error) {
 			return resp, err
 		case state.size > 0:
 			next.Stop()
-			if err := c.downloads.reserve(ctx, state.size); err != nil {
+			if err := c.downloads.Reserve(ctx, state.size); err != nil {
 				return response{}, canceled(p.op, err)
 			}
-			defer c.downloads.add(state.size)
+			defer c.downloads.Add(state.size)
 			metadataOnly = false
 			continue
 		}

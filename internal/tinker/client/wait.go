@@ -5,7 +5,6 @@ package client
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -22,50 +21,6 @@ func acquire(ctx context.Context, lock *semaphore.Weighted) error {
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// byteBudget limits the bytes of the results that are fetched at the same time. It admits a result while any
-// bytes are left, so that one large result always passes.
-type byteBudget struct {
-	mu    sync.Mutex
-	left  int64
-	freed chan struct{}
-}
-
-func newByteBudget() *byteBudget { return &byteBudget{freed: make(chan struct{})} }
-
-// add returns bytes to the budget.
-func (b *byteBudget) add(bytes int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.left += bytes
-	close(b.freed)
-	b.freed = make(chan struct{})
-}
-
-// reserve waits until bytes are left and takes its share.
-func (b *byteBudget) reserve(ctx context.Context, bytes int64) error {
-	for {
-		freed, ok := b.tryReserve(bytes)
-		if ok {
-			return nil
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func (b *byteBudget) tryReserve(bytes int64) (<-chan struct{}, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.left <= 0 {
-		return b.freed, false
-	}
-	b.left -= bytes
-	return nil, true
 }
 
 // The delays between attempts.
