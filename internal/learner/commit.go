@@ -74,7 +74,7 @@ func (c *commit) cover(context.Context) error {
 	c.loop.saved = c.loop.at
 	c.status.Touch()
 	c.status.BlockOnModel("")
-	c.key.accept()
+	c.repairable.accept()
 	c.table.Cover(c.loop.at.Cursor)
 	c.server.Notify()
 	return nil

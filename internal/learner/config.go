@@ -55,8 +55,8 @@ type Timing struct {
 	Tick time.Duration
 	// Pause is the first pause after a model was thrown away without progress; it doubles up to 30 s: 0.5 s.
 	Pause time.Duration
-	// KeyPatience is how long an API key that the endpoint refuses is tried again before the learner ends, so that a
-	// new pod reads the Secret anew: 45 s.
+	// KeyPatience is how long an API key that the endpoint refuses, or an address that is not a Tinker API's, is tried again
+	// before the learner ends, so that a new pod reads spec and Secret anew: 45 s.
 	KeyPatience time.Duration
 	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
 	// 30 s, since a server that is replaced by another is soon available again.

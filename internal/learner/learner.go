@@ -50,7 +50,7 @@ type learner struct {
 	// background runs a task beside the loop until the learner ends.
 	background func(task func(context.Context))
 	retirer    *retirer
-	key        keyRefusal
+	repairable repairable
 
 	loop loopState
 }

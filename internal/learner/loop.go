@@ -28,7 +28,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		before := l.progress()
 		err := l.pass(ctx, soft)
 		l.evaluator.Stop()
-		if err == nil || soft.Err() != nil || (isFinal(err, l.loop.hasTrained(l.book.States())) && !l.key.retries(err)) {
+		if err == nil || soft.Err() != nil || (isFinal(err, l.loop.hasTrained(l.book.States())) && !l.repairable.retries(err)) {
 			return l.leave(ctx, soft, err)
 		}
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
@@ -53,17 +53,17 @@ func (l *learner) train(ctx, soft context.Context) error {
 	}
 }
 
-// begin performs the phases of the beginning, again while the endpoint refuses the key.
+// begin performs the phases of the beginning, again while a person has to repair how the run reaches its endpoint.
 func (l *learner) begin(ctx, soft context.Context) error {
 	for failures := 1; ; failures++ {
 		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)
 		if err == nil {
-			l.key.accept()
+			l.repairable.accept()
 		}
-		if err == nil || soft.Err() != nil || !l.key.retries(err) {
+		if err == nil || soft.Err() != nil || !l.repairable.retries(err) {
 			return err
 		}
-		l.config.Logger.Warn("endpoint refuses the API key", "err", err)
+		l.config.Logger.Warn("endpoint cannot be used", "err", err)
 		if err := l.config.Timing.wait(soft, failures); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
 	l := &learner{config: config, file: config.File, drain: make(chan struct{})}
 	l.status = report.NewStatus(l.file.Run.UID, l.file.Attempt, config.Now)
-	l.key = keyRefusal{status: l.status, patience: config.Timing.KeyPatience, now: config.Now}
+	l.repairable = repairable{status: l.status, patience: config.Timing.KeyPatience, now: config.Now}
 	err := l.run(ctx)
 	verdict := verdictOf(err)
 	verdict.Attempt, verdict.Progress = l.file.Attempt, l.status.Progress().Finite()

@@ -12,12 +12,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // The reasons of a verdict that the learner itself gives, as conditions quote them; preflight has the others.
 const (
 	reasonNoUsableCheckpoint = "NoUsableCheckpoint"
 	reasonKeyRefused         = "KeyRefused"
+	reasonNotTinker          = "EndpointNotTinker"
 	reasonSuperseded         = "Superseded"
 	reasonDiverged           = "Diverged"
 )
@@ -55,6 +57,8 @@ func verdictOf(err error) contract.Verdict {
 	case kind == failure.CredentialsRefused:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonKeyRefused,
 			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretRef names; the run then continues"}
+	case kind == failure.NotTinker:
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNotTinker, Message: client.EvidenceOf(err)}
 	default:
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	}

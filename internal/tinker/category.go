@@ -40,6 +40,9 @@ const (
 	CategoryUnreachable Category = "unreachable"
 	// CategoryProtocol is a response that violates the API.
 	CategoryProtocol Category = "protocol"
+	// CategoryNotTinker means that what answers is no server of the Tinker API, or that its certificate is not accepted. Only
+	// a client's first request has it.
+	CategoryNotTinker Category = "not_tinker"
 	// CategoryCanceled is a call whose context ended.
 	CategoryCanceled Category = "canceled"
 	// CategoryPaused is a result that waits in a paused queue. Only events have it.

@@ -159,6 +159,31 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
+// TestEndpointThatIsNoTinkerAPI gives an address with a path that is not there: the learner reports the request that failed,
+// tries again for a while, and ends for the next attempt.
+func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
+	w := newFixture(t, nil)
+	w.file.Fixed.BaseURL += "/v1"
+	w.keyPatience = 300 * time.Millisecond
+	a := w.startLearner(1, nil)
+	evidence := ""
+	for running := true; running; {
+		select {
+		case <-a.done:
+			running = false
+		case <-time.After(10 * time.Millisecond):
+			if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err == nil && reply.Upstream == "not_tinker" {
+				evidence = reply.UpstreamError
+			}
+		}
+	}
+	const want = "POST /v1/api/v1/client/config was answered with 404"
+	verdict := w.waitFor(a, contract.CauseUpstream)
+	if verdict.Reason != "EndpointNotTinker" || !strings.HasPrefix(verdict.Message, want) || !strings.HasPrefix(evidence, want) {
+		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
+	}
+}
+
 // outcomes returns the outcome of each slot that a row names.
 func (w *fixture) outcomes() map[int64]string {
 	outcomes := map[int64]string{}

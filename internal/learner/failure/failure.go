@@ -31,6 +31,8 @@ const (
 	LostCheckpoint
 	// CredentialsRefused means that the endpoint refuses the API key.
 	CredentialsRefused
+	// NotTinker means that what answers at the endpoint's address is not the Tinker API.
+	NotTinker
 	// Diverged means that training has led to numbers that are not finite, or to a policy that cannot be sampled.
 	Diverged
 	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
@@ -95,6 +97,8 @@ func (o Operation) kindOf(err error) Kind {
 		return Missing
 	case tinker.CategoryUnauthorized:
 		return CredentialsRefused
+	case tinker.CategoryNotTinker:
+		return NotTinker
 	}
 	return Outage
 }

@@ -34,6 +34,7 @@ func TestKindOf(t *testing.T) {
 		"a result without a reason":      {pass.Failed(call(tinker.CategoryUnknown), "x"), Outage},
 		"a lost future":                  {pass.Failed(call(tinker.CategoryFutureLost), "x"), Outage},
 		"a refused key":                  {pass.Failed(call(tinker.CategoryUnauthorized), "x"), CredentialsRefused},
+		"a server of another kind":       {pass.Failed(call(tinker.CategoryNotTinker), "x"), NotTinker},
 		"an unclassified refusal":        {call(tinker.CategoryUser), Outage},
 		"an unclassified refused key":    {call(tinker.CategoryUnauthorized), CredentialsRefused},
 		"an endpoint that lists nothing": {call(tinker.CategoryUnsupported), Missing},

@@ -61,15 +61,20 @@ func fetch[T any](ctx context.Context, c *caller, req request) (T, error) {
 		var zero T
 		return zero, err
 	}
+	return decode[T](c, req, resp)
+}
+
+// decode decodes a response. Its error names the request, and quotes a response that is not JSON, such as a page of a proxy.
+func decode[T any](c *caller, req request, resp response) (T, error) {
 	value, err := decodeJSON[T](req.op, resp)
-	if err != nil {
-		failed := asError(req.op, err)
-		if !json.Valid(resp.body) {
-			failed.Message = truncate(string(resp.body)) // such as a page of a proxy
-		}
-		return value, c.identify(failed, req)
+	if err == nil {
+		return value, nil
 	}
-	return value, nil
+	failed := asError(req.op, err)
+	if !json.Valid(resp.body) {
+		failed.Message = truncate(string(resp.body))
+	}
+	return value, c.identify(failed, req)
 }
 
 // post calls fetch with a JSON body.

@@ -94,8 +94,12 @@ func (c *caller) upToDate(ctx context.Context, current *serverConfig) tinker.Ser
 	return config
 }
 
+// retryWithKey sends the first request.
 func (c *caller) retryWithKey(ctx context.Context, req request) (response, error) {
-	return c.retry(ctx, req, c.exchangeWithKey)
+	return c.retry(ctx, req, func(ctx context.Context, req request) (response, error) {
+		resp, err := c.exchangeWithKey(ctx, req)
+		return resp, asNotTinker(err)
+	})
 }
 
 func (c *caller) exchangeOnceWithKey(ctx context.Context, req request) (response, error) {
@@ -114,5 +118,6 @@ func (c *caller) fetchConfig(ctx context.Context, send func(context.Context, req
 	if err != nil {
 		return tinker.ServerConfig{}, err
 	}
-	return decodeJSON[tinker.ServerConfig](req.op, resp)
+	config, err := decode[tinker.ServerConfig](c, req, resp)
+	return config, asNotTinker(err)
 }

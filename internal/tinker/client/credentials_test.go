@@ -154,9 +154,9 @@ func TestConnectEnds(t *testing.T) {
 		config scriptedReply
 		want   tinker.Category
 	}{
-		"without client/config nothing works":  {config: status(404), want: tinker.CategoryNotFound},
+		"without client/config nothing works":  {config: status(404), want: tinker.CategoryNotTinker},
 		"a rejected key is final":              {config: status(401), want: tinker.CategoryUnauthorized},
-		"a response that is not JSON is final": {config: ok("["), want: tinker.CategoryProtocol},
+		"a response that is not JSON is final": {config: ok("["), want: tinker.CategoryNotTinker},
 		"a canceled context ends the wait":     {config: scriptedReply{hold: time.Hour}, want: tinker.CategoryCanceled},
 	}
 	for name, tc := range cases {

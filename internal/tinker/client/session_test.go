@@ -140,7 +140,7 @@ func TestKeepAlive(t *testing.T) {
 
 func TestHeartbeatOfUnknownSession(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := newTestClient(t, map[string][]scriptedReply{"client/config": {status(404)}, "session_heartbeat": {status(404)}})
+		w := newTestClient(t, map[string][]scriptedReply{"session_heartbeat": {status(404)}})
 		if err := w.Heartbeat(ctx, "s"); CategoryFrom(err) != tinker.CategoryNotFound {
 			t.Errorf("Heartbeat = %v", err)
 		}

@@ -1,0 +1,53 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// repairableProblems are what heartbeats report while a person has to repair how the run reaches its endpoint.
+var repairableProblems = map[failure.Kind]string{
+	failure.CredentialsRefused: "credentials",
+	failure.NotTinker:          "not_tinker",
+}
+
+// repairable records for how long such a problem has lasted.
+type repairable struct {
+	status   *report.Status
+	patience time.Duration
+	now      func() time.Time
+	// since is zero while there is no problem, and problem is then empty.
+	since   time.Time
+	problem string
+}
+
+// retries reports whether an error is such a problem, which is tried again for a while: a learner that ends then is
+// followed by one that reads the spec and the Secret anew.
+func (r *repairable) retries(err error) bool {
+	problem, ok := repairableProblems[failure.KindOf(err)]
+	if !ok {
+		return false
+	}
+	if problem != r.problem {
+		r.accept()
+	}
+	r.status.AddProblem(problem, client.EvidenceOf(err))
+	if r.since.IsZero() {
+		r.since, r.problem = r.now(), problem
+	}
+	return r.now().Sub(r.since) < r.patience
+}
+
+// accept records that the endpoint serves the run.
+func (r *repairable) accept() {
+	if !r.since.IsZero() {
+		r.status.RemoveProblem(r.problem)
+		r.since, r.problem = time.Time{}, ""
+	}
+}

@@ -1,0 +1,34 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
+)
+
+// asNotTinker sets CategoryNotTinker if the first request, which every server of the API answers, failed in a way that no
+// such server does.
+func asNotTinker(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	switch page := strings.HasPrefix(e.Message, "<"); e.Category {
+	case tinker.CategoryNotFound, tinker.CategoryUnsupported, tinker.CategoryProtocol:
+		e.Category = tinker.CategoryNotTinker
+	case tinker.CategoryUser:
+		if page {
+			e.Category = tinker.CategoryNotTinker
+		}
+	case tinker.CategoryUnreachable:
+		if transport.IsTLSFailure(e.Err) {
+			e.Category = tinker.CategoryNotTinker
+		}
+	}
+	return err
+}
