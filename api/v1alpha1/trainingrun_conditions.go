@@ -86,6 +86,7 @@ const (
 	ReasonBackingOff          = "BackingOff"
 	ReasonEndpointUnreachable = "EndpointUnreachable"
 	ReasonEndpointFailing     = "EndpointFailing"
+	ReasonEndpointNotTinker   = "EndpointNotTinker"
 	ReasonRequestTooLarge     = "RequestTooLarge"
 	ReasonThrottled           = "Throttled"
 	ReasonArtifactsBlocked    = "ArtifactsBlocked"

@@ -31,7 +31,8 @@ const RepairInterval = 45 * time.Second
 
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
-	return a.Cause == string(contract.CauseRefused) || a.Cause == string(contract.CauseUpstream) && a.Reason == v1alpha1.ReasonKeyRefused
+	repairable := a.Reason == v1alpha1.ReasonKeyRefused || a.Reason == v1alpha1.ReasonEndpointNotTinker
+	return a.Cause == string(contract.CauseRefused) || a.Cause == string(contract.CauseUpstream) && repairable
 }
 
 // Join gives the attempts with the newest, which has ended, in one entry with those before it that ended for the

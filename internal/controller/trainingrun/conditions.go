@@ -207,6 +207,8 @@ func progressCondition(v view) status.Condition {
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.plan.backingOff && v.unrepaired() == v1alpha1.ReasonKeyRefused:
 		return status.False(kind, attempt.Reason, keyRefused(v.run))
+	case v.plan.backingOff && v.unrepaired() == v1alpha1.ReasonEndpointNotTinker:
+		return status.False(kind, attempt.Reason, notTinker(v.run, attempt.Message))
 	case v.unrepaired() == v1alpha1.ReasonCreateRefused:
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
@@ -231,7 +233,9 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		reason, message := status.BlockedOn(blocked)
 		return status.False(kind, reason, message)
 	}
-	if up, known := upstreams[reply.Upstream]; known && up.continues {
+	if up, known := upstreams[reply.Upstream]; reply.Upstream == upstreamNotTinker {
+		return status.False(kind, up.reason, notTinker(v.run, reply.UpstreamError))
+	} else if known && up.continues {
 		return status.True(kind, up.reason, up.message+evidence(reply))
 	} else if known {
 		return status.False(kind, up.reason, up.message+evidence(reply))
@@ -275,10 +279,8 @@ func stalledCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	case v.plan.blocked != nil && v.plan.blocked.NeedsAction && (!v.plan.blocked.Grace || v.lasts(v.plan.blocked.Condition)):
 		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
-	case v.unrepaired() == v1alpha1.ReasonKeyRefused:
-		return status.True(kind, v1alpha1.ReasonKeyRefused, keyRefused(v.run))
-	case v.unrepaired() == v1alpha1.ReasonCreateRefused && v.lastsSince(v.repairSince()):
-		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	case v.isStalled():
+		return v.stall(kind)
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
@@ -300,7 +302,8 @@ func awaitsRepair(v view) bool {
 	if reply == nil {
 		return false
 	}
-	return reply.Upstream == "payment" || (reply.Blocked() != "" || v.workersAwaitRepair()) && v.lasts(v1alpha1.ConditionProgressing)
+	lasting := reply.Blocked() != "" || reply.Upstream == upstreamNotTinker || v.workersAwaitRepair()
+	return reply.Upstream == "payment" || lasting && v.lasts(v1alpha1.ConditionProgressing)
 }
 
 // keyRefused says how a refused key is repaired.

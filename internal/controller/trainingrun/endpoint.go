@@ -89,7 +89,8 @@ var upstreams = map[string]struct {
 		"the run then continues by itself.", false},
 	"too_large": {v1alpha1.ReasonRequestTooLarge, "The endpoint, or a proxy before it, rejects a request with one training sequence as too large: " +
 		"raise its limit of request bodies; the run then continues by itself.", false},
-	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
+	upstreamNotTinker: {v1alpha1.ReasonEndpointNotTinker, "What answers at tinker.baseURL is not the Tinker API.", false},
+	"server_error":    {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 
 // maxEvidence bounds what a learner reports of a failed request, in bytes.

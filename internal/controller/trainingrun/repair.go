@@ -56,6 +56,31 @@ func (v view) repairSince() time.Time {
 	return v.now
 }
 
+// isStalled says that what awaits a repair does so for long enough to require intervention: a refused key at once, since
+// nobody but a person can replace it.
+func (v view) isStalled() bool {
+	switch v.unrepaired() {
+	case v1alpha1.ReasonKeyRefused:
+		return true
+	case v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEndpointNotTinker:
+		return v.lastsSince(v.repairSince())
+	default:
+		return false
+	}
+}
+
+// stall says what the repair is.
+func (v view) stall(kind string) status.Condition {
+	switch reason := v.unrepaired(); reason {
+	case v1alpha1.ReasonKeyRefused:
+		return status.True(kind, reason, keyRefused(v.run))
+	case v1alpha1.ReasonEndpointNotTinker:
+		return status.True(kind, reason, notTinker(v.run, v.awaiting().Message))
+	default:
+		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	}
+}
+
 // learnerRefused says why the API server refuses to create the learner. A manager that has just started has not tried
 // itself, so that the words which an earlier one wrote stand.
 func (v view) learnerRefused() status.Condition {

@@ -1,0 +1,58 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// upstreamNotTinker is how a learner reports that what answers is not the Tinker API.
+const upstreamNotTinker = "not_tinker"
+
+// notTinker quotes what answered instead of the Tinker API, and says how that is repaired.
+func notTinker(run *v1alpha1.TrainingRun, request string) string {
+	quoted := evidence(contract.HeartbeatReply{UpstreamError: request})
+	return fmt.Sprintf("%s%s To repair it, %s; the run then continues by itself.",
+		upstreams[upstreamNotTinker].message, quoted, repairAddress(run.Spec.Tinker, request))
+}
+
+// firstRequest matches the path of a learner's first request, and in it what tinker.baseURL has before /api/v1.
+var firstRequest = regexp.MustCompile(` (/\S*?)/api/v1/client/config `)
+
+// versionPath matches a path that ends as that of the API does.
+var versionPath = regexp.MustCompile(`(/api)?/v1/?$`)
+
+// repairAddress says what to do about an endpoint that is not a Tinker API, by the request that failed.
+func repairAddress(tinker v1alpha1.Tinker, evidence string) string {
+	has := func(words string) bool { return strings.Contains(evidence, words) }
+	switch {
+	case has("HTTP response to HTTPS client"):
+		return "begin tinker.baseURL with http://, since the server does not speak TLS"
+	case has("HTTPS port"), has("HTTP request to an HTTPS server"):
+		return "begin tinker.baseURL with https://, since the server speaks TLS"
+	case has("remote error: tls:"):
+		return "give a client certificate by tinker.clientCertificateSecretRef that the server accepts"
+	case has("x509: certificate has expired"):
+		return "renew the certificate of the endpoint"
+	case has("x509: certificate is"), has("x509: cannot validate certificate for"):
+		return "name the host of the certificate in tinker.baseURL"
+	case (has("x509:") || has("tls:")) && tinker.CABundleConfigMapRef != nil:
+		return fmt.Sprintf("correct the authorities in ConfigMap %q of tinker.caBundleConfigMapRef", tinker.CABundleConfigMapRef.Name)
+	case has("x509:"), has("tls:"):
+		return "give the authority that signed the certificate by tinker.caBundleConfigMapRef"
+	}
+	found := firstRequest.FindStringSubmatch(evidence)
+	if found == nil || found[1] == "" {
+		return "correct tinker.baseURL, to which /api/v1 is appended"
+	}
+	if version := versionPath.FindString(found[1]); version != "" {
+		return fmt.Sprintf("drop %s from tinker.baseURL, since /api/v1 is appended to it", version)
+	}
+	return fmt.Sprintf("check the path %s of tinker.baseURL, to which /api/v1 is appended", found[1])
+}

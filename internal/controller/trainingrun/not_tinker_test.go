@@ -1,0 +1,97 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+)
+
+func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
+	authority := func(run *v1alpha1.TrainingRun) {
+		run.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
+	}
+	none := func(*v1alpha1.TrainingRun) {}
+	cases := map[string]struct {
+		evidence string
+		change   func(*v1alpha1.TrainingRun)
+		repair   string
+	}{
+		"a version in the path":     {"POST /v1/api/v1/client/config was answered with 404: Not Found", none, "drop /v1 from tinker.baseURL, since /api/v1 is appended to it"},
+		"the API in the path":       {"POST /api/v1/api/v1/client/config was answered with 404", none, "drop /api/v1 from tinker.baseURL"},
+		"a version behind a prefix": {"POST /gateway/v1/api/v1/client/config was answered with 404", none, "drop /v1 from tinker.baseURL"},
+		"another path":              {"POST /tinker/api/v1/client/config was answered with 404", none, "check the path /tinker of tinker.baseURL, to which /api/v1 is appended"},
+		"a page":                    {"POST /api/v1/client/config was answered with 200: <!doctype html>", none, "correct tinker.baseURL, to which /api/v1 is appended"},
+		"a private authority":       {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate signed by unknown authority", none, "give the authority that signed the certificate by tinker.caBundleConfigMapRef"},
+		"another authority":         {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate signed by unknown authority", authority, `correct the authorities in ConfigMap "ca" of tinker.caBundleConfigMapRef`},
+		"another host":              {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate is valid for a, not b", none, "name the host of the certificate in tinker.baseURL"},
+		"an expired certificate":    {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: now", none, "renew the certificate of the endpoint"},
+		"a client certificate":      {"POST /api/v1/client/config got no answer: remote error: tls: certificate required", none, "give a client certificate by tinker.clientCertificateSecretRef"},
+		"no TLS":                    {"POST /api/v1/client/config got no answer: http: server gave HTTP response to HTTPS client", none, "begin tinker.baseURL with http://"},
+		"TLS":                       {"POST /api/v1/client/config was answered with 400: <html>The plain HTTP request was sent to HTTPS port", none, "begin tinker.baseURL with https://"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(attempts(inProgress(1)), tc.change)
+			opening := contract.HeartbeatReply{Attempt: 1, Upstream: "not_tinker", UpstreamError: tc.evidence, Progress: contract.Progress{Phase: contract.PhaseOpening}}
+			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(opening))
+			next := computeStatus(run, seen, makePlan(run, seen, now), now)
+			for kind, want := range map[string]string{
+				v1alpha1.ConditionProgressing: "False EndpointNotTinker", v1alpha1.ConditionReady: "False EndpointNotTinker", v1alpha1.ConditionStalled: "False NotStalled",
+			} {
+				if got := conditionOf(next, kind); got != want {
+					t.Errorf("%s = %s, want %s", kind, got, want)
+				}
+			}
+			said := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
+			if !strings.Contains(said, tc.evidence) || !strings.Contains(said, tc.repair) {
+				t.Errorf("Ready says %q, want %q", said, tc.repair)
+			}
+		})
+	}
+}
+
+// TestEndpointThatIsNoTinkerAPIIsTriedAgain runs attempts that end since the endpoint is no Tinker API: they cost nothing, and
+// the run is stalled after the grace period.
+func TestEndpointThatIsNoTinkerAPIIsTriedAgain(t *testing.T) {
+	const evidence = "POST /v1/api/v1/client/config was answered with 404"
+	run := newRun()
+	at := now
+	for attempt := int32(1); attempt <= 4; attempt++ {
+		seen := observing(0, observe.Learner{})
+		p := makePlan(run, seen, at)
+		if p.start != attempt {
+			t.Fatalf("attempt %d follows, want %d", p.start, attempt)
+		}
+		p.file = &contract.RunFile{}
+		run.Status = computeStatus(run, seen, p, at)
+		at = at.Add(45 * time.Second)
+		seen = observing(attempt, observe.Learner{Job: newJob("job"), Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
+			Cause: contract.CauseUpstream, Reason: "EndpointNotTinker", Message: evidence, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening},
+		})))})
+		run.Status = computeStatus(run, seen, makePlan(run, seen, at), at)
+		c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
+		if c.Reason != "EndpointNotTinker" || !strings.Contains(c.Message, evidence) || !strings.Contains(c.Message, "drop /v1 from tinker.baseURL") {
+			t.Errorf("after attempt %d: Ready says %s %q", attempt, c.Reason, c.Message)
+		}
+		if got, want := meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionStalled), at.Sub(now) >= 2*time.Minute; got != want {
+			t.Errorf("after %v: Stalled = %v, want %v", at.Sub(now), got, want)
+		}
+		at = at.Add(46 * time.Second)
+	}
+	if n := run.Status.FailuresSinceCheckpoint; n != nil && *n != 0 {
+		t.Errorf("the attempts cost %d of the restart budget", *n)
+	}
+	if len(run.Status.Attempts) != 1 || run.Status.Attempts[0].Count != 4 {
+		t.Errorf("attempts = %+v", run.Status.Attempts)
+	}
+}
