@@ -104,8 +104,8 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`
-	// Artifacts is where metrics.jsonl goes; without it metrics are on the learner's log and lost
-	// with it.
+	// Artifacts is where the rows of steps and metrics.jsonl are kept; without it metrics are on the learner's log and
+	// lost with it.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`
 	// Suspend drains the run at a saved state and deletes its pods; false resumes it.

@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 // Rollouts are the worker pods.
 type Rollouts struct {
 	// Workers is how many worker pods there are; also set by kubectl scale and autoscalers. With 0
@@ -62,12 +64,23 @@ type FailurePolicy struct {
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// Artifacts is where files go.
-// +kubebuilder:validation:XValidation:rule="has(self.claimName)",message="give exactly one of claimName"
+// Artifacts is where files go: below the run's uid on a claim or at a URL.
+// +kubebuilder:validation:XValidation:rule="has(self.claimName) != has(self.url)",message="give exactly one of claimName and url"
+// +kubebuilder:validation:XValidation:rule="!has(self.secretRef) || has(self.url)",message="secretRef has the keys of url's store: remove it, or give url"
 type Artifacts struct {
-	// ClaimName is a PersistentVolumeClaim of the run's namespace; files go to a folder of the run's uid.
+	// ClaimName is a PersistentVolumeClaim of the run's namespace.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
+	// URL of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible server;
+	// azblob://CONTAINER/PREFIX; or file:///FOLDER, on a volume of learner.pod.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX, azblob://CONTAINER/PREFIX or file:///FOLDER, with settings as ?NAME=VALUE (gs:// is not built in)"
+	// +optional
+	URL string `json:"url,omitempty"`
+	// SecretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
+	// AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY. Without it the service account of learner.pod is used.
+	// +optional
+	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 }

@@ -149,13 +149,15 @@ var permitted = map[string][]string{
 		"internal/learner/store", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker",
 		"internal/tinker/capability", "internal/tinker/client", "internal/tokenizer/fetch",
 	},
-	"internal/learner/checkpoints": {"internal/contract", "internal/rl"},
+	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
+	"internal/learner/bucket/buckettest": {"github.com/johannesboyne/gofakes3"},
+	"internal/learner/checkpoints":       {"internal/contract", "internal/rl"},
 	"internal/learner/evaluation": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/failure",
 		"internal/learner/leases", "internal/learner/report", "internal/learner/store", "internal/rl", "internal/rl/measure",
 	},
 	"internal/learner/failure": {"internal/tinker", "internal/tinker/client"},
-	"internal/learner/journal": {"internal/learner/store"},
+	"internal/learner/journal": {"internal/learner/bucket", "internal/learner/store"},
 	"internal/learner/leases":  {"internal/contract", "internal/exchange", "internal/rl", "internal/wait"},
 	"internal/learner/opening": {
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/learner/journal",
@@ -168,7 +170,7 @@ var permitted = map[string][]string{
 	},
 	"internal/learner/report":  {"internal/contract", "internal/rl/measure", "internal/tinker", "internal/tinker/client"},
 	"internal/learner/session": {"internal/learner/failure", "internal/tinker/client"},
-	"internal/learner/store":   nil,
+	"internal/learner/store":   {"golang.org/x/sync"},
 	"internal/learner/trainee": {
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/rl", "internal/tinker",
 		"internal/tinker/client",

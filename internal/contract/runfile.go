@@ -28,8 +28,10 @@ type RunFile struct {
 	// RequireOptimizer refuses to resume without the optimizer's state.
 	RequireOptimizer bool `json:"requireOptimizer"`
 	// ArtifactsDir is the mounted folder of the claim, below which the run makes a folder of its uid;
-	// empty without artifacts.
+	// empty without artifacts. With ArtifactsURL it is a folder of the pod for a copy.
 	ArtifactsDir string `json:"artifactsDir,omitempty"`
+	// ArtifactsURL is where the artifacts are kept instead of a claim; empty without one.
+	ArtifactsURL string `json:"artifactsURL,omitempty"`
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`

@@ -43,10 +43,11 @@ const (
 	terminationLog = corev1.TerminationMessagePathDefault
 )
 
-// These bound the volumes of a worker: finished groups in files, which the worker keeps within 1 GiB, and tokenizers.
+// These bound volumes: finished groups in files, which the worker keeps within 1 GiB, tokenizers, and the learner's copy of artifacts.
 const (
 	spillLimit     = "1280Mi"
 	tokenizerLimit = "512Mi"
+	artifactsLimit = "2Gi"
 )
 
 // LearnerContainer, RolloutContainer and ProbeContainer are the names of the main containers.
@@ -96,9 +97,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
 	p.connect(run.Spec.Tinker)
-	if run.Spec.Artifacts != nil {
-		p.mount(claimVolume(artifactsVolume, run.Spec.Artifacts.ClaimName), ArtifactsDir)
-	}
+	p.keepArtifacts(run.Spec.Artifacts)
 	return p.template(LearnerLabels(run, attempt), userLabels(run), run.Spec.Learner.Pod)
 }
 

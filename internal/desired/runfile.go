@@ -66,7 +66,7 @@ func File(in FileInput) (contract.RunFile, error) {
 		LearnerAddress:   LearnerAddress(run),
 	}
 	if run.Spec.Artifacts != nil {
-		file.ArtifactsDir = ArtifactsDir
+		file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, run.Spec.Artifacts.URL
 	}
 	return file, file.Validate()
 }

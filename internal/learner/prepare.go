@@ -5,6 +5,7 @@ package learner
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -34,8 +35,12 @@ func (l *learner) prepare(ctx context.Context) error {
 		return preflight.Reject(preflight.ReasonUnsupported, "setting the endpoint up: %v", err)
 	}
 	l.book = newBook(l.file)
+	spec, err := json.Marshal(l.file)
+	if err != nil {
+		return fmt.Errorf("encoding run file: %w", err)
+	}
 	l.journal = journal.New(journal.Config{
-		Dir: l.file.ArtifactsDir, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
+		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, Spec: spec, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
 		Logger: l.config.Logger, Blocked: l.status.BlockOnStore, Pause: time.Second, Committed: recorder{l}.step,
 		Parent: parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})

@@ -14,7 +14,7 @@ import (
 // BlockedOn gives the reason and the repair of what a learner waits for.
 func BlockedOn(words string) (reason, message string) {
 	if problem, ok := strings.CutPrefix(words, contract.BlockedOnArtifacts); ok {
-		return v1alpha1.ReasonArtifactsBlocked, fmt.Sprintf("The learner cannot write its files (%s): repair the volume of artifacts.claimName; "+
+		return v1alpha1.ReasonArtifactsBlocked, fmt.Sprintf("The learner cannot write its files (%s): repair the store of spec.artifacts; "+
 			"the run then continues by itself.", problem)
 	}
 	if problem, ok := strings.CutPrefix(words, contract.BlockedOnData); ok {

@@ -160,6 +160,10 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("no key", "spec: {tinker: {apiKeySecretRef: null}}", "spec.tinker.apiKeySecretRef", "Required value"),
 		Entry("negative workers", "spec: {rollouts: {workers: -1}}", "spec.rollouts.workers", "greater than or equal to 0"),
 		Entry("artifacts of nothing", "spec: {artifacts: {}}", "spec.artifacts", "claimName"),
+		Entry("artifacts at two places", "spec: {artifacts: {claimName: c, url: 's3://b'}}", "spec.artifacts", "give exactly one of claimName and url"),
+		Entry("keys for a claim", "spec: {artifacts: {claimName: c, secretRef: {name: s}}}", "spec.artifacts", "secretRef has the keys of url's store"),
+		Entry("a store of a kind that is not built in", "spec: {artifacts: {url: 'gs://b/p'}}", "spec.artifacts.url", "gs:// is not built in"),
+		Entry("a typing error in the artifacts' URL", "spec: {artifacts: {url: 's3:/b/p'}}", "spec.artifacts.url", "url must be s3://BUCKET/PREFIX"),
 		Entry("volume of two kinds", "spec: {learner: {pod: {volumes: [{name: x, emptyDir: {}, configMap: {name: other}}]}}}", "spec.learner.pod.volumes[0]", "give exactly one of"),
 	)
 

@@ -68,7 +68,7 @@ func resumableCondition(v view) status.Condition {
 			"artifact store name them.")
 	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints):
 		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint alone, because the endpoint does not list "+
-			"checkpoints: steps after it are done again. With artifacts.claimName a run also finds newer ones.")
+			"checkpoints: steps after it are done again. With spec.artifacts a run also finds newer ones.")
 	default:
 		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint.")
 	}

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
@@ -24,12 +26,16 @@ var ErrPostponed = errors.New("the artifact store does not answer")
 // Config configures a Journal.
 type Config struct {
 	// Dir is the folder of the artifacts; empty for none.
-	Dir     string
+	Dir string
+	// URL is where the artifacts are kept instead, and Dir is for a copy of them; empty for none.
+	URL     string
 	RunUID  string
 	Attempt int32
 	// Identity distinguishes this process from any other that claims the same attempt.
 	Identity string
-	Logger   *slog.Logger
+	// Spec is the run file as the attempt reads it.
+	Spec   []byte
+	Logger *slog.Logger
 	// Blocked is given the store's problem, and an empty one when the store answers again.
 	Blocked func(problem string)
 	// Parent knows the parents of versions without their rows.
@@ -70,15 +76,37 @@ func (j *Journal) Claim(ctx context.Context) error {
 	return j.insist(ctx, "claiming", func() error {
 		var err error
 		if j.store == nil {
-			if j.store, err = store.Open(j.config.Dir, j.config.RunUID); err != nil {
+			if j.store, err = j.config.open(ctx); err != nil {
 				return err
 			}
 		}
 		if err := j.store.Claim(j.config.Attempt, j.config.Identity); err != nil {
 			return err
 		}
+		if err := j.store.WriteSpec(j.config.Attempt, j.config.Spec); err != nil {
+			return err
+		}
 		return j.lookForClaim()
 	})
+}
+
+// open returns the store that the settings name.
+func (c Config) open(ctx context.Context) (*store.Store, error) {
+	if c.URL == "" {
+		return store.Open(c.Dir, c.RunUID)
+	}
+	address, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("parsing artifacts.url: %w", err)
+	}
+	if address.Scheme == "file" {
+		return store.Open(address.Path, c.RunUID)
+	}
+	objects, err := bucket.Open(ctx, c.URL)
+	if err != nil {
+		return nil, err
+	}
+	return store.OpenObjects(objects, c.Dir, c.RunUID)
 }
 
 // LookForClaim fails with ErrFenced when a higher attempt has claimed the run, and with ErrPostponed when the store
@@ -92,9 +120,14 @@ func (j *Journal) LookForClaim(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrPostponed, err)
 }
 
-// AwaitClaims is LookForClaim, and waits for the store.
+// AwaitClaims is LookForClaim, and waits for the store. After it, all is known that was written before.
 func (j *Journal) AwaitClaims(ctx context.Context) error {
-	return j.insist(ctx, "looking for a higher claim", j.lookForClaim)
+	return j.insist(ctx, "looking for a higher claim", func() error {
+		if err := j.lookForClaim(); err != nil || j.store == nil {
+			return err
+		}
+		return j.store.Refresh()
+	})
 }
 
 func (j *Journal) lookForClaim() error {

@@ -6,7 +6,7 @@ package store
 import (
 	"iter"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 )
 
@@ -51,11 +51,11 @@ func (s *Store) parentOf(a Ancestor, parent Parent) (string, bool) {
 
 // onlyLineage returns the lineage of the rows of a step if all of them have the same.
 func (s *Store) onlyLineage(step int64) (string, bool) {
-	entries, err := os.ReadDir(filepath.Join(s.dir, rowsDir))
+	entries, err := os.ReadDir(s.files.path(rowsDir))
 	if err != nil {
 		return "", false
 	}
-	prefix, _ := strings.CutSuffix(filepath.Base(s.rowPath(step, "")), ".json")
+	prefix, _ := strings.CutSuffix(path.Base(rowName(step, "")), ".json")
 	found := ""
 	for _, entry := range entries {
 		name, ok := strings.CutPrefix(strings.TrimSuffix(entry.Name(), ".json"), prefix)

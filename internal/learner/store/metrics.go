@@ -6,6 +6,7 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,30 +25,74 @@ import (
 // together anew, by renaming, that is another file, which a learner that was stopped and resumes does not
 // change.
 type metricsFile struct {
-	mu   sync.Mutex
-	path string
-	file *os.File
+	mu    sync.Mutex
+	files *folder
+	file  *os.File
 	// last step that has a line.
 	last int64
 }
 
-const stepKey = "step"
+const (
+	stepKey         = "step"
+	metricsName     = "metrics.jsonl"
+	evaluationsName = "evaluations.jsonl"
+)
 
-// Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its
-// versions, whatever the file held before. A row that cannot be read costs its own metrics alone.
+// Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its versions, whatever the
+// file held before, and evaluations.jsonl from these evaluations. A row that cannot be read costs its own metrics alone.
 func (s *Store) Rebuild(step int64, lineage string, parent Parent) error {
+	type version struct {
+		step    int64
+		lineage string
+	}
+	found := map[version][]Evaluation{}
+	for _, e := range s.Evaluations() {
+		found[version{e.Step, e.Lineage}] = append(found[version{e.Step, e.Lineage}], e)
+	}
 	lines := map[int64]map[string]float64{}
-	for version := range s.Chain(step, lineage, parent) {
-		if version.Row != nil {
-			merge(lines, version.Step-1, version.Row.Metrics)
+	var evaluations []Evaluation
+	for v := range s.Chain(step, lineage, parent) {
+		if v.Row != nil {
+			merge(lines, v.Step-1, v.Row.Metrics)
 		}
-		if found := s.evaluationsOf(version.Step, version.Lineage); len(found) > 0 {
-			merge(lines, version.Step, found)
+		for _, e := range found[version{v.Step, v.Lineage}] {
+			merge(lines, v.Step, e.Metrics)
+			evaluations = append(evaluations, e)
 		}
 	}
-	s.metrics.mu.Lock()
-	defer s.metrics.mu.Unlock()
-	return s.metrics.write(lines)
+	return s.metrics.replace(lines, evaluations)
+}
+
+// replace writes metrics.jsonl and evaluations.jsonl anew.
+func (m *metricsFile) replace(lines map[int64]map[string]float64, evaluations []Evaluation) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.writeEvaluations(evaluations); err != nil {
+		return err
+	}
+	if err := m.write(lines); err != nil {
+		return err
+	}
+	if m.files.remote == nil {
+		return nil
+	}
+	return m.files.remote.uploadMetrics()
+}
+
+// writeEvaluations replaces evaluations.jsonl.
+func (m *metricsFile) writeEvaluations(list []Evaluation) error {
+	slices.SortStableFunc(list, func(a, b Evaluation) int { return cmp.Compare(a.Step, b.Step) })
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	for _, e := range list {
+		if err := encoder.Encode(e); err != nil {
+			return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
+		}
+	}
+	if err := replaceFile(m.files.path(evaluationsName), buffer.Bytes()); err != nil {
+		return fmt.Errorf("writing evaluations: %w", err)
+	}
+	return nil
 }
 
 // AppendStep adds the line of batch step-1 of a committed row. Rebuild comes first.
@@ -55,9 +100,34 @@ func (s *Store) AppendStep(row Row) error {
 	return s.metrics.add(row.Step-1, finite(row.Metrics))
 }
 
-// AppendEvaluation adds to the line of the version, which may be there already.
+// AppendEvaluation adds to the line of the version, which may be there already, and a line to evaluations.jsonl.
 func (s *Store) AppendEvaluation(e Evaluation) error {
-	return s.metrics.add(e.Step, finite(e.Metrics))
+	e.Metrics = finite(e.Metrics)
+	if err := s.metrics.add(e.Step, e.Metrics); err != nil {
+		return err
+	}
+	return s.metrics.addEvaluation(e)
+}
+
+func (m *metricsFile) addEvaluation(e Evaluation) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.file == nil || m.isReplaced() {
+		return nil
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
+	}
+	file, err := os.OpenFile(m.files.path(evaluationsName), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("appending evaluation: %w", err)
+	}
+	_, err = file.Write(append(line, '\n'))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("appending evaluation: %w", err)
+	}
+	return nil
 }
 
 // add appends a line where its step is new, and otherwise rewrites the file with the line completed.
@@ -66,6 +136,9 @@ func (m *metricsFile) add(step int64, values map[string]float64) error {
 	defer m.mu.Unlock()
 	if m.file == nil || m.isReplaced() {
 		return nil // whoever put it together anew has the rows to do it again
+	}
+	if m.files.remote != nil {
+		defer m.files.remote.uploadMetricsInTurn()
 	}
 	if step > m.last {
 		return m.append(step, values)
@@ -98,13 +171,13 @@ func (m *metricsFile) isReplaced() bool {
 	if err != nil {
 		return true
 	}
-	there, err := os.Stat(m.path)
+	there, err := os.Stat(m.files.path(metricsName))
 	return err != nil || !os.SameFile(ours, there)
 }
 
 // read parses the file; a line that a crash cut short is left out, since the next Rebuild restores it.
 func (m *metricsFile) read() (map[int64]map[string]float64, error) {
-	data, err := os.ReadFile(m.path)
+	data, err := os.ReadFile(m.files.path(metricsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
@@ -133,7 +206,7 @@ func (m *metricsFile) write(lines map[int64]map[string]float64) error {
 		}
 		last = step
 	}
-	file, err := swapFile(m.path, buffer.Bytes())
+	file, err := swapFile(m.files.path(metricsName), buffer.Bytes())
 	if err != nil {
 		return fmt.Errorf("writing metrics: %w", err)
 	}

@@ -30,7 +30,7 @@ func TestReviewResumeCost(t *testing.T) {
 			r.Manifest = append(r.Manifest, Slot{Slot: int64(g), Outcome: "Usable", Digest: h(g)})
 		}
 		data, _ := json.Marshal(r)
-		_ = os.WriteFile(s.rowPath(r.Step, r.Lineage), data, 0o644)
+		_ = os.WriteFile(s.files.path(rowName(r.Step, r.Lineage)), data, 0o644)
 	}
 	began := time.Now()
 	for range s.Chain(steps, h(steps), noParent) {

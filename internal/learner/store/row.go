@@ -5,9 +5,9 @@ package store
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,7 +69,7 @@ type Evaluation struct {
 // WriteRow makes the row durable. Writing a row again replaces it.
 func (s *Store) WriteRow(row Row) error {
 	row.Metrics = finite(row.Metrics)
-	if err := writeJSON(s.rowPath(row.Step, row.Lineage), row); err != nil {
+	if err := s.files.writeJSON(rowName(row.Step, row.Lineage), row); err != nil {
 		return fmt.Errorf("writing row %d: %w", row.Step, err)
 	}
 	return nil
@@ -78,7 +78,7 @@ func (s *Store) WriteRow(row Row) error {
 // Row reads the row of a version; the error is fs.ErrNotExist when there is none.
 func (s *Store) Row(step int64, lineage string) (Row, error) {
 	var row Row
-	err := readJSON(s.rowPath(step, lineage), &row)
+	err := s.files.readJSON(rowName(step, lineage), &row)
 	if err == nil && (row.Step != step || row.Lineage != lineage) {
 		err = fmt.Errorf("it is that of step %d and lineage %q", row.Step, row.Lineage)
 	}
@@ -90,7 +90,7 @@ func (s *Store) Row(step int64, lineage string) (Row, error) {
 
 // RecentStates lists the paths that the rows of the highest steps name, at most limit.
 func (s *Store) RecentStates(limit int) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(s.dir, rowsDir))
+	entries, err := os.ReadDir(s.files.path(rowsDir))
 	if err != nil {
 		return nil, fmt.Errorf("listing rows: %w", err)
 	}
@@ -101,7 +101,7 @@ func (s *Store) RecentStates(limit int) ([]string, error) {
 			break
 		}
 		var row Row
-		if !strings.HasSuffix(entry.Name(), ".json") || readJSON(filepath.Join(s.dir, rowsDir, entry.Name()), &row) != nil {
+		if !strings.HasSuffix(entry.Name(), ".json") || s.files.readJSON(path.Join(rowsDir, entry.Name()), &row) != nil {
 			continue
 		}
 		if row.State != "" {
@@ -114,7 +114,7 @@ func (s *Store) RecentStates(limit int) ([]string, error) {
 // WriteEvaluation makes the result of an evaluation durable.
 func (s *Store) WriteEvaluation(e Evaluation) error {
 	e.Metrics = finite(e.Metrics)
-	if err := writeJSON(s.evaluationPath(e.Step, e.Lineage, e.Plan), e); err != nil {
+	if err := s.files.writeJSON(evaluationName(e.Step, e.Lineage, e.Plan), e); err != nil {
 		return fmt.Errorf("writing evaluation of step %d: %w", e.Step, err)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (s *Store) WriteEvaluation(e Evaluation) error {
 // Evaluation reads the result of an evaluation; the error is fs.ErrNotExist when there is none.
 func (s *Store) Evaluation(step int64, lineage, plan string) (Evaluation, error) {
 	var e Evaluation
-	if err := readJSON(s.evaluationPath(step, lineage, plan), &e); err != nil {
+	if err := s.files.readJSON(evaluationName(step, lineage, plan), &e); err != nil {
 		return Evaluation{}, fmt.Errorf("reading evaluation of step %d: %w", step, err)
 	}
 	return e, nil
@@ -131,36 +131,23 @@ func (s *Store) Evaluation(step int64, lineage, plan string) (Evaluation, error)
 
 // Evaluations reads the results of all evaluations; those that cannot be read are left out.
 func (s *Store) Evaluations() []Evaluation {
-	names, _ := filepath.Glob(filepath.Join(s.dir, evaluationsDir, "*.json"))
+	names, _ := filepath.Glob(filepath.Join(s.files.path(evaluationsDir), "*.json"))
 	var list []Evaluation
 	for _, name := range names {
 		var e Evaluation
-		if readJSON(name, &e) == nil {
+		if s.files.readJSON(path.Join(evaluationsDir, filepath.Base(name)), &e) == nil {
 			list = append(list, e)
 		}
 	}
 	return list
 }
 
-// evaluationsOf merges the results of one version by all digests.
-func (s *Store) evaluationsOf(step int64, lineage string) map[string]float64 {
-	names, _ := filepath.Glob(filepath.Join(s.dir, evaluationsDir, fmt.Sprintf("%09d-%s-*.json", step, lineage)))
-	merged := map[string]float64{}
-	for _, name := range names {
-		var e Evaluation
-		if readJSON(name, &e) == nil {
-			maps.Copy(merged, e.Metrics)
-		}
-	}
-	return merged
+func rowName(step int64, lineage string) string {
+	return path.Join(rowsDir, fmt.Sprintf("%09d-%s.json", step, lineage))
 }
 
-func (s *Store) rowPath(step int64, lineage string) string {
-	return filepath.Join(s.dir, rowsDir, fmt.Sprintf("%09d-%s.json", step, lineage))
-}
-
-func (s *Store) evaluationPath(step int64, lineage, plan string) string {
-	return filepath.Join(s.dir, evaluationsDir, fmt.Sprintf("%09d-%s-%s.json", step, lineage, plan))
+func evaluationName(step int64, lineage, plan string) string {
+	return path.Join(evaluationsDir, fmt.Sprintf("%09d-%s-%s.json", step, lineage, plan))
 }
 
 // finite leaves out what JSON cannot carry.

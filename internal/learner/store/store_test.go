@@ -196,7 +196,7 @@ func TestRebuildWithoutSomeRows(t *testing.T) {
 					must(t, s.WriteRow(row(2, "b2", "a1")))
 				}
 				for _, step := range tc.rows {
-					must(t, change(s.rowPath(step, fmt.Sprintf("a%d", step))))
+					must(t, change(s.files.path(rowName(step, fmt.Sprintf("a%d", step)))))
 				}
 				must(t, s.Rebuild(4, "a4", tc.parent))
 				var got []string

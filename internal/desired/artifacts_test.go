@@ -1,0 +1,53 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+)
+
+// TestArtifactsOfLearner checks what the learner is given for each kind of store, and that workers are given none of it.
+func TestArtifactsOfLearner(t *testing.T) {
+	cases := map[string]struct {
+		artifacts *v1alpha1.Artifacts
+		claim     string
+		secret    string
+		mounted   bool
+	}{
+		"none":            {nil, "", "", false},
+		"claim":           {&v1alpha1.Artifacts{ClaimName: "runs"}, "runs", "", true},
+		"URL":             {&v1alpha1.Artifacts{URL: "s3://b"}, "", "", true},
+		"URL with a key":  {&v1alpha1.Artifacts{URL: "s3://b", SecretRef: &ref.Secret{Name: "keys"}}, "", "keys", true},
+		"folder in a pod": {&v1alpha1.Artifacts{URL: "file:///data/runs"}, "", "", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := testRun()
+			run.Spec.Artifacts = tc.artifacts
+			learner := learnerTemplate(run, 1, "link", Settings{}).Spec
+			claim, mounted := "", false
+			for _, v := range learner.Volumes {
+				if v.Name == artifactsVolume {
+					mounted = true
+					if v.PersistentVolumeClaim != nil {
+						claim = v.PersistentVolumeClaim.ClaimName
+					}
+				}
+			}
+			secret := ""
+			for _, source := range learner.Containers[0].EnvFrom {
+				secret = source.SecretRef.Name
+			}
+			if claim != tc.claim || secret != tc.secret || mounted != tc.mounted {
+				t.Errorf("claim %q, secret %q, mounted %v; want %q, %q, %v", claim, secret, mounted, tc.claim, tc.secret, tc.mounted)
+			}
+			if worker := rolloutTemplate(run, 1, "link", Settings{}).Spec.Containers[0]; len(worker.EnvFrom) > 0 {
+				t.Error("a worker is given the keys of the artifacts")
+			}
+		})
+	}
+}

@@ -1,0 +1,45 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package buckettest starts an S3-compatible server for tests.
+package buckettest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// Name of the server's only bucket.
+const Name = "runs"
+
+// Server has one bucket, in memory.
+type Server struct {
+	address string
+}
+
+// Start runs a server until the test ends. Requests first reach what change returns, if it is not nil. Keys are not needed.
+func Start(t testing.TB, change func(http.Handler) http.Handler) *Server {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket(Name); err != nil {
+		t.Fatal(err)
+	}
+	handler := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	if change != nil {
+		handler = change(handler)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return &Server{address: server.URL}
+}
+
+// URL of a prefix in the bucket, as in artifacts.url.
+func (s *Server) URL(prefix string) string {
+	query := url.Values{"endpoint": {s.address}, "region": {"us-east-1"}, "use_path_style": {"true"}, "anonymous": {"true"}}
+	return "s3://" + Name + "/" + prefix + "?" + query.Encode()
+}

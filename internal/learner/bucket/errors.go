@@ -1,0 +1,93 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/aws/smithy-go"
+	"gocloud.dev/gcerrors"
+)
+
+// explain returns what failed, why, and what a person can do. The text is the same each time for the same cause: it has no
+// identifiers of requests.
+func (b *Bucket) explain(act, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	what := fmt.Sprintf("%s %s", act, b.at(name))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: no answer within %v", what, limit)
+	}
+	reason := reasonOf(err)
+	switch {
+	case lacksBucket(err):
+		return fmt.Errorf("%s: %s: create the bucket or correct artifacts.url", what, reason)
+	case refusesKey(err):
+		return fmt.Errorf("%s: %s: correct the keys in the Secret of artifacts.secretRef, or what they are allowed to do", what, reason)
+	default:
+		return fmt.Errorf("%s: %s", what, reason)
+	}
+}
+
+// codeOf returns the server's own code of an error; empty when the error is not an answer of the server.
+func codeOf(err error) string {
+	var s3 smithy.APIError
+	if errors.As(err, &s3) {
+		return s3.ErrorCode()
+	}
+	var azure *azcore.ResponseError
+	if errors.As(err, &azure) {
+		return azure.ErrorCode
+	}
+	return ""
+}
+
+// reasonOf returns an error's text without what differs between two requests.
+func reasonOf(err error) string {
+	var s3 smithy.APIError
+	if errors.As(err, &s3) {
+		if s3.ErrorMessage() == "" {
+			return s3.ErrorCode()
+		}
+		return s3.ErrorCode() + ": " + s3.ErrorMessage()
+	}
+	var azure *azcore.ResponseError
+	if errors.As(err, &azure) {
+		return fmt.Sprintf("%s (HTTP status %d)", azure.ErrorCode, azure.StatusCode)
+	}
+	var operation *smithy.OperationError
+	if errors.As(err, &operation) {
+		return causeOf(operation).Error()
+	}
+	return err.Error()
+}
+
+// causeOf returns the innermost error.
+func causeOf(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+func lacksBucket(err error) bool {
+	code := codeOf(err)
+	return code == "NoSuchBucket" || code == "ContainerNotFound"
+}
+
+func refusesKey(err error) bool {
+	switch codeOf(err) {
+	case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
+		"AuthenticationFailed", "AuthorizationFailure", "AuthorizationPermissionMismatch":
+		return true
+	}
+	return gcerrors.Code(err) == gcerrors.PermissionDenied
+}

@@ -1,0 +1,125 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// folder holds a run's files. Names are relative to it, with slashes.
+type folder struct {
+	dir string
+	// remote is what the folder is a copy of; nil when the folder itself is the original.
+	remote *remote
+}
+
+func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+
+// claim creates the claim of an attempt unless it exists, and returns who has claimed it.
+func (f *folder) claim(attempt int32, by string) (claimant string, err error) {
+	if f.remote != nil {
+		return f.remote.claim(attempt, by)
+	}
+	name := f.path(claimName(attempt))
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		data, err := os.ReadFile(name)
+		return string(data), err
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString(by)
+	return by, errors.Join(err, file.Sync(), file.Close(), syncDir(filepath.Dir(name)))
+}
+
+func claimName(attempt int32) string { return claimsDir + "/" + strconv.Itoa(int(attempt)) }
+
+// claims returns the names of claims, without their folder.
+func (f *folder) claims() ([]string, error) {
+	if f.remote != nil {
+		return f.remote.list(claimsDir)
+	}
+	entries, err := os.ReadDir(f.path(claimsDir))
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
+}
+
+// writeJSON replaces a file by the encoded value.
+func (f *folder) writeJSON(name string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	return f.write(name, append(data, '\n'))
+}
+
+// write replaces a file, atomically and durably; the original first, so that the copy has nothing that can be lost.
+func (f *folder) write(name string, data []byte) error {
+	if f.remote != nil {
+		if err := f.remote.put(name, data); err != nil {
+			return err
+		}
+	}
+	return replaceFile(f.path(name), data)
+}
+
+func (f *folder) readJSON(name string, value any) error {
+	data, err := os.ReadFile(f.path(name))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, value); err != nil {
+		return fmt.Errorf("decoding %s: %w", filepath.Base(name), err)
+	}
+	return nil
+}
+
+// replaceFile writes beside the file and renames, so that neither a reader nor a crash finds half of it.
+func replaceFile(path string, data []byte) error {
+	file, err := swapFile(path, data)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// swapFile is replaceFile, and returns the new file, positioned at its end.
+func swapFile(path string, data []byte) (*os.File, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Chmod(0o644), file.Sync())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = file.Close()
+		_ = os.Remove(file.Name())
+		return nil, err
+	}
+	return file, nil
+}
+
+func syncDir(dir string) error {
+	handle, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(handle.Sync(), handle.Close())
+}

@@ -1,0 +1,167 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Objects is where a store at a URL keeps its files: package bucket. Create fails with fs.ErrExist, and Get with
+// fs.ErrNotExist. List returns names that begin with a prefix.
+type Objects interface {
+	Create(ctx context.Context, name string, data []byte) error
+	Put(ctx context.Context, name string, data []byte) error
+	Get(ctx context.Context, name string) ([]byte, error)
+	List(ctx context.Context, prefix string) ([]string, error)
+	Check(ctx context.Context, name string) error
+}
+
+// remote is the original of a store whose folder is a copy.
+type remote struct {
+	objects Objects
+	prefix  string
+	dir     string
+	checked bool
+	attempt int32
+
+	// upload serializes uploads of metrics.jsonl; uploaded is when the last one ended.
+	upload   sync.Mutex
+	uploaded time.Time
+}
+
+const (
+	// downloads is how many objects are copied at once.
+	downloads = 32
+	// changing is how many rows, the newest, may have changed since they were copied.
+	changing = 32
+	// uploadPeriod is the shortest time between two uploads of metrics.jsonl while steps are made.
+	uploadPeriod = time.Minute
+)
+
+func (r *remote) name(name string) string { return path.Join(r.prefix, name) }
+
+func (r *remote) put(name string, data []byte) error {
+	return r.objects.Put(context.Background(), r.name(name), data)
+}
+
+// list returns the names in a folder, without it.
+func (r *remote) list(folder string) ([]string, error) {
+	prefix := r.name(folder) + "/"
+	names, err := r.objects.List(context.Background(), prefix)
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], prefix)
+	}
+	return names, err
+}
+
+// claim creates the claim's object, of which there can be one. Before the first it checks that the server is fit for that.
+func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
+	ctx := context.Background()
+	if !r.checked {
+		if err := r.objects.Check(ctx, r.name("check-"+strconv.Itoa(int(attempt)))); err != nil {
+			return "", err
+		}
+		r.checked = true
+	}
+	name := r.name(claimName(attempt))
+	switch err := r.objects.Create(ctx, name, []byte(by)); {
+	case errors.Is(err, fs.ErrExist):
+		data, err := r.objects.Get(ctx, name)
+		if err != nil || string(data) != by {
+			return string(data), err
+		}
+	case err != nil:
+		return "", err
+	}
+	r.attempt = attempt
+	return by, nil
+}
+
+// refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and what the
+// attempt before recorded.
+func (r *remote) refresh() error {
+	var group errgroup.Group
+	group.SetLimit(downloads)
+	for _, folder := range []string{rowsDir, evaluationsDir} {
+		names, err := r.list(folder)
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", folder, err)
+		}
+		for i, name := range names {
+			file := path.Join(folder, name)
+			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil || i >= len(names)-changing {
+				group.Go(func() error { return r.copy(file) })
+			}
+		}
+	}
+	for _, file := range []string{sessionFile, workersFile} {
+		group.Go(func() error { return r.copy(file) })
+	}
+	return group.Wait()
+}
+
+// copy makes a file of the folder that of the original. An object that does not exist is no file.
+func (r *remote) copy(file string) error {
+	data, err := r.objects.Get(context.Background(), r.name(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(r.dir, file), data)
+}
+
+// uploadMetrics makes the original of metrics.jsonl that of the folder, unless a higher attempt has begun.
+func (r *remote) uploadMetrics() error {
+	r.upload.Lock()
+	defer r.upload.Unlock()
+	return r.putMetrics()
+}
+
+// uploadMetricsInTurn is uploadMetrics beside the steps, once in a while: rows are the record, and metrics.jsonl is put together
+// from them again when a learner begins and ends. So what fails here is repeated later.
+func (r *remote) uploadMetricsInTurn() {
+	if !r.upload.TryLock() {
+		return
+	}
+	if time.Since(r.uploaded) < uploadPeriod {
+		r.upload.Unlock()
+		return
+	}
+	go func() {
+		defer r.upload.Unlock()
+		_ = r.putMetrics()
+	}()
+}
+
+func (r *remote) putMetrics() error {
+	r.uploaded = time.Now()
+	claims, err := r.list(claimsDir)
+	if err != nil || highest(claims) > r.attempt {
+		return err
+	}
+	for _, name := range []string{metricsName, evaluationsName} {
+		data, err := os.ReadFile(filepath.Join(r.dir, name))
+		if err != nil {
+			return err
+		}
+		if err := r.put(name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
