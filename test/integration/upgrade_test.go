@@ -68,11 +68,14 @@ var _ = Describe("An upgrade of the manager", func() {
 		run := w.create()
 		before := w.rolloutJob(nil)
 		w.kubelet.set(func(k *kubelet) { k.workerJob = before.UID })
-		w.attempt(run, 1, progress(0))
+		Eventually(func() int32 { return w.rolloutJob(nil).Status.Failed }).Should(BeNumerically(">", 0))
+		// The manager looks every 10 s why workers are missing, and replaces none that are younger than a minute.
+		w.advance(15 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(HaveSuffix(": rollout: the run file has version 3, and this build reads version 1"))
+		w.attempt(run, 1, progress(0))
 		w.advance(time.Minute)
 		w.rolloutJob(before)
 		w.eventually(run, func(g Gomega) {
