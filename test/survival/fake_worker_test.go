@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -401,4 +402,22 @@ func (p *fakeWorker) sampledTwice() int {
 		}
 	}
 	return n
+}
+
+// checkSampledOnce fails if a group was sampled more than once, by one worker or by two.
+func (w *fixture) checkSampledOnce() {
+	w.t.Helper()
+	times := map[rl.Key][]string{}
+	for _, p := range w.workers {
+		p.mu.Lock()
+		for key, n := range p.finished {
+			times[key] = append(times[key], slices.Repeat([]string{p.name}, n)...)
+		}
+		p.mu.Unlock()
+	}
+	for key, by := range times {
+		if len(by) > 1 {
+			w.t.Errorf("group %+v was sampled by %v", key, by)
+		}
+	}
 }

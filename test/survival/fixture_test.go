@@ -6,6 +6,7 @@ package survival
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,6 +49,9 @@ type fixture struct {
 	workers     []*fakeWorker
 	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
+	// barrier is how long learners wait for the workers of the one before; 0 is 80 ms, which is shorter than a worker may wait
+	// before it dials again.
+	barrier time.Duration
 	// keyPatience is how long learners try a refused key; 0 is their default.
 	keyPatience time.Duration
 	// skipAfter is how long an environment has to be unavailable before learners skip it; 0 is their default.
@@ -237,7 +241,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
 		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{
-			Barrier: 80 * time.Millisecond, Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
+			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
 			KeyPatience: w.keyPatience, SkipAfter: w.skipAfter,
 		},
 	}

@@ -32,9 +32,10 @@ func TestWorkerDeath(t *testing.T) {
 }
 
 // TestLateWorkerAfterLearnerDeath has the learner restart while one worker is in the middle of a slot and another says
-// Hello late: what they have is used, whoever was first.
+// Hello late: what they have is used, whoever was first, and no group is sampled twice.
 func TestLateWorkerAfterLearnerDeath(t *testing.T) {
 	w := newFixture(t, nil)
+	w.barrier = time.Minute
 	release := make(chan struct{})
 	w.startWorker("w0", behavior{room: 8})
 	w.startWorker("w1", behavior{room: 8, delay: func(slot int64) time.Duration {
@@ -48,6 +49,7 @@ func TestLateWorkerAfterLearnerDeath(t *testing.T) {
 	second := w.startLearner(2, nil)
 	time.AfterFunc(150*time.Millisecond, func() { close(release) })
 	w.checkSame(w.waitFor(second, contract.CauseCompleted))
+	w.checkSampledOnce()
 }
 
 // TestNoWorkersUntilSessionExpires lets the rollout session die at the server.
