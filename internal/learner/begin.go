@@ -75,9 +75,9 @@ func (b *beginning) connect(ctx context.Context) error {
 	return nil
 }
 
-// workerList lists the live workers.
+// workerList lists the workers for which the next attempt waits.
 type workerList interface {
-	Workers() []string
+	Expected() []string
 	Changed() <-chan struct{}
 }
 
@@ -92,7 +92,7 @@ func recordWorkers(ctx context.Context, table workerList, journal workerRecord, 
 	var recorded []string
 	for failures := 0; ctx.Err() == nil; {
 		changed := table.Changed()
-		names := table.Workers()
+		names := table.Expected()
 		if len(names) > 0 && !slices.Equal(names, recorded) {
 			if !journal.SetWorkers(names) {
 				failures++

@@ -16,7 +16,7 @@ type workerStore struct {
 	end      context.CancelFunc
 }
 
-func (*workerStore) Workers() []string { return []string{"w0", "w1"} }
+func (*workerStore) Expected() []string { return []string{"w0", "w1"} }
 
 func (*workerStore) Changed() <-chan struct{} {
 	changed := make(chan struct{})

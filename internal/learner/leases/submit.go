@@ -70,14 +70,14 @@ func (t *Table) decide(e *entry, group rl.Group) exchange.SubmitReply {
 	case e.isKnown():
 		return exchange.SubmitReply{Status: exchange.Duplicate}
 	}
-	if field := t.mismatch(e.lease, group); field != "" {
+	if field := t.config.mismatch(e.lease, group); field != "" {
 		return exchange.SubmitReply{Status: exchange.Invalid, Field: field}
 	}
 	return exchange.SubmitReply{Status: exchange.Accepted}
 }
 
 // mismatch names the field of a group that is not as the lease says.
-func (t *Table) mismatch(lease exchange.Lease, group rl.Group) string {
+func (c Config) mismatch(lease exchange.Lease, group rl.Group) string {
 	if group.Environment != lease.Environment {
 		return "environment"
 	}
@@ -89,7 +89,7 @@ func (t *Table) mismatch(lease exchange.Lease, group rl.Group) string {
 			return fmt.Sprintf("members[%d].index", i)
 		}
 		for j, trajectory := range member.Trajectories {
-			wanted := t.config.StepRewards && group.Key.Kind == rl.Train
+			wanted := c.StepRewards && group.Key.Kind == rl.Train
 			if len(trajectory.Segments) > 0 && wanted != (len(trajectory.StepRewards) > 0) {
 				return fmt.Sprintf("members[%d].trajectories[%d].step_rewards", i, j)
 			}

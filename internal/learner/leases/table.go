@@ -21,6 +21,8 @@ package leases
 import (
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,6 +94,20 @@ func (t *Table) Expect(names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.workers.expect(names)
+}
+
+// Expected names the workers for which a learner that follows on this one has to wait: the live ones, and until the barrier
+// is over those that have not said Hello.
+func (t *Table) Expected() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.config.Now()
+	names := t.workers.alive(now)
+	if t.leaseAfter.IsZero() || now.Before(t.leaseAfter) {
+		names = slices.AppendSeq(names, maps.Keys(t.workers.expected))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Open admits workers: from now on Hello is answered, and after the barrier groups are leased. Further calls

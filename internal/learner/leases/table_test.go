@@ -156,6 +156,18 @@ func TestTheBarrierFallsWhenAllAreThere(t *testing.T) {
 	expect(t, "when all have said Hello", []int64{0}, slots(f, "w0", 64))
 }
 
+// TestExpectedWorkersOfTwoDeaths has a learner die before a worker of the one before has said Hello: the next one waits for
+// it all the same.
+func TestExpectedWorkersOfTwoDeaths(t *testing.T) {
+	f, c := open(t, 10*time.Second)
+	f.Expect([]string{"w0", "w1"})
+	hello(t, f, "w1", exchange.HelloRequest{})
+	hello(t, f, "w2", exchange.HelloRequest{})
+	expect(t, "while one is missing", []string{"w0", "w1", "w2"}, f.Expected())
+	c.now = c.now.Add(11 * time.Second)
+	expect(t, "after the barrier", []string{"w1", "w2"}, f.Expected())
+}
+
 func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0, 1))
