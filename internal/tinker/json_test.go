@@ -179,6 +179,18 @@ func TestJSONResultsOfSkyRL(t *testing.T) {
 	}
 }
 
+// TestOptimizerMetricsThatAreNotFinite decodes the metrics of a step whose gradient is not finite.
+func TestOptimizerMetricsThatAreNotFinite(t *testing.T) {
+	result := decodeText[OptimStepResult](t, `{"metrics":{"unclipped_grad_l2:mean":null,"lr:mean":0.5}}`)
+	want := OptimStepResult{Metrics: map[string]float64{"unclipped_grad_l2:mean": math.NaN(), "lr:mean": 0.5}}
+	if diff := cmp.Diff(want, result, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if body, err := json.Marshal(want); err != nil || string(body) != `{"metrics":{"lr:mean":0.5,"unclipped_grad_l2:mean":null}}` {
+		t.Errorf("encoded as %s, %v", body, err)
+	}
+}
+
 func TestJSONResultsWithoutNumbers(t *testing.T) {
 	output, err := DecodeOutputJSON([]byte(`{"loss_fn_outputs":[{"logprobs":{"data":[null,-1]}}],"metrics":{"loss:sum":null}}`))
 	logprobs := output.LossFnOutputs[0]["logprobs"]
@@ -196,6 +208,7 @@ func TestJSONResultsWithoutNumbers(t *testing.T) {
 	}
 	for _, body := range []string{
 		`{"sequences":[{"stop_reason":"weird","tokens":[1]}]}`, `{"sequences":[{"stop_reason":"stop","tokens":[1],"logprobs":[-1,-2]}]}`, `[]`, `{"sequences":1}`, `{}`,
+		`{"sequences":[{"stop_reason":"stop","tokens":[1]}],"topk_prompt_logprobs":[[[null,-0.5]]]}`,
 	} {
 		if _, err := DecodeSampleJSON([]byte(body)); err == nil {
 			t.Errorf("%s is decoded", body)

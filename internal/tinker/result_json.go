@@ -35,12 +35,7 @@ func DecodeOutputJSON(body []byte) (ForwardBackwardResult, error) {
 		}
 		result.LossFnOutputs = append(result.LossFnOutputs, outputs)
 	}
-	for name, value := range wire.Metrics {
-		if result.Metrics == nil {
-			result.Metrics = map[string]float64{}
-		}
-		result.Metrics[name] = numberOrNaN(value)
-	}
+	result.Metrics = finiteOrNaN(wire.Metrics)
 	return result, nil
 }
 
@@ -99,7 +94,10 @@ func DecodeSampleJSON(body []byte) (SampleResult, error) {
 	for _, row := range wire.Topk {
 		var cells []TokenLogprob
 		for _, cell := range row {
-			cells = append(cells, TokenLogprob{Token: int32(numberOrNaN(cell[0])), Logprob: float32(numberOrNaN(cell[1]))})
+			if cell[0] == nil {
+				return SampleResult{}, fmt.Errorf("decoding samples: a token of topk_prompt_logprobs is null")
+			}
+			cells = append(cells, TokenLogprob{Token: int32(*cell[0]), Logprob: float32(numberOrNaN(cell[1]))})
 		}
 		result.TopkPromptLogprobs = append(result.TopkPromptLogprobs, cells)
 	}

@@ -3,7 +3,10 @@
 
 package tinker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"math"
+)
 
 // LoraConfig describes the adapter that a model trains. Decoding sets missing flags to true.
 type LoraConfig struct {
@@ -119,25 +122,48 @@ type OptimStepResult struct {
 	Metrics map[string]float64 `json:"metrics"`
 }
 
-// UnmarshalJSON drops metrics that are null, which is how servers encode NaN.
+// optimStepJSON is an OptimStepResult in JSON, which has null for numbers that are not finite.
+type optimStepJSON struct {
+	Metrics map[string]*float64 `json:"metrics"`
+}
+
+// UnmarshalJSON decodes metrics that are null as NaN.
 func (r *OptimStepResult) UnmarshalJSON(data []byte) error {
-	var wire struct {
-		Metrics map[string]*float64 `json:"metrics"`
-	}
+	var wire optimStepJSON
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return err
 	}
-	*r = OptimStepResult{}
-	for name, value := range wire.Metrics {
-		if value == nil {
-			continue
-		}
-		if r.Metrics == nil {
-			r.Metrics = map[string]float64{}
-		}
-		r.Metrics[name] = *value
-	}
+	r.Metrics = finiteOrNaN(wire.Metrics)
 	return nil
+}
+
+// MarshalJSON encodes metrics that are not finite as null.
+func (r OptimStepResult) MarshalJSON() ([]byte, error) {
+	return json.Marshal(optimStepJSON{NullableMetrics(r.Metrics)})
+}
+
+// NullableMetrics returns metrics as servers encode them in JSON: those that are not finite are null.
+func NullableMetrics(metrics map[string]float64) map[string]*float64 {
+	nullable := make(map[string]*float64, len(metrics))
+	for name, value := range metrics {
+		nullable[name] = nil
+		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+			nullable[name] = &value
+		}
+	}
+	return nullable
+}
+
+// finiteOrNaN is the inverse: what is null is NaN. It returns nil if there are no metrics.
+func finiteOrNaN(nullable map[string]*float64) map[string]float64 {
+	if len(nullable) == 0 {
+		return nil
+	}
+	metrics := make(map[string]float64, len(nullable))
+	for name, value := range nullable {
+		metrics[name] = numberOrNaN(value)
+	}
+	return metrics
 }
 
 // SaveWeightsRequest is the body of POST save_weights.

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
 // sampleJSON is the JSON form of a sampling result for clients before 0.25.
@@ -61,7 +60,7 @@ func legacyOutput(result tinker.ForwardBackwardResult) outputJSON {
 	legacy := outputJSON{
 		LossFnOutputType: result.LossFnOutputType,
 		LossFnOutputs:    []map[string]tensorJSON{},
-		Metrics:          state.Nullable(result.Metrics),
+		Metrics:          tinker.NullableMetrics(result.Metrics),
 	}
 	for _, named := range result.LossFnOutputs {
 		outputs := map[string]tensorJSON{}

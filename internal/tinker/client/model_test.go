@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -42,7 +44,7 @@ func TestOperationBodies(t *testing.T) {
 			t.Errorf("LoadState = %v, %v", loaded, err)
 		}
 		stepped, err := step.Wait(ctx)
-		if diff := cmp.Diff(map[string]float64{"unclipped_grad_l2:mean": 0.5, "free": 2}, stepped.Metrics); diff != "" || err != nil {
+		if diff := cmp.Diff(map[string]float64{"unclipped_grad_l2:mean": 0.5, "free": 2, "nan": math.NaN()}, stepped.Metrics, cmpopts.EquateNaNs()); diff != "" || err != nil {
 			t.Errorf("OptimStep: %v, metrics (-want +got):\n%s", err, diff)
 		}
 		for _, f := range []*Future[tinker.SaveResult]{state, sampler} {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"hash"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -137,31 +136,9 @@ func (m *Models) OptimStep(req tinker.OptimStepRequest) (tinker.FutureResponse, 
 			if err != nil {
 				return future.Result{}, err
 			}
-			return jsonResult(optimStepResult{Metrics: Nullable(result.Metrics)}), nil
+			return jsonResult(tinker.OptimStepResult{Metrics: result.Metrics}), nil
 		},
 	})
-}
-
-// optimStepResult is a tinker.OptimStepResult whose metrics may be null.
-type optimStepResult struct {
-	Metrics map[string]*float64 `json:"metrics"`
-}
-
-// Nullable returns metrics in the form that JSON can represent: those that are not finite are nil, as on the
-// hosted service.
-func Nullable(metrics map[string]float64) map[string]*float64 {
-	nullable := make(map[string]*float64, len(metrics))
-	for name, value := range metrics {
-		nullable[name] = finiteOrNil(value)
-	}
-	return nullable
-}
-
-func finiteOrNil(value float64) *float64 {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return nil
-	}
-	return &value
 }
 
 // digest identifies what an operation asks for.
