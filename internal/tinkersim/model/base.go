@@ -13,9 +13,13 @@ import (
 )
 
 //go:generate go run ./pretrain -out base.bin
+//go:generate go run ./pretrain -texts countdown -steps 2400 -batch 48 -out countdown.bin
 
 //go:embed base.bin
 var baseFile []byte
+
+//go:embed countdown.bin
+var countdownFile []byte
 
 // BaseModel is the frozen pretrained model with one vocabulary. It is safe for concurrent use. Adapters
 // and weights that are made from it share its buffers.
@@ -35,16 +39,24 @@ type network struct {
 	decoders sync.Pool
 }
 
-var loadBase = sync.OnceValue(func() *BaseModel {
-	base, err := newBaseModel(baseFile)
-	if err != nil {
-		panic(fmt.Sprintf("decoding the embedded base model: %v", err))
-	}
-	return base
-})
+var loadBase, loadCountdownBase = embedded(baseFile), embedded(countdownFile)
 
-// Base returns the embedded base model, which is decoded once.
+// embedded returns a function that returns the base model of a file, which is decoded once.
+func embedded(file []byte) func() *BaseModel {
+	return sync.OnceValue(func() *BaseModel {
+		base, err := newBaseModel(file)
+		if err != nil {
+			panic(fmt.Sprintf("decoding an embedded base model: %v", err))
+		}
+		return base
+	})
+}
+
+// Base returns the embedded base model that was pretrained on sums.
 func Base() *BaseModel { return loadBase() }
+
+// CountdownBase returns the embedded base model that was pretrained on Countdown.
+func CountdownBase() *BaseModel { return loadCountdownBase() }
 
 // newBaseModel decodes a base model that pretrain wrote.
 func newBaseModel(file []byte) (*BaseModel, error) {

@@ -7,16 +7,25 @@
 // It is arithmetic alone: it knows nothing of HTTP, of the wire format, of sessions or of
 // checkpoints' names, and it reads neither the clock nor the environment.
 //
-// # The base model
+// # The base models
 //
-// It is a transformer of 135,680 parameters over bytes (see package transformer), pretrained by
-// the program in pretrain to answer questions of one form:
+// They are transformers of 135,680 parameters over bytes (see package transformer), pretrained by the program in
+// pretrain. There is no token before a conversation. Replies begin with a space and end with TokenEnd. A model accepts any
+// other prompt, but has no sensible reply to it.
+//
+// Base answers questions of one form:
 //
 //	User: What is 27 + 58?\n\nAssistant: 85<|end|>
 //
-// without a token before the question. Replies begin with a space and end with TokenEnd; some are chatty,
-// and most forget the carry, so there is something to learn. Operands are 0 to 100. The model accepts any
-// other prompt, but has no sensible reply to it.
+// Some replies are chatty, and most forget the carry, so there is something to learn. Operands are 0 to 100.
+//
+// CountdownBase has both roles of the workflow solverJudge on Countdown, with two or three numbers from 1 to 19. As
+// solver it mostly guesses, and is right in about one of five replies. As judge it chooses among two or three solutions
+// at random.
+//
+//	User: Make 24 from 3, 8.\n\nAssistant: <answer>3*8</answer><|end|>
+//	User: Make 24 from 3, 8.\n\nSolution 1:\n<answer>3*8</answer>\n\nSolution 2:\nNo solution found\n\n
+//	Which solution is right?\n\nAssistant: <answer>1</answer><|end|>
 //
 // # Adapters
 //

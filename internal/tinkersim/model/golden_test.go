@@ -20,6 +20,22 @@ import (
 // cannot be reproduced if it changes.
 const goldenDigest = "5e84c41d5c682bf340c3a8adbd29c192e793002070c748981039b8285b554089"
 
+// TestEmbeddedBaseModels compares the files of the base models with those that runs were trained on.
+func TestEmbeddedBaseModels(t *testing.T) {
+	for name, base := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"sums":      {baseFile, "fbad767d317041bcce9338384cf47c07d9cf7ca0893ab3f0f4472b2b271add1f"},
+		"countdown": {countdownFile, "8c3904fdb6c3529453d0760c2b4a2de818172fa88aed784bb5ed337530a321fa"},
+	} {
+		sum := sha256.Sum256(base.file)
+		if got := hex.EncodeToString(sum[:]); got != base.want {
+			t.Errorf("the digest of the model of %s is %s, want %s", name, got, base.want)
+		}
+	}
+}
+
 // TestGoldenNumbers compares training, sampling and log-probabilities with those of earlier versions, to the bit, for
 // short sequences and for some that nearly fill a window.
 func TestGoldenNumbers(t *testing.T) {

@@ -15,11 +15,13 @@ import (
 // SHA-256 sum of all that. Numbers are little-endian.
 const stateMagic = "tinkersim state 1\n"
 
+// ErrBase reports that a checkpoint was made with another base model.
+var ErrBase = errors.New("made with another base model")
+
 var (
 	errLength   = errors.New("wrong length")
 	errChecksum = errors.New("wrong checksum")
 	errMagic    = errors.New("not this kind of data or version")
-	errBase     = errors.New("made with another base model")
 	errCorrupt  = errors.New("not a possible configuration")
 )
 
@@ -94,6 +96,15 @@ func UnmarshalState(base *BaseModel, data []byte, withOptimizer bool) (*Adapter,
 	return a, nil
 }
 
+// UnmarshalAdapter reads a state without its optimizer, whichever embedded base model it was made with.
+func UnmarshalAdapter(data []byte) (*Adapter, error) {
+	adapter, err := UnmarshalState(Base(), data, false)
+	if errors.Is(err, ErrBase) {
+		return UnmarshalState(CountdownBase(), data, false)
+	}
+	return adapter, err
+}
+
 func (a *Adapter) readVectors(body []byte, hasOptimizer bool) error {
 	vectors := [][]float32{a.params}
 	if hasOptimizer {
@@ -146,7 +157,7 @@ func unseal(magic string, base *BaseModel, data []byte) ([]byte, error) {
 		return nil, errChecksum
 	}
 	if !bytes.Equal(data[len(magic):len(magic)+sha256.Size], base.digest[:]) {
-		return nil, errBase
+		return nil, ErrBase
 	}
 	return data[len(magic)+sha256.Size : at], nil
 }

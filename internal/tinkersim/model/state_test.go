@@ -103,11 +103,11 @@ func TestUnmarshalDamagedData(t *testing.T) {
 		"too short":            {resealed(make([]byte, stateHead-1)), errLength},
 		"rank 0":               {resealed(make([]byte, stateHead)), errCorrupt},
 		"parameters missing":   {resealed(append([]byte{flagMLP | flagOptimizer, 1}, make([]byte, stateHead-2)...)), errLength},
-		"made on another base": {state, errBase},
+		"made on another base": {state, ErrBase},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := testBase()
-			if errors.Is(test.want, errBase) {
+			if errors.Is(test.want, ErrBase) {
 				base = &BaseModel{network: &network{params: base.params}, vocabulary: nativeVocabulary{}}
 			}
 			if _, err := UnmarshalState(base, test.data, true); !errors.Is(err, test.want) {

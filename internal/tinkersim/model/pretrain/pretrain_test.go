@@ -4,6 +4,9 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -86,12 +89,33 @@ func split(t *testing.T, text text) (prompt, reply string) {
 	return string(all[:text.prompt]), string(all[text.prompt:])
 }
 
+// TestTextsOfBaseModels compares the texts with those that the embedded base models were trained on, of which each is drawn
+// from the numbers that follow the texts before it.
+func TestTextsOfBaseModels(t *testing.T) {
+	for name, want := range map[string]string{
+		"arithmetic": "6f46266341a462ad81896a2dcece0360efd8fb9147a3651fd83cd1e4daf8be61",
+		"countdown":  "f66cd1f00a3892020f93dd4a0c297bd695609fb48e8823fa7509ba9f5f40bfe6",
+	} {
+		rng := rand.New(rand.NewPCG(1, 0))
+		sum := sha256.New()
+		for i := range 2000 {
+			text := textsOf[name](rng, float64(i)/2000)
+			if err := binary.Write(sum, binary.LittleEndian, append(text.tokens, int32(text.prompt))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+			t.Errorf("the digest of the texts %s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 // TestTrainer writes the same file with any number of CPUs.
 func TestTrainer(t *testing.T) {
 	run := func(cpus int) ([]byte, float64) {
 		before := runtime.GOMAXPROCS(cpus)
 		defer runtime.GOMAXPROCS(before)
-		tr := newTrainer(settings{steps: 6, batch: 20, rate: 0.05, seed: 3})
+		tr := newTrainer(settings{steps: 6, batch: 20, rate: 0.05, seed: 3, texts: textsOf["arithmetic"]})
 		first, err := tr.step(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)

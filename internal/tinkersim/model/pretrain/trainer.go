@@ -25,6 +25,8 @@ type settings struct {
 	steps, batch int
 	rate         float64
 	seed         uint64
+	// texts draws a text, given the part of the training that is done.
+	texts func(rng *rand.Rand, progress float64) text
 }
 
 // trainer trains all parameters with Adam.
@@ -85,7 +87,7 @@ func (t *trainer) step(ctx context.Context, step int) (float64, error) {
 	texts := make([]text, t.batch)
 	inputs := make([][]int32, t.batch)
 	for i := range texts {
-		texts[i] = newText(t.rng)
+		texts[i] = t.texts(t.rng, float64(step)/float64(t.steps))
 		inputs[i] = texts[i].tokens[:len(texts[i].tokens)-1]
 	}
 	params := transformer.NewParams(t.params)
