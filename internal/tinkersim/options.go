@@ -22,8 +22,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 )
 
-// ModelName is the name of the base model.
-const ModelName = "tinkersim/byte-136k"
+// The names of the base models.
+const (
+	// ModelName is the one that was pretrained on sums.
+	ModelName = "tinkersim/byte-136k"
+	// CountdownModelName is the one that was pretrained on Countdown, as solver and as judge.
+	CountdownModelName = "tinkersim/byte-136k-countdown"
+)
 
 // Options configure a server. All fields but Dir are optional.
 type Options struct {
@@ -31,7 +36,7 @@ type Options struct {
 	Dir string
 	// APIKey is the only key that is accepted. When it is empty, every key that begins with "tml-" is accepted.
 	APIKey string
-	// Aliases are further names of the base model, for clients that only accept certain names.
+	// Aliases are further names of the base model ModelName, for clients that only accept certain names.
 	Aliases []string
 	// Vocabularies are further base models by OWNER/NAME: the same network with the tokens of the vocabulary.
 	Vocabularies map[string]*vocabulary.Vocabulary
@@ -107,7 +112,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("the sample noise must be at least 0 and finite, not %g", o.SampleNoise)
 	}
 	for name := range o.Vocabularies {
-		if name == ModelName || slices.Contains(o.Aliases, name) {
+		if name == ModelName || name == CountdownModelName || slices.Contains(o.Aliases, name) {
 			return fmt.Errorf("the base model %s cannot have a vocabulary of its own and the built-in one", name)
 		}
 	}
@@ -121,18 +126,19 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
 		vocabularies[name] = v
 	}
 	return state.Options{
-		Dir:            o.Dir,
-		BaseModels:     slices.Concat([]string{ModelName}, o.Aliases),
-		Vocabularies:   vocabularies,
-		ForcedSamples:  forced,
-		Log:            o.Log,
-		Clock:          o.Clock,
-		Random:         o.Random,
-		GapPatience:    o.GapPatience,
-		SessionTimeout: o.SessionTimeout,
-		TrainingSlots:  o.TrainingSlots,
-		SampleNoise:    o.SampleNoise,
-		SampleRows:     o.SampleRows,
+		Dir:             o.Dir,
+		BaseModels:      slices.Concat([]string{ModelName}, o.Aliases),
+		CountdownModels: []string{CountdownModelName},
+		Vocabularies:    vocabularies,
+		ForcedSamples:   forced,
+		Log:             o.Log,
+		Clock:           o.Clock,
+		Random:          o.Random,
+		GapPatience:     o.GapPatience,
+		SessionTimeout:  o.SessionTimeout,
+		TrainingSlots:   o.TrainingSlots,
+		SampleNoise:     o.SampleNoise,
+		SampleRows:      o.SampleRows,
 
 		AverageGradients: o.Dialect == dialect.NameSkyRL,
 		SampleWaiting:    o.SampleWaiting,

@@ -29,7 +29,8 @@ type Tokenizer interface {
 
 // models has the tokenizers that are built in, by the model's name at the endpoint.
 var models = map[string]func() Tokenizer{
-	"tinkersim/byte-136k": newByteLevel,
+	"tinkersim/byte-136k":           newByteLevel,
+	"tinkersim/byte-136k-countdown": newByteLevel,
 }
 
 // UnknownModelError reports that no tokenizer is built in for a model.

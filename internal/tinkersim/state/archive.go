@@ -46,7 +46,7 @@ func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 		return nil, err
 	}
 	if path.Kind == tinker.KindState {
-		adapter, err := model.UnmarshalState(model.Base(), data, false)
+		adapter, err := model.UnmarshalAdapter(data)
 		if err != nil {
 			return nil, fmt.Errorf("decoding %s: %w", path, err)
 		}

@@ -13,19 +13,24 @@ import (
 
 // baseModels are the base models by name. They do not change, so they need no lock.
 type baseModels struct {
-	names   []string // in the order of the listing
-	foreign map[string]bool
-	byName  map[string]*model.BaseModel
+	names []string // in the order of the listing
+	// others are those that are not model.Base().
+	others map[string]bool
+	byName map[string]*model.BaseModel
 }
 
 func newBaseModels(options Options) baseModels {
-	b := baseModels{foreign: map[string]bool{}, byName: map[string]*model.BaseModel{}}
-	b.names = slices.Concat(options.BaseModels, slices.Sorted(maps.Keys(options.Vocabularies)))
+	b := baseModels{others: map[string]bool{}, byName: map[string]*model.BaseModel{}}
+	b.names = slices.Concat(options.BaseModels, options.CountdownModels, slices.Sorted(maps.Keys(options.Vocabularies)))
 	for _, name := range options.BaseModels {
 		b.byName[name] = model.Base()
 	}
+	for _, name := range options.CountdownModels {
+		b.others[name] = true
+		b.byName[name] = model.CountdownBase()
+	}
 	for name, vocabulary := range options.Vocabularies {
-		b.foreign[name] = true
+		b.others[name] = true
 		b.byName[name] = model.Base().WithVocabulary(vocabulary)
 	}
 	return b
@@ -48,13 +53,13 @@ func (b baseModels) get(name string) (*model.BaseModel, error) {
 
 // key returns the key of a base model's weights.
 func (b baseModels) key(name string) weightsKey {
-	if b.foreign[name] {
+	if b.others[name] {
 		return baseKey + weightsKey(name)
 	}
 	return baseKey
 }
 
-// weights returns the weights of a base model; "" is the built-in one.
+// weights returns the weights of a base model; "" is model.Base().
 func (b baseModels) weights(name string) (*model.Weights, error) {
 	if name == "" {
 		return model.BaseWeights(model.Base()), nil

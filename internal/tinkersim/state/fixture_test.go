@@ -56,14 +56,16 @@ func newFixture(t *testing.T, rules ...fault.Rule) *fixture {
 		t.Fatal(err)
 	}
 	s, err := New(Options{
-		Dir:            t.TempDir(),
-		BaseModels:     []string{baseModel, "an/alias"},
-		Log:            slog.New(slog.DiscardHandler),
-		Clock:          c.Now,
-		Random:         rand.NewChaCha8([32]byte{1}),
-		GapPatience:    time.Hour,
-		SessionTimeout: 10 * time.Minute,
-		TrainingSlots:  2,
+		Dir:        t.TempDir(),
+		BaseModels: []string{baseModel, "an/alias"},
+
+		CountdownModels: []string{countdownModel},
+		Log:             slog.New(slog.DiscardHandler),
+		Clock:           c.Now,
+		Random:          rand.NewChaCha8([32]byte{1}),
+		GapPatience:     time.Hour,
+		SessionTimeout:  10 * time.Minute,
+		TrainingSlots:   2,
 	}, faults, stats.NewCounters())
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -92,7 +93,10 @@ func (t *trainer) read(path tinker.Path, optimizer bool, faults fault.OperationF
 		return nil, err
 	}
 	adapter, err := model.UnmarshalState(base, data, optimizer && !faults.Has(fault.ColdAdam))
-	if err != nil {
+	switch {
+	case errors.Is(err, model.ErrBase):
+		return nil, userError("the state of %s was made with another base model than %s", path, t.run.BaseModel)
+	case err != nil:
 		return nil, fmt.Errorf("decoding %s: %w", path, err)
 	}
 	saved, own := adapter.Config(), t.config

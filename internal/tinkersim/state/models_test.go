@@ -142,7 +142,7 @@ func TestCapabilities(t *testing.T) {
 	for _, m := range f.Capabilities().SupportedModels {
 		names = append(names, m.ModelName)
 	}
-	if diff := cmp.Diff([]string{baseModel, "an/alias"}, names); diff != "" {
+	if diff := cmp.Diff([]string{baseModel, "an/alias", countdownModel}, names); diff != "" {
 		t.Errorf("base models (-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]bool{baseModel: true, "an/alias": true, "x": false, "": false} {

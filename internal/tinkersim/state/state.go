@@ -49,8 +49,8 @@ type State struct {
 type Options struct {
 	// Dir is the directory of the checkpoints.
 	Dir string
-	// BaseModels are the names of the base model.
-	BaseModels []string
+	// BaseModels are the names of model.Base(), and CountdownModels those of model.CountdownBase().
+	BaseModels, CountdownModels []string
 	// Vocabularies are further base models by name: the same network with the tokens of the vocabulary. It may be empty.
 	Vocabularies map[string]model.Vocabulary
 	// ForcedSamples forces samples in tests. It may be nil.

@@ -15,7 +15,7 @@ import (
 // weightsKey names weights that never change: another save under the same path has another key.
 type weightsKey string
 
-// baseKey is the key of the base model's weights. For a base model with another vocabulary, its name follows.
+// baseKey is the key of the weights of model.Base(). For any other base model, its name follows.
 const baseKey weightsKey = "base"
 
 // isBase reports whether the weights are those of a base model: no run has such an id.
