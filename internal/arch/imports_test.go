@@ -268,6 +268,9 @@ var permitted = map[string][]string{
 	},
 	"test/model/wire":   {"test/model/engine"},
 	"test/models/bench": {"internal/tokenizer", "internal/tokenizer/split"},
+	"test/sample": {
+		"api/v1alpha1", "internal/contract", "internal/desired", "internal/environment/registry", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
+	},
 }
 
 func TestPackagesPointOneWay(t *testing.T) {
