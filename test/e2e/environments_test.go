@@ -25,6 +25,19 @@ func TestOwnData(t *testing.T) {
 	}
 }
 
+// TestSolverJudgeSample trains both roles of the workflow solverJudge.
+func TestSolverJudgeSample(t *testing.T) {
+	prepare(t)
+	run := applySample(t, "config/samples/solver-judge.yaml", "solver-judge")
+	// The model begins with a pass@1 of about 0.2, and its solvers and its judge earn 0.6 in an episode.
+	if run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.38 {
+		t.Errorf("held-out pass@1, which is judge_acc, is %v after training, want 0.38 at least", run.Status.Metrics.PassAt1)
+	}
+	if reward := run.Status.Environments[0].Reward; reward == nil || *reward < 1.05 {
+		t.Errorf("an episode of solvers and judge earns %v at the last step, want 1.05 at least", reward)
+	}
+}
+
 // TestEnvironmentServers trains on two environments that are servers of images, which run beside the workers.
 func TestEnvironmentServers(t *testing.T) {
 	prepare(t)
