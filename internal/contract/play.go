@@ -24,6 +24,9 @@ type Play struct {
 	DropConstantGroups bool `json:"dropConstantGroups,omitempty"`
 	// StepRewards records the rewards of single replies, which the run's grouping compares. Version 1 has none.
 	StepRewards bool `json:"stepRewards,omitempty"`
+	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty. A worker that
+	// does not know the field gives groups without them, which the learner refuses.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // EncodePlay returns the JSON of a Play, whose version is this build's or the one before it.

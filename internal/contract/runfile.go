@@ -206,6 +206,30 @@ type Algorithm struct {
 	Grouping Grouping `json:"grouping,omitempty"`
 	// Roles are those whose advantages or loss are not the algorithm's, sorted by name.
 	Roles []Role `json:"roles,omitempty"`
+	// KL is nil without a KL penalty.
+	KL *KL `json:"kl,omitempty"`
+}
+
+// KL is a penalty for tokens that the policy prefers more than a reference does.
+type KL struct {
+	Coefficient float64 `json:"coefficient"`
+	// Discount of the penalties of later tokens; 0 penalises each token for itself.
+	Discount  float64   `json:"discount,omitempty"`
+	Reference Reference `json:"reference"`
+}
+
+// Reference is the model that a KL penalty compares with: a base model or the sampler weights of a checkpoint.
+type Reference struct {
+	Model      string `json:"model,omitempty"`
+	Checkpoint string `json:"checkpoint,omitempty"`
+}
+
+// String names the reference for people.
+func (r Reference) String() string {
+	if r.Checkpoint != "" {
+		return "checkpoint " + r.Checkpoint
+	}
+	return "base model " + r.Model
 }
 
 // Role is how the trajectories of one role are trained on.

@@ -150,7 +150,19 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	nan := math.NaN()
+	kl := func(change func(*KL)) func(*RunFile) {
+		return func(f *RunFile) {
+			f.Fixed.Algorithm.KL = &KL{Coefficient: 0.1, Reference: Reference{Model: "m"}}
+			change(f.Fixed.Algorithm.KL)
+		}
+	}
 	cases := map[string]func(*RunFile){
+		"fixed.algorithm.kl.coefficient":          kl(func(k *KL) { k.Coefficient = 0 }),
+		"fixed.algorithm.kl.coefficient must":     kl(func(k *KL) { k.Coefficient = nan }),
+		"fixed.algorithm.kl.discount":             kl(func(k *KL) { k.Discount = 1.5 }),
+		"fixed.algorithm.kl.reference":            kl(func(k *KL) { k.Reference.Model = "" }),
+		"fixed.algorithm.kl.reference needs":      kl(func(k *KL) { k.Reference.Checkpoint = "tinker://r/sampler_weights/s" }),
+		"fixed.algorithm.kl.reference.checkpoint": kl(func(k *KL) { k.Reference = Reference{Checkpoint: "tinker://r/weights/s"} }),
 		"run needs":                                  func(f *RunFile) { f.Run.UID = "" },
 		"attempt counts":                             func(f *RunFile) { f.Attempt = 0 },
 		"fixed.model.name":                           func(f *RunFile) { f.Fixed.Model.Name = "" },
@@ -247,6 +259,7 @@ func TestSpecDigest(t *testing.T) {
 		"another endpoint": func(f *RunFile) { f.Fixed.BaseURL = "http://other" },
 		"another grouping": func(f *RunFile) { f.Fixed.Algorithm.Grouping = GroupingStep },
 		"roles":            func(f *RunFile) { f.Fixed.Algorithm.Roles = rolesOf(f, "judge") },
+		"kl":               func(f *RunFile) { f.Fixed.Algorithm.KL = &KL{Coefficient: 0.1, Reference: Reference{Model: "m"}} },
 		"other tasks":      func(f *RunFile) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },
 	}
 	for name, change := range other {

@@ -88,7 +88,20 @@ func (a *Algorithm) validate(p *problems) {
 		role.Advantage.validate(p, path+".advantage")
 		role.Loss.validate(p, path+".loss")
 	}
+	a.KL.validate(p)
 	a.Optimizer.validate(p)
+}
+
+func (k *KL) validate(p *problems) {
+	if k == nil {
+		return
+	}
+	const path = "fixed.algorithm.kl"
+	p.require(finite(k.Coefficient) && k.Coefficient > 0, path+".coefficient", "must be above 0")
+	p.require(k.Discount >= 0 && k.Discount <= 1, path+".discount", "must be from 0 to 1")
+	p.require((k.Reference.Model != "") != (k.Reference.Checkpoint != ""), path+".reference", "needs exactly one of model and checkpoint")
+	p.require(k.Reference.Checkpoint == "" || strings.HasPrefix(k.Reference.Checkpoint, "tinker://") && strings.Contains(k.Reference.Checkpoint, "/sampler_weights/"),
+		path+".reference.checkpoint", "must be tinker://RUN/sampler_weights/NAME")
 }
 
 func (a Advantage) validate(p *problems, path string) {

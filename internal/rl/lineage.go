@@ -33,6 +33,7 @@ type Settings struct {
 	Substeps     int
 	Grouping     contract.Grouping
 	Roles        []contract.Role
+	KL           *contract.KL
 }
 
 // Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
@@ -71,8 +72,8 @@ func (s Settings) write(c *canonical) {
 	writeLoss(c, s.Loss)
 	writeAdvantage(c, s.Advantage)
 	c.int(int64(s.Substeps))
-	if s.Grouping == "" && len(s.Roles) == 0 {
-		// This is the form of runs that are older than both settings.
+	if s.Grouping == "" && len(s.Roles) == 0 && s.KL == nil {
+		// This is the form of runs that are older than these settings.
 		return
 	}
 	c.text(string(s.Grouping))
@@ -81,6 +82,12 @@ func (s Settings) write(c *canonical) {
 		c.text(role.Name)
 		writeLoss(c, role.Loss)
 		writeAdvantage(c, role.Advantage)
+	}
+	if s.KL != nil {
+		c.float(s.KL.Coefficient)
+		c.float(s.KL.Discount)
+		c.text(s.KL.Reference.Model)
+		c.text(s.KL.Reference.Checkpoint)
 	}
 }
 

@@ -30,15 +30,23 @@ func TestLineageNextCoversEverySetting(t *testing.T) {
 		"loss setting": func(s *Settings) {
 			s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.3}
 		},
-		"one setting": func(s *Settings) { s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8} },
-		"baseline":    func(s *Settings) { s.Advantage.Baseline = contract.BaselineLeaveOneOut },
-		"scale":       func(s *Settings) { s.Advantage.Scale = contract.ScaleGroupStd },
-		"ddof":        func(s *Settings) { s.Advantage.DDoF = 1 },
-		"substeps":    func(s *Settings) { s.Substeps = 2 },
-		"grouping":    func(s *Settings) { s.Grouping = contract.GroupingEpisode },
-		"roles":       func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: s.Advantage}} },
-		"role's name": func(s *Settings) { s.Roles = []contract.Role{{Name: "solver", Loss: s.Loss, Advantage: s.Advantage}} },
-		"role's loss": func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Advantage: s.Advantage}} },
+		"one setting":    func(s *Settings) { s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8} },
+		"baseline":       func(s *Settings) { s.Advantage.Baseline = contract.BaselineLeaveOneOut },
+		"scale":          func(s *Settings) { s.Advantage.Scale = contract.ScaleGroupStd },
+		"ddof":           func(s *Settings) { s.Advantage.DDoF = 1 },
+		"substeps":       func(s *Settings) { s.Substeps = 2 },
+		"grouping":       func(s *Settings) { s.Grouping = contract.GroupingEpisode },
+		"roles":          func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: s.Advantage}} },
+		"role's name":    func(s *Settings) { s.Roles = []contract.Role{{Name: "solver", Loss: s.Loss, Advantage: s.Advantage}} },
+		"role's loss":    func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Advantage: s.Advantage}} },
+		"kl":             func(s *Settings) { s.KL = &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Model: "m"}} },
+		"kl.coefficient": func(s *Settings) { s.KL = &contract.KL{Coefficient: 0.2, Reference: contract.Reference{Model: "m"}} },
+		"kl.discount": func(s *Settings) {
+			s.KL = &contract.KL{Coefficient: 0.1, Discount: 0.5, Reference: contract.Reference{Model: "m"}}
+		},
+		"kl.reference": func(s *Settings) {
+			s.KL = &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Checkpoint: "m"}}
+		},
 		"role's advantage": func(s *Settings) {
 			s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: contract.Advantage{Baseline: contract.BaselineNone}}}
 		},

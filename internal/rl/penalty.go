@@ -1,0 +1,60 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rl
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// Penalise adds the KL penalty to the advantages of a step's data. It returns the mean, over all sampled tokens of the data,
+// of the difference between the log-probability under the policy that sampled a token and that under the reference.
+//
+// A token's penalty is the coefficient times that mean less the token's own difference: penalties are centred over the whole
+// batch, so that they sum up to 0. With a discount, each token also gets the penalties of the sampled tokens behind it in
+// its datum, times the discount for each token between. The arithmetic is that of incorporate_kl_penalty in tinker-cookbook,
+// which with a discount also changes the advantages of tokens that were not sampled, as this does not. Sums are taken
+// in float64, and advantages are rounded to float32 once.
+func Penalise(datums []Datum, kl contract.KL) (mean float64, err error) {
+	sum, actions := 0.0, 0
+	for _, d := range datums {
+		if len(d.ReferenceLogprobs) != len(d.Targets) {
+			return 0, fmt.Errorf("penalising divergence: slot %d has %d log-probabilities of the reference for %d tokens",
+				d.Slot, len(d.ReferenceLogprobs), len(d.Targets))
+		}
+		for i, sampled := range d.Mask {
+			if sampled {
+				sum += d.difference(i)
+				actions++
+			}
+		}
+	}
+	if actions == 0 {
+		return 0, errors.New("penalising divergence: the data have no sampled token")
+	}
+	mean = sum / float64(actions)
+	for _, d := range datums {
+		d.penalise(kl, mean)
+	}
+	return mean, nil
+}
+
+// difference is how much likelier a target is under the policy than under the reference.
+func (d Datum) difference(i int) float64 {
+	return float64(d.Logprobs[i]) - float64(d.ReferenceLogprobs[i])
+}
+
+// penalise adds the penalties to the datum's own advantages.
+func (d Datum) penalise(kl contract.KL, mean float64) {
+	later := 0.0
+	for i := len(d.Mask) - 1; i >= 0; i-- {
+		later = float64(kl.Discount * later)
+		if d.Mask[i] {
+			later += float64(kl.Coefficient * (mean - d.difference(i)))
+			d.Advantages[i] = float32(float64(d.Advantages[i]) + later)
+		}
+	}
+}
