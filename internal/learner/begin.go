@@ -122,6 +122,9 @@ func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
 	if alg := file.Fixed.Algorithm; alg != nil {
 		play.DropConstantGroups = alg.DropConstantGroups && file.Version == 1
 		play.StepRewards = alg.Grouping == contract.GroupingStep
+		if alg.KL != nil {
+			play.Reference = &alg.KL.Reference
+		}
 	}
 	return contract.EncodePlay(play)
 }

@@ -149,7 +149,8 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 	alg := file.Fixed.Algorithm
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
-		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep, Logger: config.Logger, Now: config.Now,
+		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep,
+		References: alg != nil && alg.KL != nil, Logger: config.Logger, Now: config.Now,
 		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter,
 	})
 	if alg == nil {

@@ -38,7 +38,11 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		cancel()
 		return
 	}
-	player.Policy = &policy{worker: w, group: group}
+	own := &policy{worker: w, group: group}
+	player.Policy = own
+	if r := w.play.Load().play.Reference; r != nil && lease.Key.Kind == rl.Train {
+		player.Reference = newReference(own, *r)
+	}
 	player.Gate = groupGate{gate: &w.episodes, rank: rank(lease.Key), changes: &w.changes}
 	player.Health = w.health.Group(lease.Environment, player.Environment, lease.Key.Slot, lease.Key.Kind == rl.Train)
 	player.Progress = &group.progress

@@ -74,25 +74,49 @@ type failures struct {
 // Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session,
 // an endpoint that fails. An error is a *episode.RefusedError, a *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
+	var sample episode.Sample
+	err := p.repeat(ctx, request, func(number int64) (key samplerKey, err error) {
+		sample, key, err = p.once(ctx, request, number)
+		return key, err
+	})
+	return sample, err
+}
+
+// repeat posts a request until it succeeds or is of no use. It calls post with the number of the request; the key is that of
+// the sampling session.
+func (p *policy) repeat(ctx context.Context, request episode.Request, post func(number int64) (samplerKey, error)) error {
 	var counts failures
 	for {
-		sample, key, err := p.once(ctx, request, counts.reposts)
+		key, err := p.admit(ctx, request, counts.reposts, post)
 		if err == nil {
-			return sample, nil
+			return nil
 		}
 		if ctx.Err() != nil {
-			return episode.Sample{}, ctx.Err()
+			return ctx.Err()
 		}
 		if err := p.worker.prepareRetry(err, key, &counts); err != nil {
-			return episode.Sample{}, err
+			return err
 		}
 		p.worker.config.Logger.Debug("sampling again", "slot", p.group.key.Slot, "member", request.Member,
 			"reposts", counts.reposts, "failures", counts.all, "err", err)
 		if err := wait.Sleep(ctx, sampleDelay(counts.all)); err != nil {
-			return episode.Sample{}, err
+			return err
 		}
 		counts.all++
 	}
+}
+
+// admit posts a request once, when there is room for one more.
+func (p *policy) admit(ctx context.Context, request episode.Request, reposts int, post func(number int64) (samplerKey, error)) (samplerKey, error) {
+	number, err := numberOf(p.group.key, request, reposts)
+	if err != nil {
+		return samplerKey{}, err
+	}
+	if err := p.worker.samples.enter(ctx, rank(p.group.key)); err != nil {
+		return samplerKey{}, err
+	}
+	defer p.worker.samples.leave()
+	return post(number)
 }
 
 // prepareRetry prepares the request to be posted again after a failure. An error means that this is of no use.
@@ -146,16 +170,8 @@ func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error)
 }
 
 // once samples a reply under one number. The key is that of the sampling session.
-func (p *policy) once(ctx context.Context, request episode.Request, reposts int) (episode.Sample, samplerKey, error) {
+func (p *policy) once(ctx context.Context, request episode.Request, number int64) (episode.Sample, samplerKey, error) {
 	group, lease := p.group.key, p.group.currentLease()
-	number, err := numberOf(group, request, reposts)
-	if err != nil {
-		return episode.Sample{}, samplerKey{}, err
-	}
-	if err := p.worker.samples.enter(ctx, rank(group)); err != nil {
-		return episode.Sample{}, samplerKey{}, err
-	}
-	defer p.worker.samples.leave()
 	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, weights{path: lease.Sampler})
 	if err != nil {
 		return episode.Sample{}, samplerKey{}, err

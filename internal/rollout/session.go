@@ -47,6 +47,9 @@ type sessions struct {
 // for is made again under its number.
 const mostSamplers = 64
 
+// weights are what a sampling session samples from: saved sampler weights or, without a path, a base model.
+type weights struct{ path, base string }
+
 // samplerKey names a sampling session.
 type samplerKey struct {
 	session string
@@ -119,9 +122,6 @@ func (s *sessions) await(ctx context.Context) (string, error) {
 		return session, session != ""
 	})
 }
-
-// weights are what a sampling session samples from: those at a path, or a base model.
-type weights struct{ path, base string }
 
 // sampler gives the id of the sampling session of that number over the weights, within the live session.
 // It makes the sampling session where that does not exist. An error is the context's or a

@@ -89,14 +89,26 @@ func (c Config) mismatch(lease exchange.Lease, group rl.Group) string {
 			return fmt.Sprintf("members[%d].index", i)
 		}
 		for j, trajectory := range member.Trajectories {
-			wanted := c.StepRewards && group.Key.Kind == rl.Train
-			if len(trajectory.Segments) > 0 && wanted != (len(trajectory.StepRewards) > 0) {
-				return fmt.Sprintf("members[%d].trajectories[%d].step_rewards", i, j)
+			if field := c.unfilled(trajectory, group.Key.Kind == rl.Train); field != "" {
+				return fmt.Sprintf("members[%d].trajectories[%d].%s", i, j, field)
 			}
 		}
 	}
 	if group.Outcome == rl.Usable && len(group.UsableMembers()) < lease.MinMembers {
 		return "outcome"
+	}
+	return ""
+}
+
+// unfilled names the field of a trajectory that is given or left out where the run wants otherwise.
+func (c Config) unfilled(trajectory rl.Trajectory, train bool) string {
+	if wanted := c.StepRewards && train; len(trajectory.Segments) > 0 && wanted != (len(trajectory.StepRewards) > 0) {
+		return "step_rewards"
+	}
+	for k, segment := range trajectory.Segments {
+		if wanted := c.References && train; wanted != (segment.ReferenceLogprobs != nil) {
+			return fmt.Sprintf("segments[%d].reference_logprobs", k)
+		}
 	}
 	return ""
 }

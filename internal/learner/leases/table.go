@@ -51,8 +51,10 @@ type Config struct {
 	SkipAfter time.Duration
 	// StepRewards is set where the run compares single steps, so that training groups have their rewards.
 	StepRewards bool
-	Logger      *slog.Logger
-	Now         func() time.Time
+	// References is set where training groups have log-probabilities of a reference.
+	References bool
+	Logger     *slog.Logger
+	Now        func() time.Time
 }
 
 // Table holds the leases of a run. Its methods may be called concurrently.

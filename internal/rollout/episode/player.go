@@ -37,6 +37,13 @@ type Policy interface {
 	Sample(ctx context.Context, request Request) (Sample, error)
 }
 
+// Reference computes the log-probabilities of training data under the reference of a KL penalty.
+type Reference interface {
+	// Logprobs gives the log-probability of each token of the request's prompt, given those before it; that of the first
+	// means nothing. The same request gives the same numbers. Errors are as those of Policy.
+	Logprobs(ctx context.Context, request Request) ([]float32, error)
+}
+
 // Request asks for one reply. Member, Request and Try number it within its group.
 type Request struct {
 	Member, Request, Try int
@@ -132,7 +139,9 @@ type Player struct {
 	Environment environment.Environment
 	Renderer    renderer.Renderer
 	Policy      Policy
-	Gate        Gate
+	// Reference is nil where no log-probabilities of a reference are recorded.
+	Reference Reference
+	Gate      Gate
 	// Health is nil for an environment that is always available.
 	Health   Health
 	Progress *Progress
@@ -216,6 +225,9 @@ func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Mem
 	e.recorder.progress = p.Progress
 	m, reason, err := e.play(ctx)
 	p.health().Ended(e.running != nil, err)
+	if err == nil && m.Outcome == rl.Usable && p.Reference != nil {
+		err = p.addReference(ctx, m, index, try)
+	}
 	var refused *RefusedError
 	if errors.As(err, &refused) {
 		return rl.Member{Outcome: rl.InvalidTokens}, refused.Error(), nil
