@@ -197,6 +197,9 @@ type Algorithm struct {
 	// +listMapKey=name
 	// +optional
 	Roles []AlgorithmRole `json:"roles,omitempty"`
+	// KL is a penalty for tokens that the policy prefers more than a reference does; without it there is none.
+	// +optional
+	KL *KL `json:"kl,omitempty"`
 	// Substeps are the optimizer steps that one batch is split into.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1
@@ -223,6 +226,43 @@ type Algorithm struct {
 	// Optimizer is AdamW and its learning rate.
 	// +required
 	Optimizer Optimizer `json:"optimizer"`
+}
+
+// KL is a penalty on advantages: coefficient times the mean, over all sampled tokens of the batch, of the difference between
+// the log-probability under the policy and that under the reference, less a token's own difference. It is that of
+// tinker-cookbook.
+type KL struct {
+	// Coefficient of the penalty. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=100
+	// +required
+	Coefficient float64 `json:"coefficient"`
+	// Discount of the penalties of later tokens, which are added to a token's own; 0 adds none. (tinker-cookbook:
+	// kl_discount_factor.)
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +kubebuilder:default=0.0
+	// +optional
+	Discount *float64 `json:"discount,omitempty"`
+	// Reference is the model to stay close to; without it the base model of the run.
+	// +optional
+	Reference *KLReference `json:"reference,omitempty"`
+}
+
+// KLReference is a base model or a checkpoint. (tinker-cookbook: kl_reference_config.)
+// +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of model and checkpoint, or leave reference out for the run's base model"
+type KLReference struct {
+	// Model is a base model that has the run's tokenizer.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Model string `json:"model,omitempty"`
+	// Checkpoint is tinker://RUN/sampler_weights/NAME.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://.+/sampler_weights/.+$')",message="checkpoint must name sampler weights, tinker://RUN/sampler_weights/NAME, since a training state cannot be sampled"
+	// +optional
+	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
 // Schedule of the learning rate.

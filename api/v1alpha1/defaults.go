@@ -69,6 +69,9 @@ func (a *Algorithm) setDefaults() {
 	setDefault(&a.Advantage.DDoF, 0)
 	setDefaultText(&a.Loss.Name, LossImportanceSampling)
 	setDefaultText(&a.Grouping, GroupingTrajectory)
+	if a.KL != nil {
+		setDefault(&a.KL.Discount, 0)
+	}
 	setDefault(&a.Substeps, 1)
 	setDefault(&a.Lag, 0)
 	setDefaultText(&a.ConstantGroups, KeepConstantGroups)

@@ -139,6 +139,7 @@ func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {
 		"a run that trains": {Algorithm: &v1alpha1.Algorithm{}, Evaluation: &v1alpha1.Evaluation{},
 			Environments: []v1alpha1.TrainingEnvironment{{GroupSize: 2}}},
 		"a run that only evaluates": {Evaluation: &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{}}}},
+		"a KL penalty":              {Algorithm: &v1alpha1.Algorithm{KL: &v1alpha1.KL{Coefficient: 0.1}}},
 		"given values": {
 			Model:     v1alpha1.Model{LoraRank: new(int32(8)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}},
 			Algorithm: &v1alpha1.Algorithm{Loss: v1alpha1.Loss{Name: v1alpha1.LossDRO}, Lag: new(int32(3)), Optimizer: v1alpha1.Optimizer{Beta1: new(0.5)}},

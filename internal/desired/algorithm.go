@@ -17,7 +17,7 @@ import (
 )
 
 // algorithmOf fills the algorithm in; epochs become steps by the tasks of the environments.
-func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) contract.Algorithm {
+func algorithmOf(a *v1alpha1.Algorithm, model string, environments []contract.Environment) contract.Algorithm {
 	steps := ptr.Deref(a.Steps, 0)
 	if a.Epochs != nil {
 		tasks := tasksOf(environments)
@@ -38,6 +38,7 @@ func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) con
 		DropConstantGroups: a.ConstantGroups == v1alpha1.DropConstantGroups,
 		Refill:             a.OnDroppedGroup == v1alpha1.RefillDroppedGroups,
 		Optimizer:          optimizerOf(a.Optimizer),
+		KL:                 klOf(a.KL, model),
 	}
 	if a.Grouping != v1alpha1.GroupingTrajectory {
 		algorithm.Grouping = contract.Grouping(a.Grouping)
@@ -47,6 +48,18 @@ func algorithmOf(a *v1alpha1.Algorithm, environments []contract.Environment) con
 	}
 	slices.SortFunc(algorithm.Roles, func(a, b contract.Role) int { return strings.Compare(a.Name, b.Name) })
 	return algorithm
+}
+
+// klOf fills a KL penalty in: its reference is the run's base model unless another is given.
+func klOf(kl *v1alpha1.KL, model string) *contract.KL {
+	if kl == nil {
+		return nil
+	}
+	filled := &contract.KL{Coefficient: kl.Coefficient, Discount: ptr.Deref(kl.Discount, 0), Reference: contract.Reference{Model: model}}
+	if r := kl.Reference; r != nil {
+		filled.Reference = contract.Reference{Model: r.Model, Checkpoint: r.Checkpoint}
+	}
+	return filled
 }
 
 // roleOf fills a role in: what it does not give is the algorithm's.

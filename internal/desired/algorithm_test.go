@@ -24,7 +24,7 @@ func TestRolesInheritFromTheAlgorithm(t *testing.T) {
 			{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}, Loss: &v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.9)}},
 		}
 	})
-	got := algorithmOf(run.Spec.Algorithm, nil)
+	got := algorithmOf(run.Spec.Algorithm, "m", nil)
 	ppo := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9, contract.SettingClipHigh: 1.2}}
 	want := []contract.Role{
 		{Name: "judge", Advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone, DDoF: 1}, Loss: ppo},
@@ -41,7 +41,7 @@ func TestGroupingByTrajectoryIsNotDigested(t *testing.T) {
 	if run.Spec.Algorithm.Grouping != v1alpha1.GroupingTrajectory {
 		t.Errorf("grouping is %q by default", run.Spec.Algorithm.Grouping)
 	}
-	if got := algorithmOf(run.Spec.Algorithm, nil); got.Grouping != "" || got.Roles != nil {
+	if got := algorithmOf(run.Spec.Algorithm, "m", nil); got.Grouping != "" || got.Roles != nil {
 		t.Errorf("grouping %q and roles %v stand in the run file", got.Grouping, got.Roles)
 	}
 }
@@ -91,5 +91,27 @@ func TestFileRefusesRolesThatNoEnvironmentHas(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", name, err, words)
 			}
 		}
+	}
+}
+
+func TestReferenceOfAKLPenalty(t *testing.T) {
+	const checkpoint = "tinker://r:train:0/sampler_weights/s"
+	cases := map[string]struct {
+		kl   *v1alpha1.KL
+		want *contract.KL
+	}{
+		"none":            {nil, nil},
+		"the base model":  {&v1alpha1.KL{Coefficient: 0.1}, &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Model: "m"}}},
+		"another one":     {&v1alpha1.KL{Coefficient: 0.1, Discount: new(0.5), Reference: &v1alpha1.KLReference{Model: "n"}}, &contract.KL{Coefficient: 0.1, Discount: 0.5, Reference: contract.Reference{Model: "n"}}},
+		"sampler weights": {&v1alpha1.KL{Coefficient: 0.1, Reference: &v1alpha1.KLReference{Checkpoint: checkpoint}}, &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Checkpoint: checkpoint}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Algorithm: &v1alpha1.Algorithm{KL: tc.kl}}}
+			run.Default()
+			if diff := cmp.Diff(tc.want, algorithmOf(run.Spec.Algorithm, "m", nil).KL); diff != "" {
+				t.Errorf("kl (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

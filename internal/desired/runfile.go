@@ -90,7 +90,7 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 	}
 	sortByName(fixed.Environments)
 	if spec.Algorithm != nil {
-		algorithm := algorithmOf(spec.Algorithm, fixed.Environments)
+		algorithm := algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
 		if err := checkRoles(algorithm, fixed.Environments); err != nil {
 			return contract.Fixed{}, err
 		}

@@ -71,6 +71,9 @@ func (o *modelOpening) look(ctx context.Context) error {
 
 // admit saves the sampler weights anew, whatever is listed, and lets the workers in.
 func (o *modelOpening) admit(ctx context.Context) error {
+	if err := o.checkReference(ctx); err != nil {
+		return err
+	}
 	sampler, err := o.saveSampler(ctx, o.loop.at)
 	if err != nil {
 		return err

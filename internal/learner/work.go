@@ -21,6 +21,8 @@ type stepWork struct {
 	datums   []rl.Datum
 	adam     tinker.AdamParams
 	settings rl.Settings
+	// klReference is the mean difference to the log-probabilities of the KL penalty's reference; nil without one.
+	klReference *float64
 }
 
 // prepareStep turns a batch into training data and decides the optimizer's settings.
@@ -29,17 +31,25 @@ func prepareStep(alg contract.Algorithm, batch leases.Batch) (stepWork, error) {
 	if err != nil {
 		return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
 	}
+	var mean *float64
+	if alg.KL != nil && len(datums) > 0 {
+		value, err := rl.Penalise(datums, *alg.KL)
+		if err != nil {
+			return stepWork{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
+		}
+		mean = &value
+	}
 	optimizer := alg.Optimizer
 	rate := rl.LearningRate(optimizer, batch.Slots.Step, alg.Steps)
 	return stepWork{
-		datums: datums,
+		datums: datums, klReference: mean,
 		adam: tinker.AdamParams{
 			LearningRate: rate, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Eps: optimizer.Epsilon,
 			WeightDecay: optimizer.WeightDecay, GradClipNorm: optimizer.GradClipNorm,
 		},
 		settings: rl.Settings{
 			LearningRate: rate, Optimizer: optimizer, Loss: alg.Loss, Advantage: alg.Advantage, Substeps: alg.Substeps,
-			Grouping: alg.Grouping, Roles: alg.Roles,
+			Grouping: alg.Grouping, Roles: alg.Roles, KL: alg.KL,
 		},
 	}, nil
 }
@@ -65,6 +75,10 @@ func measureStep(
 		if divergence, err := rl.Diverge(work.datums, replies.Logprobs); err == nil {
 			maps.Copy(metrics, divergence.Metrics())
 		}
+	}
+	if work.klReference != nil {
+		metrics["kl_policy_base"] = *work.klReference
+		metrics["batch/reference_tokens"] = float64(work.tokens() + int64(len(work.datums)))
 	}
 	if lag := batch.Slots.Step - batch.Version.Step; lag > 0 {
 		metrics["batch/lag"] = float64(lag)

@@ -139,10 +139,9 @@ func TestEvaluationAfterDeath(t *testing.T) {
 	}
 
 	w := newFixture(t, change)
-	w.startRolloutWorkerOf("w0", rolesBuilder{})
 	var judges atomic.Int64
 	reached := make(chan struct{})
-	kill := w.startRolloutWorkerOf("w1", rolesBuilder{judging: func() {
+	kill := w.startRolloutWorkerOf("w0", rolesBuilder{judging: func() {
 		if judges.Add(1) == 5 {
 			close(reached)
 		}
@@ -152,6 +151,7 @@ func TestEvaluationAfterDeath(t *testing.T) {
 	first.cancel()
 	kill()
 	<-first.done
+	w.startRolloutWorkerOf("w1", rolesBuilder{})
 	w.startRolloutWorkerOf("w2", rolesBuilder{})
 	if diff := cmp.Diff(want, evaluationsOf(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))); diff != "" {
 		t.Errorf("the evaluation differs (-undisturbed +got):\n%s", diff)

@@ -51,6 +51,9 @@ func needsOf(file contract.RunFile) []need {
 	if m := file.Fixed.Model; !m.TrainAttention || !m.TrainMLP || !m.TrainUnembed {
 		needs = append(needs, need{capability.TrainModules, "model.trainModules", "leave it out, so that all are trained"})
 	}
+	if alg.KL != nil {
+		needs = append(needs, need{capability.PromptLogprobs, "algorithm.kl", "leave it out"})
+	}
 	if alg.Lag > 0 {
 		needs = append(needs, need{capability.SamplerSnapshot, "algorithm.lag", "set it to 0"})
 	}

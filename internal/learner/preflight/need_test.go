@@ -74,6 +74,9 @@ func TestNeedsOf(t *testing.T) {
 			append([]string{"temperature", "top_p", "top_k"}, always...),
 		},
 		"a lag needs sampler weights that stay": {func(f *contract.RunFile) { f.Fixed.Algorithm.Lag = 1 }, append(always[:3:3], "sampler_snapshot")},
+		"a KL penalty reads log-probabilities": {
+			func(f *contract.RunFile) { f.Fixed.Algorithm.KL = &contract.KL{Coefficient: 0.1} }, append(always[:3:3], "prompt_logprobs"),
+		},
 		"evaluation alone needs no more": {
 			func(f *contract.RunFile) {
 				f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.Temperature = nil, nil, 0

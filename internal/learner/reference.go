@@ -1,0 +1,59 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// checkReference makes sure that the reference of the KL penalty can be sampled from, since workers cannot finish a group
+// without it. It is called with each model: workers that miss the reference make the learner open another one.
+func (o *modelOpening) checkReference(ctx context.Context) error {
+	alg := o.file.Fixed.Algorithm
+	if alg == nil || alg.KL == nil {
+		return nil
+	}
+	r := alg.KL.Reference
+	session, err := o.rollouts.Get(ctx)
+	if err != nil {
+		return err
+	}
+	// The model's path makes the number new, so that the endpoint does not answer from what it knew earlier.
+	number := rl.SamplingSession(rl.Train, o.loop.at.Lineage, "check of the reference "+o.loop.model.StatePath(r.String()))
+	sampling, err := o.client.CreateSamplingSession(ctx, session, number, r.Checkpoint, r.Model)
+	if err == nil {
+		_, err = o.client.ComputeLogprobs(ctx, sampling, 0, []int32{1, 1})
+	}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("checking the reference of algorithm.kl: %w", err)
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryNotFound, tinker.CategoryUser, tinker.CategoryUnsupported:
+	default:
+		return err
+	}
+	// The endpoint gives the same reply for a session that it has lost.
+	if alive := o.client.Heartbeat(ctx, session); alive != nil {
+		return fmt.Errorf("%w (heartbeat: %w)", err, alive)
+	}
+	return rejectReference(r, err)
+}
+
+// rejectReference says what to do about a reference that does not exist.
+func rejectReference(r contract.Reference, err error) error {
+	if r.Checkpoint != "" {
+		return preflight.Reject(reasonNoUsableCheckpoint, "The endpoint has no checkpoint %s, which algorithm.kl.reference.checkpoint names: "+
+			"begin a new run with another one, from a checkpoint of this run if there is one (%v)", r.Checkpoint, err)
+	}
+	return preflight.Reject(preflight.ReasonModelUnknown, "The endpoint does not sample from the base model %s, the reference of algorithm.kl: "+
+		"begin a new run with another algorithm.kl.reference.model (%v)", r.Model, err)
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// withPenalty adds a KL penalty to the small run.
+func withPenalty(reference contract.Reference) func(*contract.RunFile) {
+	return func(f *contract.RunFile) {
+		f.Fixed.Algorithm.KL = &contract.KL{Coefficient: 0.2, Discount: 0.5, Reference: reference}
+	}
+}
+
+// TestKLPenalty trains with a penalty against the base model. Learner and worker die; digests, weights, metrics and the
+// tokens that were used are those of the undisturbed run.
+func TestKLPenalty(t *testing.T) {
+	base := contract.Reference{Model: tinkersim.ModelName}
+	free := newFixture(t, nil)
+	free.startRolloutWorker("w0")
+	without := free.outcome(free.waitFor(free.startLearner(1, nil), contract.CauseCompleted))
+
+	undisturbed := newFixture(t, withPenalty(base))
+	undisturbed.startRolloutWorker("w0")
+	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
+	if want.adapter == without.adapter {
+		t.Error("the weights are those of a run without a penalty")
+	}
+	checkPenaltyMetrics(t, want.metrics)
+	// The first step has the same samples as without a penalty: the reference reads all its sequences once.
+	first, plain := want.metrics[0], without.metrics[0]
+	if got := first["batch/prompt_tokens"] - plain["batch/prompt_tokens"]; got != first["batch/reference_tokens"] || got == 0 {
+		t.Errorf("step 1 counts %v prompt tokens more than without a penalty, and %v tokens that the reference read", got, first["batch/reference_tokens"])
+	}
+	if got := first["batch/sampled_tokens"] - plain["batch/sampled_tokens"]; got != first["batch/members"] {
+		t.Errorf("step 1 counts %v sampled tokens more than without a penalty, want one for each of %v members", got, first["batch/members"])
+	}
+	for _, point := range []string{"open.saved", "step.sampled", "row.written", "save.answered"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, withPenalty(base))
+			kill := w.startRolloutWorker("w0")
+			w.startRolloutWorker("w1")
+			step := int64(2)
+			if point == "open.saved" {
+				step = -1
+			}
+			<-w.startLearner(1, w.dieAt(point, step)).done
+			kill()
+			w.startRolloutWorker("w2")
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+			if diff := cmp.Diff(undisturbed.goldenRows(), w.goldenRows()); diff != "" {
+				t.Errorf("rows (-undisturbed +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// checkPenaltyMetrics expects the distance from the base model to be 0 at the first step, whose policy is the base model but for
+// rounding, and then to grow.
+func checkPenaltyMetrics(t *testing.T, lines []map[string]float64) {
+	t.Helper()
+	var distances []float64
+	for _, line := range lines {
+		if value, ok := line["kl_policy_base"]; ok {
+			distances = append(distances, value)
+		}
+	}
+	if len(distances) != 3 || math.Abs(distances[0]) > 1e-4 || math.Abs(distances[2]) < 1e-3 {
+		t.Errorf("kl_policy_base is %v, want 3 values, the first almost 0 and the last not", distances)
+	}
+}
+
+// TestKLPenaltyWithRoles has several segments in an episode, faults, and a worker that dies within groups. The reference is
+// sampler weights that another run has left.
+func TestKLPenaltyWithRoles(t *testing.T) {
+	source := newFixture(t, nil)
+	source.startRolloutWorker("s0")
+	newest := source.waitFor(source.startLearner(1, nil), contract.CauseCompleted).Progress.Checkpoints[0]
+	var want []goldenRow
+	for _, name := range []string{"undisturbed", "disturbed"} {
+		t.Run(name, func(t *testing.T) {
+			w := *source
+			w.shared, w.workers, w.t = &shared{}, nil, t
+			w.artifacts = t.TempDir()
+			w.file.ArtifactsDir = w.artifacts
+			w.identify(map[string]string{"undisturbed": "1", "disturbed": "2"}[name] + "f3a9c2b-0000-4000-8000-000000000001")
+			// The run shares its environment, algorithm and evaluation with nobody.
+			w.file.Fixed.Environments = slices.Clone(w.file.Fixed.Environments)
+			algorithm, evaluation := *w.file.Fixed.Algorithm, *w.file.Evaluation
+			evaluation.Environments = slices.Clone(evaluation.Environments)
+			w.file.Fixed.Algorithm, w.file.Evaluation = &algorithm, &evaluation
+			withRoles("")(&w.file)
+			withPenalty(contract.Reference{Checkpoint: newest.Sampler})(&w.file)
+			url := w.file.Fixed.BaseURL
+			w.file.Fixed.BaseURL = ""
+			var err error
+			if w.file.SpecDigest, err = contract.SpecDigest(w.file.Fixed); err != nil {
+				t.Fatal(err)
+			}
+			w.file.Fixed.BaseURL = url
+			if name == "undisturbed" {
+				w.startRolloutWorkerOf("w0", rolesBuilder{})
+				w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+				want = w.goldenRows()
+				return
+			}
+			var judges atomic.Int64
+			reached := make(chan struct{})
+			kill := w.startRolloutWorkerOf("w0", rolesBuilder{judging: func() {
+				if judges.Add(1) == 3 {
+					close(reached)
+				}
+			}})
+			first := w.startLearner(1, w.dieAt("step.submitted", 2))
+			<-reached
+			kill()
+			w.startRolloutWorkerOf("w1", rolesBuilder{})
+			w.startRolloutWorkerOf("w2", rolesBuilder{})
+			<-first.done
+			w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+			if diff := cmp.Diff(want, w.goldenRows()); diff != "" {
+				t.Errorf("rows (-undisturbed +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMissingReferenceOfAKLPenalty expects a run whose reference does not exist to say so, before anything is sampled.
+func TestMissingReferenceOfAKLPenalty(t *testing.T) {
+	for name, reference := range map[string]contract.Reference{
+		"algorithm.kl.reference.model":      {Model: "nobody/knows"},
+		"algorithm.kl.reference.checkpoint": {Checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, withPenalty(reference))
+			w.startRolloutWorker("w0")
+			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected)
+			if !strings.Contains(verdict.Message, name) || !slices.Contains([]string{"ModelUnknown", "NoUsableCheckpoint"}, verdict.Reason) {
+				t.Errorf("the verdict is %s: %s; want the field %s", verdict.Reason, verdict.Message, name)
+			}
+			if calls := w.sim.Stats().Calls; calls["asample"] > 0 {
+				t.Errorf("samples were bought: %v", slices.Sorted(maps.Keys(calls)))
+			}
+		})
+	}
+}
