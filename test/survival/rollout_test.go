@@ -25,6 +25,12 @@ func (w *fixture) startRolloutWorker(name string) (kill func()) {
 // startRolloutWorkerOf starts one whose environments are the builder's; nil is the real one.
 func (w *fixture) startRolloutWorkerOf(name string, environments rollout.Builder) (kill func()) {
 	w.t.Helper()
+	return w.startRolloutWorkerWith(name, func(c *rollout.Config) { c.Environments = environments })
+}
+
+// startRolloutWorkerWith starts one whose configuration change alters.
+func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Config)) (kill func()) {
+	w.t.Helper()
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
 		Version: w.file.Version, Worker: name, Logger: w.logger(), Dial: w.dial,
@@ -41,7 +47,9 @@ func (w *fixture) startRolloutWorkerOf(name string, environments rollout.Builder
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	worker := rollout.New(rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(), Environments: environments})
+	config := rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger()}
+	change(&config)
+	worker := rollout.New(config)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {
