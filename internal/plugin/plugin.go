@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -72,7 +73,18 @@ API sees.`,
 		help(command, args)
 		root.SetOut(env.Stdout)
 	})
-	root.AddCommand(tokens.NewTokens(env), tokens.NewRender(env), newVersion(env))
+	cluster := cli.NewCluster(root.PersistentFlags())
+	root.AddGroup(&cobra.Group{ID: "observe", Title: "Look at runs:"}, &cobra.Group{ID: "model", Title: "See what a model sees:"})
+	group := func(id string, commands ...*cobra.Command) {
+		for _, command := range commands {
+			command.GroupID = id
+			root.AddCommand(command)
+		}
+	}
+	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster), observe.NewCompare(env, cluster),
+		observe.NewLogs(env, cluster))
+	group("model", tokens.NewTokens(env), tokens.NewRender(env))
+	root.AddCommand(newVersion(env))
 	return root
 }
 

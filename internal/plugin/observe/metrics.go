@@ -1,0 +1,147 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+)
+
+const metricsHelp = `kubectl tinker metrics prints the main figures of each committed step of a run, or draws them.
+
+The figures come from the history that the operator keeps for each run, with or without artifacts: up to 512 steps,
+evenly spaced in longer runs. Figures have the names of metrics.jsonl; short names are reward, pass@1, loss, kl, entropy,
+seconds, tok/s, lr and correct. With -o json, all figures are printed.`
+
+const metricsExample = `  kubectl tinker metrics arithmetic
+  kubectl tinker metrics arithmetic --plot reward,pass@1
+  kubectl tinker metrics arithmetic --select reward,optim/lr -o plain > reward.tsv`
+
+type metricsFlags struct {
+	plot, selected []string
+	width, height  int
+	last           int
+	format         *output.Format
+}
+
+// NewMetrics returns the command that prints the history of a run.
+func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	var f metricsFlags
+	command := &cobra.Command{
+		Use: "metrics RUN", Short: "Print or draw the figures of each step of a run", Long: metricsHelp, Example: metricsExample,
+		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return f.run(command.Context(), env, cluster, args[0])
+		},
+	}
+	flags := command.Flags()
+	f.format = output.Flag(flags)
+	flags.StringSliceVar(&f.plot, "plot", nil, "draw these `METRICS` as curves")
+	flags.StringSliceVar(&f.selected, "select", nil, "print these `METRICS`")
+	flags.IntVar(&f.last, "last", 0, "print the last `N` rows alone; 0 prints all")
+	flags.IntVar(&f.width, "width", 72, "`COLUMNS` of a curve")
+	flags.IntVar(&f.height, "height", 10, "`LINES` of a curve")
+	return command
+}
+
+func (f metricsFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string) error {
+	if f.width < 10 || f.height < 2 || f.last < 0 {
+		return cli.Misused("--width is at least 10, --height at least 2 and --last at least 0")
+	}
+	connection, err := cluster.Connect()
+	if err != nil {
+		return err
+	}
+	run, err := connection.Run(ctx, name)
+	if err != nil {
+		return err
+	}
+	h, err := readHistory(ctx, connection, run)
+	if err != nil {
+		return err
+	}
+	if len(h.Rows) == 0 {
+		fmt.Fprintf(env.Stderr, "run %s has no committed step in its history yet: kubectl tinker why %s says what it waits for\n", name, name)
+	}
+	if len(f.plot) > 0 {
+		return f.draw(env, h)
+	}
+	return f.print(env, h)
+}
+
+func (f metricsFlags) draw(env cli.Environment, h *history.History) error {
+	metrics, err := resolveMetrics(h, f.plot)
+	if err != nil {
+		return err
+	}
+	for i, metric := range metrics {
+		if i > 0 {
+			fmt.Fprintln(env.Stdout)
+		}
+		fmt.Fprint(env.Stdout, output.Curve(shortName(metric), points(h, metric), f.width, f.height))
+	}
+	return nil
+}
+
+// usual are the columns without --select.
+var usual = []string{
+	contract.MetricReward, contract.MetricPassAt1, contract.MetricLoss, contract.MetricKLSampleTrain, contract.MetricEntropy,
+	contract.MetricStepSeconds, contract.MetricSampledTokensPerSecond,
+}
+
+// row is a row as JSON shows it.
+type row struct {
+	Step    int64              `json:"step"`
+	Attempt int32              `json:"attempt"`
+	Time    string             `json:"time,omitempty"`
+	Lineage string             `json:"lineage"`
+	Metrics map[string]float64 `json:"metrics"`
+}
+
+func (f metricsFlags) print(env cli.Environment, h *history.History) error {
+	columns := usual
+	if len(f.selected) > 0 {
+		var err error
+		if columns, err = resolveMetrics(h, f.selected); err != nil {
+			return err
+		}
+	}
+	rows := h.Rows
+	if f.last > 0 {
+		rows = rows[max(0, len(rows)-f.last):]
+	}
+	result := output.Result{Header: []string{"STEP"}}
+	for _, metric := range columns {
+		result.Header = append(result.Header, strings.ToUpper(shortName(metric)))
+	}
+	all := []row{}
+	for _, r := range rows {
+		line := []string{strconv.FormatInt(r.Step, 10)}
+		for _, metric := range columns {
+			cell := ""
+			if value, ok := r.Metrics[metric]; ok {
+				cell = output.Number(&value)
+			}
+			line = append(line, cell)
+		}
+		result.Rows = append(result.Rows, line)
+		shown := row{Step: r.Step, Attempt: r.Attempt, Lineage: r.Lineage, Metrics: r.Metrics}
+		if r.Time > 0 {
+			shown.Time = time.Unix(r.Time, 0).UTC().Format(time.RFC3339)
+		}
+		all = append(all, shown)
+	}
+	result.Value = all
+	return output.Print(env, *f.format, result)
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observe has the commands that look at runs: top, metrics, why, compare and logs.
+package observe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/nearest"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+)
+
+// shortNames are names of metrics that are quick to type.
+var shortNames = map[string]string{
+	"reward":  contract.MetricReward,
+	"pass@1":  contract.MetricPassAt1,
+	"loss":    contract.MetricLoss,
+	"kl":      contract.MetricKLSampleTrain,
+	"entropy": contract.MetricEntropy,
+	"seconds": contract.MetricStepSeconds,
+	"tok/s":   contract.MetricSampledTokensPerSecond,
+	"lr":      "optim/lr",
+	"correct": "env/all/correct",
+}
+
+// shortName returns the short name of a metric, or its own.
+func shortName(metric string) string {
+	for short, name := range shortNames {
+		if name == metric {
+			return short
+		}
+	}
+	return metric
+}
+
+// readHistory returns the history of a run; it is empty for one that has none yet.
+func readHistory(ctx context.Context, c *cli.Connection, run *v1alpha1.TrainingRun) (*history.History, error) {
+	object := &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object)
+	if apierrors.IsNotFound(err) {
+		return &history.History{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of run %q: %w", run.Name, err)
+	}
+	h, err := history.Decode([]byte(object.Data[history.DataKey]))
+	if err != nil {
+		return nil, fmt.Errorf("ConfigMap %q: %w", object.Name, err)
+	}
+	return h, nil
+}
+
+// metricsOf returns the names of all metrics of a history.
+func metricsOf(h *history.History) []string {
+	names := map[string]bool{}
+	for _, row := range h.Rows {
+		for name := range row.Metrics {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// points returns a metric by step.
+func points(h *history.History, metric string) []output.Point {
+	var all []output.Point
+	for _, row := range h.Rows {
+		if value, ok := row.Metrics[metric]; ok {
+			all = append(all, output.Point{Step: row.Step, Value: value})
+		}
+	}
+	return all
+}
+
+// resolveMetrics returns the full names of metrics that people named, and refuses unknown ones.
+func resolveMetrics(h *history.History, named []string) ([]string, error) {
+	known := metricsOf(h)
+	var all []string
+	for _, name := range named {
+		full := name
+		if long, ok := shortNames[name]; ok {
+			full = long
+		}
+		if slices.Contains(known, full) {
+			all = append(all, full)
+			continue
+		}
+		candidates := slices.Concat(known, slices.Sorted(maps.Keys(shortNames)))
+		if near := nearest.Name(name, candidates); near != "" && near != name {
+			return nil, cli.Misused("the history has no metric %q: did you mean %s?", name, near)
+		}
+		if len(known) == 0 {
+			return nil, fmt.Errorf("the history has no metrics yet: the first step is not committed")
+		}
+		return nil, cli.Misused("the history has no metric %q: it has %s", name, strings.Join(known, ", "))
+	}
+	return all, nil
+}

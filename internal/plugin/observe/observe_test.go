@@ -1,0 +1,271 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+)
+
+var start = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+
+// newRun returns a run that trains.
+func newRun(name string, changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
+	run := &v1alpha1.TrainingRun{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid", CreationTimestamp: metav1.NewTime(start)},
+		Spec:       v1alpha1.TrainingRunSpec{Model: v1alpha1.Model{Name: "tinkersim/byte-136k"}},
+		Status: v1alpha1.TrainingRunStatus{
+			State: v1alpha1.StateTraining, Step: new(int64(15)), Steps: new(int64(60)), Progress: "15/60", Workers: new(int32(2)), ReadyWorkers: new(int32(2)),
+			Metrics: &v1alpha1.Metrics{Reward: new(0.6484), PassAt1: new(0.6211), StepSeconds: new(2.0), SampledTokensPerSecond: new(18240.0)},
+			Usage:   &v1alpha1.Usage{PromptTokens: new(int64(1234567)), SampledTokens: new(int64(45000)), TrainedTokens: new(int64(44000))},
+		},
+	}
+	set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "step 15 of 60 is committed")
+	for _, change := range changes {
+		change(run)
+	}
+	return run
+}
+
+func set(run *v1alpha1.TrainingRun, kind string, status metav1.ConditionStatus, reason, message string) {
+	c := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(start)}
+	for i := range run.Status.Conditions {
+		if run.Status.Conditions[i].Type == kind {
+			run.Status.Conditions[i] = c
+			return
+		}
+	}
+	run.Status.Conditions = append(run.Status.Conditions, c)
+}
+
+// rising returns a history whose reward rises.
+func rising(steps int64) *history.History {
+	h := &history.History{}
+	for step := int64(1); step <= steps; step++ {
+		h.Add("pod", []contract.Record{{
+			Number: step, Step: step, Lineage: "a", Attempt: 1, Time: start.Unix() + step,
+			Metrics: map[string]float64{contract.MetricReward: float64(step) / float64(steps), contract.MetricLoss: -float64(step)},
+		}})
+	}
+	return h
+}
+
+func TestRunScreen(t *testing.T) {
+	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
+		run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 15}
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "")
+	})
+	got := runScreen(snapshot{at: start.Add(190 * time.Second), runs: []v1alpha1.TrainingRun{*run}, history: rising(15)}, 60)
+	want := `arithmetic   Training   tinkersim/byte-136k   age 3m10s
+
+step      █████░░░░░░░░░░░░░░░ 15/60   ETA 1m30s
+workers   2 of 2 ready   restarts 0
+pace      2 s a step   18.2k sampled tokens a second
+tokens    1.23M prompt   45.0k sampled   44.0k trained
+newest    checkpoint of step 15
+
+reward: 1 at step 15
+`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("the screen is (-want +got):\n%s", cmp.Diff(want, got))
+	}
+	if !strings.Contains(got, "╯") || !strings.Contains(got, "steps 1 to 15") {
+		t.Errorf("the screen has no curve:\n%s", got)
+	}
+}
+
+func TestSummaryOfWaitingRun(t *testing.T) {
+	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonEndpointUnreachable, "no answer from\nhttp://tinkersim")
+	})
+	got := summarize(run, start).line()
+	want := `arithmetic Training step=15/60 reward=0.6484 pass@1=0.6211 seconds=2 tok/s=18240 workers=2/2 restarts=0 ` +
+		`waits-for="EndpointUnreachable: no answer from http://tinkersim"`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("line (-want +got):\n%s", diff)
+	}
+}
+
+func TestOverview(t *testing.T) {
+	var out bytes.Buffer
+	now := snapshot{at: start.Add(time.Minute), runs: []v1alpha1.TrainingRun{*newRun("arithmetic"), {ObjectMeta: metav1.ObjectMeta{Name: "new"}}}}
+	now.runs[1].CreationTimestamp = metav1.NewTime(start)
+	if err := output.Print(cli.Environment{Stdout: &out}, output.Table, overview(now)); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME         STATE      PROGRESS       STEP    REWARD   PASS@1   S/STEP   TOK/S   WORKERS   RESTARTS   ETA     AGE
+arithmetic   Training   ███░░░░░░░░░   15/60   0.6484   0.6211   2        18.2k   2/2       0          1m30s   1m
+new          New        ░░░░░░░░░░░░                                              0/0       0                  1m
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
+		set(run, v1alpha1.ConditionLearnerRunning, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound, `Secret "tinker" does not exist`)
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLearner, "the learner has not started")
+		run.Status.Attempts = []v1alpha1.Attempt{{Number: 2}, {Number: 1, Cause: "NodeLost", Message: "node-1 does not answer"}}
+	})
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "arithmetic-learner-2-x", UID: "pod"}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "learner", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
+	}}}
+	event := func(note string, minute int, kind string) eventsv1.Event {
+		return eventsv1.Event{
+			Type: kind, Reason: "Failed", Note: note, EventTime: metav1.NewMicroTime(start.Add(time.Duration(minute) * time.Minute)),
+			Regarding: corev1.ObjectReference{Name: pod.Name, UID: "pod"},
+		}
+	}
+	other := event("another pod", 9, "Warning")
+	other.Regarding.UID = "other"
+	events := []eventsv1.Event{event("old", 1, "Warning"), event("new\x1b[31m", 2, "Warning"), event("normal", 3, "Normal"), other}
+	var out bytes.Buffer
+	if err := explain(run, []corev1.Pod{pod}, events, start.Add(5*time.Minute)).print(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := `arithmetic  Training  15/60
+
+Reason:   SecretNotFound
+          Secret "tinker" does not exist
+
+Evidence:
+  condition Progressing
+      False, WaitingForLearner for 5m: the learner has not started
+  condition LearnerRunning
+      False, SecretNotFound for 5m: Secret "tinker" does not exist
+  pod arithmetic-learner-2-x
+      Pending, container learner waits: CreateContainerConfigError
+  attempt 1
+      ended with NodeLost: node-1 does not answer
+  event of arithmetic-learner-2-x
+      Failed: new�[31m
+  event of arithmetic-learner-2-x
+      Failed: old
+
+What to do:
+  Create the Secret; the pod then starts by itself.
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecisiveCondition(t *testing.T) {
+	cases := map[string]struct {
+		kind   string
+		status metav1.ConditionStatus
+		want   string
+	}{
+		"a run that trains":      {v1alpha1.ConditionFailed, metav1.ConditionFalse, v1alpha1.ReasonTraining},
+		"a run that failed":      {v1alpha1.ConditionFailed, metav1.ConditionTrue, "X"},
+		"a run that is complete": {v1alpha1.ConditionComplete, metav1.ConditionTrue, "X"},
+		"a run that is stalled":  {v1alpha1.ConditionStalled, metav1.ConditionTrue, "X"},
+		"a run that drains":      {v1alpha1.ConditionSuspended, metav1.ConditionUnknown, "X"},
+		"no workers needed":      {v1alpha1.ConditionRolloutsReady, metav1.ConditionFalse, v1alpha1.ReasonTraining},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) { set(run, tc.kind, tc.status, "X", "") })
+			if got := decisive(run).Reason; got != tc.want {
+				t.Errorf("the reason is %s, want %s", got, tc.want)
+			}
+		})
+	}
+	if got := decisive(&v1alpha1.TrainingRun{}); got.Reason != "NotObserved" {
+		t.Errorf("a run without a status has the reason %s", got.Reason)
+	}
+}
+
+func TestCompareTabulates(t *testing.T) {
+	first, second := newRun("one"), newRun("two", func(run *v1alpha1.TrainingRun) {
+		if err := json.Unmarshal([]byte(`[{"name": "sums", "groupSize": 4}]`), &run.Spec.Environments); err != nil {
+			t.Fatal(err)
+		}
+		run.Status.Restarts = new(int32(1))
+	})
+	result, err := tabulate([]compared{{run: *first, history: rising(4)}, {run: *second, history: &history.History{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := output.Print(cli.Environment{Stdout: &out}, output.Plain, result); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"state\tTraining\tTraining\n", "spec.environments[sums].groupSize\t\t4\n", "reward\t1\t\n", "best reward\t1 @4\t\n", "loss\t-4\t\n",
+		"sampled tokens\t45.0k\t45.0k\n", "restarts\t0\t1\n",
+	} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("the comparison lacks %q:\n%s", line, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "spec.model") {
+		t.Errorf("the comparison has what is equal:\n%s", out.String())
+	}
+}
+
+func TestResolveMetrics(t *testing.T) {
+	h := rising(3)
+	got, err := resolveMetrics(h, []string{"reward", "loss:sum"})
+	if diff := cmp.Diff([]string{contract.MetricReward, contract.MetricLoss}, got); diff != "" || err != nil {
+		t.Errorf("metrics, %v (-want +got):\n%s", err, diff)
+	}
+	for name, want := range map[string]string{"rewrd": "did you mean reward?", "nothing-like-it": "it has env/all/reward/total, loss:sum"} {
+		if _, err := resolveMetrics(h, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("metric %s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+func TestLogsChoosePods(t *testing.T) {
+	pod := func(attempt int) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", attempt), Labels: map[string]string{v1alpha1.LabelAttempt: fmt.Sprint(attempt)}}}
+	}
+	pods := []corev1.Pod{pod(3), pod(2)}
+	cases := map[string]struct {
+		flags logsFlags
+		pods  []corev1.Pod
+		want  string
+	}{
+		"the newest attempt":       {logsFlags{role: "learner"}, pods, "p3"},
+		"an attempt":               {logsFlags{role: "learner", attempt: 2}, pods, "p2"},
+		"an attempt without a pod": {logsFlags{role: "learner", attempt: 1}, pods, "these attempts are left: 2 3"},
+		"no learner":               {logsFlags{role: "learner"}, nil, "kubectl tinker why arithmetic"},
+		"workers":                  {logsFlags{role: "rollout"}, pods, "p2 p3"},
+		"no workers":               {logsFlags{role: "rollout"}, nil, "no workers"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			chosen, err := tc.flags.choose(newRun("arithmetic"), tc.pods)
+			got := fmt.Sprint(err)
+			if err == nil {
+				var names []string
+				for _, p := range chosen {
+					names = append(names, p.Name)
+				}
+				got = strings.Join(names, " ")
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("chosen are %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

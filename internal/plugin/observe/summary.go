@@ -1,0 +1,173 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+)
+
+// defaultWidth is the width of a screen whose width is not known.
+const defaultWidth = 100
+
+// summary is what people want to know of a run at a glance.
+type summary struct {
+	Name         string   `json:"name"`
+	State        string   `json:"state"`
+	Step         int64    `json:"step"`
+	Steps        int64    `json:"steps"`
+	Reward       *float64 `json:"reward,omitempty"`
+	PassAt1      *float64 `json:"passAt1,omitempty"`
+	StepSeconds  *float64 `json:"stepSeconds,omitempty"`
+	TokensPerSec *float64 `json:"sampledTokensPerSecond,omitempty"`
+	Ready        int32    `json:"readyWorkers"`
+	Workers      int32    `json:"workers"`
+	Restarts     int32    `json:"restarts"`
+	// ETASeconds is how long the rest takes at the pace of the newest step; nil if that is not known.
+	ETASeconds *int64 `json:"etaSeconds,omitempty"`
+	// WaitsFor is what the run waits for; empty while it makes progress.
+	WaitsFor string        `json:"waitsFor,omitempty"`
+	age      time.Duration `json:"-"`
+	ended    bool          `json:"-"`
+}
+
+func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
+	status := run.Status
+	s := summary{
+		Name: run.Name, State: status.State, Step: valueOf(status.Step), Steps: valueOf(status.Steps), Ready: valueOf(status.ReadyWorkers),
+		Workers: valueOf(status.Workers), Restarts: valueOf(status.Restarts), age: now.Sub(run.CreationTimestamp.Time),
+		ended: status.CompletionTime != nil,
+	}
+	if s.State == "" {
+		s.State = unobserved
+	}
+	if m := status.Metrics; m != nil {
+		s.Reward, s.PassAt1, s.StepSeconds, s.TokensPerSec = m.Reward, m.PassAt1, m.StepSeconds, m.SampledTokensPerSecond
+	}
+	if c := decisive(run); !s.ended && c.Status != metav1.ConditionTrue || c.Type == v1alpha1.ConditionStalled || c.Type == v1alpha1.ConditionFailed {
+		s.WaitsFor = output.Safe(strings.TrimSpace(c.Reason + ": " + c.Message))
+	}
+	if s.StepSeconds != nil && !s.ended && s.Steps > s.Step && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionProgressing) {
+		eta := int64(float64(s.Steps-s.Step) * *s.StepSeconds)
+		s.ETASeconds = &eta
+	}
+	return s
+}
+
+// share is how much of the run is done.
+func (s summary) share() float64 {
+	if s.Steps == 0 {
+		return 0
+	}
+	return float64(s.Step) / float64(s.Steps)
+}
+
+func (s summary) progress() string {
+	if s.Steps == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.Step, s.Steps)
+}
+
+func (s summary) eta() string {
+	if s.ETASeconds == nil {
+		return ""
+	}
+	return output.Duration(time.Duration(*s.ETASeconds) * time.Second)
+}
+
+// line returns the summary in a line of words for logs.
+func (s summary) line() string {
+	words := []string{s.Name, s.State}
+	add := func(name, value string) {
+		if value != "" {
+			words = append(words, name+"="+value)
+		}
+	}
+	add("step", s.progress())
+	add("reward", output.Number(s.Reward))
+	add("pass@1", output.Number(s.PassAt1))
+	add("seconds", output.Number(s.StepSeconds))
+	add("tok/s", output.Number(s.TokensPerSec))
+	add("workers", fmt.Sprintf("%d/%d", s.Ready, s.Workers))
+	add("restarts", fmt.Sprint(s.Restarts))
+	if s.WaitsFor != "" {
+		add("waits-for", fmt.Sprintf("%q", s.WaitsFor))
+	}
+	return strings.Join(words, " ")
+}
+
+// overview returns the table of all runs.
+func overview(now snapshot) output.Result {
+	result := output.Result{Header: []string{"NAME", "STATE", "PROGRESS", "STEP", "REWARD", "PASS@1", "S/STEP", "TOK/S", "WORKERS", "RESTARTS", "ETA", "AGE"}}
+	all := []summary{}
+	const width = 12
+	for i := range now.runs {
+		s := summarize(&now.runs[i], now.at)
+		all = append(all, s)
+		perSecond := ""
+		if s.TokensPerSec != nil {
+			perSecond = output.Count(int64(*s.TokensPerSec))
+		}
+		result.Rows = append(result.Rows, []string{
+			s.Name, s.State, output.Bar(s.share(), width), s.progress(), output.Number(s.Reward), output.Number(s.PassAt1), output.Number(s.StepSeconds),
+			perSecond, fmt.Sprintf("%d/%d", s.Ready, s.Workers), fmt.Sprint(s.Restarts), s.eta(), output.Duration(s.age),
+		})
+	}
+	result.Value = all
+	return result
+}
+
+// runScreen returns the screen of one run, in lines of at most width characters as far as its values allow.
+func runScreen(now snapshot, width int) string {
+	run := &now.runs[0]
+	s := summarize(run, now.at)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s   %s   %s   age %s\n\n", s.Name, s.State, run.Spec.Model.Name, output.Duration(s.age))
+	fmt.Fprintf(&b, "step      %s %s", output.Bar(s.share(), max(10, min(50, width-40))), s.progress())
+	if eta := s.eta(); eta != "" {
+		fmt.Fprintf(&b, "   ETA %s", eta)
+	}
+	fmt.Fprintf(&b, "\nworkers   %d of %d ready   restarts %d\n", s.Ready, s.Workers, s.Restarts)
+	if s.StepSeconds != nil {
+		fmt.Fprintf(&b, "pace      %s s a step", output.Number(s.StepSeconds))
+		if s.TokensPerSec != nil {
+			fmt.Fprintf(&b, "   %s sampled tokens a second", output.Count(int64(*s.TokensPerSec)))
+		}
+		b.WriteString("\n")
+	}
+	if usage := run.Status.Usage; usage != nil {
+		fmt.Fprintf(&b, "tokens    %s prompt   %s sampled   %s trained\n", output.Count(valueOf(usage.PromptTokens)),
+			output.Count(valueOf(usage.SampledTokens)), output.Count(valueOf(usage.TrainedTokens)))
+	}
+	if c := run.Status.LatestCheckpoint; c != nil {
+		fmt.Fprintf(&b, "newest    checkpoint of step %d\n", c.Step)
+	}
+	if s.WaitsFor != "" {
+		fmt.Fprintf(&b, "waits for\n%s", output.Wrap(s.WaitsFor, "  ", width))
+	}
+	b.WriteString(curves(now.history, width))
+	return b.String()
+}
+
+// curves returns the curves of reward and pass@1.
+func curves(h *history.History, width int) string {
+	var b strings.Builder
+	for _, metric := range []string{contract.MetricReward, contract.MetricPassAt1} {
+		const margin, height = 14, 7
+		if curve := output.Curve(shortName(metric), points(h, metric), max(10, width-margin), height); curve != "" {
+			b.WriteString("\n" + curve)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,226 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+)
+
+const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence, which are its conditions,
+pods and newest warnings, and what to do about it.`
+
+const whyExample = `  kubectl tinker why arithmetic
+  kubectl tinker why arithmetic -o json`
+
+// unobserved is the state of a run that the operator has not looked at.
+const unobserved = "New"
+
+// explanation is why a run is in its state.
+type explanation struct {
+	Run      string     `json:"run"`
+	State    string     `json:"state"`
+	Progress string     `json:"progress,omitempty"`
+	Reason   string     `json:"reason"`
+	Message  string     `json:"message,omitempty"`
+	Repair   string     `json:"repair,omitempty"`
+	Evidence []evidence `json:"evidence"`
+}
+
+// evidence is one observation.
+type evidence struct {
+	From string `json:"from"`
+	Text string `json:"text"`
+}
+
+// NewWhy returns the command that explains the state of a run.
+func NewWhy(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	var format *output.Format
+	command := &cobra.Command{
+		Use: "why RUN", Short: "Say what a run waits for, and what to do about it", Long: whyHelp, Example: whyExample,
+		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return why(command.Context(), env, cluster, args[0], *format)
+		},
+	}
+	format = output.Flag(command.Flags())
+	return command
+}
+
+func why(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string, format output.Format) error {
+	connection, err := cluster.Connect()
+	if err != nil {
+		return err
+	}
+	run, err := connection.Run(ctx, name)
+	if err != nil {
+		return err
+	}
+	var pods corev1.PodList
+	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)}
+	if err := connection.List(ctx, &pods, client.InNamespace(run.Namespace), selected); err != nil {
+		return fmt.Errorf("listing the pods of run %q: %w", name, err)
+	}
+	var events eventsv1.EventList
+	if err := connection.List(ctx, &events, client.InNamespace(run.Namespace)); err != nil {
+		return fmt.Errorf("listing the events of run %q: %w", name, err)
+	}
+	found := explain(run, pods.Items, events.Items, env.Now())
+	if format == output.JSON {
+		return output.PrintJSON(env.Stdout, found)
+	}
+	return found.print(env.Stdout)
+}
+
+// decisive returns the condition that decides what a run does.
+func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
+	find := func(kind string) *metav1.Condition { return meta.FindStatusCondition(run.Status.Conditions, kind) }
+	for _, kind := range []string{v1alpha1.ConditionFailed, v1alpha1.ConditionComplete, v1alpha1.ConditionStalled} {
+		if c := find(kind); c != nil && c.Status == metav1.ConditionTrue {
+			return *c
+		}
+	}
+	if c := find(v1alpha1.ConditionSuspended); c != nil && c.Status != metav1.ConditionFalse {
+		return *c
+	}
+	for _, kind := range []string{
+		v1alpha1.ConditionAccepted, v1alpha1.ConditionEnvironmentsReady, v1alpha1.ConditionLearnerRunning, v1alpha1.ConditionRolloutsReady,
+	} {
+		if c := find(kind); c != nil && c.Status != metav1.ConditionTrue && repairs[c.Reason] != "" {
+			return *c
+		}
+	}
+	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionReady} {
+		if c := find(kind); c != nil {
+			return *c
+		}
+	}
+	return metav1.Condition{Reason: "NotObserved", Message: "The operator has not looked at the run yet: check that its manager runs."}
+}
+
+// explain says why a run is in its state.
+func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
+	c := decisive(run)
+	found := explanation{
+		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: run.Status.Progress, Reason: c.Reason, Message: output.Safe(c.Message),
+		Repair: strings.ReplaceAll(repairs[c.Reason], "$(run)", run.Name), Evidence: []evidence{},
+	}
+	add := func(from, format string, args ...any) {
+		found.Evidence = append(found.Evidence, evidence{From: from, Text: output.Safe(fmt.Sprintf(format, args...))})
+	}
+	for _, other := range run.Status.Conditions {
+		final := other.Type == v1alpha1.ConditionComplete || other.Type == v1alpha1.ConditionFailed
+		wrong := other.Status != metav1.ConditionTrue
+		if other.Type == v1alpha1.ConditionSuspended || other.Type == v1alpha1.ConditionStalled || final {
+			wrong = !wrong
+		}
+		if wrong {
+			age := output.Duration(now.Sub(other.LastTransitionTime.Time))
+			add("condition "+other.Type, "%s, %s for %s: %s", other.Status, other.Reason, age, other.Message)
+		}
+	}
+	if len(run.Status.PendingChanges) > 0 {
+		add("pending changes", "%s: suspend and resume the run to have them at once", strings.Join(run.Status.PendingChanges, ", "))
+	}
+	for _, pod := range pods {
+		if text := podProblem(pod); text != "" {
+			add("pod "+pod.Name, "%s", text)
+		}
+	}
+	for _, a := range run.Status.Attempts[:min(3, len(run.Status.Attempts))] {
+		if a.Cause != "" && a.Cause != string(contract.CauseCompleted) {
+			add(fmt.Sprintf("attempt %d", a.Number), "ended with %s: %s", strings.Trim(a.Cause+" "+a.Reason, " "), a.Message)
+		}
+	}
+	for _, event := range warnings(run, pods, events) {
+		add("event of "+event.Regarding.Name, "%s: %s", event.Reason, event.Note)
+	}
+	return found
+}
+
+// podProblem says what keeps a pod from running; it is empty for one that runs or has succeeded.
+func podProblem(pod corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("%s, is not scheduled: %s", pod.Status.Phase, c.Message)
+		}
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		switch {
+		case c.State.Waiting != nil && c.State.Waiting.Reason != "PodInitializing":
+			return fmt.Sprintf("%s, container %s waits: %s %s", pod.Status.Phase, c.Name, c.State.Waiting.Reason, c.State.Waiting.Message)
+		case c.State.Terminated != nil && c.State.Terminated.ExitCode != 0:
+			return fmt.Sprintf("%s, container %s ended with exit code %d: %s", pod.Status.Phase, c.Name, c.State.Terminated.ExitCode, c.State.Terminated.Reason)
+		}
+	}
+	if pod.Status.Phase == corev1.PodPending {
+		return "Pending"
+	}
+	return ""
+}
+
+// warnings returns the newest warnings about a run, its Jobs and its pods.
+func warnings(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event) []eventsv1.Event {
+	const most = 5
+	var all []eventsv1.Event
+	for _, event := range events {
+		about := event.Regarding.UID == run.UID ||
+			slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == event.Regarding.UID || owns(p, event) })
+		if about && event.Type == corev1.EventTypeWarning {
+			all = append(all, event)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b eventsv1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
+	return all[:min(len(all), most)]
+}
+
+func owns(pod corev1.Pod, event eventsv1.Event) bool {
+	owner := metav1.GetControllerOf(&pod)
+	return owner != nil && owner.UID == event.Regarding.UID
+}
+
+func lastSeen(event eventsv1.Event) time.Time {
+	if event.Series != nil {
+		return event.Series.LastObservedTime.Time
+	}
+	if !event.EventTime.IsZero() {
+		return event.EventTime.Time
+	}
+	return event.DeprecatedLastTimestamp.Time
+}
+
+func (e explanation) print(w io.Writer) error {
+	const width = 110
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nReason:   %s\n", strings.Join(strings.Fields(e.Run+" "+e.State+" "+e.Progress), "  "), e.Reason)
+	b.WriteString(output.Wrap(e.Message, "          ", width))
+	if len(e.Evidence) > 0 {
+		b.WriteString("\nEvidence:\n")
+	}
+	for _, item := range e.Evidence {
+		fmt.Fprintf(&b, "  %s\n%s", item.From, output.Wrap(item.Text, "      ", width))
+	}
+	if e.Repair != "" {
+		fmt.Fprintf(&b, "\nWhat to do:\n%s", output.Wrap(e.Repair, "  ", width))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
