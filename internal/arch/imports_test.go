@@ -178,13 +178,18 @@ var permitted = map[string][]string{
 	"internal/models":  {"internal/nearest"},
 	"internal/nearest": nil,
 	"internal/plugin": {
-		"internal/nearest", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/tokens", "internal/version",
+		"internal/nearest", "internal/plugin/change", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/tokens", "internal/version",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
+	},
+	"internal/plugin/change": {
+		"api/v1alpha1", "internal/contract", "internal/controller/resolve", "internal/desired", "internal/plugin/cli", "internal/plugin/manifest",
+		"internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/cli": {
 		"api/v1alpha1", "internal/nearest", "github.com/go-logr/logr", "github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/apimachinery",
 		"k8s.io/client-go", "sigs.k8s.io/controller-runtime",
 	},
+	"internal/plugin/manifest": {"api/v1alpha1", "config/crd", "internal/nearest", "k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"internal/plugin/observe": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "internal/nearest", "internal/plugin/cli", "internal/plugin/output",
 		"charm.land/bubbletea", "github.com/spf13/cobra", "golang.org/x/term", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/change"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
@@ -74,7 +75,8 @@ API sees.`,
 		root.SetOut(env.Stdout)
 	})
 	cluster := cli.NewCluster(root.PersistentFlags())
-	root.AddGroup(&cobra.Group{ID: "observe", Title: "Look at runs:"}, &cobra.Group{ID: "model", Title: "See what a model sees:"})
+	root.AddGroup(&cobra.Group{ID: "observe", Title: "Look at runs:"}, &cobra.Group{ID: "change", Title: "Make and change runs:"},
+		&cobra.Group{ID: "model", Title: "See what a model sees:"})
 	group := func(id string, commands ...*cobra.Command) {
 		for _, command := range commands {
 			command.GroupID = id
@@ -83,6 +85,8 @@ API sees.`,
 	}
 	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster), observe.NewCompare(env, cluster),
 		observe.NewLogs(env, cluster))
+	group("change", change.NewCreate(env, cluster), change.NewPlan(env, cluster), change.NewFork(env, cluster), change.NewSuspend(env, cluster),
+		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))
 	group("model", tokens.NewTokens(env), tokens.NewRender(env))
 	root.AddCommand(newVersion(env))
 	return root

@@ -8,11 +8,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -94,6 +96,88 @@ var _ = Describe("kubectl tinker", func() {
 		got := tinker(w.namespace, "compare", "arithmetic")
 		Expect(got.code).To(Equal(cli.ExitUsage))
 		Expect(got.stderr).To(ContainSubstring("at least two runs"))
+	})
+
+	It("creates runs with changed fields, or a sweep, or nothing", func() {
+		w := emptyEnv()
+		file := filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")
+		succeeds(w.namespace, "create", "-f", file, "--name", "fast", "--set", "spec.algorithm.optimizer.learningRate=2.0e-5",
+			"--set", "spec.environments[arithmetic].groupSize=4")
+		run := &v1alpha1.TrainingRun{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "fast"}, run)).To(Succeed())
+		Expect(run.Spec.Algorithm.Optimizer.LearningRate).To(Equal(2e-5))
+		Expect(run.Spec.Environments[0].GroupSize).To(BeEquivalentTo(4))
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, &v1alpha1.RewardEnvironment{})).To(Succeed())
+
+		Expect(succeeds(w.namespace, "create", "-f", file, "--sweep", "lr", "--grid", "spec.algorithm.optimizer.learningRate=1.0e-5,2.0e-5")).To(Equal(
+			"rewardenvironment arithmetic exists and is left as it is\ntrainingrun arithmetic-1 created\ntrainingrun arithmetic-2 created\n"))
+		Expect(succeeds(w.namespace, "compare", "--sweep", "lr")).To(SatisfyAll(
+			ContainSubstring("ARITHMETIC-1"), ContainSubstring("ARITHMETIC-2"), ContainSubstring("spec.algorithm.optimizer.learningRate   1e-05")))
+
+		for _, tc := range []struct {
+			arguments []string
+			code      int
+			want      string
+		}{
+			{[]string{"--name", "x", "--set", "spec.algorithm.optimizer.learningrate=1"}, cli.ExitUsage, "did you mean spec.algorithm.optimizer.learningRate?"},
+			{[]string{"--name", "x", "--grid", "spec.algorithm.substeps=1,-1"}, cli.ExitFailure, "spec.algorithm.substeps"},
+			{[]string{"--name", "fast"}, cli.ExitFailure, "exists already: choose another name with --name"},
+		} {
+			got := tinker(w.namespace, append([]string{"create", "-f", file}, tc.arguments...)...)
+			Expect(got.code).To(Equal(tc.code), got.stderr)
+			Expect(got.stderr).To(ContainSubstring(tc.want))
+		}
+		unknown := "apiVersion: rl.tinker-operator.dev/v1alpha1\nkind: TrainingRun\nmetadata: {name: x}\nspec: {modell: {}}\n"
+		Expect(tinkerInput(w.namespace, unknown, "create", "-f", "-").stderr).To(ContainSubstring(`unknown field "spec.modell"`))
+		var runs v1alpha1.TrainingRunList
+		Expect(kube.List(context.Background(), &runs, client.InNamespace(w.namespace))).To(Succeed())
+		Expect(runs.Items).To(HaveLen(3), "of a grid with one invalid run none is created")
+	})
+
+	It("suspends, resumes, scales, forks and retries", func() {
+		w := newEnv()
+		run, first := w.startedRun()
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(20)})
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Checkpoints).To(HaveLen(1)) })
+		read := func() *v1alpha1.TrainingRun {
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+			return run
+		}
+		Expect(succeeds(w.namespace, "scale", "arithmetic", "--replicas", "3")).To(ContainSubstring("is scaled to 3 workers"))
+		Expect(*read().Spec.Rollouts.Workers).To(BeEquivalentTo(3))
+		Expect(succeeds(w.namespace, "suspend", "arithmetic")).To(ContainSubstring("stops at the next saved state"))
+		Expect(*read().Spec.Suspend).To(BeTrue())
+		Expect(succeeds(w.namespace, "suspend", "arithmetic")).To(ContainSubstring("is suspended already"))
+		Expect(succeeds(w.namespace, "resume", "arithmetic")).To(ContainSubstring("continues"))
+		Expect(*read().Spec.Suspend).To(BeFalse())
+		Expect(tinker(w.namespace, "retry", "arithmetic").stderr).To(ContainSubstring("has not failed"))
+
+		Expect(tinker(w.namespace, "fork", "arithmetic", "--step", "10").stderr).To(ContainSubstring("choose one of 20"))
+		Expect(succeeds(w.namespace, "fork", "arithmetic", "--step", "20", "--set", "spec.algorithm.steps=5")).To(Equal("trainingrun arithmetic-s20 created\n"))
+		forked := &v1alpha1.TrainingRun{}
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic-s20"}, forked)).To(Succeed())
+		Expect(forked.Spec.InitFrom.Checkpoint).To(Equal("tinker://model/weights/s000020"))
+		Expect(*forked.Spec.Algorithm.Steps).To(BeEquivalentTo(5))
+
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Attempt: 1, Message: "no", Progress: progress(20)})
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.State).To(Equal(v1alpha1.StateFailed)) })
+		Expect(succeeds(w.namespace, "retry", "arithmetic")).To(ContainSubstring("is tried again"))
+		Expect(*read().Spec.Retry).To(BeEquivalentTo(1))
+	})
+
+	It("says what a run would do", func() {
+		w := newEnv()
+		file := filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")
+		got := tinker(w.namespace, "plan", "-f", file)
+		Expect(got.code).To(Equal(cli.ExitFailure))
+		Expect(got.stderr).To(ContainSubstring("the run would wait (EnvironmentNotFound)"))
+		w.environment()
+		w.awaitProbedEnvironment()
+		var plan map[string]any
+		Expect(json.Unmarshal([]byte(succeeds(w.namespace, "plan", "-f", file, "-o", "json")), &plan)).To(Succeed())
+		Expect(plan).To(SatisfyAll(HaveKeyWithValue("tasks", 900.0), HaveKeyWithValue("groups", 1920.0), HaveKeyWithValue("episodes", 15360.0),
+			HaveKeyWithValue("evaluations", 4.0), HaveKeyWithValue("evaluationEpisodes", 400.0)))
+		Expect(tinker(w.namespace, "plan", "-f", file, "--set", "spec.algorithm.tasksPerStep=0").stderr).To(ContainSubstring("spec.algorithm.tasksPerStep"))
 	})
 
 	It("names the repair where a run does not exist", func() {

@@ -1,0 +1,146 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package change has the commands that make and change runs: create, plan, fork, suspend, resume, retry and scale.
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+)
+
+// edit is a change of a run's spec.
+type edit struct {
+	use, short, long, example string
+	// apply changes the run and says what happens next. A run that is as it should be already is not changed.
+	apply func(run *v1alpha1.TrainingRun) (string, error)
+}
+
+// command returns the command that applies an edit to runs.
+func (e edit) command(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	return &cobra.Command{
+		Use: e.use + " RUN...", Short: e.short, Long: e.long, Example: e.example,
+		Args: cli.Args(1, -1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(-1),
+		RunE: func(command *cobra.Command, args []string) error {
+			connection, err := cluster.Connect()
+			if err != nil {
+				return err
+			}
+			var errs []error
+			for _, name := range args {
+				message, err := e.to(command.Context(), connection, name)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				fmt.Fprintf(env.Stdout, "trainingrun %s %s\n", name, message)
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+// to applies the edit to a run, again if somebody else changed the run meanwhile.
+func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (string, error) {
+	for try := 1; ; try++ {
+		run, err := connection.Run(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		before := run.DeepCopy()
+		message, err := e.apply(run)
+		if err != nil {
+			return "", err
+		}
+		err = connection.Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		const most = 5
+		if apierrors.IsConflict(err) && try < most {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("changing run %q: %w", name, err)
+		}
+		return message, nil
+	}
+}
+
+// NewSuspend returns the command that suspends runs.
+func NewSuspend(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	return edit{
+		use: "suspend", short: "Stop runs at a saved state", example: "  kubectl tinker suspend arithmetic",
+		long: "kubectl tinker suspend stops runs at a saved state and deletes their pods. kubectl tinker resume continues them.",
+		apply: func(run *v1alpha1.TrainingRun) (string, error) {
+			if run.Status.CompletionTime != nil {
+				return "", fmt.Errorf("run %q is over (%s): there is nothing to suspend", run.Name, run.Status.State)
+			}
+			if run.Spec.Suspend != nil && *run.Spec.Suspend {
+				return "is suspended already", nil
+			}
+			run.Spec.Suspend = new(true)
+			return "stops at the next saved state", nil
+		},
+	}.command(env, cluster)
+}
+
+// NewResume returns the command that resumes runs.
+func NewResume(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	return edit{
+		use: "resume", short: "Continue suspended runs", example: "  kubectl tinker resume arithmetic",
+		long: "kubectl tinker resume continues suspended runs from their last saved state.",
+		apply: func(run *v1alpha1.TrainingRun) (string, error) {
+			if run.Spec.Suspend == nil || !*run.Spec.Suspend {
+				return "is not suspended", nil
+			}
+			run.Spec.Suspend = new(false)
+			return "continues from its last saved state", nil
+		},
+	}.command(env, cluster)
+}
+
+// NewRetry returns the command that tries failed runs again.
+func NewRetry(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	return edit{
+		use: "retry", short: "Try failed runs again", example: "  kubectl tinker retry arithmetic",
+		long: "kubectl tinker retry continues failed runs from their last usable checkpoint, with a new restart budget.",
+		apply: func(run *v1alpha1.TrainingRun) (string, error) {
+			if run.Status.State != v1alpha1.StateFailed {
+				return "", fmt.Errorf("run %q has not failed, it is %s: kubectl tinker why %s says what it waits for", run.Name, run.Status.State, run.Name)
+			}
+			count := int32(1)
+			if run.Spec.Retry != nil {
+				count += *run.Spec.Retry
+			}
+			run.Spec.Retry = &count
+			return "is tried again from its last usable checkpoint", nil
+		},
+	}.command(env, cluster)
+}
+
+// NewScale returns the command that sets the number of workers.
+func NewScale(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	replicas := int32(-1)
+	command := edit{
+		use: "scale", short: "Set the number of a run's workers", example: "  kubectl tinker scale arithmetic --replicas 8",
+		long: "kubectl tinker scale sets how many worker pods a run has. Workers may come and go while the run trains.",
+		apply: func(run *v1alpha1.TrainingRun) (string, error) {
+			if replicas < 0 {
+				return "", cli.Misused("--replicas is required, and at least 0")
+			}
+			if w := run.Spec.Rollouts.Workers; w != nil && *w == replicas {
+				return fmt.Sprintf("has %d workers already", replicas), nil
+			}
+			run.Spec.Rollouts.Workers = &replicas
+			return fmt.Sprintf("is scaled to %d workers", replicas), nil
+		},
+	}.command(env, cluster)
+	command.Flags().Int32Var(&replicas, "replicas", -1, "`NUMBER` of worker pods (required)")
+	return command
+}

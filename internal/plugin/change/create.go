@@ -1,0 +1,226 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/manifest"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
+)
+
+const createHelp = `kubectl tinker create creates the run of a file, with fields that --set changes.
+
+Paths are dotted, and [NAME] chooses an entry of a list or map. The schema of the kind decides the type of a value; null
+removes a field. A RewardEnvironment of the file is created too; one that exists is left as it is.
+
+--grid makes a run for each of its values, and for each combination where it is given more than once. The runs are named
+after the one in the file, with a number, and labelled as a sweep, which kubectl tinker compare --sweep shows. The API
+server checks all runs before the first is created.`
+
+const createExample = `  kubectl tinker create -f run.yaml
+  kubectl tinker create -f run.yaml --name fast --set spec.algorithm.optimizer.learningRate=2.0e-5
+  kubectl tinker create -f run.yaml --set spec.environments[arithmetic].groupSize=16
+  kubectl tinker create -f run.yaml --sweep lr --grid spec.algorithm.optimizer.learningRate=1.0e-5,2.0e-5,4.0e-5
+  kubectl tinker compare --sweep lr`
+
+// file has the flags of commands that read a file with a run.
+type file struct {
+	path string
+	name string
+	set  []string
+}
+
+func (f *file) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVarP(&f.path, "filename", "f", "", "`FILE` that has the run, - for the standard input (required)")
+	flags.StringVar(&f.name, "name", "", "`NAME` of the run in the place of the file's")
+	flags.StringArrayVar(&f.set, "set", nil, "`PATH=VALUE` sets a field; may be given several times")
+	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
+}
+
+// read returns the run of the file, with its fields set, and the environments beside it.
+func (f *file) read(env cli.Environment) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
+	if f.path == "" {
+		return nil, nil, cli.Misused("-f is required: a file that has a TrainingRun")
+	}
+	data, err := env.ReadInput(f.path, os.ReadFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the run: %w", err)
+	}
+	all, err := manifest.Parse(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", f.path, err)
+	}
+	if len(all.Runs) != 1 {
+		return nil, nil, fmt.Errorf("reading %s: the file has %d TrainingRuns, want 1", f.path, len(all.Runs))
+	}
+	run := all.Runs[0]
+	if err := assign(run, f.name, f.set); err != nil {
+		return nil, nil, err
+	}
+	return run, all.Environments, nil
+}
+
+// assign sets the name and fields of a run.
+func assign(run *unstructured.Unstructured, name string, assignments []string) error {
+	for _, assignment := range assignments {
+		if err := manifest.Set(run.Object, assignment); err != nil {
+			return cli.Misused("--set: %w", err)
+		}
+	}
+	if name != "" {
+		run.SetName(name)
+	}
+	return nil
+}
+
+type createFlags struct {
+	file
+	grid   []string
+	sweep  string
+	dryRun bool
+}
+
+// NewCreate returns the command that creates runs.
+func NewCreate(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	var f createFlags
+	command := &cobra.Command{
+		Use: "create -f FILE", Short: "Create a run with changed fields, or a sweep", Long: createHelp, Example: createExample,
+		Args: cli.NoArgs("the run is read from -f FILE"),
+		RunE: func(command *cobra.Command, _ []string) error { return f.run(command.Context(), env, cluster) },
+	}
+	f.add(command)
+	command.Flags().StringArrayVar(&f.grid, "grid", nil, "`PATH=A,B,C` makes a run for each value; may be given several times")
+	command.Flags().StringVar(&f.sweep, "sweep", "", "`NAME` of the sweep that --grid makes; without it, the run's")
+	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "have the API server check all objects and create none")
+	return command
+}
+
+func (f createFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster) error {
+	run, environments, err := f.read(env)
+	if err != nil {
+		return err
+	}
+	if f.sweep != "" && len(f.grid) == 0 {
+		return cli.Misused("--sweep names the runs of --grid: give --grid PATH=A,B,C")
+	}
+	runs, err := expand(run, f.sweep, f.grid)
+	if err != nil {
+		return err
+	}
+	connection, err := cluster.Connect()
+	if err != nil {
+		return err
+	}
+	return create(ctx, env, connection, environments, runs, f.dryRun)
+}
+
+// expand returns the runs of a grid: the run itself where there is none.
+func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*unstructured.Unstructured, error) {
+	runs := []*unstructured.Unstructured{run}
+	for _, axis := range grid {
+		path, values, ok := strings.Cut(axis, "=")
+		if !ok || values == "" {
+			return nil, cli.Misused("--grid: %q lacks values: write PATH=A,B,C", axis)
+		}
+		var next []*unstructured.Unstructured
+		for _, base := range runs {
+			for value := range strings.SplitSeq(values, ",") {
+				changed := base.DeepCopy()
+				if err := manifest.Set(changed.Object, path+"="+strings.TrimSpace(value)); err != nil {
+					return nil, cli.Misused("--grid: %w", err)
+				}
+				next = append(next, changed)
+			}
+		}
+		runs = next
+	}
+	const most = 64
+	if len(runs) > most {
+		return nil, cli.Misused("--grid makes %d runs: give at most %d combinations", len(runs), most)
+	}
+	if len(grid) == 0 {
+		return runs, nil
+	}
+	if sweep == "" {
+		sweep = run.GetName()
+	}
+	for i, r := range runs {
+		r.SetName(fmt.Sprintf("%s-%d", run.GetName(), i+1))
+		labels := r.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[observe.LabelSweep] = sweep
+		r.SetLabels(labels)
+	}
+	return runs, nil
+}
+
+// create creates environments that do not exist yet, and runs. The API server checks all of them first.
+func create(
+	ctx context.Context, env cli.Environment, connection *cli.Connection, environments, runs []*unstructured.Unstructured, dryRun bool,
+) error {
+	strict := client.WithFieldValidation(connection.Client, metav1.FieldValidationStrict)
+	var errs []error
+	check := func(object *unstructured.Unstructured, mayExist bool) {
+		place(object, connection.Namespace)
+		err := strict.Create(ctx, object.DeepCopy(), client.DryRunAll)
+		if err != nil && !(mayExist && apierrors.IsAlreadyExists(err)) {
+			errs = append(errs, refused(object, err))
+		}
+	}
+	for _, object := range environments {
+		check(object, true)
+	}
+	for _, object := range runs {
+		check(object, false)
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	suffix := ""
+	if dryRun {
+		strict, suffix = client.NewDryRunClient(strict), " (dry run)"
+	}
+	for _, object := range append(environments, runs...) {
+		kind := strings.ToLower(object.GetKind())
+		switch err := strict.Create(ctx, object); {
+		case apierrors.IsAlreadyExists(err) && object.GetKind() == manifest.KindEnvironment:
+			fmt.Fprintf(env.Stdout, "%s %s exists and is left as it is%s\n", kind, object.GetName(), suffix)
+		case err != nil:
+			return refused(object, err)
+		default:
+			fmt.Fprintf(env.Stdout, "%s %s created%s\n", kind, object.GetName(), suffix)
+		}
+	}
+	return nil
+}
+
+// place puts an object into the namespace unless it names one.
+func place(object *unstructured.Unstructured, namespace string) {
+	if object.GetNamespace() == "" {
+		object.SetNamespace(namespace)
+	}
+}
+
+// refused explains why the API server does not accept an object.
+func refused(object *unstructured.Unstructured, err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%s %q exists already: choose another name with --name", object.GetKind(), object.GetName())
+	}
+	return fmt.Errorf("the API server refuses %s %q: %w", object.GetKind(), object.GetName(), err)
+}
