@@ -171,7 +171,6 @@ var _ = Describe("kubectl tinker", func() {
 		got := tinker(w.namespace, "plan", "-f", file)
 		Expect(got.code).To(Equal(cli.ExitFailure))
 		Expect(got.stderr).To(ContainSubstring("the run would wait (EnvironmentNotFound)"))
-		w.environment()
 		w.awaitProbedEnvironment()
 		var plan map[string]any
 		Expect(json.Unmarshal([]byte(succeeds(w.namespace, "plan", "-f", file, "-o", "json")), &plan)).To(Succeed())

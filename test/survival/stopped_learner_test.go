@@ -98,6 +98,12 @@ func (w *fixture) startAndStop(number int32, f *stopper) *attempt {
 // heartbeat posts a heartbeat of the newest attempt to a learner, as the manager does to every pod there is.
 func (w *fixture) heartbeat(a *attempt, newest int32, desired contract.Desired) (contract.HeartbeatReply, error) {
 	w.t.Helper()
+	return w.post(a, contract.HeartbeatRequest{RunUID: w.file.Run.UID, Attempt: newest, Desired: desired})
+}
+
+// post posts a heartbeat to a learner.
+func (w *fixture) post(a *attempt, request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
+	w.t.Helper()
 	config, err := w.credentials.ClientTLS()
 	if err != nil {
 		w.t.Fatal(err)
@@ -105,7 +111,7 @@ func (w *fixture) heartbeat(a *attempt, newest int32, desired contract.Desired) 
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
 	client := contract.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.credentials.ManagerToken}
-	return client.Post(w.t.Context(), a.heartbeat, contract.HeartbeatRequest{RunUID: w.file.Run.UID, Attempt: newest, Desired: desired})
+	return client.Post(w.t.Context(), a.heartbeat, request)
 }
 
 // TestStoppedLearnerResumesAfterNextAttempt stops a learner, lets the next attempt finish the run, and resumes the first:
