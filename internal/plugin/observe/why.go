@@ -79,11 +79,13 @@ func why(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name st
 	if err := connection.List(ctx, &pods, client.InNamespace(run.Namespace), selected); err != nil {
 		return fmt.Errorf("listing the pods of run %q: %w", name, err)
 	}
+	// People who may read runs need not be permitted to read events: the rest is worth showing without them.
 	var events eventsv1.EventList
-	if err := connection.List(ctx, &events, client.InNamespace(run.Namespace)); err != nil {
-		return fmt.Errorf("listing the events of run %q: %w", name, err)
-	}
+	unread := connection.List(ctx, &events, client.InNamespace(run.Namespace))
 	found := explain(run, pods.Items, events.Items, env.Now())
+	if unread != nil {
+		found.Evidence = append(found.Evidence, evidence{From: "events", Text: output.Safe("cannot be read: " + unread.Error())})
+	}
 	if format == output.JSON {
 		return output.PrintJSON(env.Stdout, found)
 	}
