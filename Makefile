@@ -71,9 +71,10 @@ fmt: ## Format the Go code.
 	@$(TOOLS) golangci-lint fmt
 
 .PHONY: lint
-lint: ## Lint Go, shell and chart.
+lint: ## Lint Go, shell, chart and alerts.
 	@$(TOOLS) golangci-lint run
 	@hack/lint-chart.sh
+	@hack/lint-alerts.sh
 
 .PHONY: verify
 verify: ## Generate everything and fail if that changes a file.

@@ -12,6 +12,7 @@ shapes=(
   "--set tinkersim.enabled=true --set tinkersim.persistence.enabled=true"
   "--set tinkersim.enabled=true --set tinkersim.vocabularies[0].model=a/b,tinkersim.vocabularies[0].configMap=c,tinkersim.vocabularies[0].key=d"
   "--set watchNamespaces={a,b} --set metrics.enabled=false"
+  "--set metrics.serviceMonitor.enabled=true,metrics.alerts.enabled=true,metrics.dashboard.enabled=true --set metrics.alerts.labels.release=prometheus"
   "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
 )
 for shape in "${shapes[@]}"; do

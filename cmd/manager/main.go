@@ -21,11 +21,13 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runmetrics"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -69,6 +71,9 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if err := metrics.Registry.Register(runmetrics.New(mgr.GetClient(), mgr.Elected())); err != nil {
+		return fmt.Errorf("registering the metrics of runs: %w", err)
+	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding health check: %w", err)
 	}
@@ -88,12 +93,12 @@ func (o options) manager() (ctrl.Options, error) {
 	if err != nil {
 		return ctrl.Options{}, err
 	}
-	metrics := metricsserver.Options{BindAddress: o.metricsAddress}
+	server := metricsserver.Options{BindAddress: o.metricsAddress}
 	if !o.metricsInsecure {
-		metrics.SecureServing = true
-		metrics.CertDir = o.metricsCertDir
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-		metrics.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
+		server.SecureServing = true
+		server.CertDir = o.metricsCertDir
+		server.FilterProvider = filters.WithAuthenticationAndAuthorization
+		server.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
 			c.MinVersion = tls.VersionTLS13
 			// Scraping needs no HTTP/2, which has had many vulnerabilities.
 			c.NextProtos = []string{"http/1.1"}
@@ -102,7 +107,7 @@ func (o options) manager() (ctrl.Options, error) {
 	return ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cacheOptions,
-		Metrics:                 metrics,
+		Metrics:                 server,
 		HealthProbeBindAddress:  o.probeAddress,
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        "tinker-operator." + v1alpha1.SchemeGroupVersion.Group,
