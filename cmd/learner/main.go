@@ -53,6 +53,10 @@ func main() {
 // run runs a learner with what the pod was given, until it ends.
 func run(o options, logger *slog.Logger) contract.Verdict {
 	config, err := configure(o, logger)
+	if errors.Is(err, errNoKey) {
+		logger.Error("learner cannot start", "err", err)
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: learner.ReasonKeyRefused, Message: err.Error(), Attempt: config.File.Attempt}
+	}
 	if err != nil {
 		logger.Error("learner cannot start", "err", err)
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
@@ -67,6 +71,9 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 	}
 	return learner.Run(ctx, config)
 }
+
+// errNoKey says that there is no key. A person can put one into the Secret while the run waits.
+var errNoKey = errors.New("TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues")
 
 // configure reads files and the environment.
 func configure(o options, logger *slog.Logger) (learner.Config, error) {
@@ -91,7 +98,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 		return config, err
 	}
 	if config.APIKey == "" {
-		return config, errors.New("TINKER_API_KEY is not set: put the key into the Secret that tinker.apiKeySecretRef names")
+		return config, errNoKey
 	}
 	if config.Fault, err = faultFromEnvironment(os.Getenv("TINKER_OPERATOR_FAULT")); err != nil {
 		return config, err

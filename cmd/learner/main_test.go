@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -57,6 +58,27 @@ func TestVerdictWithoutRunFile(t *testing.T) {
 	}
 	if got, err := contract.DecodeVerdict(string(data)); err != nil || got.Cause != verdict.Cause {
 		t.Errorf("the verdict came back as %+v (%v)", got, err)
+	}
+}
+
+// TestVerdictWithEmptyKey has the run wait for a key rather than fail.
+func TestVerdictWithEmptyKey(t *testing.T) {
+	t.Setenv("TINKER_API_KEY", "")
+	credentials, err := contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{
+		contract.TokenKey: []byte(credentials.Token), contract.CertificateKey: credentials.Certificate, contract.PrivateKeyKey: credentials.PrivateKey,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verdict := run(options{runFile: "../../internal/contract/testdata/run-file.v1.json", credentialsDir: dir}, slog.New(slog.DiscardHandler))
+	if verdict.Cause != contract.CauseUpstream || verdict.Reason != "KeyRefused" || verdict.Attempt == 0 {
+		t.Errorf("verdict without a key is %+v, want Upstream for KeyRefused", verdict)
 	}
 }
 

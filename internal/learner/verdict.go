@@ -18,7 +18,7 @@ import (
 // The reasons of a verdict that the learner itself gives, as conditions quote them; preflight has the others.
 const (
 	reasonNoUsableCheckpoint = "NoUsableCheckpoint"
-	reasonKeyRefused         = "KeyRefused"
+	ReasonKeyRefused         = "KeyRefused"
 	reasonNotTinker          = "EndpointNotTinker"
 	reasonSuperseded         = "Superseded"
 	reasonDiverged           = "Diverged"
@@ -55,7 +55,7 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
 	case kind == failure.CredentialsRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonKeyRefused,
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: ReasonKeyRefused,
 			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretRef names; the run then continues"}
 	case kind == failure.NotTinker:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNotTinker, Message: client.EvidenceOf(err)}
