@@ -12,6 +12,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
+// settingAPIKey is the field of the API key.
+const settingAPIKey = "tinker.apiKeySecretRef"
+
+// APIKeyChanged says that the spec names another API key than a learner's Job was created with.
+func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
+	return slices.Contains(PendingChanges(run, job), settingAPIKey)
+}
+
 // settingsOf digests each field of the spec that a learner reads when its attempt starts, and that may be changed later.
 func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	return map[string]string{
@@ -19,7 +27,7 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"evaluation":                     templateDigest(run.Spec.Evaluation),
 		"rollouts.concurrency":           templateDigest(run.Spec.Rollouts.Concurrency),
 		"learner.pod":                    templateDigest(run.Spec.Learner.Pod),
-		"tinker.apiKeySecretRef":         templateDigest(run.Spec.Tinker.APIKeySecretRef),
+		settingAPIKey:                    templateDigest(run.Spec.Tinker.APIKeySecretRef),
 		"artifacts":                      templateDigest(run.Spec.Artifacts),
 		"failurePolicy.requireOptimizer": templateDigest(run.Spec.FailurePolicy.RequireOptimizer),
 	}

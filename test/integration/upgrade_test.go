@@ -104,6 +104,20 @@ var _ = Describe("An upgrade of the manager", func() {
 	})
 })
 
+var _ = Describe("An API key", func() {
+	It("of another Secret has the learner restarted", func() {
+		w := newEnv()
+		run, _ := w.startedRun()
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.APIKeySecretRef.Name = "rotated" })
+		pod, _ := w.startLearner(run.Name, 2)
+		Expect(pod.Spec.Containers[0].Env).To(ContainElement(HaveField("ValueFrom.SecretKeyRef.Name", "rotated")))
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(2)) })
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("APIKeyChanged"))
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"2"}))
+	})
+})
+
 var _ = Describe("A manager key that changes", func() {
 	It("gives learner and workers new credentials, one after the other", func() {
 		w := newEnv()

@@ -27,8 +27,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// eventManagerKeyChanged is the reason of an event that is no condition's reason.
-const eventManagerKeyChanged = "ManagerKeyChanged"
+// The reasons of events that are no condition's reasons.
+const (
+	eventManagerKeyChanged = "ManagerKeyChanged"
+	eventAPIKeyChanged     = "APIKeyChanged"
+)
 
 // reportRefusal is when to reconcile a run again, so that its status has what the API server has just refused.
 const reportRefusal = time.Second
@@ -39,6 +42,10 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 	if p.credentialsChanged {
 		record.Events(r.Recorder, run, record.Warning(eventManagerKeyChanged, "Restart",
 			"The manager's key has changed: the learner is stopped at a saved state, and the next attempt has new credentials."))
+	}
+	if p.apiKeyChanged {
+		record.Events(r.Recorder, run, record.Warning(eventAPIKeyChanged, "Restart",
+			"tinker.apiKeySecretRef has changed: the learner is stopped at a saved state, and the next attempt has the other key."))
 	}
 	propagation := metav1.DeletePropagationBackground
 	if p.foreground {

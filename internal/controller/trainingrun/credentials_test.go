@@ -38,6 +38,27 @@ func TestPlanForChangedCredentials(t *testing.T) {
 	}
 }
 
+// TestPlanForChangedAPIKey has a learner that runs stop at a saved state, and once.
+func TestPlanForChangedAPIKey(t *testing.T) {
+	run := newRun(attempts(inProgress(1)))
+	job := desired.LearnerJob(run, 1, "link-1", desired.Settings{Image: "image"})
+	seen := observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
+	seen.Credentials = "link-1"
+	run.Spec.Checkpoints.EverySteps = new(int64(7))
+	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.apiKeyChanged {
+		t.Errorf("a learner is stopped for another change: %+v", outcomeOf(p))
+	}
+	run.Spec.Tinker.APIKeySecretRef.Name = "rotated"
+	p := makePlan(run, seen, now)
+	if len(p.deletes) != 1 || p.deletes[0].GetName() != job.Name || !p.apiKeyChanged || p.start != 0 {
+		t.Errorf("the plan for another key is %+v", outcomeOf(p))
+	}
+	job.DeletionTimestamp = ago(0)
+	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.apiKeyChanged {
+		t.Errorf("a learner that is being stopped is stopped again: %+v", outcomeOf(p))
+	}
+}
+
 // A learner whose Secret an earlier manager wrote is sent the workers' token.
 func TestTargetsOfEarlierManagers(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))

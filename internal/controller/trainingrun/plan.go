@@ -50,6 +50,8 @@ type plan struct {
 	workers bool
 	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
 	credentialsChanged bool
+	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretRef has changed.
+	apiKeyChanged bool
 	// expire deletes the run itself.
 	expire bool
 	// requeue is when to reconcile again without an event; 0 means never.
@@ -210,6 +212,10 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 		jobs := learnerJob(seen, status.NewestAttempt(run))
 		p.credentialsChanged, p.deletes = len(jobs) > 0, append(p.deletes, jobs...)
 		return p
+	}
+	if desired.APIKeyChanged(run, l.Job) {
+		jobs := learnerJob(seen, status.NewestAttempt(run))
+		p.apiKeyChanged, p.deletes = len(jobs) > 0, append(p.deletes, jobs...)
 	}
 	if !suspended(run) {
 		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now))

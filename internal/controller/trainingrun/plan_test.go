@@ -189,7 +189,7 @@ func TestMakePlan(t *testing.T) {
 			outcome{Ending: contract.CauseDrained, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true},
 		},
 		"one that runs keeps its pod": {
-			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "corrected" }),
+			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Learner.Pod.Image = "corrected" }),
 			observing(1, observe.Learner{Job: templated(newJob("one")), Pod: newPod()}, training),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
