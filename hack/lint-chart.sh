@@ -13,13 +13,16 @@ shapes=(
   "--set tinkersim.enabled=true --set tinkersim.vocabularies[0].model=a/b,tinkersim.vocabularies[0].configMap=c,tinkersim.vocabularies[0].key=d"
   "--set watchNamespaces={a,b} --set metrics.enabled=false"
   "--set metrics.serviceMonitor.enabled=true,metrics.alerts.enabled=true,metrics.dashboard.enabled=true --set metrics.alerts.labels.release=prometheus"
+  "--set pods.nodeSelector.pool=runs,pods.imagePullSecrets[0].name=registry"
   "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
 )
 for shape in "${shapes[@]}"; do
   # shellcheck disable=SC2086 # the flags are words
   helm template demo "$chart" $shape >/dev/null
 done
-if helm template demo "$chart" --set manager.replica=2 >/dev/null 2>&1; then
-  echo "lint-chart: a value that does not exist was accepted: complete values.schema.json" >&2
-  exit 1
-fi
+for wrong in manager.replica=2 pods.nodeSelectors.a=b pods.image=own pods.securityContext.privileged=true; do
+  if helm template demo "$chart" --set "$wrong" >/dev/null 2>&1; then
+    echo "lint-chart: $wrong, which does not exist, was accepted: complete values.schema.json" >&2
+    exit 1
+  fi
+done

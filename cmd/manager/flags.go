@@ -10,6 +10,9 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // hostedBaseURL is the endpoint of hosted Tinker.
@@ -24,6 +27,7 @@ type options struct {
 	image          string
 	defaultBaseURL string
 	managerKey     []byte
+	podDefaults    v1alpha1.PodOverrides
 
 	leaderElect             bool
 	leaderElectionNamespace string
@@ -39,10 +43,11 @@ type options struct {
 // parse reads the command line and the file that it names.
 func parse(set *flag.FlagSet, args []string) (options, error) {
 	var o options
-	var namespaces, keyFile, level string
+	var namespaces, keyFile, level, podDefaults string
 	set.StringVar(&namespaces, "namespaces", "", "Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. Required.")
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL, "Endpoint of runs that name none in tinker.baseURL.")
+	set.StringVar(&podDefaults, "pod-defaults", "{}", "JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of learner.pod, without image, volumes and volumeMounts.")
 	set.StringVar(&keyFile, "manager-key-file", "", "File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive from it, so it must stay the same. Required.")
 	set.BoolVar(&o.leaderElect, "leader-elect", true, "Let one manager of several act at a time.")
 	set.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease; without it the manager's own.")
@@ -66,6 +71,9 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 		return options{}, errors.New("--image is required: the image of learner, worker and probe pods")
 	}
 	var err error
+	if o.podDefaults, err = desired.DecodePodDefaults(podDefaults); err != nil {
+		return options{}, fmt.Errorf("reading --pod-defaults: %w", err)
+	}
 	o.managerKey, err = readKey(keyFile)
 	return o, err
 }

@@ -32,7 +32,8 @@ func keyFile(t *testing.T, bytes int) string {
 }
 
 func TestParse(t *testing.T) {
-	got, err := parsed(t, "--image=i", "--manager-key-file="+keyFile(t, 32), "--namespaces=a, b,", "--log-level=debug", "--leader-elect=false")
+	got, err := parsed(t, "--image=i", "--manager-key-file="+keyFile(t, 32), "--namespaces=a, b,", "--log-level=debug", "--leader-elect=false",
+		`--pod-defaults={"nodeSelector": {"pool": "runs"}}`)
 	if err != nil {
 		t.Fatalf("parse: %v", err)
 	}
@@ -41,6 +42,9 @@ func TestParse(t *testing.T) {
 	}
 	if got.image != "i" || len(got.managerKey) != 32 || got.logLevel != slog.LevelDebug || got.leaderElect || got.defaultBaseURL != hostedBaseURL {
 		t.Errorf("options = %+v", got)
+	}
+	if got.podDefaults.NodeSelector["pool"] != "runs" {
+		t.Errorf("defaults of pods = %+v", got.podDefaults)
 	}
 	made, err := got.manager()
 	if err != nil {
@@ -58,6 +62,7 @@ func TestParseSaysWhatIsMissing(t *testing.T) {
 		"--manager-key-file is required": {"--image=i"},
 		"at least 32 are needed":         {"--image=i", "--manager-key-file=" + keyFile(t, 31)},
 		"reading manager key":            {"--image=i", "--manager-key-file=/nonexistent"},
+		"reading --pod-defaults":         {"--image=i", "--manager-key-file=" + key, `--pod-defaults={"x": 1}`},
 		"reading --log-level":            {"--image=i", "--manager-key-file=" + key, "--log-level=loud"},
 		"flag provided but not defined":  {"--surprise"},
 	}

@@ -66,7 +66,7 @@ func run(ctx context.Context, o options) error {
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
 		ManagerKey: o.managerKey,
-		Settings:   desired.Settings{Image: o.image, DefaultBaseURL: o.defaultBaseURL},
+		Settings:   desired.Settings{Image: o.image, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults},
 	})
 	if err != nil {
 		return err

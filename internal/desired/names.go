@@ -26,6 +26,8 @@ type Settings struct {
 	Image string
 	// DefaultBaseURL of the endpoint, for runs that name none.
 	DefaultBaseURL string
+	// PodDefaults are what pods have unless their spec says otherwise.
+	PodDefaults v1alpha1.PodOverrides
 }
 
 // prefix returns the prefix of the names of an owner's objects: a later owner of the same name has another one.

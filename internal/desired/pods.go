@@ -98,7 +98,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
 	p.connect(run.Spec.Tinker)
 	p.keepArtifacts(run.Spec.Artifacts)
-	return p.template(LearnerLabels(run, attempt), userLabels(run), run.Spec.Learner.Pod)
+	return p.template(LearnerLabels(run, attempt), userLabels(run), withPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults))
 }
 
 func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) corev1.PodTemplateSpec {
@@ -136,7 +136,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	p.connect(run.Spec.Tinker)
 	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
 	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
-	return p.template(labels, userLabels(run), run.Spec.Rollouts.Pod)
+	return p.template(labels, userLabels(run), withPodDefaults(run.Spec.Rollouts.Pod, settings.PodDefaults))
 }
 
 func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[string]string, settings Settings) corev1.PodTemplateSpec {
@@ -155,7 +155,7 @@ func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[stri
 		grace: probeGraceSeconds,
 	}
 	p.mount(configVolume(definitionVolume, name, definitionFile), definitionDir)
-	return p.template(labels, nil, env.Spec.Pod)
+	return p.template(labels, nil, withPodDefaults(env.Spec.Pod, settings.PodDefaults))
 }
 
 func runEnv(run *v1alpha1.TrainingRun) []corev1.EnvVar {

@@ -21,6 +21,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // command runs a program at the root of the repository and returns what it prints.
@@ -122,6 +124,19 @@ var _ = Describe("config/default", func() {
 		Expect(kustomization.pod).To(Equal(chart.pod))
 		Expect(kustomization.rules).To(HaveLen(7))
 		Expect(kustomization.rules).To(Equal(chart.rules))
+	})
+
+	It("passes the defaults of pods to the manager, which reads them", func() {
+		chart := readInstallation(command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator", "charts/tinker-operator",
+			"--show-only", "templates/manager.yaml", "--set", "pods.nodeSelector.pool=runs,pods.resources.limits.cpu=2,pods.tolerations[0].key=runs"), nil)
+		const flag = "--pod-defaults="
+		i := slices.IndexFunc(chart.pod.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, flag) })
+		Expect(i).To(BeNumerically(">=", 0))
+		defaults, err := desired.DecodePodDefaults(strings.TrimPrefix(chart.pod.Containers[0].Args[i], flag))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(defaults.NodeSelector).To(Equal(map[string]string{"pool": "runs"}))
+		Expect(defaults.Resources.Limits.Cpu().String()).To(Equal("2"))
+		Expect(defaults.Tolerations[0].Key).To(Equal("runs"))
 	})
 
 	It("lets Kubernetes' own roles include runs and environments", func() {

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// DecodePodDefaults decodes what all pods of runs and probes have unless their spec says otherwise.
+func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
+	var defaults v1alpha1.PodOverrides
+	decoder := json.NewDecoder(bytes.NewReader([]byte(data)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&defaults); err != nil {
+		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: %w", err)
+	}
+	if defaults.Image != "" || len(defaults.Volumes) > 0 || len(defaults.VolumeMounts) > 0 {
+		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: image, volumes and volumeMounts have no default: give them in the spec of each run")
+	}
+	return defaults, nil
+}
+
+// withPodDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a toleration is
+// replaced where the spec gives one of its key.
+func withPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
+	given.Labels = mergedMap(defaults.Labels, given.Labels)
+	given.Annotations = mergedMap(defaults.Annotations, given.Annotations)
+	given.NodeSelector = mergedMap(defaults.NodeSelector, given.NodeSelector)
+	given.ImagePullSecrets = mergedBy(defaults.ImagePullSecrets, given.ImagePullSecrets, func(r corev1.LocalObjectReference) string { return r.Name })
+	given.Env = mergedBy(defaults.Env, given.Env, func(e corev1.EnvVar) string { return e.Name })
+	given.Tolerations = overrideTolerations(slices.Clone(defaults.Tolerations), given.Tolerations)
+	given.Resources = overrideResources(defaults.Resources, given.Resources)
+	given.ServiceAccountName = cmp.Or(given.ServiceAccountName, defaults.ServiceAccountName)
+	given.PriorityClassName = cmp.Or(given.PriorityClassName, defaults.PriorityClassName)
+	given.Affinity = first(given.Affinity, defaults.Affinity)
+	given.SecurityContext.RunAsUser = first(given.SecurityContext.RunAsUser, defaults.SecurityContext.RunAsUser)
+	given.SecurityContext.FSGroup = first(given.SecurityContext.FSGroup, defaults.SecurityContext.FSGroup)
+	return given
+}
+
+func mergedMap[V any](defaults, given map[string]V) map[string]V {
+	if len(defaults) == 0 {
+		return given
+	}
+	all := maps.Clone(defaults)
+	maps.Copy(all, given)
+	return all
+}
+
+// mergedBy gives the defaults whose key is not given, and then what is given.
+func mergedBy[T any](defaults, given []T, key func(T) string) []T {
+	kept := slices.DeleteFunc(slices.Clone(defaults), func(d T) bool {
+		return slices.ContainsFunc(given, func(g T) bool { return key(g) == key(d) })
+	})
+	return append(kept, given...)
+}

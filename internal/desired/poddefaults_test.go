@@ -1,0 +1,98 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+const everyPodDefault = `{
+	"labels": {"team": "all", "tier": "batch"}, "annotations": {"a": "1"},
+	"imagePullSecrets": [{"name": "registry"}], "serviceAccountName": "runs", "priorityClassName": "low",
+	"resources": {"limits": {"cpu": "2", "memory": "2Gi"}}, "env": [{"name": "HTTPS_PROXY", "value": "http://proxy"}],
+	"nodeSelector": {"pool": "runs"}, "tolerations": [{"key": "runs", "operator": "Exists", "effect": "NoSchedule"}],
+	"securityContext": {"runAsUser": 1000, "fsGroup": 1000}
+}`
+
+func TestPodDefaultsReachAllPods(t *testing.T) {
+	defaults, err := DecodePodDefaults(everyPodDefault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := Settings{Image: "image", PodDefaults: defaults}
+	run, env := &v1alpha1.TrainingRun{}, &v1alpha1.RewardEnvironment{}
+	env.Spec = v1alpha1.RewardEnvironmentSpec{}
+	run.Name, run.UID, env.Name = "run", "0123456789", "env"
+	run.Spec.Rollouts.Workers = new(int32(1))
+	run.Default()
+	for name, template := range map[string]corev1.PodTemplateSpec{
+		"learner": learnerTemplate(run, 1, "link", settings),
+		"rollout": rolloutTemplate(run, 1, "link", settings),
+		"probe":   probeTemplate(env, "probe", map[string]string{"app": "x"}, settings),
+	} {
+		spec, container := template.Spec, template.Spec.Containers[0]
+		proxy := ""
+		for _, e := range container.Env {
+			if e.Name == "HTTPS_PROXY" {
+				proxy = e.Value
+			}
+		}
+		toleration := spec.Tolerations[len(spec.Tolerations)-1].Key
+		got := []string{
+			template.Labels["team"], template.Annotations["a"], spec.ImagePullSecrets[0].Name, spec.ServiceAccountName, spec.PriorityClassName,
+			container.Resources.Limits.Cpu().String(), container.Resources.Limits.Memory().String(), spec.NodeSelector["pool"], toleration, proxy,
+		}
+		want := []string{"all", "1", "registry", "runs", "low", "2", "2Gi", "runs", "runs", "http://proxy"}
+		if diff := cmp.Diff(want, got); diff != "" || *spec.SecurityContext.RunAsUser != 1000 || *spec.SecurityContext.FSGroup != 1000 {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestPodOverridesWinOverDefaults(t *testing.T) {
+	defaults, err := DecodePodDefaults(everyPodDefault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := v1alpha1.PodOverrides{
+		Labels: map[string]v1alpha1.LabelValue{"team": "mine"}, NodeSelector: map[string]string{"zone": "a"}, PriorityClassName: "high",
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "own"}, {Name: "registry"}},
+		Resources:        corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("4")}},
+		Env:              []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://other"}},
+		Tolerations:      []corev1.Toleration{{Key: "runs", Operator: "Equal", Value: "x", Effect: "NoSchedule"}, {Key: "gpu", Operator: "Exists"}},
+	}
+	want := given
+	want.Labels = map[string]v1alpha1.LabelValue{"team": "mine", "tier": "batch"}
+	want.Annotations = map[string]string{"a": "1"}
+	want.NodeSelector = map[string]string{"pool": "runs", "zone": "a"}
+	want.ServiceAccountName = "runs"
+	want.SecurityContext = defaults.SecurityContext
+	want.Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("2Gi")}}
+	if diff := cmp.Diff(want, withPodDefaults(given, defaults)); diff != "" {
+		t.Errorf("merged (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(given, withPodDefaults(given, v1alpha1.PodOverrides{})); diff != "" {
+		t.Errorf("without defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestPodDefaultsThatCannotBe(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"tolerationz": []}`:         `unknown field "tolerationz"`,
+		`{"image": "own:1"}`:          "image, volumes and volumeMounts have no default",
+		`{"nodeSelector": ["a"]}`:     "cannot unmarshal array",
+		`{"volumes": [{"name":"v"}]}`: "give them in the spec of each run",
+	} {
+		if _, err := DecodePodDefaults(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("DecodePodDefaults(%s) = %v, want %q", text, err, want)
+		}
+	}
+}
