@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tinker-operator/tinker-operator/internal/stall"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -148,8 +149,8 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, watch := watchProgress(ctx)
-	defer watch.end()
+	ctx, watch := stall.New(ctx)
+	defer watch.End()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -164,14 +165,14 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, watch.cause(err)
+		return nil, watch.Cause(err)
 	}
-	defer response.Body.Close()
+	body := watch.Body(response.Body)
+	defer body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, refusal(response.StatusCode, address, f.Token != "")
 	}
-	data, err := bounded(watch.reader(response.Body))
-	return data, watch.cause(err)
+	return bounded(body)
 }
 
 // StatusError reports that a server did not return a file.

@@ -17,12 +17,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/stall"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 const (
-	// patience is how long a server may take to answer, and how long a body may pause.
-	patience = 30 * time.Second
 	// maxTries bounds requests that bring nothing, one after the other.
 	maxTries = 8
 	// longestPause bounds the pause before a request, also one that a server asks for.
@@ -68,12 +67,8 @@ func final(err error) bool {
 	return errors.Is(err, errChanged)
 }
 
-var (
-	// errStalled says that a server sent nothing for too long.
-	errStalled = errors.New("the server sends nothing for " + patience.String())
-	// errChanged says that a file changed while it was read.
-	errChanged = errors.New("the file changed during the download")
-)
+// errChanged says that a file changed while it was read.
+var errChanged = errors.New("the file changed during the download")
 
 // Page returns the whole answer to a GET, with its headers. token may be empty.
 func (c *Client) Page(ctx context.Context, url, token string) ([]byte, http.Header, error) {
@@ -109,7 +104,7 @@ type Body struct {
 	url, token string
 	header     http.Header
 	// stream is the answer that is being read; nil when the next read has to ask for one.
-	stream *stream
+	stream io.ReadCloser
 	// offset is how much was read.
 	offset int64
 	// tries counts requests since the last byte.
@@ -202,10 +197,10 @@ func (e *retryAfter) Unwrap() error { return e.error }
 
 // request asks for the file from the offset on.
 func (b *Body) request() error {
-	ctx, watch := newWatch(b.ctx)
+	ctx, watch := stall.New(b.ctx)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url, http.NoBody)
 	if err != nil {
-		watch.end()
+		watch.End()
 		return err
 	}
 	// Bytes are counted as they are stored: a transport that decompresses would hide them.
@@ -226,10 +221,10 @@ func (b *Body) request() error {
 	}
 	response, err := client.Do(request) //nolint:bodyclose // The stream closes it.
 	if err != nil {
-		watch.end()
-		return watch.cause(err)
+		watch.End()
+		return watch.Cause(err)
 	}
-	b.stream = &stream{body: response.Body, watch: watch}
+	b.stream = watch.Body(response.Body)
 	if err := b.accept(response); err != nil {
 		return errors.Join(err, b.stream.Close())
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/stall"
 )
 
 var content = bytes.Repeat([]byte("0123456789abcdef"), 20_000)
@@ -178,7 +180,7 @@ func TestPausesAndPatience(t *testing.T) {
 		"a server that is unreachable": {func(*http.Request) (*http.Response, error) {
 			return nil, errors.New("connection refused")
 		}, firstPause / 2, firstPause},
-		"a server that does not answer": {hangs, patience + firstPause/2, patience + firstPause},
+		"a server that does not answer": {hangs, stall.Limit + firstPause/2, stall.Limit + firstPause},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
