@@ -20,25 +20,39 @@ const Extension = ".tmp"
 // Write replaces the named file with the concatenated parts. Readers see the old file or the new one; after
 // a power failure the file may be neither.
 func Write(name string, mode fs.FileMode, parts ...[]byte) error {
-	return write(name, mode, parts, func(*os.File) error { return nil })
+	file, err := replace(name, mode, parts, func(*os.File) error { return nil })
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // WriteDurable does what Write does, and returns once the file and its name are on the disk: after a power
 // failure, too, the file is the old one or the new one.
 func WriteDurable(name string, mode fs.FileMode, parts ...[]byte) error {
-	if err := write(name, mode, parts, (*os.File).Sync); err != nil {
-		return err
-	}
-	if err := syncDir(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("syncing the folder of %s: %w", name, err)
-	}
-	return nil
-}
-
-func write(name string, mode fs.FileMode, parts [][]byte, sync func(*os.File) error) error {
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*"+Extension)
+	file, err := ReplaceDurable(name, mode, parts...)
 	if err != nil {
 		return err
+	}
+	return file.Close()
+}
+
+// ReplaceDurable does what WriteDurable does, and returns the new file, positioned at its end.
+func ReplaceDurable(name string, mode fs.FileMode, parts ...[]byte) (*os.File, error) {
+	file, err := replace(name, mode, parts, (*os.File).Sync)
+	if err != nil {
+		return nil, err
+	}
+	if err := SyncDir(filepath.Dir(name)); err != nil {
+		return nil, errors.Join(fmt.Errorf("syncing the folder of %s: %w", name, err), file.Close())
+	}
+	return file, nil
+}
+
+func replace(name string, mode fs.FileMode, parts [][]byte, sync func(*os.File) error) (*os.File, error) {
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*"+Extension)
+	if err != nil {
+		return nil, err
 	}
 	err = file.Chmod(mode)
 	for _, part := range parts {
@@ -49,16 +63,17 @@ func write(name string, mode fs.FileMode, parts [][]byte, sync func(*os.File) er
 	if err == nil {
 		err = sync(file)
 	}
-	if err = errors.Join(err, file.Close()); err == nil {
+	if err == nil {
 		err = os.Rename(file.Name(), name)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", name, err), os.Remove(file.Name()))
+		return nil, errors.Join(fmt.Errorf("writing %s: %w", name, err), file.Close(), os.Remove(file.Name()))
 	}
-	return nil
+	return file, nil
 }
 
-func syncDir(name string) error {
+// SyncDir returns once the names of the files in a folder are on the disk.
+func SyncDir(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {
 		return err

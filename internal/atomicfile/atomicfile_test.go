@@ -53,3 +53,26 @@ func expectFiles(t *testing.T, dir string, want int) {
 		t.Errorf("the folder has %d files, %v, want %d", len(entries), err, want)
 	}
 }
+
+func TestReplaceDurableReturnsTheNewFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	file, err := ReplaceDurable(path, 0o640, []byte("begun, "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := WriteDurable(path, 0o640, []byte("replaced")); err != nil {
+		t.Fatal(err)
+	}
+	// What is added to the file that was replaced does not reach the one that replaced it.
+	if _, err := file.WriteString("continued"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "replaced" {
+		t.Errorf("the file has %q, %v", got, err)
+	}
+	whole := make([]byte, 32)
+	if n, _ := file.ReadAt(whole, 0); string(whole[:n]) != "begun, continued" {
+		t.Errorf("the file that was returned has %q", whole[:n])
+	}
+}

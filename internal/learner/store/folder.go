@@ -11,7 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
+
+// fileMode is that of all files.
+const fileMode = 0o644
 
 // folder holds a run's files. Names are relative to it, with slashes.
 type folder struct {
@@ -37,7 +42,7 @@ func (f *folder) claim(attempt int32, by string) (claimant string, err error) {
 		return "", err
 	}
 	_, err = file.WriteString(by)
-	return by, errors.Join(err, file.Sync(), file.Close(), syncDir(filepath.Dir(name)))
+	return by, errors.Join(err, file.Sync(), file.Close(), atomicfile.SyncDir(filepath.Dir(name)))
 }
 
 func claimName(attempt int32) string { return claimsDir + "/" + strconv.Itoa(int(attempt)) }
@@ -71,7 +76,7 @@ func (f *folder) write(name string, data []byte) error {
 			return err
 		}
 	}
-	return replaceFile(f.path(name), data)
+	return atomicfile.WriteDurable(f.path(name), fileMode, data)
 }
 
 func (f *folder) readJSON(name string, value any) error {
@@ -83,43 +88,4 @@ func (f *folder) readJSON(name string, value any) error {
 		return fmt.Errorf("decoding %s: %w", filepath.Base(name), err)
 	}
 	return nil
-}
-
-// replaceFile writes beside the file and renames, so that neither a reader nor a crash finds half of it.
-func replaceFile(path string, data []byte) error {
-	file, err := swapFile(path, data)
-	if err != nil {
-		return err
-	}
-	return file.Close()
-}
-
-// swapFile is replaceFile, and returns the new file, positioned at its end.
-func swapFile(path string, data []byte) (*os.File, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return nil, err
-	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Chmod(0o644), file.Sync())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
-		_ = file.Close()
-		_ = os.Remove(file.Name())
-		return nil, err
-	}
-	return file, nil
-}
-
-func syncDir(dir string) error {
-	handle, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(handle.Sync(), handle.Close())
 }

@@ -15,6 +15,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
 // metricsFile is metrics.jsonl: one line a step, in order. The line of step i holds what batch i, from 0,
@@ -89,7 +91,7 @@ func (m *metricsFile) writeEvaluations(list []Evaluation) error {
 			return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
 		}
 	}
-	if err := replaceFile(m.files.path(evaluationsName), buffer.Bytes()); err != nil {
+	if err := atomicfile.WriteDurable(m.files.path(evaluationsName), fileMode, buffer.Bytes()); err != nil {
 		return fmt.Errorf("writing evaluations: %w", err)
 	}
 	return nil
@@ -206,7 +208,7 @@ func (m *metricsFile) write(lines map[int64]map[string]float64) error {
 		}
 		last = step
 	}
-	file, err := swapFile(m.files.path(metricsName), buffer.Bytes())
+	file, err := atomicfile.ReplaceDurable(m.files.path(metricsName), fileMode, buffer.Bytes())
 	if err != nil {
 		return fmt.Errorf("writing metrics: %w", err)
 	}

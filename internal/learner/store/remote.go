@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
 // Objects is where a store at a URL keeps its files: package bucket. Create fails with fs.ErrExist, and Get with
@@ -122,7 +124,7 @@ func (r *remote) copy(file string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(r.dir, file), data)
+	return atomicfile.WriteDurable(filepath.Join(r.dir, file), fileMode, data)
 }
 
 // uploadMetrics makes the original of metrics.jsonl that of the folder, unless a higher attempt has begun.

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
 func open(t *testing.T, dir string) *Store {
@@ -154,7 +156,7 @@ func TestNothingIsLeftBesideTheFiles(t *testing.T) {
 	s := open(t, dir)
 	must(t, s.WriteRow(row(1, "a", "b")), s.Rebuild(1, "a", noParent))
 	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if strings.Contains(path, ".new-") {
+		if strings.HasSuffix(path, atomicfile.Extension) {
 			t.Errorf("%s was left behind", path)
 		}
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -152,13 +153,8 @@ func isEmpty(dir string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// temporaryPrefix and temporarySuffix mark files and folders that are being written. Nothing of a checkpoint has
-// such a name: the names of checkpoints do not begin with a dot.
-const (
-	temporaryPrefix = ".tinkersim-"
-	temporarySuffix = ".tmp"
-)
-
+// isTemporary reports whether a file or folder is one that is being written. Nothing of a checkpoint has such a name: the
+// names of checkpoints do not begin with a dot.
 func isTemporary(name string) bool {
-	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, atomicfile.Extension)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -209,7 +210,7 @@ func removeTemporary(dir string) error {
 
 // writeRun writes the folder of a run. It is complete when it gets its name.
 func (l layout) writeRun(run Run) error {
-	dir, err := os.MkdirTemp(l.runs, temporaryPrefix+"*"+temporarySuffix)
+	dir, err := os.MkdirTemp(l.runs, ".run-*"+atomicfile.Extension)
 	if err != nil {
 		return err
 	}
@@ -223,16 +224,7 @@ func (l layout) writeRun(run Run) error {
 	if err := os.Rename(dir, l.runDir(run.ID)); err != nil {
 		return err
 	}
-	return syncDir(l.runs)
-}
-
-// syncDir makes the names in a folder survive a power failure.
-func syncDir(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return atomicfile.SyncDir(l.runs)
 }
 
 // makeDir creates a folder whose name survives a power failure. Its parent must exist.
@@ -244,7 +236,7 @@ func makeDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	return atomicfile.SyncDir(filepath.Dir(dir))
 }
 
 // writeFile writes a file atomically, so that it is complete or missing even after a power failure.
@@ -252,26 +244,7 @@ func writeFile(name string, data []byte) error {
 	if err := makeDir(filepath.Dir(name)); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), temporaryPrefix+"*"+temporarySuffix)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // fails after the rename
-	if _, err := file.Write(data); err != nil {
-		file.Close()
-		return err
-	}
-	if err := file.Sync(); err != nil {
-		file.Close()
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), name); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(name))
+	return atomicfile.WriteDurable(name, 0o600, data)
 }
 
 // discard removes a data file unless it is in use. If that fails, the next Open removes the file.

@@ -10,11 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/stall"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -224,18 +224,5 @@ func (f *Fetcher) store(data []byte, digest string) error {
 	if err := os.MkdirAll(f.Cache, 0o755); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(f.Cache, "part-")
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(data)
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), f.path(digest))
-	}
-	if err != nil {
-		if removeErr := os.Remove(part.Name()); !errors.Is(removeErr, fs.ErrNotExist) {
-			err = errors.Join(err, removeErr)
-		}
-	}
-	return err
+	return atomicfile.Write(f.path(digest), 0o600, data)
 }
