@@ -115,6 +115,7 @@ endef
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests with the race detector.
+	@hack/need-compiler.sh
 	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...)
 
 .PHONY: test-survival

@@ -7,6 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+hack/need-python.sh
+
 bench() { CGO_ENABLED=0 go test -run '^$' -bench "$1" -benchtime "$2" "${@:3}" | grep -E '^(Benchmark|pkg:)'; }
 
 echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkersim"
@@ -16,7 +18,6 @@ bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
 echo "== a row of a data set by its index, against the aim of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"
-hack/need-python.sh
 go run ./test/models/bench -python "$(hack/models/python.sh)" -mb "${BENCH_MB:-4}"
 if [[ -n "${SCALE_RUNS:-}" ]]; then
   echo "== $SCALE_RUNS runs under one manager"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # environment-image.sh NAME IMAGE TAR: makes the image of config/samples/environments/NAME, as the Dockerfile there
-# would, from Debian's packages and those of the Python package index, without Docker. It needs Debian, root and
-# mmdebstrap, which it installs where it is missing. The archive has the format of `docker save`.
+# would, from Debian's packages and those of the Python package index, without Docker. It needs Debian and root, and installs
+# mmdebstrap and python3-venv where they are missing. The archive has the format of `docker save`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:?give the name of a folder of config/samples/environments} image=$2 archive=$3
@@ -10,12 +10,9 @@ source=config/samples/environments/$name
   { echo "environment-image: there is no $source/requirements.txt; the folders are: $(cd config/samples/environments && ls -d ./*/ | tr -d './' | tr '\n' ' ')" >&2; exit 1; }
 . /etc/os-release
 [[ ${ID:-} == debian ]] || { echo "environment-image: this needs Debian; elsewhere build config/samples/environments/Dockerfile" >&2; exit 1; }
-# One installation at a time: two images may be built at once.
-mkdir -p .cache/environments
-(
-  flock 9
-  command -v mmdebstrap >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends mmdebstrap; } >&2
-) 9>.cache/environments/lock
+[[ $(id -u) == 0 ]] || { echo "environment-image: this needs root; elsewhere build config/samples/environments/Dockerfile" >&2; exit 1; }
+command -v mmdebstrap >/dev/null || hack/install-packages.sh mmdebstrap mmdebstrap
+[[ -n ${PYTHON:-} ]] || hack/need-python.sh
 
 # Packages that have no wheel are built here, so that the interpreter has to be of Debian's minor version.
 python=${PYTHON:-python3}

@@ -9,6 +9,10 @@ folder=.cache/previous
 # A clone that another user owns, such as CI's, is read all the same.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 
+if ! git rev-parse --git-dir >/dev/null 2>&1; then
+  echo "previous.sh: the previous version is built from git: install git, and run this in a clone" >&2
+  exit 1
+fi
 if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
   echo "previous.sh: this clone is too shallow to have $commit; it is fetched" >&2
   git fetch --quiet --depth 1 origin "$commit"

@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+hack/need-python.sh
+
 generated=(api/v1alpha1 internal/tinker/tinkerpb internal/exchange/exchangepb config/crd config/rbac
   charts/tinker-operator/files docs/api.md)
 before=$(mktemp -d)
@@ -30,7 +32,6 @@ go test ./api/v1alpha1 -run '^TestCRDsFitClientSideApply$' >/dev/null || {
 }
 
 # The Unicode tables are compared with the package that made the models' ids, for every code point.
-hack/need-python.sh
 "$(hack/models/python.sh)" hack/models/unicode_tables.py --check || {
   echo "verify: run hack/models/unicode_tables.py as it says, and review the difference" >&2
   exit 1

@@ -39,6 +39,7 @@ finish() {
 trap finish EXIT
 
 main() {
+	command -v sysctl >/dev/null || "$here/../install-packages.sh" "sysctl, to compare the machine before and after," procps
 	! "$here/cluster" status >/dev/null || die "a cluster runs; stop it first"
 	"$here/cluster" up && "$here/cluster" down # build and install before anything is compared
 	build_program "$here/images" ./probe probe

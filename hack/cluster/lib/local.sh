@@ -36,6 +36,7 @@ cluster_require() {
 	local instead="use CLUSTER=kind where Docker runs, or CLUSTER=current for the cluster of your kubectl context"
 	[[ $(uname) == Linux ]] || die "the local cluster needs Linux; $instead"
 	[[ $(id -u) == 0 ]] || die "the local cluster needs root; $instead"
+	command -v go >/dev/null || die "the cluster's programs are built with Go: install it from https://go.dev/dl"
 	[[ $cluster_dir != /run/* ]] || die "CLUSTER_DIR must not lie below /run, which the cluster hides from itself"
 }
 

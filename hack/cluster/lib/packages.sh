@@ -21,6 +21,7 @@ missing_packages() {
 	command -v iptables >/dev/null || echo iptables
 	command -v ip >/dev/null || echo iproute2
 	command -v openssl >/dev/null || echo openssl
+	command -v mount >/dev/null && command -v umount >/dev/null || echo mount
 	command -v nsenter >/dev/null && command -v setsid >/dev/null || echo util-linux
 	cni_directory >/dev/null || echo containernetworking-plugins
 }
