@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -51,19 +52,7 @@ func TestBuildWorkflows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			definition := arithmetic(9)
 			definition.Interaction = &tc.interaction
-			env, err := Builder{}.Build(t.Context(), definition)
-			if err != nil {
-				t.Fatalf("Build: %v", err)
-			}
-			episode, err := env.Start(t.Context(), environment.Task{Split: "train"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer episode.Close(t.Context())
-			prompts, err := episode.Prompts(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, prompts := begin(t, definition)
 			var roles []string
 			for _, prompt := range prompts {
 				roles = append(roles, prompt.Role)
@@ -75,11 +64,9 @@ func TestBuildWorkflows(t *testing.T) {
 	}
 }
 
-func TestBuildToolUse(t *testing.T) {
-	definition := arithmetic(9)
-	definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
-		SystemPrompt: "Call tools.", ParseErrors: contract.ParseErrors{MaxConsecutive: 0, Train: contract.TrainMask},
-	}}
+// begin begins the first episode of an environment, and returns its first prompts.
+func begin(t *testing.T, definition contract.Definition) (environment.Episode, []environment.Prompt) {
+	t.Helper()
 	env, err := Builder{}.Build(t.Context(), definition)
 	if err != nil {
 		t.Fatalf("Build: %v", err)
@@ -88,11 +75,20 @@ func TestBuildToolUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer episode.Close(t.Context())
+	t.Cleanup(func() { episode.Close(context.WithoutCancel(t.Context())) })
 	prompts, err := episode.Prompts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return episode, prompts
+}
+
+func TestBuildToolUse(t *testing.T) {
+	definition := arithmetic(9)
+	definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
+		SystemPrompt: "Call tools.", ParseErrors: contract.ParseErrors{MaxConsecutive: 0, Train: contract.TrainMask},
+	}}
+	episode, prompts := begin(t, definition)
 	if got := prompts[0]; len(got.Tools) != 1 || got.Tools[0].Name != "calculator" || got.Messages[0].Content != "Call tools." {
 		t.Errorf("the first prompt is %+v", got)
 	}

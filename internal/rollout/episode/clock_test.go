@@ -13,10 +13,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
-	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
-	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
-	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
-	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -25,18 +21,7 @@ import (
 // earns what it earns without the pause.
 func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 	tokens := qwen3(t)
-	rows, err := dataset.NewArithmetic(99)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := families.New("qwen3", tokens, families.Options{End: "<|im_end|>"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env, r := calculatorEnvironment(t), rendererOf(t, "qwen3", tokens)
 	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
 	play := func(t *testing.T, pause time.Duration) rl.Group {
 		inner := &script{tokens: tokens, replies: []string{call, "It is 198."}}

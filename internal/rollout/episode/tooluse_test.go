@@ -15,12 +15,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
+
+// calculatorEnvironment returns an environment of sums below 100, in which the policy may call the calculator.
+func calculatorEnvironment(t *testing.T) environment.Environment {
+	t.Helper()
+	rows, err := dataset.NewArithmetic(99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func rendererOf(t *testing.T, name string, tokens tokenizer.Tokenizer) renderer.Renderer {
+	t.Helper()
+	r, err := families.New(name, tokens, families.Options{End: "<|im_end|>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 // qwen3 is Qwen3's tokenizer, as much of it as the renderers' tests have.
 func qwen3(t *testing.T) tokenizer.Tokenizer {
@@ -88,20 +113,10 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 		},
 	}
 	tokens := qwen3(t)
-	rows, err := dataset.NewArithmetic(99)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := calculatorEnvironment(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := families.New(tc.renderer, tokens, families.Options{End: "<|im_end|>"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := rendererOf(t, tc.renderer, tokens)
 			policy := &script{tokens: tokens, replies: tc.replies}
 			g := alone(nil)
 			g.Split, g.Task = "train", 7993
@@ -149,18 +164,7 @@ func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
 		"many calls where there is no limit": {0, []string{call + "\n" + call + "\n" + call, "198"}, 3, "stop"},
 	}
 	tokens := qwen3(t)
-	rows, err := dataset.NewArithmetic(99)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := families.New("qwen3", tokens, families.Options{End: "<|im_end|>"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env, r := calculatorEnvironment(t), rendererOf(t, "qwen3", tokens)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			policy := &script{tokens: tokens, replies: tc.replies}
