@@ -22,7 +22,7 @@ type look struct {
 	learnerJob, workersJob types.UID
 }
 
-// looks keeps the newest look at each run. Losing it costs one more.
+// looks keeps the newest look at each run. If they are lost, each run is looked at once more.
 type looks struct {
 	mu   sync.Mutex
 	runs map[types.NamespacedName]runLook
@@ -33,7 +33,7 @@ type runLook struct {
 	look
 }
 
-// of gives the newest look at a run; the zero value if there was none, or only at an earlier run of its name.
+// of returns the newest look at a run; the zero value if it was not looked at, or only an earlier run of its name was.
 func (l *looks) of(run client.Object) look {
 	l.mu.Lock()
 	defer l.mu.Unlock()

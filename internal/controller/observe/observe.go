@@ -29,12 +29,12 @@ import (
 
 // State is what the cluster had when it was read, once; nothing later reads again. What is absent is nil.
 type State struct {
-	// Learners by attempt; an attempt that left nothing is not there.
+	// Learners are those of the attempts, by number; an attempt without Job and pod is missing.
 	Learners map[int32]Learner
 	// Rollout is the workers' Job.
 	Rollout *batchv1.Job
 	Service *corev1.Service
-	// Environments that the run refers to, by name.
+	// Environments are those that the run refers to, by name.
 	Environments map[string]*v1alpha1.RewardEnvironment
 	// Source is the run that initFrom names.
 	Source *v1alpha1.TrainingRun

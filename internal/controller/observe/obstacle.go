@@ -117,7 +117,7 @@ var workerFields = podstate.Fields{
 	Secret: func(string) string { return "tinker.apiKeySecretRef or rollouts.pod" },
 }
 
-// ObstacleOf gives the API server's words and the repair; the zero value of a refusal is no obstacle.
+// ObstacleOf returns the API server's message with the repair; the zero value of a refusal is no obstacle.
 func ObstacleOf(r refusal.Refusal, what, field string) podstate.Obstacle {
 	switch {
 	case r.Reason == "":

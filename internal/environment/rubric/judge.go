@@ -18,7 +18,7 @@ type Judge interface {
 	Complete(ctx context.Context, request Request) (text string, usage Usage, err error)
 }
 
-// Request is one call of a judge. A judge that can, gives the same reply to the same request.
+// Request is one call of a judge. Where a judge can, it gives the same reply to the same request.
 type Request struct {
 	Messages []chat.Message
 	// Seed is that of the reply to be judged.
@@ -54,7 +54,7 @@ func (e *ReplyError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ReplyError) Unwrap() error { return e.Err }
 
-// UnavailableError reports that the judge answers nobody until something is repaired: a key, a model, an address.
+// UnavailableError reports that the judge answers no request until something is repaired: a key, a model, an address.
 type UnavailableError struct{ Err error }
 
 // Error implements error.
