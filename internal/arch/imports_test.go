@@ -248,7 +248,7 @@ var permitted = map[string][]string{
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/dialect", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",
-		"internal/tinkersim/state", "internal/tinkersim/stats", "internal/tinkersim/vocabulary",
+		"internal/tinkersim/rubricjudge", "internal/tinkersim/state", "internal/tinkersim/stats", "internal/tinkersim/vocabulary",
 	},
 	"internal/tinkersim/checkpoint":        {"internal/atomicfile", "internal/tinker", "github.com/gofrs/flock"},
 	"internal/tinkersim/dialect":           {"internal/tinker"},
@@ -259,6 +259,7 @@ var permitted = map[string][]string{
 	"internal/tinkersim/model/pretrain":    {"internal/tinkersim/model/transformer"},
 	"internal/tinkersim/model/transformer": {"gonum.org/v1/gonum"},
 	"internal/tinkersim/sampling":          {"internal/tinkersim/model"},
+	"internal/tinkersim/rubricjudge":       nil,
 	"internal/tinkersim/state": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/export", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling", "internal/tinkersim/stats",

@@ -51,7 +51,7 @@ func TestCalls(t *testing.T) {
 		"the dynamic configuration":             {"POST", "/api/v1/client/dynamic_config", `{}`, nil, 200, `{"refresh_interval_sec":300}`},
 		"keys are not exchanged by default":     {"POST", "/api/v1/auth/token", `{}`, nil, 404, ""},
 		"telemetry is accepted":                 {"POST", "/api/v1/telemetry", `{"events":[]}`, nil, 200, `{"status":"accepted"}`},
-		"capabilities name the model":           {"GET", "/api/v1/get_server_capabilities", "", nil, 200, `{"supported_models":[{"model_name":"tinkersim/byte-136k","max_context_length":4096,"trainable":true,"sampleable":true},{"model_name":"tinkersim/byte-136k-countdown","max_context_length":4096,"trainable":true,"sampleable":true}]}`},
+		"capabilities name the model":           {"GET", "/api/v1/get_server_capabilities", "", nil, 200, `{"supported_models":[{"model_name":"tinkersim/byte-136k","max_context_length":4096,"trainable":true,"sampleable":true},{"model_name":"tinkersim/byte-136k-countdown","max_context_length":4096,"trainable":true,"sampleable":true},{"model_name":"tinkersim/rubric-judge","max_context_length":32768,"trainable":false,"sampleable":true}]}`},
 		"a heartbeat":                           {"POST", "/api/v1/session_heartbeat", `{"session_id":"{S}"}`, nil, 200, `{"type":"session_heartbeat"}`},
 		"a heartbeat of another session":        {"POST", "/api/v1/session_heartbeat", `{"session_id":"x"}`, nil, 404, `{"detail":"session x not found"}`},
 		"what is not JSON is 422":               {"POST", "/api/v1/session_heartbeat", `{"session_id":`, nil, 422, ""},

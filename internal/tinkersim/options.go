@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rubricjudge"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
@@ -29,6 +30,9 @@ const (
 	// CountdownModelName is the one that was pretrained on Countdown, as solver and as judge.
 	CountdownModelName = "tinkersim/byte-136k-countdown"
 )
+
+// JudgeName is the name of a frozen model that judges responses by rule, as package rubricjudge describes.
+const JudgeName = "tinkersim/rubric-judge"
 
 // Options configure a server. All fields but Dir are optional.
 type Options struct {
@@ -130,6 +134,7 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
 		BaseModels:      slices.Concat([]string{ModelName}, o.Aliases),
 		CountdownModels: []string{CountdownModelName},
 		Vocabularies:    vocabularies,
+		Rules:           map[string]func(string) string{JudgeName: rubricjudge.Reply},
 		ForcedSamples:   forced,
 		Log:             o.Log,
 		Clock:           o.Clock,

@@ -119,7 +119,7 @@ func TestForeignVocabularyTrainSaveSample(t *testing.T) {
 	b, write := startWithQwen(t, tinkersim.Options{})
 	c := b.client()
 	capabilities, err := c.Capabilities(t.Context())
-	if err != nil || len(capabilities.SupportedModels) != 2 || capabilities.SupportedModels[1].ModelName != foreignName {
+	if err != nil || len(capabilities.SupportedModels) != 4 || capabilities.SupportedModels[2].ModelName != foreignName {
 		t.Fatalf("capabilities %+v, %v", capabilities, err)
 	}
 	session := b.session(c)
@@ -259,7 +259,9 @@ func TestLongPrompt(t *testing.T) {
 	for _, m := range capabilities.SupportedModels {
 		announced[m.ModelName] = m.MaxContextLength
 	}
-	if diff := cmp.Diff(map[string]int{tinkersim.ModelName: 4096, foreignName: 32768}, announced); diff != "" {
+	if diff := cmp.Diff(map[string]int{
+		tinkersim.ModelName: 4096, tinkersim.CountdownModelName: 4096, foreignName: 32768, tinkersim.JudgeName: 32768,
+	}, announced); diff != "" {
 		t.Errorf("context lengths (-want +announced):\n%s", diff)
 	}
 	sampling, err := c.CreateSamplingSession(t.Context(), b.session(c), 1, "", foreignName)

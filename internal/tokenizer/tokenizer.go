@@ -31,6 +31,7 @@ type Tokenizer interface {
 var models = map[string]func() Tokenizer{
 	"tinkersim/byte-136k":           newByteLevel,
 	"tinkersim/byte-136k-countdown": newByteLevel,
+	"tinkersim/rubric-judge":        newByteLevel,
 }
 
 // UnknownModelError reports that no tokenizer is built in for a model.

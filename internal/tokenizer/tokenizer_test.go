@@ -25,7 +25,7 @@ func TestForModelUnknownModel(t *testing.T) {
 	if !errors.As(err, &unknown) {
 		t.Fatalf("ForModel of an unknown model: err = %v", err)
 	}
-	if diff := cmp.Diff(&UnknownModelError{Model: "Qwen/Qwen3-8B", Known: []string{"tinkersim/byte-136k", "tinkersim/byte-136k-countdown"}}, unknown); diff != "" {
+	if diff := cmp.Diff(&UnknownModelError{Model: "Qwen/Qwen3-8B", Known: []string{"tinkersim/byte-136k", "tinkersim/byte-136k-countdown", "tinkersim/rubric-judge"}}, unknown); diff != "" {
 		t.Errorf("UnknownModelError (-want +got):\n%s", diff)
 	}
 }

@@ -80,6 +80,13 @@ func (b *BaseModel) WithVocabulary(vocabulary Vocabulary) *BaseModel {
 	return other
 }
 
+// WithLongContext returns the same model for prompts of LongContext tokens.
+func (b *BaseModel) WithLongContext() *BaseModel {
+	other := *b
+	other.context = LongContext
+	return &other
+}
+
 // Context returns the most tokens that a prompt and its completion, or a datum, may have.
 func (b *BaseModel) Context() int { return b.context }
 

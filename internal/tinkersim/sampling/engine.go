@@ -53,6 +53,8 @@ type Request struct {
 	PromptLogprobs bool
 	// TopK asks for the TopK likeliest alternatives to each token of the prompt; 0 means none.
 	TopK int
+	// Ready are samples that need no weights; nil for those that are to be drawn.
+	Ready []model.Sample
 	// Done is called once, from a goroutine of the engine. It must not block.
 	Done func(Output, error)
 }
@@ -136,6 +138,10 @@ func (e *Engine) Submit(r *Request) error {
 	defer e.mu.Unlock()
 	if e.ctx.Err() != nil {
 		return ErrClosed
+	}
+	if r.Ready != nil {
+		e.group.Go(func() { r.Done(Output{Samples: r.Ready}, nil) })
+		return nil
 	}
 	if e.waiting > 0 && e.waiting+r.weight() > e.config.Waiting {
 		return ErrBusy

@@ -17,10 +17,12 @@ type baseModels struct {
 	// others are those that are not model.Base().
 	others map[string]bool
 	byName map[string]*model.BaseModel
+	// rules reply in place of the network of frozen models.
+	rules map[string]func(prompt string) string
 }
 
 func newBaseModels(options Options) baseModels {
-	b := baseModels{others: map[string]bool{}, byName: map[string]*model.BaseModel{}}
+	b := baseModels{others: map[string]bool{}, byName: map[string]*model.BaseModel{}, rules: options.Rules}
 	b.names = slices.Concat(options.BaseModels, options.CountdownModels, slices.Sorted(maps.Keys(options.Vocabularies)))
 	for _, name := range options.BaseModels {
 		b.byName[name] = model.Base()
@@ -33,7 +35,26 @@ func newBaseModels(options Options) baseModels {
 		b.others[name] = true
 		b.byName[name] = model.Base().WithVocabulary(vocabulary)
 	}
+	for _, name := range slices.Sorted(maps.Keys(options.Rules)) {
+		b.names, b.byName[name] = append(b.names, name), model.Base().WithLongContext()
+	}
 	return b
+}
+
+// reply returns what a frozen model replies to a prompt, cut to so many tokens, and false for any other model.
+func (b baseModels) reply(name string, prompt []byte, most int, stops []int32) (model.Sample, bool) {
+	rule, ok := b.rules[name]
+	if !ok {
+		return model.Sample{}, false
+	}
+	var tokens []int32
+	for _, c := range []byte(rule(string(prompt))) {
+		tokens = append(tokens, int32(c))
+	}
+	tokens = append(tokens, model.TokenEnd)
+	tokens = tokens[:min(len(tokens), most)]
+	stopped := tokens[len(tokens)-1] == model.TokenEnd || slices.Contains(stops, tokens[len(tokens)-1])
+	return model.Sample{Tokens: tokens, Logprobs: make([]float32, len(tokens)), Stopped: stopped}, true
 }
 
 func (b baseModels) has(name string) bool {
@@ -75,7 +96,7 @@ func (b baseModels) capabilities() tinker.ServerCapabilities {
 	var models []tinker.SupportedModel
 	for _, name := range b.names {
 		models = append(models, tinker.SupportedModel{
-			ModelName: name, MaxContextLength: b.byName[name].Context(), Trainable: new(true), Sampleable: new(true),
+			ModelName: name, MaxContextLength: b.byName[name].Context(), Trainable: new(b.rules[name] == nil), Sampleable: new(true),
 		})
 	}
 	return tinker.ServerCapabilities{SupportedModels: models}

@@ -115,6 +115,9 @@ func (t *trainer) create(seed *int64) (future.Result, error) {
 	if err != nil {
 		return future.Result{}, err
 	}
+	if t.models.bases.rules[t.run.BaseModel] != nil {
+		return future.Result{}, userError("base model %q cannot be trained", t.run.BaseModel)
+	}
 	config := t.config
 	if seed != nil {
 		config.Seed = *seed

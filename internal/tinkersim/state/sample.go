@@ -160,6 +160,9 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 		row.Index = i
 		row.Forced = forced.Tokens(row.Seed, i)
 		request.Rows = append(request.Rows, row)
+		if sample, ok := s.bases.reply(from.base, base.Text(prompt), row.MaxTokens, row.StopTokens); ok {
+			request.Ready = append(request.Ready, sample)
+		}
 	}
 	return request, nil
 }

@@ -53,6 +53,8 @@ type Options struct {
 	BaseModels, CountdownModels []string
 	// Vocabularies are further base models by name: the same network with the tokens of the vocabulary. It may be empty.
 	Vocabularies map[string]model.Vocabulary
+	// Rules are frozen models by name, which reply by rule to the text of a prompt. It may be empty.
+	Rules map[string]func(prompt string) string
 	// ForcedSamples forces samples in tests. It may be nil.
 	ForcedSamples *sampling.ForcedSamples
 	// Log receives warnings about the directory.
