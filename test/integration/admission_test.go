@@ -229,6 +229,19 @@ var _ = Describe("A bad RewardEnvironment", func() {
 		Entry("a schema that is a text", "spec: {reward: {exactMatch: null, jsonSchema: {schema: object}}}", "spec.reward.jsonSchema.schema", "must be of type object"),
 		Entry("an empty expression", "spec: {reward: {exactMatch: null, expression: ''}}", "spec.reward.expression", "at least 1"),
 		Entry("an expression beyond bounds", "spec: {reward: {exactMatch: null, expression: '"+strings.Repeat("a", 4097)+"'}}", "spec.reward.expression", "4096"),
+		Entry("a rubric without a judge", "spec: {reward: {exactMatch: null, rubric: {}}}", "spec.reward.rubric.judge", "Required"),
+		Entry("a judge that is none", "spec: {reward: {exactMatch: null, rubric: {judge: {}}}}", "spec.reward.rubric.judge", "give exactly one of tinker and openAI"),
+		Entry("two judges", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {model: m}, openAI: {baseURL: 'http://a', model: m}}}}}", "spec.reward.rubric.judge", "give exactly one of tinker and openAI"),
+		Entry("a judge of nothing", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {renderer: qwen3}}}}}", "spec.reward.rubric.judge.tinker", "give exactly one of model and checkpoint"),
+		Entry("a judge of a state", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {checkpoint: 'tinker://a/weights/b'}}}}}", "spec.reward.rubric.judge.tinker.checkpoint", "must be sampler weights"),
+		Entry("a judge at no URL", "spec: {reward: {exactMatch: null, rubric: {judge: {openAI: {baseURL: 'api.openai.com', model: m}}}}}", "spec.reward.rubric.judge.openAI.baseURL", "must begin with http"),
+		Entry("a judge's key without its name", "spec: {reward: {exactMatch: null, rubric: {judge: {openAI: {baseURL: 'http://a', model: m, apiKeySecretRef: {key: k}}}}}}", "spec.reward.rubric.judge.openAI.apiKeySecretRef.name", "Required"),
+		Entry("a scoring", "spec: {reward: {exactMatch: null, rubric: {scoring: AllAtOnce, judge: {tinker: {model: m}}}}}", "spec.reward.rubric.scoring", "PassRate", "PerRubric", "Score"),
+		Entry("a coverage above 1", "spec: {reward: {exactMatch: null, rubric: {minCoverage: 1.5, judge: {tinker: {model: m}}}}}", "spec.reward.rubric.minCoverage", "less than or equal to 1"),
+		Entry("a judge without tokens", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {model: m}, sampling: {maxTokens: 0}}}}}", "spec.reward.rubric.judge.sampling.maxTokens", "greater than or equal to 1"),
+		Entry("a judge without time", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {model: m}, timeoutSeconds: 0}}}}", "spec.reward.rubric.judge.timeoutSeconds", "greater than or equal to 1"),
+		Entry("a rubric beside another reward", "spec: {reward: {rubric: {judge: {tinker: {model: m}}}}}", "spec.reward", "rubric", "weighted"),
+		Entry("two judges in a sum", "spec: {reward: {exactMatch: null, weighted: [{name: a, weight: 1, rubric: {judge: {}}}]}}", "spec.reward.weighted[0].rubric.judge", "give exactly one of tinker and openAI"),
 		Entry("a sum of nothing", "spec: {reward: {exactMatch: null, weighted: []}}", "spec.reward.weighted", "at least 1"),
 		Entry("a sum without a reward", "spec: {reward: {exactMatch: null, weighted: [{name: a, weight: 1}]}}", "spec.reward.weighted[0]", "beside name and weight"),
 		Entry("a sum with a name twice", "spec: {reward: {exactMatch: null, weighted: [{name: a, weight: 1, math: {}}, {name: a, weight: 1, gsm8k: {}}]}}", "spec.reward.weighted[1]", "Duplicate"),
@@ -312,7 +325,7 @@ var _ = Describe("kubectl", func() {
 		w := emptyEnv()
 		smallest := filepath.Join(GinkgoT().TempDir(), "smallest.yaml")
 		Expect(os.WriteFile(smallest, []byte(smallestEnvironment+"---"+smallestRun), 0o600)).To(Succeed())
-		for _, file := range []string{smallest, filepath.Join("testdata", "everything.yaml"), filepath.Join("..", "..", "config", "samples", "arithmetic.yaml"), filepath.Join("..", "..", "config", "samples", "own-data.yaml")} {
+		for _, file := range []string{smallest, filepath.Join("testdata", "everything.yaml"), filepath.Join("..", "..", "config", "samples", "arithmetic.yaml"), filepath.Join("..", "..", "config", "samples", "own-data.yaml"), filepath.Join("..", "..", "config", "samples", "rlvr.yaml")} {
 			output, err := kubectl(w.namespace, "apply", "-f", file)
 			Expect(err).NotTo(HaveOccurred(), output)
 			output, err = kubectl(w.namespace, "apply", "-f", file)
