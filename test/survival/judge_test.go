@@ -1,0 +1,176 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// criteriaRows are sums whose rows have criteria, which the simulator's judge applies.
+type criteriaRows struct{ dataset.Dataset }
+
+func newCriteriaRows(t testing.TB) criteriaRows {
+	t.Helper()
+	sums, err := dataset.NewArithmetic(99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return criteriaRows{sums}
+}
+
+func (r criteriaRows) Row(ctx context.Context, split string, index int64) (dataset.Row, error) {
+	row, err := r.Dataset.Row(ctx, split, index)
+	if err != nil {
+		return row, err
+	}
+	last := row.Answer[len(row.Answer)-1:]
+	row.Fields = map[string]any{rubric.FieldRubrics: []any{
+		"The response contains " + row.Answer + ".", "The response contains " + strconv.Quote(last) + ".", "The response does not contain \"+\".",
+	}}
+	row.Answer = ""
+	return row, nil
+}
+
+// withJudge has the environments of a run judged by a model at the simulator.
+func withJudge(f *contract.RunFile) {
+	judged := contract.Definition{
+		Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "rows"}, Splits: []contract.DataSplit{
+			{Name: "train", Source: "train.jsonl"}, {Name: "test", Source: "test.jsonl"},
+		}},
+		Reward: &contract.RewardRule{Rubric: &contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1, Judge: contract.Judge{
+			Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3, TimeoutSeconds: 300,
+		}}},
+	}
+	for i := range f.Fixed.Environments {
+		f.Fixed.Environments[i].Definition = judged
+	}
+	for i := range f.Evaluation.Environments {
+		f.Evaluation.Environments[i].Definition = judged
+	}
+}
+
+// startJudgedWorker starts a real worker with judges on Tinker, each of which wrap may change.
+func (w *fixture) startJudgedWorker(name string, wrap func(rubric.Judge) rubric.Judge) (kill func()) {
+	w.t.Helper()
+	rows := newCriteriaRows(w.t)
+	return w.startRolloutWorkerWith(name, func(config *rollout.Config) {
+		judges := &rollout.Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer, error) { return families.ForModel(model) }}
+		config.Judges = judges
+		config.Environments = registry.Builder{
+			Data:         func(context.Context, contract.Dataset) (dataset.Dataset, error) { return rows, nil },
+			JudgeProblem: judges.Report,
+			TinkerJudge: func(definition contract.Judge) (rubric.Judge, error) {
+				made, err := judges.New(definition)
+				if wrap != nil && err == nil {
+					made = wrap(made)
+				}
+				return made, err
+			},
+		}
+	})
+}
+
+// observed calls a function before each call of a judge.
+type observed struct {
+	rubric.Judge
+	before func(request rubric.Request) error
+}
+
+func (o observed) Complete(ctx context.Context, request rubric.Request) (string, rubric.Usage, error) {
+	if err := o.before(request); err != nil {
+		return "", rubric.Usage{}, err
+	}
+	return o.Judge.Complete(ctx, request)
+}
+
+// TestJudgedRunSurvives kills a worker within judged groups and the learner at fault points: the weights, the metrics and
+// the judge's usage are those of the undisturbed run.
+func TestJudgedRunSurvives(t *testing.T) {
+	w := newFixture(t, withJudge)
+	w.startJudgedWorker("w0", nil)
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	want := w.outcome(verdict)
+	// 3 steps of 4 groups of 4, and twice 6 evaluated tasks; dropped groups add to them.
+	if used := verdict.Progress.Usage; used.JudgePromptTokens < 60*500 || used.JudgeSampledTokens < 60*100 {
+		t.Errorf("the usage is %+v, which lacks the judge's tokens", used)
+	}
+	for _, point := range []string{"step.sampled", "save.answered"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, withJudge)
+			w.startJudgedWorker("w0", nil)
+			var calls atomic.Int64
+			var kill func()
+			ready := make(chan struct{})
+			kill = w.startJudgedWorker("w1", func(inner rubric.Judge) rubric.Judge {
+				return observed{inner, func(rubric.Request) error {
+					if calls.Add(1) == 3 {
+						<-ready
+						go kill()
+					}
+					return nil
+				}}
+			})
+			close(ready)
+			<-w.startLearner(1, w.dieAt(point, 2)).done
+			w.startJudgedWorker("w2", nil)
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+			if calls.Load() < 3 {
+				t.Error("the worker did not die within a judged group")
+			}
+		})
+	}
+}
+
+// TestJudgeFaultsInARun spoils one judgement in ten for good, by its seed. Members are left out and counted, nothing is
+// scored 0 for it, and the run has the same weights after a learner has died.
+func TestJudgeFaultsInARun(t *testing.T) {
+	spoil := func(inner rubric.Judge) rubric.Judge {
+		return observed{inner, func(request rubric.Request) error {
+			if request.Seed != 0 && request.Seed%10 == 0 {
+				return &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: errors.New("spoilt")}
+			}
+			return nil
+		}}
+	}
+	run := func(t *testing.T, dies bool) (outcome, []float64, []float64) {
+		w := newFixture(t, withJudge)
+		w.startJudgedWorker("w0", spoil)
+		attempt := int32(1)
+		if dies {
+			<-w.startLearner(1, w.dieAt("step.submitted", 2)).done
+			attempt = 2
+		}
+		done := w.outcome(w.waitFor(w.startLearner(attempt, nil), contract.CauseCompleted))
+		var faults, left []float64
+		for _, line := range w.metrics() {
+			if _, trained := line["progress/batch"]; trained {
+				faults, left = append(faults, line["batch/judge_errors"]), append(left, line["batch/members_left_out"])
+			}
+		}
+		return done, faults, left
+	}
+	want, faults, left := run(t, false)
+	if fmt.Sprint(faults) != fmt.Sprint(left) || total(left) == 0 {
+		t.Errorf("the judge failed %v times in steps that left out %v members", faults, left)
+	}
+	if got, _, _ := run(t, true); got.adapter != want.adapter || got.usage != want.usage {
+		t.Errorf("after a death the adapter is %s with the usage %+v, undisturbed %s with %+v", got.adapter, got.usage, want.adapter, want.usage)
+	}
+}
