@@ -181,7 +181,7 @@ var permitted = map[string][]string{
 	"internal/models":  {"internal/nearest"},
 	"internal/nearest": nil,
 	"internal/plugin": {
-		"internal/nearest", "internal/plugin/change", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/tokens", "internal/version",
+		"internal/nearest", "internal/plugin/change", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/rubrics", "internal/plugin/tokens", "internal/version",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
@@ -198,7 +198,8 @@ var permitted = map[string][]string{
 		"charm.land/bubbletea", "github.com/spf13/cobra", "golang.org/x/term", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
 		"sigs.k8s.io/controller-runtime",
 	},
-	"internal/plugin/output": {"internal/plugin/cli", "github.com/guptarohit/asciigraph", "github.com/spf13/pflag"},
+	"internal/plugin/output":  {"internal/plugin/cli", "github.com/guptarohit/asciigraph", "github.com/spf13/pflag"},
+	"internal/plugin/rubrics": {"internal/environment/dataset/shuffle", "internal/plugin/cli", "github.com/spf13/cobra"},
 	"internal/plugin/tokens": {
 		"internal/models", "internal/plugin/cli", "internal/renderer", "internal/renderer/chatjson", "internal/renderer/families",
 		"internal/tokenizer", "internal/tokenizer/fetch", "github.com/spf13/cobra",

@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/change"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/rubrics"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -88,7 +89,7 @@ API sees.`,
 	group("change", change.NewCreate(env, cluster), change.NewPlan(env, cluster), change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))
 	group("model", tokens.NewTokens(env), tokens.NewRender(env))
-	root.AddCommand(newVersion(env))
+	root.AddCommand(rubrics.New(env), newVersion(env))
 	return root
 }
 
