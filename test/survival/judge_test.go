@@ -174,3 +174,38 @@ func TestJudgeFaultsInARun(t *testing.T) {
 		t.Errorf("after a death the adapter is %s with the usage %+v, undisturbed %s with %+v", got.adapter, got.usage, want.adapter, want.usage)
 	}
 }
+
+// TestJudgedTraining trains for real on the judgements until they have visibly become better on tasks that the policy
+// never saw.
+func TestJudgedTraining(t *testing.T) {
+	w := newFixture(t, func(f *contract.RunFile) {
+		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16
+		f.Fixed.Algorithm.Optimizer.LearningRate = 1e-3
+		f.Fixed.Model.LoraRank = 8
+		f.Evaluation.Environments = []contract.Environment{arithmetic("test", 200, 1, 16)}
+		f.Evaluation.EverySteps = 8
+		f.Concurrency = 256
+		withJudge(f)
+	})
+	w.startJudgedWorker("w0", nil)
+	w.startJudgedWorker("w1", nil)
+	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	rates := w.metricOfEvaluations("test/env/arithmetic/" + rubric.MetricPassRate)
+	t.Logf("pass_rate on held-out tasks: %.3f", rates)
+	if len(rates) < 3 || rates[len(rates)-1] < rates[0]+0.15 {
+		t.Errorf("pass_rate of the evaluations is %.3f: nothing was learnt", rates)
+	}
+}
+
+// metricOfEvaluations gives a metric of each evaluation, in the order of their steps.
+func (w *fixture) metricOfEvaluations(name string) []float64 {
+	w.t.Helper()
+	var values []float64
+	for _, line := range w.metrics() {
+		if value, ok := line[name]; ok {
+			values = append(values, value)
+		}
+	}
+	return values
+}
