@@ -38,6 +38,26 @@ func TestSolverJudgeSample(t *testing.T) {
 	}
 }
 
+// TestRubrics trains on the criteria of rows, which a judge on Tinker applies. The reward is the pass rate.
+func TestRubrics(t *testing.T) {
+	prepare(t)
+	run := applySample(t, "config/samples/rlvr.yaml", "rlvr")
+	if run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.6 {
+		t.Errorf("held-out replies that meet all criteria are %v after training, want 0.6 at least", run.Status.Metrics.PassAt1)
+	}
+	for _, environment := range run.Status.Environments {
+		// The model begins with about 0.64.
+		if environment.Reward == nil || *environment.Reward < 0.79 || environment.FaultRatio == nil || *environment.FaultRatio != 0 {
+			t.Errorf("environment %s ended with %+v, want a pass rate of 0.79 at least and no faults", environment.Name, environment)
+		}
+	}
+	// 60 steps of 32 groups of 8 replies, and four evaluations of 128.
+	usage := run.Status.Usage
+	if usage == nil || usage.JudgePromptTokens == nil || *usage.JudgePromptTokens < 15000*1000 || usage.JudgeSampledTokens == nil {
+		t.Errorf("the usage is %+v, which lacks the judge's tokens", usage)
+	}
+}
+
 // TestEnvironmentServers trains on two environments that are servers of images, which run beside the workers.
 func TestEnvironmentServers(t *testing.T) {
 	prepare(t)
