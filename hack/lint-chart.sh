@@ -14,6 +14,7 @@ shapes=(
   "--set watchNamespaces={a,b} --set metrics.enabled=false"
   "--set metrics.serviceMonitor.enabled=true,metrics.alerts.enabled=true,metrics.dashboard.enabled=true --set metrics.alerts.labels.release=prometheus"
   "--set pods.nodeSelector.pool=runs,pods.imagePullSecrets[0].name=registry"
+  "--set environmentServers.shared=true"
   "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
 )
 for shape in "${shapes[@]}"; do

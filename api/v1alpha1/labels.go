@@ -38,6 +38,9 @@ const (
 	AnnotationRunFile = "rl.tinker-operator.dev/run-file"
 )
 
+// LabelServerPort distinguishes the shared environment servers of a run.
+const LabelServerPort = "rl.tinker-operator.dev/server-port"
+
 // ManagedByValue is the value of LabelManagedBy.
 const ManagedByValue = "tinker-operator"
 
@@ -46,4 +49,5 @@ const (
 	RoleLearner = "learner"
 	RoleRollout = "rollout"
 	RoleProbe   = "probe"
+	RoleServer  = "server"
 )

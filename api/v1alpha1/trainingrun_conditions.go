@@ -55,6 +55,8 @@ const (
 	ReasonEnvironmentNotReady = "EnvironmentNotReady"
 	ReasonEnvironmentChanged  = "EnvironmentChanged"
 	ReasonSplitNotFound       = "SplitNotFound"
+	// ReasonSharedServersDisabled says that the manager may not run the server that an environment asks for.
+	ReasonSharedServersDisabled = "SharedServersDisabled"
 	// ReasonEnvironmentUnavailable says that no worker reaches the server of an environment.
 	ReasonEnvironmentUnavailable = "EnvironmentUnavailable"
 )

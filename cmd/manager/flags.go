@@ -26,6 +26,7 @@ type options struct {
 	namespaces     []string
 	image          string
 	defaultBaseURL string
+	sharedServers  bool
 	managerKey     []byte
 	podDefaults    v1alpha1.PodOverrides
 
@@ -48,6 +49,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. Required.")
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL, "Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}", "JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of learner.pod, without image, volumes and volumeMounts.")
+	set.BoolVar(&o.sharedServers, "shared-environment-servers", false, "Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
 	set.StringVar(&keyFile, "manager-key-file", "", "File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive from it, so it must stay the same. Required.")
 	set.BoolVar(&o.leaderElect, "leader-elect", true, "Let one manager of several act at a time.")
 	set.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease; without it the manager's own.")

@@ -66,7 +66,9 @@ func run(ctx context.Context, o options) error {
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
 		ManagerKey: o.managerKey,
-		Settings:   desired.Settings{Image: o.image, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults},
+		Settings: desired.Settings{
+			Image: o.image, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults, SharedServers: o.sharedServers,
+		},
 	})
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func (o options) manager() (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	cacheOptions, err := controller.CacheOptions(o.namespaces)
+	cacheOptions, err := controller.CacheOptions(o.namespaces, o.sharedServers)
 	if err != nil {
 		return ctrl.Options{}, err
 	}

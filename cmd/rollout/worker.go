@@ -36,6 +36,8 @@ type options struct {
 	level                             slog.Level
 	apiKey, worker                    string
 	connection                        transport.Options
+	// sharedServers is the prefix of the names of environment servers that the run has once.
+	sharedServers string
 	// hub fetches tokenizers.
 	hub fetch.Fetcher
 	// data is where data sets are read from and stored.
@@ -44,6 +46,7 @@ type options struct {
 
 func parseWorker(env environ) (options, error) {
 	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME"), connection: transport.FromEnvironment(env.getenv)}
+	o.sharedServers = env.getenv(contract.SharedServersVariable)
 	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
 	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "`file` that says which run this is")
@@ -148,7 +151,8 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	worker := rollout.New(rollout.Config{
 		Environments: registry.Builder{
 			Data: newLoader(o.data, logger).Open, Secret: readSecret(o.data.Root), Logger: logger,
-			TinkerJudge: judges.New, JudgeProblem: judges.Report, Now: time.Now,
+			SharedServers: o.sharedServers,
+			TinkerJudge:   judges.New, JudgeProblem: judges.Report, Now: time.Now,
 		},
 		Data: reading, Judges: judges,
 		Learner: learner, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,

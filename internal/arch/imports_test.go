@@ -83,10 +83,11 @@ var permitted = map[string][]string{
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 		"sigs.k8s.io/controller-runtime",
 	},
+	"internal/controller/servers": {"api/v1alpha1", "internal/desired", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/trainingrun": {
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
-		"internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
+		"internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/workers": {
 		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api", "k8s.io/apimachinery",

@@ -3,7 +3,10 @@
 
 package contract
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // ORS is an environment of an Open Reward Standard server.
 type ORS struct {
@@ -43,12 +46,31 @@ type SessionSecret struct {
 
 // ORSServer is a server that runs beside every worker.
 type ORSServer struct {
-	Image   string   `json:"image"`
-	Port    int32    `json:"port"`
+	Image string `json:"image"`
+	Port  int32  `json:"port"`
+	// Shared servers run once for the run. Probes run them beside themselves.
+	Shared  bool     `json:"shared,omitempty"`
 	Command []string `json:"command,omitempty"`
 	// Env and Resources are those of a Kubernetes container.
 	Env       json.RawMessage `json:"env,omitempty"`
 	Resources json.RawMessage `json:"resources,omitempty"`
+}
+
+// SharedServersVariable is the environment variable with the prefix of SharedServerName, which workers have whose run has
+// shared servers.
+const SharedServersVariable = "SHARED_SERVERS"
+
+// SharedServerName returns the name of the Deployment and of the Service of a shared server.
+func SharedServerName(prefix string, port int32) string {
+	return fmt.Sprintf("%s-server-%d", prefix, port)
+}
+
+// URLFor returns the address of the server in a pod where the prefix of shared servers is known, or empty.
+func (o *ORS) URLFor(prefix string) string {
+	if o.Server == nil || !o.Server.Shared || prefix == "" {
+		return o.URL
+	}
+	return fmt.Sprintf("http://%s:%d", SharedServerName(prefix, o.Server.Port), o.Server.Port)
 }
 
 func (o *ORS) validate(p *problems, path string) {

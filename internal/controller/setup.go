@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -72,7 +73,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 
 // CacheOptions keep the manager small: of Jobs, Services and pods it caches its own alone, of pods those of
 // learners and probes, and of all of them only what is read.
-func CacheOptions(namespaces []string) (cache.Options, error) {
+func CacheOptions(namespaces []string, sharedServers bool) (cache.Options, error) {
 	own := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
 	roles, err := labels.NewRequirement(v1alpha1.LabelRole, selection.In, []string{v1alpha1.RoleLearner, v1alpha1.RoleProbe})
 	if err != nil {
@@ -85,6 +86,9 @@ func CacheOptions(namespaces []string) (cache.Options, error) {
 			&corev1.Service{}: {Label: own},
 			&corev1.Pod{}:     {Label: own.Add(*roles), Transform: strip},
 		},
+	}
+	if sharedServers {
+		options.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: own}
 	}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}

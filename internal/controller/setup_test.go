@@ -13,7 +13,7 @@ import (
 )
 
 func TestCacheStoresLittle(t *testing.T) {
-	options, err := CacheOptions([]string{"a", "b"})
+	options, err := CacheOptions([]string{"a", "b"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestCacheStoresLittle(t *testing.T) {
 			}
 		}
 	}
-	all, err := CacheOptions(nil)
+	all, err := CacheOptions(nil, true)
 	if err != nil || all.DefaultNamespaces != nil {
 		t.Errorf("all namespaces: %v, %v", all.DefaultNamespaces, err)
 	}

@@ -183,7 +183,7 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 		job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDataDeadlineSeconds)
 		MountData(job, data)
 	}
-	if err := RunServers(job, pins.Servers()); err != nil {
+	if err := RunServers(job, pins.Servers(), ""); err != nil {
 		// It is what Servers has written.
 		panic("desired: running the servers of a probe: " + err.Error())
 	}

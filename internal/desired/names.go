@@ -28,6 +28,8 @@ type Settings struct {
 	DefaultBaseURL string
 	// PodDefaults are what pods have unless their spec says otherwise.
 	PodDefaults v1alpha1.PodOverrides
+	// SharedServers says that the manager may run Deployments of environment servers.
+	SharedServers bool
 }
 
 // prefix returns the prefix of the names of an owner's objects: a later owner of the same name has another one.

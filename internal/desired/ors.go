@@ -68,7 +68,7 @@ func orsMounts(o contract.ORS) []string {
 }
 
 func serverOf(spec environment.ORSServer) *contract.ORSServer {
-	server := &contract.ORSServer{Image: spec.Image, Port: *spec.Port, Command: spec.Command}
+	server := &contract.ORSServer{Image: spec.Image, Port: *spec.Port, Shared: spec.Shared, Command: spec.Command}
 	if len(spec.Env) > 0 {
 		server.Env = encode(spec.Env)
 	}
@@ -148,19 +148,32 @@ func AnnotateServers(job *batchv1.Job, servers string) {
 	}
 }
 
-// RunServers adds servers to the pods of a Job. They are native sidecars: the worker starts once they answer, and
-// each is restarted by itself.
-func RunServers(job *batchv1.Job, list string) error {
-	AnnotateServers(job, list)
+// decodeServers reads what Pins.Servers has written.
+func decodeServers(list string) (map[string]contract.ORSServer, error) {
 	if list == "" {
-		return nil
+		return nil, nil
 	}
 	var servers map[string]contract.ORSServer
 	if err := json.Unmarshal([]byte(list), &servers); err != nil {
-		return fmt.Errorf("decoding the servers of a Job: %w", err)
+		return nil, fmt.Errorf("decoding the servers of a Job: %w", err)
+	}
+	return servers, nil
+}
+
+// RunServers adds servers to the pods of a Job. They are native sidecars: the worker starts once they answer, and
+// each is restarted by itself. With a prefix, shared servers run elsewhere, under names that begin with it.
+func RunServers(job *batchv1.Job, list, prefix string) error {
+	AnnotateServers(job, list)
+	servers, err := decodeServers(list)
+	if err != nil {
+		return err
 	}
 	spec := &job.Spec.Template.Spec
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
+		if servers[name].Shared && prefix != "" {
+			spec.Containers[0].Env = overrideEnv(spec.Containers[0].Env, []corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
+			continue
+		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
 		container, err := serverContainer(name, servers[name], volume.Name)
 		if err != nil {

@@ -5,12 +5,15 @@ package desired
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -75,7 +78,7 @@ func TestServersRunBesideWorkers(t *testing.T) {
 		t.Errorf("Data (-want +got):\n%s", diff)
 	}
 	job := RolloutJob(testRun(), 1, "credentials", Settings{Image: "operator:dev"})
-	if err := RunServers(job, pins.Servers()); err != nil {
+	if err := RunServers(job, pins.Servers(), "prefix"); err != nil {
 		t.Fatalf("RunServers: %v", err)
 	}
 	if ServersOf(job) != pins.Servers() {
@@ -99,6 +102,54 @@ func TestServersRunBesideWorkers(t *testing.T) {
 	if got := probe.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != "sums:dev" {
 		t.Errorf("the probe's init containers are %+v", got)
 	}
+}
+
+// TestSharedServersRunOnce expects a Deployment and no sidecar of the workers, and a sidecar of the probe.
+func TestSharedServersRunOnce(t *testing.T) {
+	env := orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "world:dev", Shared: true}})
+	pins := Pins{"world": {Definition: Definition(env.Spec)}}
+	run, settings := testRun(), Settings{Image: "operator:dev"}
+	job := RolloutJob(run, 1, "credentials", settings)
+	if err := RunServers(job, pins.Servers(), ServiceName(run)); err != nil {
+		t.Fatal(err)
+	}
+	worker := job.Spec.Template.Spec
+	want := corev1.EnvVar{Name: contract.SharedServersVariable, Value: ServiceName(run)}
+	if len(worker.InitContainers) != 0 || !slices.Contains(worker.Containers[0].Env, want) {
+		t.Errorf("workers have %d init containers and the environment %v", len(worker.InitContainers), worker.Containers[0].Env)
+	}
+	deployments, err := SharedServers(run, pins.Servers(), settings)
+	if err != nil || len(deployments) != 1 {
+		t.Fatalf("SharedServers = %v, %v", deployments, err)
+	}
+	d, service := deployments[0], SharedService(deployments[0])
+	pod := d.Spec.Template.Spec
+	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType || len(pod.Containers) != 1 ||
+		pod.Containers[0].Image != "world:dev" || pod.Containers[0].RestartPolicy != nil || pod.RestartPolicy != corev1.RestartPolicyAlways {
+		t.Errorf("the Deployment is %+v", d.Spec)
+	}
+	if diff := cmp.Diff(worker.SecurityContext, pod.SecurityContext); diff != "" || pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+		t.Errorf("the server's rights differ from the worker's (-worker +server):\n%s", diff)
+	}
+	if diff := cmp.Diff(service.Spec.Selector, d.Spec.Selector.MatchLabels); diff != "" || !isSubset(service.Spec.Selector, d.Spec.Template.Labels) {
+		t.Errorf("the Service does not lead to the pods (-service +deployment):\n%s", diff)
+	}
+	address := fmt.Sprintf("http://%s:%d", service.Name, service.Spec.Ports[0].Port)
+	if got := pins["world"].Definition.ORS.URLFor(ServiceName(run)); got != address {
+		t.Errorf("workers call %s, and the Service is %s", got, address)
+	}
+	if got := ProbeJob(env, "0123456789", 1, settings).Spec.Template.Spec.InitContainers; len(got) != 1 {
+		t.Errorf("the probe has %d servers beside itself, want 1", len(got))
+	}
+}
+
+func isSubset(some, all map[string]string) bool {
+	for key, value := range some {
+		if all[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 func TestServersNeedPortsOfTheirOwn(t *testing.T) {

@@ -99,6 +99,8 @@ type managerOptions struct {
 	// image and key are the manager's own; the usual ones where they are not given.
 	image string
 	key   []byte
+	// sharedServers lets it run environment servers as Deployments.
+	sharedServers bool
 	// as is who the manager is; without it, an administrator.
 	as *rest.Config
 }
@@ -112,7 +114,7 @@ func (w *env) startManager(o *managerOptions) {
 	w.stop()
 	settings := rest.CopyConfig(cmp.Or(o.as, apiConfig))
 	settings.Wrap(w.writes.counting)
-	cacheOptions, err := controller.CacheOptions([]string{w.namespace})
+	cacheOptions, err := controller.CacheOptions([]string{w.namespace}, o.sharedServers)
 	Expect(err).NotTo(HaveOccurred())
 	managerKey := o.key
 	if managerKey == nil {
@@ -131,7 +133,7 @@ func (w *env) startManager(o *managerOptions) {
 	w.stopping = ctx.Done()
 	Expect(controller.Setup(ctx, mgr, controller.Options{
 		ManagerKey:     managerKey,
-		Settings:       desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim"},
+		Settings:       desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim", SharedServers: o.sharedServers},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,
 		Now:            w.clock.now,

@@ -121,6 +121,10 @@ type ORSServer struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
+	// Shared runs the server once for each run, as a Deployment with a Service, instead of beside each worker: for
+	// environments with state or a large memory. The chart's value environmentServers.shared has to be true.
+	// +optional
+	Shared bool `json:"shared,omitempty"`
 	// Resources of the container.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`

@@ -56,6 +56,19 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments m
 	return pins, environmentsChanged(run, pins)
 }
 
+// SharedServers says which environment has a server that the run has once, for a manager that may not run such servers.
+func SharedServers(pins desired.Pins) *Problem {
+	name, ok := pins.HasShared()
+	if !ok {
+		return nil
+	}
+	return &Problem{
+		Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSharedServersDisabled, NeedsAction: true,
+		Message: fmt.Sprintf("RewardEnvironment %q has ors.server.shared, and this operator may not run Deployments: set the chart's value "+
+			"environmentServers.shared to true, or remove the field.", name),
+	}
+}
+
 // Unpinned says what a started run refers to and cannot have at its next attempt: an environment to evaluate on that was added
 // since its start. names are those of the entries that it has pinned.
 func Unpinned(run *v1alpha1.TrainingRun, names []string, environments map[string]*v1alpha1.RewardEnvironment) *Problem {

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/controller/servers"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -65,6 +66,9 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 			return 0, err
 		}
 	}
+	if err := r.reconcileServers(ctx, run, seen, p); err != nil {
+		return 0, err
+	}
 	if p.workers || p.start > 0 {
 		wait, err := r.reconcileWorkers(ctx, run, seen, p.pins)
 		if err != nil {
@@ -92,6 +96,16 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 		return reportRefusal, nil
 	}
 	return 0, err
+}
+
+// reconcileServers runs or ends the environment servers that the run has once.
+func (r *Reconciler) reconcileServers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) error {
+	action := p.servers
+	if p.workers || p.start > 0 {
+		action = servers.Run
+	}
+	reconciler := servers.Reconciler{Client: r.Client, Settings: r.Settings}
+	return reconciler.Reconcile(ctx, run, action, workersOf(run, seen, p.pins).Servers)
 }
 
 // workersOf is what decides about the workers. pins are those of an attempt that starts; nil if none does.

@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/controller/servers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -48,6 +49,8 @@ type plan struct {
 	foreground bool
 	// workers says that the workers' Job and the Service are kept as the spec has them.
 	workers bool
+	// servers is how environment servers that the run has once are ended; where there are workers, they run.
+	servers servers.Action
 	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
 	credentialsChanged bool
 	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretRef has changed.
@@ -238,12 +241,13 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observe.State) plan {
 	p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
 	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
-	p.foreground = true
+	p.foreground, p.servers = true, servers.Stop
 	return p
 }
 
 // withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is deleted, too.
 func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
+	p.servers = servers.Delete
 	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
 	if seen.Service != nil {
 		p.deletes = append(p.deletes, seen.Service)

@@ -51,6 +51,9 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	if blocked == nil && earlier == nil {
 		path, blocked = resolve.InitFrom(run, seen.Source)
 	}
+	if blocked == nil && !r.Settings.SharedServers {
+		blocked = resolve.SharedServers(pins)
+	}
 	if blocked != nil {
 		return p.withBlock(blocked, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)), nil
 	}

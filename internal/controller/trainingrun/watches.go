@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,7 +46,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 			return fmt.Errorf("indexing runs by %s: %w", field, err)
 		}
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	builder := ctrl.NewControllerManagedBy(mgr)
+	if r.Settings.SharedServers {
+		builder = builder.Owns(&appsv1.Deployment{})
+	}
+	err := builder.
 		Named("trainingrun").
 		For(&v1alpha1.TrainingRun{}).
 		Owns(&batchv1.Job{}).

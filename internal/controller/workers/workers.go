@@ -159,7 +159,7 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 	}
 	job := desired.RolloutJob(run, o.Attempt, credentials, r.Settings)
 	desired.MountData(job, o.Data)
-	if err := desired.RunServers(job, o.Servers); err != nil {
+	if err := desired.RunServers(job, o.Servers, desired.ServiceName(run)); err != nil {
 		return err
 	}
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {

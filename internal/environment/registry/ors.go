@@ -20,7 +20,7 @@ const defaultParseErrors = 2
 // newORS builds an environment of a server. A Secret that is missing is a fault, since it may come.
 func (b Builder) newORS(definition contract.ORS, interaction *contract.Interaction) (environment.Environment, error) {
 	options := ors.Options{
-		BaseURL: definition.URL, Environment: definition.Environment, Deployment: definition.Deployment,
+		BaseURL: definition.URLFor(b.SharedServers), Environment: definition.Environment, Deployment: definition.Deployment,
 		Toolset: definition.Toolset, Delivery: ors.Delivery(definition.SecretDelivery), MaxSessions: definition.MaxSessions,
 		CreateTimeout: time.Duration(definition.CreateSeconds) * time.Second,
 		CallTimeout:   time.Duration(definition.CallSeconds) * time.Second,

@@ -39,6 +39,8 @@ type Builder struct {
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 	// Secret returns the value of a Secret's key. An error says what is missing.
 	Secret func(contract.SecretKey) (string, error)
+	// SharedServers is the value of contract.SharedServersVariable.
+	SharedServers string
 	// TinkerJudge returns a judge at the run's own endpoint. It is nil where there is no run, as in a probe: then rows are
 	// checked, and nothing is judged.
 	TinkerJudge func(contract.Judge) (rubric.Judge, error)

@@ -1,0 +1,130 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package servers runs the environment servers that a run has once, and not beside each worker.
+package servers
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// Action is what is to be done about the servers of a run.
+type Action int
+
+// The actions.
+const (
+	// Keep leaves them as they are.
+	Keep Action = iota
+	// Run runs them.
+	Run
+	// Stop scales them to 0.
+	Stop
+	// Delete deletes them with their Services.
+	Delete
+)
+
+// Reconciler runs the servers of runs.
+type Reconciler struct {
+	Client   client.Client
+	Settings desired.Settings
+}
+
+// Reconcile does what the action says. The list is what desired.Pins.Servers has written; Run alone reads it.
+func (r Reconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, action Action, list string) error {
+	if !r.Settings.SharedServers || action == Keep {
+		return nil
+	}
+	var found appsv1.DeploymentList
+	if err := r.Client.List(ctx, &found, client.InNamespace(run.Namespace), client.MatchingLabels(desired.SharedLabels(run))); err != nil {
+		return fmt.Errorf("listing environment servers: %w", err)
+	}
+	existing := map[string]*appsv1.Deployment{}
+	for i := range found.Items {
+		if d := &found.Items[i]; metav1.IsControlledBy(d, run) {
+			existing[d.Name] = d
+		}
+	}
+	if action == Run {
+		return r.run(ctx, run, existing, list)
+	}
+	for _, d := range existing {
+		if err := r.end(ctx, d, action); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run creates what is missing, and starts what was stopped.
+func (r Reconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, existing map[string]*appsv1.Deployment, list string) error {
+	wanted, err := desired.SharedServers(run, list, r.Settings)
+	if err != nil {
+		return err
+	}
+	for _, want := range wanted {
+		if d := existing[want.Name]; d != nil {
+			err = r.scale(ctx, d, 1)
+			want = d
+		} else if err = client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
+			err = fmt.Errorf("creating environment server: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+		if want.UID == "" {
+			continue // The cache trails: the Deployment's own event leads here again.
+		}
+		if err := r.serve(ctx, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve creates the Service of a server.
+func (r Reconciler) serve(ctx context.Context, d *appsv1.Deployment) error {
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(d), &corev1.Service{})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the service of an environment server: %w", err)
+	}
+	if err == nil {
+		return nil
+	}
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.SharedService(d))); err != nil {
+		return fmt.Errorf("creating the service of an environment server: %w", err)
+	}
+	return nil
+}
+
+func (r Reconciler) end(ctx context.Context, d *appsv1.Deployment, action Action) error {
+	if action == Stop {
+		return r.scale(ctx, d, 0)
+	}
+	err := r.Client.Delete(ctx, d, client.Preconditions{UID: &d.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting environment server: %w", err)
+	}
+	return nil
+}
+
+func (r Reconciler) scale(ctx context.Context, d *appsv1.Deployment, replicas int32) error {
+	if ptr.Deref(d.Spec.Replicas, 1) == replicas {
+		return nil
+	}
+	changed := d.DeepCopy()
+	changed.Spec.Replicas = ptr.To(replicas)
+	if err := r.Client.Patch(ctx, changed, client.MergeFrom(d)); err != nil {
+		return fmt.Errorf("scaling environment server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// serverGraceSeconds is how long a shared server may take to end.
+const serverGraceSeconds = 30
+
+// HasShared reports whether some server runs once for the run, and the name of the first environment whose server does.
+func (p Pins) HasShared() (name string, ok bool) {
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if server := serverIn(p[name]); server != nil && server.Shared {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// SharedLabels are on the Deployments of a run's shared servers.
+func SharedLabels(run *v1alpha1.TrainingRun) map[string]string {
+	return merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleServer})
+}
+
+// SharedServers returns the Deployments of the shared servers in a list that Pins.Servers has written. Each has one
+// replica, since sessions live in one process, and is recreated, since two processes would share none.
+func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([]*appsv1.Deployment, error) {
+	servers, err := decodeServers(list)
+	if err != nil {
+		return nil, err
+	}
+	var deployments []*appsv1.Deployment
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if !servers[name].Shared {
+			continue
+		}
+		deployment, err := sharedServer(run, name, servers[name], settings)
+		if err != nil {
+			return nil, err
+		}
+		deployments = append(deployments, deployment)
+	}
+	return deployments, nil
+}
+
+// sharedServer runs a server as the run's workers run: under their security, on their nodes, with their secrets to pull.
+func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSServer, settings Settings) (*appsv1.Deployment, error) {
+	tmp := emptyVolume(serverVolume, serverLimit)
+	container, err := serverContainer(name, server, tmp.Name)
+	if err != nil {
+		return nil, err
+	}
+	pod := RolloutJob(run, 1, "", settings).Spec.Template
+	container.RestartPolicy = nil
+	container.SecurityContext = pod.Spec.Containers[0].SecurityContext
+	container.ImagePullPolicy = pod.Spec.Containers[0].ImagePullPolicy
+	container.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: server.Port, Protocol: corev1.ProtocolTCP}}
+	container.ReadinessProbe = &corev1.Probe{ProbeHandler: container.StartupProbe.ProbeHandler, PeriodSeconds: 5, TimeoutSeconds: 5}
+	pod.Spec.Containers, pod.Spec.InitContainers = []corev1.Container{container}, nil
+	pod.Spec.Volumes, pod.Spec.RestartPolicy = []corev1.Volume{tmp}, corev1.RestartPolicyAlways
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](serverGraceSeconds)
+	selector := merged(SharedLabels(run), map[string]string{v1alpha1.LabelServerPort: strconv.Itoa(int(server.Port))})
+	pod.Labels = merged(pod.Labels, selector)
+	return &appsv1.Deployment{
+		ObjectMeta: ownedByRun(run, contract.SharedServerName(ServiceName(run), server.Port), selector),
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             ptr.To[int32](1),
+			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			RevisionHistoryLimit: ptr.To[int32](0),
+			Selector:             &metav1.LabelSelector{MatchLabels: selector},
+			Template:             pod,
+		},
+	}, nil
+}
+
+// SharedService leads workers to a shared server. The Deployment owns it.
+func SharedService(deployment *appsv1.Deployment) *corev1.Service {
+	port := deployment.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: deployment.Namespace, Name: deployment.Name, Labels: deployment.Labels,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: deployment.Name, UID: deployment.UID,
+				Controller: ptr.To(true),
+			}},
+		},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, Selector: deployment.Spec.Selector.MatchLabels,
+			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(port)}},
+		},
+	}
+}
