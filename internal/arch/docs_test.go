@@ -102,6 +102,22 @@ func TestReadmeTableIsTheTree(t *testing.T) {
 	}
 }
 
+// TestArchitectureNamesEveryPackage checks that docs/architecture.md has each package of api and internal in code quotes,
+// the latter without "internal/".
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range imports(t) {
+		if name := strings.TrimPrefix(dir, "internal/"); name != dir || strings.HasPrefix(dir, "api/") {
+			if !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("docs/architecture.md does not name %s: say in a table there what it knows", name)
+			}
+		}
+	}
+}
+
 func TestCommittedFilesSpeakOfTheProjectAlone(t *testing.T) {
 	header := "// Copyright 2026 The tinker-operator authors."
 	for _, tests := range []bool{false, true} {

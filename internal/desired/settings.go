@@ -23,13 +23,16 @@ func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
 // settingsOf digests each field of the spec that a learner reads when its attempt starts, and that may be changed later.
 func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	return map[string]string{
-		"checkpoints":                    templateDigest(run.Spec.Checkpoints),
-		"evaluation":                     templateDigest(run.Spec.Evaluation),
-		"rollouts.concurrency":           templateDigest(run.Spec.Rollouts.Concurrency),
-		"learner.pod":                    templateDigest(run.Spec.Learner.Pod),
-		settingAPIKey:                    templateDigest(run.Spec.Tinker.APIKeySecretRef),
-		"artifacts":                      templateDigest(run.Spec.Artifacts),
-		"failurePolicy.requireOptimizer": templateDigest(run.Spec.FailurePolicy.RequireOptimizer),
+		"checkpoints":                       templateDigest(run.Spec.Checkpoints),
+		"evaluation":                        templateDigest(run.Spec.Evaluation),
+		"rollouts.concurrency":              templateDigest(run.Spec.Rollouts.Concurrency),
+		"learner.pod":                       templateDigest(run.Spec.Learner.Pod),
+		settingAPIKey:                       templateDigest(run.Spec.Tinker.APIKeySecretRef),
+		"artifacts":                         templateDigest(run.Spec.Artifacts),
+		"tinker.proxyURL":                   templateDigest(run.Spec.Tinker.ProxyURL),
+		"tinker.caBundleConfigMapRef":       templateDigest(run.Spec.Tinker.CABundleConfigMapRef),
+		"tinker.clientCertificateSecretRef": templateDigest(run.Spec.Tinker.ClientCertificateSecretRef),
+		"failurePolicy.requireOptimizer":    templateDigest(run.Spec.FailurePolicy.RequireOptimizer),
 	}
 }
 

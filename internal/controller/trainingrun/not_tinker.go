@@ -18,8 +18,13 @@ const upstreamNotTinker = "not_tinker"
 // notTinker quotes what answered instead of the Tinker API, and says how that is repaired.
 func notTinker(run *v1alpha1.TrainingRun, request string) string {
 	quoted := evidence(contract.HeartbeatReply{UpstreamError: request})
-	return fmt.Sprintf("%s%s To repair it, %s; the run then continues by itself.",
-		upstreams[upstreamNotTinker].message, quoted, repairAddress(run.Spec.Tinker, request))
+	repair := repairAddress(run.Spec.Tinker, request)
+	if strings.Contains(repair, "tinker.baseURL") {
+		// The API server refuses a change of it.
+		return fmt.Sprintf("%s%s To repair it, %s: in another run, since tinker.baseURL is fixed once a run has started. Should the server change, "+
+			"this run continues by itself.", upstreams[upstreamNotTinker].message, quoted, repair)
+	}
+	return fmt.Sprintf("%s%s To repair it, %s; the run then continues by itself.", upstreams[upstreamNotTinker].message, quoted, repair)
 }
 
 // firstRequest matches the path of a learner's first request, and in it what tinker.baseURL has before /api/v1.

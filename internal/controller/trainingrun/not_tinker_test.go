@@ -56,6 +56,9 @@ func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
 			if !strings.Contains(said, tc.evidence) || !strings.Contains(said, tc.repair) {
 				t.Errorf("Ready says %q, want %q", said, tc.repair)
 			}
+			if fixed := strings.Contains(tc.repair, "tinker.baseURL"); strings.Contains(said, "in another run") != fixed {
+				t.Errorf("Ready says %q; a field that is fixed is to be changed in another run: %v", said, fixed)
+			}
 		})
 	}
 }
