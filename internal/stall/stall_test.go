@@ -64,6 +64,7 @@ func download(ctx context.Context, server http.RoundTripper) ([]byte, error) {
 		watch.End()
 		return nil, watch.Cause(err)
 	}
+	defer response.Body.Close()
 	body := watch.Body(response.Body)
 	defer body.Close()
 	return io.ReadAll(body)

@@ -97,7 +97,7 @@ func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 	key := client.ObjectKeyFromObject(run)
 	k := w.runs[key]
 	hurry := len(reply.Records) >= manyRecords || reply.Progress.Phase != contract.PhaseTraining
-	if wait := k.next.Sub(w.now()); wait > 0 && !(hurry && wait <= every) {
+	if wait := k.next.Sub(w.now()); wait > 0 && (!hurry || wait > every) {
 		return wait
 	}
 	h, err := w.add(ctx, run, pod, reply.Records)

@@ -179,7 +179,7 @@ func create(
 	check := func(object *unstructured.Unstructured, mayExist bool) {
 		place(object, connection.Namespace)
 		err := strict.Create(ctx, object.DeepCopy(), client.DryRunAll)
-		if err != nil && !(mayExist && apierrors.IsAlreadyExists(err)) {
+		if err != nil && (!mayExist || !apierrors.IsAlreadyExists(err)) {
 			errs = append(errs, refused(object, err))
 		}
 	}

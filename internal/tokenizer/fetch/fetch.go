@@ -167,8 +167,8 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	if err != nil {
 		return nil, watch.Cause(err)
 	}
+	defer response.Body.Close()
 	body := watch.Body(response.Body)
-	defer body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, refusal(response.StatusCode, address, f.Token != "")
 	}
