@@ -114,7 +114,7 @@ func New(options Options) (*Backend, error) {
 	options.MaxText = cmp.Or(options.MaxText, DefaultMaxText)
 	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	b := &Backend{
-		options: options, http: newHTTPClient(options.HTTP), secrets: secrets,
+		options: options, http: newHTTPClient(options), secrets: secrets,
 		pace: pace{ping: 10 * time.Second, idle: 30 * time.Second, retry: 500 * time.Millisecond, maxRetry: 10 * time.Second},
 	}
 	if options.MaxSessions > 0 {

@@ -60,9 +60,8 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// newHTTPClient returns a client for thousands of sessions that follows redirects to the same host only, since the
-// headers of a request carry keys and secrets.
-func newHTTPClient(given *http.Client) *http.Client {
+// newHTTPClient returns a client for thousands of sessions.
+func newHTTPClient(options Options) *http.Client {
 	client := &http.Client{Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -70,17 +69,28 @@ func newHTTPClient(given *http.Client) *http.Client {
 		IdleConnTimeout:     50 * time.Second, // The Python servers close idle connections after a minute.
 		TLSHandshakeTimeout: 10 * time.Second,
 	}}
-	if given != nil {
-		copied := *given
+	if options.HTTP != nil {
+		copied := *options.HTTP
 		client = &copied
 	}
-	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
-		if next.URL.Host != via[0].URL.Host || len(via) > 3 {
-			return fmt.Errorf("the server redirects to %s, which is not followed", next.URL.Redacted())
-		}
+	client.CheckRedirect = options.checkRedirect
+	return client
+}
+
+// checkRedirect follows redirects that keep the request, to the same host only, and not from https to http, since the
+// headers of a request carry keys and secrets.
+func (o *Options) checkRedirect(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	isSafe := next.URL.Host == first.URL.Host && (next.URL.Scheme == first.URL.Scheme || next.URL.Scheme == "https")
+	if isSafe && next.Method == first.Method && len(via) <= 3 {
 		return nil
 	}
-	return client
+	field := "ors.url"
+	if o.Deployment != "" {
+		field = "ors.baseURL"
+	}
+	const reason = "redirects are followed only to the same host, without loss of method, body or encryption"
+	return &replyError{fmt.Errorf("the server redirects to %s, which is not followed (%s; check %s)", next.URL.Redacted(), reason, field)}
 }
 
 // send sends a request once. The caller closes the body of the response. A status other than success is a
