@@ -10,10 +10,16 @@ import (
 )
 
 func TestHosts(t *testing.T) {
-	got, err := HostsOf(HostedURL + "/")
-	want := Hosts{API: "https://api.openreward.ai", Sessions: "https://sessions.openreward.ai"}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("HostsOf: %v (-want +got):\n%s", err, diff)
+	cases := map[string]Hosts{
+		HostedURL + "/":                {API: "https://api.openreward.ai", Sessions: "https://sessions.openreward.ai"},
+		"http://hosting.test:8080/v2/": {API: "http://api.hosting.test:8080/v2", Sessions: "http://sessions.hosting.test:8080/v2"},
+		"openreward.ai":                {}, "https://": {}, "https://%": {}, "": {},
+	}
+	for baseURL, want := range cases {
+		got, err := HostsOf(baseURL)
+		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (want != Hosts{}) {
+			t.Errorf("HostsOf(%q): %v (-want +got):\n%s", baseURL, err, diff)
+		}
 	}
 }
 
