@@ -69,7 +69,7 @@ func (b *Backend) splits(ctx context.Context) ([]environment.Split, error) {
 	}
 	var entries []splitEntry
 	if err := b.do(ctx, request{method: http.MethodGet, path: prefix + "/splits", session: session}, &entries); err != nil {
-		return nil, b.withNames(ctx, err)
+		return nil, b.withNames(ctx, session, err)
 	}
 	splits := make([]environment.Split, 0, len(entries))
 	for _, entry := range entries {
@@ -82,16 +82,28 @@ func (b *Backend) splits(ctx context.Context) ([]environment.Split, error) {
 	return splits, nil
 }
 
-// withNames adds the server's environments to the error of one that it does not have.
-func (b *Backend) withNames(ctx context.Context, err error) error {
+// withNames adds the server's environments to the error of one that it does not have. The hosted service finds the server
+// by the session.
+func (b *Backend) withNames(ctx context.Context, session string, err error) error {
 	if b.options.Environment == "" || !hasStatus(err, http.StatusNotFound) {
 		return err
 	}
 	var names []string
-	if b.do(ctx, request{method: http.MethodGet, path: "/list_environments"}, &names) != nil {
+	if b.do(ctx, request{method: http.MethodGet, path: "/list_environments", session: session}, &names) != nil {
 		return err
 	}
-	return fmt.Errorf("%w; ors.environment is %q, and the server has: %s", err, b.options.Environment, strings.Join(names, ", "))
+	return fmt.Errorf("%w; %s, and the server has: %s", err, b.options.given(), strings.Join(names, ", "))
+}
+
+// given returns the field that names the environment, with its value.
+func (o *Options) given() string {
+	switch {
+	case o.Deployment == "":
+		return fmt.Sprintf("ors.environment is %q", o.Environment)
+	case o.Environment == "":
+		return fmt.Sprintf("ors.name is %q", o.Deployment)
+	}
+	return fmt.Sprintf("ors.name is %q", o.Deployment+"@"+o.Environment)
 }
 
 // countTasks returns the number of tasks of a split. Servers that cannot count list their tasks.
@@ -117,7 +129,7 @@ func (b *Backend) discoverySession(ctx context.Context) (id string, end func(), 
 	if b.options.Deployment == "" {
 		return "", func() {}, nil
 	}
-	if id, err = b.createSession(ctx); err != nil {
+	if id, err = b.createSession(ctx, true); err != nil {
 		return "", nil, err
 	}
 	return id, func() {

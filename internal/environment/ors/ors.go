@@ -131,12 +131,13 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	if err := b.acquire(ctx); err != nil {
 		return nil, err
 	}
-	s, err := b.reserve(ctx)
+	s, err := b.reserve(ctx, true)
 	if err != nil {
 		b.release()
 		return nil, unavailable(ctx, err)
 	}
 	if err := s.create(ctx, task); err != nil {
+		err = b.withNames(ctx, s.id, err)
 		s.delete(context.WithoutCancel(ctx))
 		b.release()
 		return nil, faultOf(ctx, "beginning the task", err)
@@ -145,13 +146,14 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	return s, nil
 }
 
-// reserve makes a session that has no task yet, so that what fails concerns the server and no task.
-func (b *Backend) reserve(ctx context.Context) (*session, error) {
+// reserve makes a session that has no task yet, so that what fails concerns the server and no task. It waits for capacity
+// or returns that there is none.
+func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	name, err := b.environmentName(ctx)
 	if err != nil {
 		return nil, err
 	}
-	id, err := b.createSession(ctx)
+	id, err := b.createSession(ctx, waits)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +164,7 @@ func (b *Backend) reserve(ctx context.Context) (*session, error) {
 func (b *Backend) Check(ctx context.Context) error {
 	ctx, stop := context.WithTimeoutCause(ctx, checkTimeout, errCheckTimeout)
 	defer stop()
-	s, err := b.reserve(ctx)
+	s, err := b.reserve(ctx, false)
 	switch {
 	case hasStatus(err, http.StatusTooManyRequests):
 		return nil

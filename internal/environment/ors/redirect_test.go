@@ -50,7 +50,7 @@ func TestRedirects(t *testing.T) {
 			b := connectAddresses(t, map[string]http.Handler{tc.from: redirect, tc.to: target}, Options{
 				BaseURL: tc.from, APIKey: "key", Secrets: []Secret{{Name: "JUDGE", Value: "v"}},
 			})
-			id, err := b.createSession(t.Context())
+			id, err := b.createSession(t.Context(), true)
 			if tc.want == "" {
 				if err != nil || id != "s" || other.Load() != 1 {
 					t.Errorf("createSession = %q, %v after %d requests to the new address", id, err, other.Load())

@@ -46,18 +46,33 @@ type StatusError struct {
 	// starting says that nothing has run, as the server is only being started.
 	starting   bool
 	retryAfter time.Duration
+	// repair says what a person can do about it, or is empty.
+	repair string
 }
 
 // Error implements error.
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("%s %s: HTTP status %d: %s", e.Method, e.Path, e.Status, e.Detail)
-	switch e.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return text + " (check the key that ors.apiKeySecretRef names)"
-	case http.StatusTooManyRequests:
-		return text + " (the server has no capacity; lower ors.maxSessions or rollouts.concurrency, or add capacity)"
+	if e.repair != "" {
+		return text + " (" + e.repair + ")"
 	}
 	return text
+}
+
+// repairOf returns what a person can do about an answer with a status, or nothing.
+func (o *Options) repairOf(status int) string {
+	const key = "the key that ors.apiKeySecretRef names"
+	switch refused := status == http.StatusUnauthorized || status == http.StatusForbidden; {
+	case refused && o.APIKey == "":
+		return "ors.apiKeySecretRef is not set: give the Secret with the server's key"
+	case status == http.StatusForbidden && o.Deployment != "":
+		return fmt.Sprintf("%s may not use %q: give the key of an account that may, or change ors.name", key, o.Deployment)
+	case refused:
+		return "check " + key
+	case status == http.StatusTooManyRequests:
+		return "the server has no capacity; lower ors.maxSessions or rollouts.concurrency, or add capacity"
+	}
+	return ""
 }
 
 // newHTTPClient returns a client for thousands of sessions.
@@ -117,7 +132,9 @@ func (b *Backend) send(ctx context.Context, r request) (*http.Response, error) {
 		return response, nil
 	}
 	defer response.Body.Close()
-	return nil, statusError(r, response)
+	failure := statusError(r, response)
+	failure.repair = b.options.repairOf(failure.Status)
+	return nil, failure
 }
 
 func (b *Backend) setHeaders(header http.Header, r request) {

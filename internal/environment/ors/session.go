@@ -59,12 +59,18 @@ func newSession(b *Backend, id, name string) *session {
 	return s
 }
 
-// createSession asks the server for the ID of a new session.
-func (b *Backend) createSession(ctx context.Context) (string, error) {
+// createSession asks the server for the ID of a new session. While the server has no capacity for one it either waits or
+// returns that answer.
+func (b *Backend) createSession(ctx context.Context, waits bool) (string, error) {
 	var id string
+	var full error
 	r := request{method: http.MethodPost, path: "/create_session", body: struct{}{}, secrets: true, stream: true}
 	err := b.repeat(ctx, isTransient, func() error {
 		text, err := b.read(ctx, r, func(task string) { id = task })
+		if !waits && hasStatus(err, http.StatusTooManyRequests) {
+			full = err
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -77,6 +83,12 @@ func (b *Backend) createSession(ctx context.Context) (string, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = full
+	}
+	if hasStatus(err, http.StatusNotFound) && b.options.Deployment != "" {
+		err = fmt.Errorf("%w; %s: check its spelling, which has to be the service's own", err, b.options.given())
+	}
 	return id, err
 }
 

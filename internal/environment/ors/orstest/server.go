@@ -71,6 +71,13 @@ func (s *Server) Sessions() int {
 	return len(s.sessions)
 }
 
+// has reports whether a session is open.
+func (s *Server) has(session string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[session] != nil
+}
+
 // Forget drops all sessions, as a restarted server does.
 func (s *Server) Forget() {
 	s.mu.Lock()
