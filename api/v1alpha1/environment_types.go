@@ -110,7 +110,7 @@ type TrainingEnvironment struct {
 // OnUnavailable is what a run does while an environment is unavailable.
 type OnUnavailable string
 
-// Both ways.
+// The ways to treat an unavailable environment.
 const (
 	UnavailableWait OnUnavailable = "Wait"
 	UnavailableSkip OnUnavailable = "Skip"

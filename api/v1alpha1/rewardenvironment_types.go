@@ -114,7 +114,7 @@ type SplitStatus struct {
 
 // DatasetStatus is the data that the probe read. Runs pin it.
 type DatasetStatus struct {
-	// Revision is the commit that huggingFace.revision came to.
+	// Revision is the commit that huggingFace.revision named.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Revision string `json:"revision,omitempty"`
@@ -135,7 +135,7 @@ type DataSourceStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	SHA256 string `json:"sha256"`
-	// Rows in it.
+	// Rows is how many rows it has.
 	// +optional
 	Rows *int64 `json:"rows,omitempty"`
 }

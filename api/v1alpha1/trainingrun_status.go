@@ -276,10 +276,10 @@ type Usage struct {
 	// BoughtTwiceTokens were sampled or trained again because the first result was lost.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
-	// JudgePromptTokens that judges read. The first two fields do not contain them.
+	// JudgePromptTokens that judges read. PromptTokens and SampledTokens do not include them.
 	// +optional
 	JudgePromptTokens *int64 `json:"judgePromptTokens,omitempty"`
-	// JudgeSampledTokens that judges drew.
+	// JudgeSampledTokens that judges sampled.
 	// +optional
 	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
 }

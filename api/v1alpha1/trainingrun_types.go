@@ -104,7 +104,7 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`
-	// Artifacts is where the rows of steps and metrics.jsonl are kept; without it metrics are on the learner's log and
+	// Artifacts is where the rows of steps and metrics.jsonl are kept; without it metrics are in the learner's log and
 	// lost with it.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`

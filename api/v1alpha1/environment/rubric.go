@@ -7,7 +7,7 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Rubric has a model judge replies by the criteria of the row's field rubrics, a list of texts.
 type Rubric struct {
-	// Judge is the model that judges.
+	// Judge is the model that grades the replies.
 	// +required
 	Judge Judge `json:"judge"`
 	// Scoring: PassRate (the default) asks for Yes or No for all criteria in one call, PerRubric in a call for each, and
@@ -32,7 +32,7 @@ const (
 	ScoreScore     RubricScoring = "Score"
 )
 
-// Judge is a model that judges.
+// Judge is a model that grades replies.
 // +kubebuilder:validation:XValidation:rule="has(self.tinker) != has(self.openAI)",message="give exactly one of tinker and openAI"
 type Judge struct {
 	// Tinker samples at the run's own endpoint, with its key.
@@ -69,7 +69,7 @@ type TinkerJudge struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/sampler_weights/[^/]+$')",message="must be sampler weights, tinker://RUN/sampler_weights/NAME"
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// Renderer; without it, that of the model.
+	// Renderer of the judge's prompts; without it, that of the model.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -95,7 +95,7 @@ type OpenAIJudge struct {
 
 // JudgeSampling is how judgements are drawn.
 type JudgeSampling struct {
-	// Temperature; without it, 0.7. With 0 an unreadable judgement is asked for again in vain.
+	// Temperature of judgements; without it, 0.7. With 0, repeating an unreadable judgement gives the same.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional
