@@ -72,7 +72,7 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 	return learner.Run(ctx, config)
 }
 
-// errNoKey says that there is no key. A person can put one into the Secret while the run waits.
+// errNoKey says that there is no key. A user can add it to the Secret while the run waits.
 var errNoKey = errors.New("TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues")
 
 // configure reads files and the environment.

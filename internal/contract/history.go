@@ -21,7 +21,7 @@ const (
 	MaxRecordMetrics = 32
 )
 
-// Record is what a committed step, or the evaluation of a committed version, came to; or it says that steps were lost.
+// Record has the figures of a committed step, or of the evaluation of a committed version; or it says that steps were lost.
 type Record struct {
 	// Number counts the records of one learner process from 1.
 	Number int64 `json:"number"`

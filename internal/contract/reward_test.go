@@ -34,7 +34,7 @@ func TestRewardRuleValidate(t *testing.T) {
 		"a judge of nothing":       {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.Tinker = &TinkerJudge{} })}, names: "reward.rubric.judge.tinker"},
 		"a judge at no URL": {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.Tinker, r.Judge.OpenAI = nil, &OpenAIJudge{BaseURL: "a", Model: "m"} })},
 			names: "reward.rubric.judge.openAI.baseURL"},
-		"a scoring that is none":      {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Scoring = "Mean" })}, names: "reward.rubric.scoring"},
+		"an unknown scoring":          {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Scoring = "Mean" })}, names: "reward.rubric.scoring"},
 		"a coverage above 1":          {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.MinCoverage = 1.5 })}, names: "reward.rubric.minCoverage"},
 		"a coverage that is NaN":      {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.MinCoverage = math.NaN() })}, names: "reward.rubric.minCoverage"},
 		"too many retries of a judge": {rule: RewardRule{Rubric: rubric(func(r *Rubric) { r.Judge.Retries = 64 })}, names: "reward.rubric.judge.retries"},

@@ -37,7 +37,8 @@ func SharedLabels(run *v1alpha1.TrainingRun) map[string]string {
 }
 
 // SharedServers returns the Deployments of the shared servers in a list that Pins.Servers has written. Each has one
-// replica, since sessions live in one process, and is recreated, since two processes would share none.
+// replica, since a session is in the memory of one process. Its strategy is Recreate, since a second process would not know the
+// sessions of the first.
 func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([]*appsv1.Deployment, error) {
 	servers, err := decodeServers(list)
 	if err != nil {

@@ -141,7 +141,7 @@ func (h *History) find(step int64) (int, bool) {
 }
 
 // thin drops rows until at most MaxRows are left. Which are left depends on the steps alone: those on the stride, the
-// newest, and those with an evaluation while these are fewer than half of the rows.
+// newest, and those with an evaluation as long as at most half of MaxRows have one.
 func (h *History) thin() {
 	h.Stride = max(1, h.Stride)
 	for {

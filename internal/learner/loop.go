@@ -53,7 +53,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 	}
 }
 
-// begin performs the phases of the beginning, again while a person has to repair how the run reaches its endpoint.
+// begin performs the phases of the beginning. It repeats them while a user has to repair how the run reaches its endpoint.
 func (l *learner) begin(ctx, soft context.Context) error {
 	for failures := 1; ; failures++ {
 		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// repairableProblems are what heartbeats report while a person has to repair how the run reaches its endpoint.
+// repairableProblems are what heartbeats report while a user has to repair how the run reaches its endpoint.
 var repairableProblems = map[failure.Kind]string{
 	failure.CredentialsRefused: "credentials",
 	failure.NotTinker:          "not_tinker",

@@ -63,7 +63,7 @@ func (w stepWork) tokens() int64 {
 	return n
 }
 
-// measureStep returns the metrics of a step of a run of so many, and the seconds that it took.
+// measureStep returns the metrics of a step, with the share of the run's steps that are done, and the seconds that it took.
 func measureStep(
 	batch leases.Batch, work stepWork, replies trainee.Replies, clock *stopwatch, steps int64,
 ) (metrics map[string]float64, total float64) {

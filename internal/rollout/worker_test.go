@@ -103,7 +103,7 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	if api.most != 1 {
 		t.Errorf("%d samples were in flight with one credit", api.most)
 	}
-	eventually(t, "one group is held", func() bool { return len(r.stored()) == 1 })
+	eventually(t, "one group is stored", func() bool { return len(r.stored()) == 1 })
 }
 
 // A learner that dies loses everything it had in memory: what is held is given to the next, and what is

@@ -230,7 +230,7 @@ var _ = Describe("A bad RewardEnvironment", func() {
 		Entry("an empty expression", "spec: {reward: {exactMatch: null, expression: ''}}", "spec.reward.expression", "at least 1"),
 		Entry("an expression beyond bounds", "spec: {reward: {exactMatch: null, expression: '"+strings.Repeat("a", 4097)+"'}}", "spec.reward.expression", "4096"),
 		Entry("a rubric without a judge", "spec: {reward: {exactMatch: null, rubric: {}}}", "spec.reward.rubric.judge", "Required"),
-		Entry("a judge that is none", "spec: {reward: {exactMatch: null, rubric: {judge: {}}}}", "spec.reward.rubric.judge", "give exactly one of tinker and openAI"),
+		Entry("a judge of no kind", "spec: {reward: {exactMatch: null, rubric: {judge: {}}}}", "spec.reward.rubric.judge", "give exactly one of tinker and openAI"),
 		Entry("two judges", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {model: m}, openAI: {baseURL: 'http://a', model: m}}}}}", "spec.reward.rubric.judge", "give exactly one of tinker and openAI"),
 		Entry("a judge of nothing", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {renderer: qwen3}}}}}", "spec.reward.rubric.judge.tinker", "give exactly one of model and checkpoint"),
 		Entry("a judge of a state", "spec: {reward: {exactMatch: null, rubric: {judge: {tinker: {checkpoint: 'tinker://a/weights/b'}}}}}", "spec.reward.rubric.judge.tinker.checkpoint", "must be sampler weights"),

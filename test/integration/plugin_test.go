@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// called is what a call of kubectl tinker came to.
+// called is the result of a call of kubectl tinker.
 type called struct {
 	code           int
 	stdout, stderr string

@@ -18,7 +18,7 @@ type look struct {
 	at      time.Time
 	learner podstate.Obstacle
 	workers podstate.Obstacle
-	// learnerJob and workersJob are the Jobs that were looked at: what was found does not hold for those that replace them.
+	// learnerJob and workersJob are the Jobs that were looked at: what was found does not apply to those that replace them.
 	learnerJob, workersJob types.UID
 }
 

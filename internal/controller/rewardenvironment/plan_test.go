@@ -88,7 +88,7 @@ func TestPlan(t *testing.T) {
 			o.refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "w"}, Generation: generation, At: now.Add(-since)}
 		}
 	}
-	type told struct {
+	type reported struct {
 		Ready   string
 		Found   bool
 		Probe   int32
@@ -98,40 +98,40 @@ func TestPlan(t *testing.T) {
 	cases := map[string]struct {
 		env  *v1alpha1.RewardEnvironment
 		seen observed
-		want told
+		want reported
 	}{
-		"a new environment is probed":              {newEnvironment(), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that runs is left to":             {newEnvironment(), seen(1, running), told{Ready: "Unknown Probing"}},
-		"a probe without a pod yet is too":         {newEnvironment(), seen(1, nil), told{Ready: "Unknown Probing", Requeue: lookInterval}},
-		"a pod that the spec has otherwise by now": {newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage, templated), told{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
-		"a refused pod":                            {newEnvironment(), seen(1, nil, podRefused), told{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
-		"a refused pod until the deadline":         {newEnvironment(), seen(1, nil, podRefused, failed), told{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
-		"a refused Job":                            {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), told{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
-		"a refused Job after a while":              {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), told{Ready: "False ProbeNotStarting", Probe: 1}},
-		"a Job that is not valid":                  {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), told{Ready: "False ProbeNotStarting"}},
-		"a Job that was not valid":                 {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), told{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that cannot start":                {newEnvironment(), seen(1, noImage), told{Ready: "False ProbeNotStarting"}},
-		"a good result":                            {newEnvironment(), seen(1, terminatedPod(good, 0)), told{Ready: "True Probed", Found: true}},
-		"a result that stays bad":                  {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), told{Ready: "False Invalid"}},
-		"a result that may get better":             {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), told{Ready: "False Unavailable", Requeue: 40 * time.Second}},
-		"which is tried again":                     {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
-		"after twice as long the next time":        {newEnvironment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), told{Ready: "False Unavailable", Requeue: time.Minute}},
-		"but half an hour at most":                 {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)), told{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
-		"no result":                                {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)), told{Ready: "False ProbeFailed", Requeue: time.Minute}},
-		"a Job that failed without a pod":          {newEnvironment(), seen(1, nil, failed), told{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
-		"an answer stays":                          {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), told{}},
-		"even without the Job":                     {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), told{}},
-		"a bad one too":                            {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), told{}},
-		"but not for another generation":           {newEnvironment(ready("True", "Probed", 1)), seen(0, nil), told{Ready: "Unknown Probing", Probe: 1}},
-		"a spec that says nothing is not probed":   {newEnvironment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), told{Ready: "False Invalid"}},
+		"a new environment is probed":              {newEnvironment(), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that runs is left to":             {newEnvironment(), seen(1, running), reported{Ready: "Unknown Probing"}},
+		"a probe without a pod yet is too":         {newEnvironment(), seen(1, nil), reported{Ready: "Unknown Probing", Requeue: lookInterval}},
+		"a pod that the spec has otherwise by now": {newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage, templated), reported{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
+		"a refused pod":                            {newEnvironment(), seen(1, nil, podRefused), reported{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
+		"a refused pod until the deadline":         {newEnvironment(), seen(1, nil, podRefused, failed), reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a refused Job":                            {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), reported{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
+		"a refused Job after a while":              {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), reported{Ready: "False ProbeNotStarting", Probe: 1}},
+		"a Job that is not valid":                  {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), reported{Ready: "False ProbeNotStarting"}},
+		"a Job that was not valid":                 {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), reported{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that cannot start":                {newEnvironment(), seen(1, noImage), reported{Ready: "False ProbeNotStarting"}},
+		"a good result":                            {newEnvironment(), seen(1, terminatedPod(good, 0)), reported{Ready: "True Probed", Found: true}},
+		"a result that stays bad":                  {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), reported{Ready: "False Invalid"}},
+		"a result that may get better":             {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), reported{Ready: "False Unavailable", Requeue: 40 * time.Second}},
+		"which is tried again":                     {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), reported{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
+		"after twice as long the next time":        {newEnvironment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), reported{Ready: "False Unavailable", Requeue: time.Minute}},
+		"but half an hour at most":                 {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)), reported{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
+		"no result":                                {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)), reported{Ready: "False ProbeFailed", Requeue: time.Minute}},
+		"a Job that failed without a pod":          {newEnvironment(), seen(1, nil, failed), reported{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
+		"an answer stays":                          {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), reported{}},
+		"even without the Job":                     {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
+		"a bad one too":                            {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), reported{}},
+		"but not for another generation":           {newEnvironment(ready("True", "Probed", 1)), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
+		"a spec that says nothing is not probed":   {newEnvironment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), reported{Ready: "False Invalid"}},
 		"probes of earlier definitions go": {newEnvironment(), seen(1, running, func(o *observed) {
 			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
-		}), told{Ready: "Unknown Probing", Deletes: 1}},
+		}), reported{Ready: "Unknown Probing", Deletes: 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := makePlan(tc.env, tc.seen, now)
-			got := told{Found: p.found != nil, Probe: p.probe, Deletes: len(p.deletes), Requeue: p.requeue}
+			got := reported{Found: p.found != nil, Probe: p.probe, Deletes: len(p.deletes), Requeue: p.requeue}
 			if p.ready.Type != "" {
 				got.Ready = string(p.ready.Status) + " " + p.ready.Reason
 				if p.ready.Message == "" && tc.seen.try < 20 {

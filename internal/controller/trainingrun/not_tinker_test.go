@@ -52,12 +52,12 @@ func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
 					t.Errorf("%s = %s, want %s", kind, got, want)
 				}
 			}
-			said := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
-			if !strings.Contains(said, tc.evidence) || !strings.Contains(said, tc.repair) {
-				t.Errorf("Ready says %q, want %q", said, tc.repair)
+			message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
+			if !strings.Contains(message, tc.evidence) || !strings.Contains(message, tc.repair) {
+				t.Errorf("Ready says %q, want %q", message, tc.repair)
 			}
-			if fixed := strings.Contains(tc.repair, "tinker.baseURL"); strings.Contains(said, "in another run") != fixed {
-				t.Errorf("Ready says %q; a field that is fixed is to be changed in another run: %v", said, fixed)
+			if fixed := strings.Contains(tc.repair, "tinker.baseURL"); strings.Contains(message, "in another run") != fixed {
+				t.Errorf("Ready says %q; a field that is fixed is to be changed in another run: %v", message, fixed)
 			}
 		})
 	}

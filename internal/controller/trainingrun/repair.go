@@ -57,7 +57,7 @@ func (v view) repairSince() time.Time {
 }
 
 // isStalled says that what awaits a repair does so for long enough to require intervention: a refused key at once, since
-// nobody but a person can replace it.
+// only a user can replace it.
 func (v view) isStalled() bool {
 	switch v.unrepaired() {
 	case v1alpha1.ReasonKeyRefused:

@@ -47,7 +47,7 @@ type Builder struct {
 	// JudgeProblem is called with why a judge cannot be asked, and with nil once it can. If it is nil, nobody waits for a
 	// judge that is down: that is a fault.
 	JudgeProblem func(problem error)
-	// CheckRows has each row checked for what the reward needs, as far as the reward can tell without a reply.
+	// CheckRows has each row checked for what the reward needs, if the reward can find that without a reply.
 	CheckRows bool
 	// Now is the clock of judges; nil measures nothing.
 	Now    func() time.Time

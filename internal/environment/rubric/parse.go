@@ -22,7 +22,7 @@ type judgement struct {
 	rationales []string
 }
 
-// newJudgement returns a judgement of so many criteria, none of which is rated.
+// newJudgement returns a judgement of that number of criteria, none of which is rated.
 func newJudgement(criteria int) judgement {
 	j := judgement{ratings: make([]float64, criteria), rationales: make([]string, criteria)}
 	for i := range j.ratings {

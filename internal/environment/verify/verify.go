@@ -40,7 +40,7 @@ type Answerer interface {
 	Answers(row dataset.Row) (right, wrong string, ok bool)
 }
 
-// RowChecker is a Grader that can tell by a row alone that it cannot be graded.
+// RowChecker is a Grader that can find by a row alone that it cannot be graded.
 type RowChecker interface {
 	// CheckRow returns nil, or the *environment.Fault that Grade would return for any reply.
 	CheckRow(row dataset.Row) error

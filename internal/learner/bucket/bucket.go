@@ -25,7 +25,7 @@ import (
 // limit bounds a call, with what the driver repeats.
 const limit = time.Minute
 
-// Bucket holds objects below one URL. It is safe for concurrent use.
+// Bucket has the objects below one URL. It is safe for concurrent use.
 type Bucket struct {
 	objects *blob.Bucket
 	// address is the URL without its query, for messages.

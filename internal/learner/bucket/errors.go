@@ -13,7 +13,7 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// explain returns what failed, why, and what a person can do. The text is the same each time for the same cause: it has no
+// explain returns what failed, why, and what a user can do. The text is the same each time for the same cause: it has no
 // identifiers of requests.
 func (b *Bucket) explain(act, name string, err error) error {
 	if err == nil {

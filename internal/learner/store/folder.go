@@ -18,7 +18,7 @@ import (
 // fileMode is that of all files.
 const fileMode = 0o644
 
-// folder holds a run's files. Names are relative to it, with slashes.
+// folder has a run's files. Names are relative to it, with slashes.
 type folder struct {
 	dir string
 	// remote is what the folder is a copy of; nil when the folder itself is the original.

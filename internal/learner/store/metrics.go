@@ -41,7 +41,7 @@ const (
 )
 
 // Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its versions, whatever the
-// file held before, and evaluations.jsonl from these evaluations. A row that cannot be read costs its own metrics alone.
+// file contained before, and evaluations.jsonl from these evaluations. A row that cannot be read costs its own metrics alone.
 func (s *Store) Rebuild(step int64, lineage string, parent Parent) error {
 	type version struct {
 		step    int64

@@ -9,7 +9,7 @@
 //	attempts/<n>                              claim of attempt n
 //	specs/<n>.json                            run file of attempt n
 //	rows/<step>-<lineage>.json                row of the step that led to that version
-//	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation
+//	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
 //	metrics.jsonl                             each step once, from the final state back along the parents

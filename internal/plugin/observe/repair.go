@@ -48,5 +48,5 @@ var repairs = map[string]string{
 	v1alpha1.ReasonSuspended:             "Resume it: kubectl tinker resume $(run)",
 	v1alpha1.ReasonDraining:              "Wait: the learner stops at a saved state.",
 	v1alpha1.ReasonVersionsLost:          "Nothing is lost except reproducibility.",
-	v1alpha1.ReasonDiverged:              "A metric was not finite: look at the curves with kubectl tinker metrics $(run) --plot reward,loss, and lower the learning rate of the next run.",
+	v1alpha1.ReasonDiverged:              "The loss or its gradient was not finite, or the endpoint sampled no valid tokens: look at the curves with kubectl tinker metrics $(run) --plot reward,loss, and lower the learning rate of the next run.",
 }

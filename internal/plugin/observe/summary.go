@@ -128,7 +128,7 @@ func overview(now snapshot) output.Result {
 	return result
 }
 
-// runScreen returns the screen of one run, in lines of at most width characters as far as its values allow.
+// runScreen returns the screen of one run, in lines of at most width characters unless a value is longer.
 func runScreen(now snapshot, width int) string {
 	run := &now.runs[0]
 	s := summarize(run, now.at)

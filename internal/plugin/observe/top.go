@@ -114,7 +114,7 @@ func (f topFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Clu
 	}
 }
 
-// isTerminal says whether the output is read by a person at once.
+// isTerminal says whether the output is a terminal.
 func isTerminal(env cli.Environment) bool {
 	file, ok := env.Stdout.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))

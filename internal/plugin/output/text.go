@@ -61,7 +61,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Bar draws a share between 0 and 1 in so many characters.
+// Bar draws a share between 0 and 1 in width characters.
 func Bar(share float64, width int) string {
 	if math.IsNaN(share) {
 		share = 0
@@ -89,7 +89,7 @@ func Curve(title string, points []Point, width, height int) string {
 	return fmt.Sprintf("%s: %s at step %d\n%s\nsteps %d to %d\n", title, Number(&last.Value), last.Step, graph, first.Step, last.Step)
 }
 
-// interpolate returns values at so many equal distances between the first and the last step.
+// interpolate returns the given number of values, at equal distances between the first and the last step.
 func interpolate(points []Point, count int) []float64 {
 	first, last := points[0].Step, points[len(points)-1].Step
 	if first == last {

@@ -52,7 +52,7 @@ func EvaluationMetrics(groups []rl.Group, environments map[string]Samples) map[s
 // estimate is one way to make a rate of a task's samples.
 type estimate struct {
 	name string
-	// of returns the rate of a task of so many usable samples, and how many independent trials it stands for.
+	// of returns the rate of a task by its usable and its passed samples, and how many independent trials it stands for.
 	of func(usable, passed int) (rate float64, trials int, ok bool)
 }
 

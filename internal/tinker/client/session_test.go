@@ -87,7 +87,7 @@ func TestSessionMessages(t *testing.T) {
 }
 
 func TestKeepAlive(t *testing.T) {
-	beat := ok(`{"type":"session_heartbeat"}`)
+	alive := ok(`{"type":"session_heartbeat"}`)
 	cases := map[string]struct {
 		heartbeats []scriptedReply
 		length     time.Duration
@@ -96,14 +96,14 @@ func TestKeepAlive(t *testing.T) {
 		warned     bool
 	}{
 		"A heartbeat is sent every ten seconds": {
-			heartbeats: []scriptedReply{beat}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
+			heartbeats: []scriptedReply{alive}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
 		},
 		"After an error the next heartbeat is sent on time": {
-			heartbeats: []scriptedReply{status(500), {lost: true}, {hold: time.Hour}, status(401), beat}, length: 65 * time.Second,
+			heartbeats: []scriptedReply{status(500), {lost: true}, {hold: time.Hour}, status(401), alive}, length: 65 * time.Second,
 			at: ms(10000, 20000, 30000, 50000, 60000),
 		},
 		"A lost session is reported": {
-			heartbeats: []scriptedReply{beat, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
+			heartbeats: []scriptedReply{alive, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
 		},
 		"A finished session is reported": {
 			heartbeats: []scriptedReply{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryFutureLost,

@@ -41,7 +41,7 @@ func newBaseModels(options Options) baseModels {
 	return b
 }
 
-// reply returns what a frozen model replies to a prompt, cut to so many tokens, and false for any other model.
+// reply returns what a frozen model replies to a prompt, cut to a number of tokens, and false for any other model.
 func (b baseModels) reply(name string, prompt []byte, most int, stops []int32) (model.Sample, bool) {
 	rule, ok := b.rules[name]
 	if !ok {

@@ -96,7 +96,7 @@ func (m *Model) start(x *successors) {
 	x.Step(attemptStarted, t.Attempt)
 }
 
-// learner lets a learner crash, end the run, or hear of a later attempt from the manager.
+// learner lets a learner crash, end the run, or learn of a later attempt from the manager.
 func (m *Model) learner(x *successors, n uint8) {
 	s := x.From
 	if s.Crashes > 0 && n < maxAttempts { // The last attempt must be able to complete.

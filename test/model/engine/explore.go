@@ -89,7 +89,7 @@ func Explore[S any](model Model[S], options Options) Result {
 	}
 }
 
-// walk explores level by level, and reports whether it came to the end.
+// walk explores level by level, and reports whether it explored all of them.
 func (e *explorer[S]) walk(most int) bool {
 	init := e.model.Init()
 	e.seen.add(fingerprint(&init), 0)
