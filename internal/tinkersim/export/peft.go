@@ -35,6 +35,15 @@ type peftConfig struct {
 
 // PEFT returns a tar archive of an adapter's files in the format of PEFT. Equal adapters give equal bytes.
 func PEFT(base string, adapter *model.Adapter) ([]byte, error) {
+	files, err := PEFTFiles(base, adapter)
+	if err != nil {
+		return nil, err
+	}
+	return Tar(files...)
+}
+
+// PEFTFiles returns an adapter's files in the format of PEFT.
+func PEFTFiles(base string, adapter *model.Adapter) ([]File, error) {
 	rank := adapter.Config().Rank
 	config := peftConfig{
 		Type: "LORA", Task: "CAUSAL_LM", BaseModel: base, Rank: rank, Alpha: model.Alpha, Bias: "none", InferenceMode: true,
@@ -56,5 +65,5 @@ func PEFT(base string, adapter *model.Adapter) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the adapter's configuration: %w", err)
 	}
-	return Tar(File{ConfigFile, text}, File{MatricesFile, matrices})
+	return []File{{ConfigFile, text}, {MatricesFile, matrices}}, nil
 }

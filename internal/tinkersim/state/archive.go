@@ -24,6 +24,9 @@ func (c *Checkpoints) Get(path tinker.Path) (checkpoint.Checkpoint, error) {
 	return c.store.Checkpoint(path)
 }
 
+// peftFolder is the folder of a training state's archive with the adapter's files in the format of PEFT.
+const peftFolder = "peft/"
+
 // adapterConfig describes the adapter in an archive.
 type adapterConfig struct {
 	BaseModel    string      `json:"base_model"`
@@ -35,7 +38,8 @@ type adapterConfig struct {
 }
 
 // Archive returns the archive of a checkpoint: the adapter without its optimizer state, and its
-// configuration. Equal weights give equal files, whichever run saved them and when.
+// configuration. Equal weights give equal files, whichever run saved them and when. The archive of a training state has the
+// adapter in the format of PEFT, too; sampler weights are merged with the base model, so that theirs has none.
 func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 	data, err := c.store.Read(path)
 	if err != nil {
@@ -45,6 +49,7 @@ func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	var peft []export.File
 	if path.Kind == tinker.KindState {
 		adapter, err := model.UnmarshalAdapter(data)
 		if err != nil {
@@ -52,6 +57,9 @@ func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 		}
 		if data, err = adapter.MarshalState(false); err != nil {
 			return nil, fmt.Errorf("encoding the adapter of %s: %w", path, err)
+		}
+		if peft, err = export.PEFTFiles(run.BaseModel, adapter); err != nil {
+			return nil, fmt.Errorf("exporting the adapter of %s: %w", path, err)
 		}
 	}
 	config, err := json.Marshal(adapterConfig{
@@ -61,5 +69,9 @@ func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the adapter's configuration: %w", err)
 	}
-	return export.Tar(export.File{Name: export.ConfigFile, Data: config}, export.File{Name: adapterFile, Data: data})
+	files := []export.File{{Name: export.ConfigFile, Data: config}, {Name: adapterFile, Data: data}}
+	for _, file := range peft {
+		files = append(files, export.File{Name: peftFolder + file.Name, Data: file.Data})
+	}
+	return export.Tar(files...)
 }

@@ -8,6 +8,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +195,13 @@ func TestArchive(t *testing.T) {
 			files[header.Name] = string(data)
 		}
 		want := `{"base_model":"base/model","kind":"` + kind + `","lora_rank":2,"train_unembed":true,"train_mlp":false,"train_attn":false}`
+		if path == state {
+			if files[peftFolder+export.MatricesFile] == "" || !strings.Contains(files[peftFolder+export.ConfigFile], `"peft_type": "LORA"`) {
+				t.Errorf("the archive of the state lacks the adapter in the format of PEFT: %q", slices.Sorted(maps.Keys(files)))
+			}
+			delete(files, peftFolder+export.MatricesFile)
+			delete(files, peftFolder+export.ConfigFile)
+		}
 		if len(files) != 2 || files[export.ConfigFile] != want || files[adapterFile] == "" {
 			t.Errorf("%d files with the configuration %s, want %s", len(files), files[export.ConfigFile], want)
 		}
