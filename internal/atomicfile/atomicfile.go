@@ -8,6 +8,7 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ const Extension = ".tmp"
 // Write replaces the named file with the concatenated parts. Readers see the old file or the new one; after
 // a power failure the file may be neither.
 func Write(name string, mode fs.FileMode, parts ...[]byte) error {
-	file, err := replace(name, mode, parts, func(*os.File) error { return nil })
+	file, err := replace(name, mode, write(parts), func(*os.File) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -37,9 +38,26 @@ func WriteDurable(name string, mode fs.FileMode, parts ...[]byte) error {
 	return file.Close()
 }
 
+// CopyDurable does what WriteDurable does with what it reads from r, which check then accepts or not. After an error the file
+// is the old one.
+func CopyDurable(name string, mode fs.FileMode, r io.Reader, check func(io.ReaderAt, int64) error) error {
+	fill := func(file *os.File) error {
+		size, err := io.Copy(file, r)
+		if err != nil {
+			return err
+		}
+		return check(file, size)
+	}
+	file, err := replace(name, mode, fill, (*os.File).Sync)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), SyncDir(filepath.Dir(name)))
+}
+
 // ReplaceDurable does what WriteDurable does, and returns the new file, positioned at its end.
 func ReplaceDurable(name string, mode fs.FileMode, parts ...[]byte) (*os.File, error) {
-	file, err := replace(name, mode, parts, (*os.File).Sync)
+	file, err := replace(name, mode, write(parts), (*os.File).Sync)
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +67,26 @@ func ReplaceDurable(name string, mode fs.FileMode, parts ...[]byte) (*os.File, e
 	return file, nil
 }
 
-func replace(name string, mode fs.FileMode, parts [][]byte, sync func(*os.File) error) (*os.File, error) {
+// write returns the function that writes the parts to a file.
+func write(parts [][]byte) func(*os.File) error {
+	return func(file *os.File) error {
+		for _, part := range parts {
+			if _, err := file.Write(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func replace(name string, mode fs.FileMode, fill, sync func(*os.File) error) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*"+Extension)
 	if err != nil {
 		return nil, err
 	}
 	err = file.Chmod(mode)
-	for _, part := range parts {
-		if err == nil {
-			_, err = file.Write(part)
-		}
+	if err == nil {
+		err = fill(file)
 	}
 	if err == nil {
 		err = sync(file)

@@ -4,9 +4,12 @@
 package atomicfile
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -75,4 +78,25 @@ func TestReplaceDurableReturnsTheNewFile(t *testing.T) {
 	if n, _ := file.ReadAt(whole, 0); string(whole[:n]) != "begun, continued" {
 		t.Errorf("the file that was returned has %q", whole[:n])
 	}
+}
+
+func TestCopyDurableThatIsNotAccepted(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	accept := func(_ io.ReaderAt, size int64) error {
+		if size != 3 {
+			return errors.New("not three bytes")
+		}
+		return nil
+	}
+	if err := CopyDurable(path, 0o640, strings.NewReader("old"), accept); err != nil {
+		t.Fatal(err)
+	}
+	if err := CopyDurable(path, 0o640, strings.NewReader("too long"), accept); err == nil || !strings.Contains(err.Error(), "not three bytes") {
+		t.Errorf("the error is %v", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
+		t.Errorf("the file has %q, %v", got, err)
+	}
+	expectFiles(t, dir, 1)
 }
