@@ -182,12 +182,18 @@ var permitted = map[string][]string{
 	"internal/models":  {"internal/nearest"},
 	"internal/nearest": nil,
 	"internal/plugin": {
-		"internal/nearest", "internal/plugin/change", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/rubrics", "internal/plugin/tokens", "internal/version",
+		"internal/nearest", "internal/plugin/change", "internal/plugin/checkpoints", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/rubrics",
+		"internal/plugin/tokens", "internal/version",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
 		"api/v1alpha1", "internal/contract", "internal/controller/resolve", "internal/desired", "internal/plugin/cli", "internal/plugin/manifest",
 		"internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
+	},
+	"internal/plugin/checkpoints": {
+		"api/v1alpha1", "internal/atomicfile", "internal/plugin/cli", "internal/plugin/output", "internal/tinker", "internal/tinker/archive",
+		"internal/tinker/client", "internal/tinker/transport", "internal/version", "github.com/gofrs/flock", "github.com/spf13/cobra", "k8s.io/api",
+		"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/cli": {
 		"api/v1alpha1", "internal/nearest", "github.com/go-logr/logr", "github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/apimachinery",
@@ -242,6 +248,7 @@ var permitted = map[string][]string{
 	"internal/tinker": {
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
+	"internal/tinker/archive":    {"internal/atomicfile", "internal/stall"},
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
 	"internal/tinker/bytebudget": nil,
 	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/redact", "internal/tinker/transport", "golang.org/x/sync"},

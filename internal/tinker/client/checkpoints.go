@@ -143,6 +143,22 @@ func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
 	return err
 }
 
+// ArchiveURL returns the URL at which the archive of a checkpoint can be fetched without a key for a while.
+func (c *Client) ArchiveURL(ctx context.Context, path string) (string, error) {
+	target, err := checkpointURL("archive", path, "/archive")
+	if err != nil {
+		return "", err
+	}
+	req := get("archive", target, nil)
+	req.accepted = []int{http.StatusFound}
+	link, err := c.do(ctx, req)
+	if location := link.header.Get("Location"); err != nil || location != "" {
+		return location, err
+	}
+	found, err := decode[tinker.ArchiveResponse](c.caller, req, link)
+	return found.URL, err
+}
+
 func (c *Client) sendToCheckpoint(ctx context.Context, req request, path, suffix string) error {
 	var err error
 	if req.path, err = checkpointURL(req.op, path, suffix); err != nil {

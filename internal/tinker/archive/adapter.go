@@ -1,0 +1,169 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+)
+
+// The files of an adapter in the format of PEFT.
+const (
+	ConfigFile  = "adapter_config.json"
+	TensorsFile = "adapter_model.safetensors"
+)
+
+// ErrNoAdapter reports that an archive has no adapter in the format of PEFT.
+var ErrNoAdapter = errors.New("the archive has no " + TensorsFile + " beside an " + ConfigFile)
+
+// File is a file that was unpacked.
+type File struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Unpack writes the adapter of an archive into a folder. Each file is checked before it has its name, and after an error
+// none is left.
+func Unpack(name, folder string) ([]File, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	inside, err := adapterFolder(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of the adapter: %w", err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	checks := map[string]func(io.ReaderAt, int64) error{ConfigFile: checkConfig, TensorsFile: checkTensors}
+	var unpacked []File
+	for files := tar.NewReader(file); len(unpacked) < len(checks); {
+		header, err := files.Next()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("unpacking: %w", err), remove(unpacked))
+		}
+		check := checks[path.Base(header.Name)]
+		if check == nil || header.Typeflag != tar.TypeReg || path.Dir(path.Clean(header.Name)) != inside {
+			continue
+		}
+		written, err := extract(files, filepath.Join(folder, path.Base(header.Name)), check)
+		if err != nil {
+			return nil, errors.Join(err, remove(unpacked))
+		}
+		unpacked = append(unpacked, written)
+	}
+	return unpacked, nil
+}
+
+func remove(files []File) error {
+	var errs []error
+	for _, file := range files {
+		errs = append(errs, os.Remove(file.Path))
+	}
+	return errors.Join(errs...)
+}
+
+// extract writes one file, and returns its size and SHA-256.
+func extract(r io.Reader, name string, check func(io.ReaderAt, int64) error) (File, error) {
+	hash := sha256.New()
+	counted := &counter{}
+	err := atomicfile.CopyDurable(name, 0o644, io.TeeReader(r, io.MultiWriter(hash, counted)), check)
+	return File{Path: name, Size: counted.bytes, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
+}
+
+// counter counts bytes.
+type counter struct{ bytes int64 }
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += int64(len(p))
+	return len(p), nil
+}
+
+// adapterFolder returns the folder within an archive that has both files.
+func adapterFolder(r io.Reader) (string, error) {
+	found := map[string]int{}
+	for files := tar.NewReader(r); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return "", ErrNoAdapter
+		}
+		if err != nil {
+			return "", fmt.Errorf("reading the archive: %w: it is not a tar file, or not complete", err)
+		}
+		base, dir := path.Base(header.Name), path.Dir(path.Clean(header.Name))
+		if header.Typeflag != tar.TypeReg || (base != ConfigFile && base != TensorsFile) {
+			continue
+		}
+		bit := 1
+		if base == TensorsFile {
+			bit = 2
+		}
+		if found[dir] |= bit; found[dir] == 3 {
+			return dir, nil
+		}
+	}
+}
+
+func checkConfig(r io.ReaderAt, size int64) error {
+	var config map[string]any
+	if err := json.NewDecoder(io.NewSectionReader(r, 0, size)).Decode(&config); err != nil {
+		return fmt.Errorf("checking %s: %w", ConfigFile, err)
+	}
+	return nil
+}
+
+// maxHeader limits the header of a file of tensors, as the library safetensors does.
+const maxHeader = 100_000_000
+
+// checkTensors reads the header of a file of tensors: the tensors that it lists end where the file does.
+func checkTensors(r io.ReaderAt, size int64) error {
+	const prefix = 8
+	var length [prefix]byte
+	if _, err := r.ReadAt(length[:], 0); err != nil {
+		return fmt.Errorf("checking %s: it has no header: %w", TensorsFile, err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader || int64(n) > size-prefix {
+		return fmt.Errorf("checking %s: its header has %d bytes, the file %d", TensorsFile, n, size)
+	}
+	var header map[string]json.RawMessage
+	if err := json.NewDecoder(io.NewSectionReader(r, prefix, int64(n))).Decode(&header); err != nil {
+		return fmt.Errorf("checking %s: decoding its header: %w", TensorsFile, err)
+	}
+	end := int64(0)
+	for name, raw := range header {
+		if name == "__metadata__" {
+			continue
+		}
+		var tensor struct {
+			Offsets [2]int64 `json:"data_offsets"`
+		}
+		if err := json.Unmarshal(raw, &tensor); err != nil {
+			return fmt.Errorf("checking %s: decoding tensor %q: %w", TensorsFile, name, err)
+		}
+		end = max(end, tensor.Offsets[1])
+	}
+	if have := size - prefix - int64(n); end != have {
+		return fmt.Errorf("checking %s: its tensors have %d bytes, the file has %d", TensorsFile, end, have)
+	}
+	return nil
+}
