@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/change"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/rubrics"
@@ -85,7 +86,7 @@ API sees.`,
 		}
 	}
 	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster), observe.NewCompare(env, cluster),
-		observe.NewLogs(env, cluster))
+		observe.NewLogs(env, cluster), checkpoints.New(env, cluster))
 	group("change", change.NewCreate(env, cluster), change.NewPlan(env, cluster), change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))
 	group("model", tokens.NewTokens(env), tokens.NewRender(env))

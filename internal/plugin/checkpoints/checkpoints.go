@@ -1,0 +1,79 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checkpoints has the commands that list and download the checkpoints of a run.
+package checkpoints
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+)
+
+// New returns the command checkpoints.
+func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	command := &cobra.Command{
+		Use: "checkpoints", Short: "List and download the checkpoints of a run",
+		Long:    "kubectl tinker checkpoints lists the checkpoints that a run has saved, and downloads adapters for other programs.",
+		Example: listExample + "\n" + downloadExample,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Misused("there is no command %q: choose list or download", args[0])
+			}
+			return cli.Misused("a command is missing: choose list or download")
+		},
+	}
+	command.AddCommand(newList(env, cluster), newDownload(env, cluster))
+	return command
+}
+
+// known returns the checkpoints that the status of a run names, the newest first.
+func known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
+	var all []v1alpha1.Checkpoint
+	add := func(c v1alpha1.Checkpoint) {
+		at := 0
+		for at < len(all) && all[at].Step > c.Step {
+			at++
+		}
+		if at == len(all) || all[at].Step != c.Step {
+			all = append(all[:at:at], append([]v1alpha1.Checkpoint{c}, all[at:]...)...)
+		}
+	}
+	for _, c := range run.Status.Checkpoints {
+		add(c)
+	}
+	for _, c := range []*v1alpha1.Checkpoint{run.Status.LatestCheckpoint, run.Status.BestCheckpoint} {
+		if c != nil {
+			add(*c)
+		}
+	}
+	return all
+}
+
+// choose returns the checkpoint of a step, the best, or the newest where neither is asked for.
+func choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoint, error) {
+	all := known(run)
+	switch {
+	case len(all) == 0:
+		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no checkpoint yet: wait until it has saved one", run.Name)
+	case best && run.Status.BestCheckpoint != nil:
+		return *run.Status.BestCheckpoint, nil
+	case best:
+		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no best checkpoint: it needs spec.checkpoints.keepBest and an evaluation; choose another one with --step", run.Name)
+	case step < 0:
+		return all[0], nil
+	}
+	var steps []string
+	for _, c := range all {
+		if c.Step == step {
+			return c, nil
+		}
+		steps = append(steps, fmt.Sprint(c.Step))
+	}
+	return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no known checkpoint of step %d: choose one of %s", run.Name, step, strings.Join(steps, ", "))
+}

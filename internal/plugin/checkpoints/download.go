@@ -1,0 +1,160 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoints
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+const downloadHelp = `kubectl tinker checkpoints download fetches the adapter of a checkpoint in the format of PEFT, adapter_model.safetensors and
+adapter_config.json, from the endpoint of the run. Without --step and --best it is the newest checkpoint.
+
+The API key comes from the variable TINKER_API_KEY, or from the run's Secret if you may read it. An endpoint that only pods
+reach needs a forwarded port, which --base-url names. A download that was interrupted is continued by the same command where
+the server permits it; the files have their names only when they are complete.`
+
+const downloadExample = `  kubectl tinker checkpoints download arithmetic
+  kubectl tinker checkpoints download arithmetic --best -o adapter
+  kubectl tinker checkpoints download arithmetic --step 40 --base-url http://localhost:8080`
+
+type downloadFlags struct {
+	step            int64
+	best, force     bool
+	folder, baseURL string
+}
+
+func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	var f downloadFlags
+	command := &cobra.Command{
+		Use: "download RUN", Short: "Download the adapter of a checkpoint", Long: downloadHelp, Example: downloadExample,
+		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if f.best && f.step >= 0 {
+				return cli.Misused("--step and --best exclude each other: give one of them")
+			}
+			connection, err := cluster.Connect()
+			if err != nil {
+				return err
+			}
+			run, err := connection.Run(command.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			chosen, err := choose(run, f.step, f.best)
+			if err != nil {
+				return err
+			}
+			from, err := endpointOf(command.Context(), env, connection, run, f.baseURL)
+			if err != nil {
+				return err
+			}
+			return f.download(command.Context(), env, from, run.Name, chosen)
+		},
+	}
+	flags := command.Flags()
+	flags.Int64Var(&f.step, "step", -1, "`STEP` of the checkpoint; without it, the newest")
+	flags.BoolVar(&f.best, "best", false, "download the best checkpoint by spec.checkpoints.keepBest")
+	flags.StringVarP(&f.folder, "output", "o", "", "`FOLDER` of the files; without it, RUN-sSTEP")
+	flags.BoolVar(&f.force, "force", false, "replace files that exist")
+	flags.StringVar(&f.baseURL, "base-url", "", "`URL` at which this machine reaches the endpoint; without it, TINKER_BASE_URL or the run's own")
+	return command
+}
+
+// download fetches the adapter of a checkpoint into the folder.
+func (f downloadFlags) download(ctx context.Context, env cli.Environment, from endpoint, run string, chosen v1alpha1.Checkpoint) error {
+	folder := f.folder
+	if folder == "" {
+		folder = fmt.Sprintf("%s-s%d", run, chosen.Step)
+	}
+	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil && !f.force {
+			return fmt.Errorf("%s exists: choose another folder with --output, or replace it with --force", filepath.Join(folder, name))
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("checking the folder of the adapter: %w", err)
+		}
+	}
+	made := os.Mkdir(folder, 0o755) == nil
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the adapter: %w", err)
+	}
+	// Some servers have the adapter in the archive of the sampler weights, others in that of the training state.
+	var errs []error
+	for _, path := range []string{chosen.Sampler, chosen.State} {
+		if path == "" {
+			continue
+		}
+		files, err := fetch(ctx, env, from, path, folder)
+		if err == nil {
+			for _, file := range files {
+				fmt.Fprintf(env.Stdout, "%s  %s\n", file.SHA256, file.Path)
+			}
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("downloading %s: %w", path, err))
+		if !otherMayHave(err) {
+			break
+		}
+	}
+	if made {
+		_ = os.Remove(folder) // It stays if a download in it can be continued.
+	}
+	if len(errs) == 0 {
+		return fmt.Errorf("the checkpoint of step %d has no path: choose another one with --step", chosen.Step)
+	}
+	return errors.Join(errs...)
+}
+
+// otherMayHave reports whether the other archive of a checkpoint may have what this one lacks.
+func otherMayHave(err error) bool {
+	if errors.Is(err, archive.ErrNoAdapter) {
+		return true
+	}
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryNotFound, tinker.CategoryUser, tinker.CategoryUnsupported:
+		return true
+	}
+	return false
+}
+
+// fetch downloads one archive and unpacks its adapter.
+func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder string) ([]archive.File, error) {
+	report := func(message string) { fmt.Fprintf(env.Stderr, "%s: %s\n", path, message) }
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	api, err := from.client(report, cancel)
+	if err != nil {
+		return nil, err
+	}
+	partial := filepath.Join(folder, fmt.Sprintf(".archive-%x%s", sha256.Sum256([]byte(path)), atomicfile.Extension))
+	lock := flock.New(partial)
+	defer lock.Close()
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return nil, errors.Join(fmt.Errorf("another process downloads into %s: wait for it, or choose another folder with --output", folder), err)
+	}
+	locate := func(ctx context.Context) (string, error) { return from.locate(ctx, api, path) }
+	digest, err := archive.Fetcher{HTTP: from.http, Delay: time.Second, Report: report}.Fetch(ctx, locate, partial)
+	if err != nil {
+		return nil, err
+	}
+	report("the archive has SHA-256 " + digest)
+	files, err := archive.Unpack(partial, folder)
+	return files, errors.Join(err, archive.Discard(partial))
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoints
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	tinkerclient "github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
+	"github.com/tinker-operator/tinker-operator/internal/version"
+)
+
+// The environment variables that the official SDK reads, too.
+const (
+	keyVariable     = "TINKER_API_KEY"
+	baseURLVariable = "TINKER_BASE_URL"
+)
+
+// archivePatience is how long an endpoint may take to pack an archive, or to answer at all.
+const archivePatience = 4 * time.Minute
+
+// maxUnreachable limits how often a connection is tried.
+const maxUnreachable = 4
+
+// endpoint is a server of the Tinker API and how this machine calls it.
+type endpoint struct {
+	baseURL, key string
+	http         *http.Client
+}
+
+// endpointOf returns the endpoint of a run.
+func endpointOf(ctx context.Context, env cli.Environment, kube client.Reader, run *v1alpha1.TrainingRun, baseURL string) (endpoint, error) {
+	e := endpoint{baseURL: cmp.Or(baseURL, env.Getenv(baseURLVariable), run.Spec.Tinker.BaseURL)}
+	if e.baseURL == "" {
+		return e, fmt.Errorf("run %q uses the operator's default endpoint, which this command does not know: name it with --base-url or the variable %s",
+			run.Name, baseURLVariable)
+	}
+	if !strings.HasPrefix(e.baseURL, "http://") && !strings.HasPrefix(e.baseURL, "https://") {
+		return e, cli.Misused("the base URL %q is invalid: it begins with http:// or https://, followed by a host", e.baseURL)
+	}
+	options := transport.FromEnvironment(env.Getenv)
+	options.ProxyURL = cmp.Or(options.ProxyURL, run.Spec.Tinker.ProxyURL)
+	connect, err := transport.New(options)
+	if err != nil {
+		return e, err
+	}
+	e.http = &http.Client{Transport: connect}
+	if e.key = strings.TrimSpace(env.Getenv(keyVariable)); e.key != "" {
+		return e, nil
+	}
+	e.key, err = secretKey(ctx, kube, run)
+	return e, err
+}
+
+// secretKey reads the API key from the run's Secret.
+func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRun) (string, error) {
+	ref := run.Spec.Tinker.APIKeySecretRef
+	var secret corev1.Secret
+	if err := kube.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: ref.Name}, &secret); err != nil {
+		return "", fmt.Errorf("reading the API key of run %q from its Secret: %w: set the variable %s instead", run.Name, err, keyVariable)
+	}
+	key := strings.TrimSpace(string(secret.Data[ref.Key]))
+	if key == "" {
+		return "", fmt.Errorf("Secret %q has no key %q with an API key: set the variable %s instead", ref.Name, ref.Key, keyVariable)
+	}
+	return key, nil
+}
+
+// client returns a client of the endpoint, which reports each retry, and calls giveUp when the endpoint remains unreachable.
+func (e endpoint) client(report func(string), giveUp func()) (*tinkerclient.Client, error) {
+	unreachable := 0
+	return tinkerclient.New(tinkerclient.Config{
+		BaseURL: e.baseURL, APIKey: e.key, UserAgent: "kubectl-tinker/" + version.String(), HTTP: e.http,
+		Observe: func(event tinkerclient.Event) {
+			if event.Over {
+				return
+			}
+			report(fmt.Sprintf("the endpoint %s does not answer yet (%s %s); trying again", e.baseURL, event.Category, event.Reason))
+			if event.Category == tinker.CategoryUnreachable {
+				if unreachable++; unreachable == maxUnreachable {
+					giveUp()
+				}
+			}
+		},
+	})
+}
+
+// locate returns the URL of the archive of a checkpoint.
+func (e endpoint) locate(ctx context.Context, api *tinkerclient.Client, path string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, archivePatience)
+	defer cancel()
+	location, err := api.ArchiveURL(limited, path)
+	if err != nil {
+		return "", explain(err, e.baseURL)
+	}
+	base, err := url.Parse(e.baseURL)
+	if err != nil {
+		return "", fmt.Errorf("parsing the base URL: %w", err)
+	}
+	absolute, err := base.Parse(location)
+	if err != nil || location == "" {
+		return "", fmt.Errorf("the endpoint names no valid URL of the archive: check that %s is a server of the Tinker API", e.baseURL)
+	}
+	return absolute.String(), nil
+}
+
+// explain adds to an error of the endpoint what to do about it.
+func explain(err error, baseURL string) error {
+	switch tinkerclient.CategoryFrom(err) {
+	case "":
+		return err
+	case tinker.CategoryUnauthorized:
+		return fmt.Errorf("%w: set %s to the key of the account that trained the run", err, keyVariable)
+	case tinker.CategoryNotFound:
+		return fmt.Errorf("%w: the checkpoint was deleted or has expired, or the endpoint serves no archives: list others with: kubectl tinker checkpoints list", err)
+	case tinker.CategoryCanceled, tinker.CategoryNotTinker, tinker.CategoryUnreachable:
+		return fmt.Errorf("%w: check that this machine reaches %s; for an endpoint within the cluster, forward a port with kubectl port-forward and name it with --base-url", err, baseURL)
+	}
+	return err
+}

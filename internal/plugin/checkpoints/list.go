@@ -1,0 +1,95 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoints
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+)
+
+const listExample = `  kubectl tinker checkpoints list arithmetic
+  kubectl tinker checkpoints list arithmetic -o json`
+
+// listed is a checkpoint as JSON shows it.
+type listed struct {
+	v1alpha1.Checkpoint
+	Best bool `json:"best,omitempty"`
+}
+
+func newList(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	var format *output.Format
+	command := &cobra.Command{
+		Use: "list RUN", Short: "List the checkpoints of a run", Example: listExample,
+		Long: "kubectl tinker checkpoints list prints the checkpoints that the status of a run names, the newest first.",
+		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			connection, err := cluster.Connect()
+			if err != nil {
+				return err
+			}
+			run, err := connection.Run(command.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if len(known(run)) == 0 && *format == output.Table {
+				fmt.Fprintf(env.Stderr, "run %q has no checkpoint yet\n", run.Name)
+				return nil
+			}
+			return output.Print(env, *format, table(run, env.Now()))
+		},
+	}
+	format = output.Flag(command.Flags())
+	return command
+}
+
+// table returns the checkpoints of a run.
+func table(run *v1alpha1.TrainingRun, now time.Time) output.Result {
+	result := output.Result{Header: []string{"STEP", "BEST", "SAVED", "EXPIRES", "METRIC", "LINEAGE", "STATE", "SAMPLER"}}
+	values := []listed{}
+	best := run.Status.BestCheckpoint
+	for _, c := range known(run) {
+		item := listed{Checkpoint: c, Best: best != nil && best.Step == c.Step}
+		mark, metric := "", ""
+		if item.Best {
+			mark = "*"
+			if c.Metric == "" {
+				item.Metric, item.Value = best.Metric, best.Value
+			}
+		}
+		if item.Value != nil {
+			metric = item.Metric + "=" + output.Number(item.Value)
+		}
+		result.Rows = append(result.Rows, []string{
+			fmt.Sprint(c.Step), mark, saved(c.SaveTime, now), expires(c.ExpirationTime, now), output.Safe(metric), output.Safe(c.Lineage),
+			output.Safe(c.State), output.Safe(c.Sampler),
+		})
+		values = append(values, item)
+	}
+	result.Value = values
+	return result
+}
+
+func saved(t *metav1.Time, now time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return output.Duration(now.Sub(t.Time)) + " ago"
+}
+
+func expires(t *metav1.Time, now time.Time) string {
+	switch {
+	case t == nil:
+		return "never"
+	case !now.Before(t.Time):
+		return "expired"
+	}
+	return "in " + output.Duration(t.Sub(now))
+}
