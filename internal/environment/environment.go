@@ -139,6 +139,8 @@ type Turn struct {
 	// Prompts are the next requests. They are empty when the episode is Done.
 	Prompts []Prompt
 	Done    bool
+	// Finished is set where the result of a tool ended the episode, and not a reply of the policy.
+	Finished bool
 }
 
 // Reward is a reward of one turn.

@@ -80,7 +80,8 @@ type Member struct {
 	Reward float64
 	// Parts of the reward by name.
 	Parts map[string]float64
-	// StopReason of the last turn: stop, length, or the limit that ended the episode.
+	// StopReason of the episode: how the last reply ended (stop, length, malformed), finished where a tool's result ended the
+	// episode, or the limit that did.
 	StopReason string
 	// Metrics that the environment gave: correct, answered, truncated, ...
 	Metrics map[string]float64
@@ -103,7 +104,7 @@ type Trajectory struct {
 	Reward float64
 	// StepRewards has the reward of each reply, in their order. It is nil unless the run compares single steps.
 	StepRewards []float64
-	// StopReason of the last reply, or the limit that ended the conversation.
+	// StopReason of the last reply, or what ended the conversation otherwise, as that of a Member.
 	StopReason string
 	// Segments to train on; a trajectory whose replies are all masked has none.
 	Segments []Segment

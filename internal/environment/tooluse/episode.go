@@ -110,7 +110,7 @@ func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.
 		maps.Copy(metrics, result.Metrics)
 		if result.Done {
 			turn := e.end(Outcome{Rewards: rewards, Metrics: metrics})
-			turn.ToolCalls = i + 1
+			turn.ToolCalls, turn.Finished = i+1, true
 			return turn, nil
 		}
 		e.messages = append(e.messages, chat.Message{Role: "tool", Content: result.Text, CallID: call.ID, Name: call.Name})

@@ -25,7 +25,7 @@ type conversation struct {
 	rounds []int
 	// segments are those to train on so far.
 	segments []rl.Segment
-	// stop is how the last reply ended, or the limit by which the conversation ended.
+	// stop is how the last reply ended, or what ended the conversation otherwise.
 	stop string
 }
 

@@ -16,9 +16,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// The stop reasons of a member: how its last turn ended, or which limit ended the episode.
+// The stop reasons of a member: how its last reply ended, that the environment ended the episode by a tool's result, or
+// which limit ended it.
 const (
 	stopStop             = "stop"
+	stopFinished         = "finished"
 	stopLength           = "length"
 	stopMalformed        = "malformed"
 	stopTurns            = "turns"
@@ -91,10 +93,29 @@ func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (lim
 		if errors.Is(err, errDeadline) {
 			return stopEpisodeSeconds, nil
 		}
-		if err != nil || turn.Done {
+		if err != nil {
 			return "", err
 		}
+		if turn.Done {
+			e.end(turn)
+			return "", nil
+		}
 		prompts = turn.Prompts
+	}
+}
+
+// end notes how the last turn ended the episode.
+func (e *episode) end(turn environment.Turn) {
+	if turn.Finished {
+		e.setStop(stopFinished)
+	}
+}
+
+// setStop sets what ended the episode and the conversations in which it last asked for a reply.
+func (e *episode) setStop(reason string) {
+	e.stop = reason
+	for _, prompt := range e.pending {
+		e.conversation(prompt).stop = reason
 	}
 }
 

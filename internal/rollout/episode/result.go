@@ -65,10 +65,7 @@ func put(m map[string]float64, name string, value float64) map[string]float64 {
 func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, error) {
 	limited := limit != ""
 	if limited {
-		e.stop = limit
-		for _, prompt := range e.pending {
-			e.conversation(prompt).stop = limit
-		}
+		e.setStop(limit)
 	}
 	if limited && e.spec.Settings.Limits.OnLimit != contract.OnLimitExclude {
 		turn, err := callEnvironment(ctx, e, "Finish", e.running.Finish)
