@@ -141,6 +141,8 @@ type Turn struct {
 	Done    bool
 	// Finished is set where the result of a tool ended the episode, and not a reply of the policy.
 	Finished bool
+	// Abandoned is set where replies of the policy ended the episode before its end, and nothing graded it.
+	Abandoned bool
 }
 
 // Reward is a reward of one turn.

@@ -84,6 +84,7 @@ func (e *episode) handleParseError(ctx context.Context, reply environment.Reply)
 			return environment.Turn{}, err
 		}
 		turn = e.end(outcome)
+		turn.Abandoned = len(outcome.Rewards) == 0
 	} else {
 		turn = e.proceed(Outcome{Text: "Error: " + reply.Malformed + ". No tool was called. Please write the message again."})
 	}

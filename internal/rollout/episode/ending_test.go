@@ -24,6 +24,7 @@ func callOf(tool, arguments string) string {
 // TestEndingsOfEpisodesOnAServer plays episodes of several turns, and checks who ended each of them: the environment by
 // a tool's result (finished), the policy by a reply (stop, malformed), a limit (by its name), or a fault.
 func TestEndingsOfEpisodesOnAServer(t *testing.T) {
+	const broken = "<tool_call>\n{\"name\": \"look\", \"arguments\"\n</tool_call>"
 	look, crash, submit, nothing := callOf("look", "{}"), callOf("crash", "{}"), callOf("submit", `{"answer": "3"}`), callOf("submit", "{}")
 	answerTool := ors.Options{AnswerTool: &ors.AnswerTool{Name: "submit", Argument: "answer"}}
 	nonterminal := func(e *contract.Environment) { e.Reward.Nonterminal = new(-0.5) }
@@ -67,6 +68,15 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 			options: answerTool, replies: []string{look, look, "3"}, change: nonterminal,
 			want: result{Stop: "stop", Reward: 1, Turns: 3, Calls: 2},
 			runs: []string{"session-1 look", "session-1 look", "session-1 submit"},
+		},
+		"the policy breaks the format twice": {
+			replies: []string{look, broken, broken}, change: nonterminal,
+			want: result{Stop: "malformed", Reward: -0.5, Turns: 3, Calls: 1}, runs: []string{"session-1 look"},
+		},
+		"the policy breaks the format, and nothing is a reward": {
+			replies: []string{look, broken, broken},
+			want:    result{Stop: "malformed", Outcome: rl.Deadline, Turns: 3, Calls: 1}, runs: []string{"session-1 look"},
+			reason: "the policy ended the episode by replies that break the format",
 		},
 		"the limit of tool calls is reached in turn 3": {
 			replies: []string{look, look, look + "\n" + submit}, change: limits(contract.Limits{ToolCalls: 3}),

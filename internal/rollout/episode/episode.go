@@ -49,6 +49,8 @@ type episode struct {
 	rewards                     []reward
 	parts, metrics              map[string]float64
 	stop                        string
+	// abandoned says that the policy ended the episode before its end, and nothing graded it.
+	abandoned bool
 	// pending are the prompts that have no reply yet, or whose replies the environment did not take in time.
 	pending []environment.Prompt
 	// elapsed is how long the policy and the environment worked since the first request. Replies of one round are
@@ -104,10 +106,15 @@ func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (lim
 	}
 }
 
-// end notes how the last turn ended the episode.
+// end notes how the last turn ended the episode. An episode that the policy ended before its end earns what one earns that
+// did not reach it.
 func (e *episode) end(turn environment.Turn) {
 	if turn.Finished {
 		e.setStop(stopFinished)
+	}
+	e.abandoned = turn.Abandoned
+	if nonterminal := e.spec.Settings.Reward.Nonterminal; e.abandoned && nonterminal != nil {
+		e.rewards = append(e.rewards, reward{value: *nonterminal, round: e.turns})
 	}
 }
 

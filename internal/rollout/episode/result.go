@@ -87,6 +87,9 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 		// Left out by a limit: because the run wants it so, or because nothing was there to be graded.
 		m.Outcome, m.Reward, m.Trajectories = rl.Deadline, 0, nil
 		return m, "ended by the limit " + limit, nil
+	case e.abandoned:
+		m.Outcome, m.Reward, m.Trajectories = rl.Deadline, 0, nil
+		return m, "the policy ended the episode by replies that break the format, and it has no reward", nil
 	default:
 		return rl.Member{}, "", &environment.Fault{Permanent: true, Err: unrewarded}
 	}
