@@ -61,7 +61,7 @@ type HeartbeatReply struct {
 	// Unavailable are the environments that no worker can play, by name.
 	Unavailable []UnavailableEnvironment `json:"unavailable,omitempty"`
 	Progress    Progress                 `json:"progress"`
-	// Records are the oldest that follow on KnownRecords of the request, at most MaxRecords.
+	// Records are the oldest records after KnownRecords of the request, at most MaxRecords.
 	Records []Record `json:"records,omitempty"`
 }
 

@@ -84,7 +84,7 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 	}
 }
 
-func TestPodDefaultsThatCannotBe(t *testing.T) {
+func TestInvalidPodDefaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tolerationz": []}`:         `unknown field "tolerationz"`,
 		`{"image": "own:1"}`:          "image, volumes and volumeMounts have no default",

@@ -113,16 +113,16 @@ func TestRefusals(t *testing.T) {
 		answered int
 		want     []string
 	}{
-		"nothing is asked for":      {code: cli.ExitUsage, want: []string{"Usage:"}},
-		"a command unknown":         {args: "token", code: cli.ExitUsage, want: []string{`there is no command "token"`, "tokens"}},
-		"a flag unknown":            {args: "tokens --tokeniser x", code: cli.ExitUsage, want: []string{"-tokeniser", "tokens --help"}},
+		"no command":                {code: cli.ExitUsage, want: []string{"Usage:"}},
+		"an unknown command":        {args: "token", code: cli.ExitUsage, want: []string{`there is no command "token"`, "tokens"}},
+		"an unknown flag":           {args: "tokens --tokeniser x", code: cli.ExitUsage, want: []string{"-tokeniser", "tokens --help"}},
 		"an argument":               {args: "tokens --tokenizer x input.jsonl", code: cli.ExitUsage, want: []string{"input.jsonl", "standard input"}},
 		"no tokenizer":              {args: "tokens", code: cli.ExitUsage, want: []string{"--tokenizer is required"}},
-		"a tokenizer unknown":       {args: "tokens --tokenizer nobody/nothing", code: cli.ExitFailure, want: []string{`"nobody/nothing"`, "no such file", "Qwen/Qwen3-8B"}},
-		"a tokenizer damaged":       {args: "tokens --tokenizer " + damaged, code: cli.ExitFailure, want: []string{"damaged.json", "pre_tokenizer"}},
+		"an unknown tokenizer":      {args: "tokens --tokenizer nobody/nothing", code: cli.ExitFailure, want: []string{`"nobody/nothing"`, "no such file", "Qwen/Qwen3-8B"}},
+		"a damaged tokenizer":       {args: "tokens --tokenizer " + damaged, code: cli.ExitFailure, want: []string{"damaged.json", "pre_tokenizer"}},
 		"specials of ids":           {args: "tokens --tokenizer x --decode --special", code: cli.ExitUsage, want: []string{"--special"}},
 		"no renderer with a file":   {args: "render --tokenizer " + qwen, code: cli.ExitUsage, want: []string{"--renderer is required", "qwen3_vl"}},
-		"a renderer unknown":        {args: "render --renderer qwen2 --tokenizer " + qwen, code: cli.ExitUsage, want: []string{`"qwen2"`, "qwen3"}},
+		"an unknown renderer":       {args: "render --renderer qwen2 --tokenizer " + qwen, code: cli.ExitUsage, want: []string{`"qwen2"`, "qwen3"}},
 		"another model's tokenizer": {args: "render --renderer llama3 --tokenizer " + qwen, code: cli.ExitUsage, want: []string{"<|begin_of_text|>"}},
 		"gpt-oss without a date": {args: "render --renderer gpt_oss_low_reasoning --tokenizer " + file(t, "gpt-oss.json", part(t, "gpt_oss")),
 			code: cli.ExitUsage, want: []string{"date", "--date"}},
@@ -130,13 +130,13 @@ func TestRefusals(t *testing.T) {
 		"a line without text":    {args: "tokens --tokenizer " + qwen, stdin: `{}`, code: cli.ExitFailure, want: []string{"line 1: field text is missing", "--decode"}},
 		"a line of ids for text": {args: "tokens --tokenizer " + qwen, stdin: `{"ids": [1]}`, code: cli.ExitFailure, want: []string{"line 1:", `unknown field "ids"`}},
 		"a line without ids":     {args: "tokens --decode --tokenizer " + qwen, stdin: `{}`, code: cli.ExitFailure, want: []string{"line 1: field ids is missing"}},
-		"an id unknown":          {args: "tokens --decode --tokenizer " + qwen, stdin: `{"ids": [999999]}`, code: cli.ExitFailure, want: []string{"line 1: field ids:", "999999"}},
+		"an unknown id":          {args: "tokens --decode --tokenizer " + qwen, stdin: `{"ids": [999999]}`, code: cli.ExitFailure, want: []string{"line 1: field ids:", "999999"}},
 		"two values in a line":   {args: "tokens --tokenizer " + qwen, stdin: `{"text": "a"} {"text": "b"}`, code: cli.ExitFailure, want: []string{"line 1:", "line of its own"}},
-		"a field unknown": {args: "render --renderer qwen3 --tokenizer " + qwen, stdin: `{"messages": [{"role": "user", "contnt": "x"}]}`, code: cli.ExitFailure,
+		"an unknown field": {args: "render --renderer qwen3 --tokenizer " + qwen, stdin: `{"messages": [{"role": "user", "contnt": "x"}]}`, code: cli.ExitFailure,
 			want: []string{"line 1: messages[0]:", `"contnt"`, "content"}},
-		"what the format has no place for": {args: "render --tokenizer tinkersim/byte-136k", stdin: `{"messages": [], "tools": [{"name": "f"}]}`, code: cli.ExitFailure,
+		"tools of a format without tools": {args: "render --tokenizer tinkersim/byte-136k", stdin: `{"messages": [], "tools": [{"name": "f"}]}`, code: cli.ExitFailure,
 			want: []string{"line 1:", "tools"}},
-		"an id unknown in a reply": {args: "render --parse --renderer qwen3 --tokenizer " + qwen, stdin: `{"ids": [-1]}`, code: cli.ExitFailure, want: []string{"line 1: field ids:", "-1"}},
+		"an unknown id in a reply": {args: "render --parse --renderer qwen3 --tokenizer " + qwen, stdin: `{"ids": [-1]}`, code: cli.ExitFailure, want: []string{"line 1: field ids:", "-1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

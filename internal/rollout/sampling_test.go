@@ -67,9 +67,9 @@ func TestWhatPasses(t *testing.T) {
 	}{
 		"nothing fails":                            {counters: []int64{0}},
 		"a lost future is asked for anew":          {failures: []tinker.Category{tinker.CategoryFutureLost}, counters: []int64{0, 1}},
-		"and again":                                {failures: []tinker.Category{tinker.CategoryFutureLost, tinker.CategoryFutureLost}, counters: []int64{0, 1, 2}, takes: time.Second},
-		"a result that failed is, too":             {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
-		"a number that another play has used is":   {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
+		"a second future is lost":                  {failures: []tinker.Category{tinker.CategoryFutureLost, tinker.CategoryFutureLost}, counters: []int64{0, 1, 2}, takes: time.Second},
+		"a failed result is asked for anew":        {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
+		"a used number is replaced by the next":    {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
 		"what was not answered keeps its number":   {failures: []tinker.Category{tinker.CategoryUnreachable, tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
 		"a key that is refused may be repaired":    {failures: []tinker.Category{tinker.CategoryUnauthorized}, counters: []int64{0, 0}},
 		"an expired sampling session is made anew": {failures: []tinker.Category{tinker.CategoryNotFound}, counters: []int64{0, 0}},

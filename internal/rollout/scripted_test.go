@@ -231,8 +231,8 @@ type endpoint struct {
 	fail func(n int, request tinker.SampleRequest) error
 	// hold, if there is one, is waited for before each reply.
 	hold chan struct{}
-	// under is how many are in progress, most the most there were.
-	under, most int
+	// inFlight is how many are in progress, most the most there were.
+	inFlight, most int
 }
 
 func newEndpoint() *endpoint {
@@ -266,7 +266,7 @@ func (e *endpoint) KeepAlive(ctx context.Context, _ string, _ func(error)) { <-c
 
 func (e *endpoint) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
 	hold, err := e.post(request)
-	defer e.change(func() { e.under-- })
+	defer e.change(func() { e.inFlight-- })
 	if err != nil {
 		return tinker.SampleResult{}, err
 	}
@@ -286,8 +286,8 @@ func (e *endpoint) post(request tinker.SampleRequest) (hold chan struct{}, err e
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.posted = append(e.posted, request)
-	e.under++
-	e.most = max(e.most, e.under)
+	e.inFlight++
+	e.most = max(e.most, e.inFlight)
 	if e.fail != nil {
 		if err := e.fail(len(e.posted)-1, request); err != nil {
 			return nil, err
@@ -308,7 +308,7 @@ func (e *endpoint) change(f func()) {
 func (e *endpoint) inProgress() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.under
+	return e.inFlight
 }
 
 // posts counts the posts by their number.

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// startSecondManager starts a manager beside the one that runs, as where both are leaders for a moment.
+// startSecondManager starts a manager beside the one that runs, as when both are leaders for a moment.
 func (w *env) startSecondManager() {
 	GinkgoHelper()
 	first := w.stop

@@ -224,8 +224,8 @@ func judged(f *contract.RunFile) {
 
 // TestFaultsTogether has an environment error in 20% of all tries, a judgement that cannot be read in 10%, and a malformed list
 // of tokens in 5%, by slot, member and try. All counters are what these faults make of them, no reward is invented, the
-// mean reward is within the confidence interval of a run without faults, and a run whose learner and worker die comes to
-// the same weights.
+// mean reward is within the confidence interval of a run without faults, and a run whose learner and worker die ends
+// with the same weights.
 func TestFaultsTogether(t *testing.T) {
 	sound := newFixture(t, judged)
 	sound.startRolloutWorkerOf("w0", judgedBuilder{})

@@ -159,7 +159,7 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
-// TestEndpointThatIsNoTinkerAPI gives an address with a path that is not there: the learner reports the request that failed,
+// TestEndpointThatIsNoTinkerAPI gives an address with a path that does not exist: the learner reports the request that failed,
 // tries again for a while, and ends for the next attempt.
 func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
 	w := newFixture(t, nil)

@@ -80,12 +80,12 @@ func TestMakePlan(t *testing.T) {
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}, func(o *observe.State) { o.Learners[1] = crashed }),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
-		"the log of a crash goes when the next attempt has ended": {
+		"the log of a crash is deleted when the next attempt has ended": {
 			newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))),
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(1, "Error", ""))}, func(o *observe.State) { o.Learners[1] = crashed }),
 			outcome{Backing: true, Desired: contract.DesiredRun, Deletes: []string{"one"}, Workers: true, Requeue: 10 * time.Second},
 		},
-		"the log of a crash goes when the run is suspended": {
+		"the log of a crash is deleted when the run is suspended": {
 			newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute)), suspend),
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod()}, func(o *observe.State) { o.Learners[1] = crashed }),
 			outcome{Desired: contract.DesiredDrain, Deletes: []string{"one"}, Workers: true, Requeue: drainUnreachable},

@@ -82,7 +82,7 @@ type rest struct {
 	until time.Time
 }
 
-// take prolongs the rest, but not for ever.
+// take prolongs the rest, up to a bound.
 func (r *rest) take(d time.Duration) {
 	if r.now == nil {
 		return

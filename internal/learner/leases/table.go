@@ -98,7 +98,7 @@ func (t *Table) Expect(names []string) {
 	t.workers.expect(names)
 }
 
-// Expected names the workers for which a learner that follows on this one has to wait: the live ones, and until the barrier
+// Expected names the workers for which the next learner has to wait: the live ones, and until the barrier
 // is over those that have not said Hello.
 func (t *Table) Expected() []string {
 	t.mu.Lock()

@@ -41,7 +41,7 @@ func TestConvert(t *testing.T) {
 func TestConvertRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ text, names string }{
 		"no JSON":                {"task", "decoding object 1"},
-		"half a list":            {`[{"task_id": "a"`, "decoding the list"},
+		"a truncated list":       {`[{"task_id": "a"`, "decoding the list"},
 		"more than a list":       {`[] []`, "followed by more data"},
 		"no task_id":             {`{"prompt": "p", "rubric - 1. criterion": "c"}`, "object 1: task_id"},
 		"no prompt":              {`{"task_id": "a", "rubric - 1. criterion": "c"}`, "prompt of task a"},

@@ -47,7 +47,7 @@ const (
 	NeedRowOfCheckpoint
 )
 
-// Fence says how a learner keeps those of earlier attempts from harm.
+// Fence says how learners of earlier attempts are stopped.
 type Fence uint8
 
 // The fences.

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenarios lists the configurations that are explored, and what came out of each.
+// Package scenarios lists the configurations that are explored, and the result of each.
 //
 // The first part of a name says what a scenario explores: first-version is the protocol as it was first written,
 // protocol the protocol as it is, minus the protocol less one clause (each breaks something), alternative another way to
