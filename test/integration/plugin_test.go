@@ -138,7 +138,10 @@ var _ = Describe("kubectl tinker", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(20)})
-		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Checkpoints).To(HaveLen(1)) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Checkpoints).To(HaveLen(1))
+			g.Expect(run.Status.Checkpoints[0].Step).To(BeEquivalentTo(20), "the run starts with a checkpoint of step 0")
+		})
 		read := func() *v1alpha1.TrainingRun {
 			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
 			return run
