@@ -51,9 +51,9 @@ func TestRubrics(t *testing.T) {
 			t.Errorf("environment %s ended with %+v, want a pass rate of 0.79 at least and no faults", environment.Name, environment)
 		}
 	}
-	// 60 steps of 32 groups of 8 replies, and four evaluations of 128.
+	// 60 steps of 32 groups of 8 replies, and evaluations of 128; a request of the judge has about 720 tokens.
 	usage := run.Status.Usage
-	if usage == nil || usage.JudgePromptTokens == nil || *usage.JudgePromptTokens < 15000*1000 || usage.JudgeSampledTokens == nil {
+	if usage == nil || usage.JudgePromptTokens == nil || *usage.JudgePromptTokens < 60*32*8*700 || usage.JudgeSampledTokens == nil {
 		t.Errorf("the usage is %+v, which lacks the judge's tokens", usage)
 	}
 }
