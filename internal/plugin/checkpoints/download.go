@@ -145,7 +145,7 @@ func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder
 	}
 	partial := filepath.Join(folder, fmt.Sprintf(".archive-%x%s", sha256.Sum256([]byte(path)), atomicfile.Extension))
 	lock := flock.New(partial)
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	if locked, err := lock.TryLock(); err != nil || !locked {
 		return nil, errors.Join(fmt.Errorf("another process downloads into %s: wait for it, or choose another folder with --output", folder), err)
 	}

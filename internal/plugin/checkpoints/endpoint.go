@@ -74,7 +74,7 @@ func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRu
 	}
 	key := strings.TrimSpace(string(secret.Data[ref.Key]))
 	if key == "" {
-		return "", fmt.Errorf("Secret %q has no key %q with an API key: set the variable %s instead", ref.Name, ref.Key, keyVariable)
+		return "", fmt.Errorf("reading the API key of run %q: its Secret %q has no key %q with an API key: set the variable %s instead", run.Name, ref.Name, ref.Key, keyVariable)
 	}
 	return key, nil
 }

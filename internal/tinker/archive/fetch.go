@@ -163,8 +163,8 @@ func (d *download) attempt(ctx context.Context, location string) error {
 	if err != nil {
 		return fmt.Errorf("connecting: %w", hideURL(watch.Cause(err)))
 	}
+	defer response.Body.Close()
 	body := watch.Body(response.Body)
-	defer body.Close()
 	if err := d.prepare(response); err != nil {
 		return err
 	}
