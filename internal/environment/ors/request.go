@@ -235,11 +235,18 @@ func (e *replyError) Unwrap() error { return e.err }
 // server that is being started, do not count: they continue until the context ends.
 func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try func() error) error {
 	pause, failures := b.pace.retry, 0
+	var last error
 	for {
 		err := try()
-		if err == nil || ctx.Err() != nil {
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil && last == nil:
 			return err
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w; the last answer was: %w", context.Cause(ctx), last)
 		}
+		last = err
 		waits, after := isWaiting(err)
 		if !waits {
 			if failures++; failures == maxTries || !mayRepeat(err) {
