@@ -197,7 +197,7 @@ type Algorithm struct {
 	// +listMapKey=name
 	// +optional
 	Roles []AlgorithmRole `json:"roles,omitempty"`
-	// KL is a penalty for tokens that the policy prefers more than a reference does; without it there is none.
+	// KL is a penalty for tokens that the policy prefers more than a reference does; without it, no penalty applies.
 	// +optional
 	KL *KL `json:"kl,omitempty"`
 	// Substeps are the optimizer steps that one batch is split into.

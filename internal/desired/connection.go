@@ -49,7 +49,7 @@ func (p *pod) connect(endpoint v1alpha1.Tinker) {
 	}
 }
 
-// connection is what digests of templates know of the settings above; nil if there are none.
+// connection is what digests of templates know of the settings above; nil if the spec has no such settings.
 type connection struct {
 	ProxyURL    string            `json:",omitempty"`
 	Authorities *ref.ConfigMapKey `json:",omitempty"`

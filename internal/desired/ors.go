@@ -123,7 +123,7 @@ func serverIn(pin Pin) *contract.ORSServer {
 }
 
 // Servers lists, as JSON, the servers that run beside the workers, by the names of their environments. It is empty if
-// there are none.
+// no environment has one.
 func (p Pins) Servers() string {
 	servers := map[string]*contract.ORSServer{}
 	for name, pin := range p {

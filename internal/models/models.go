@@ -37,7 +37,7 @@ type Tokenizer struct {
 	Ranks string
 	// SHA256 is the digest of the published file, in hexadecimal digits. It is empty if it is not known for certain.
 	SHA256 string
-	// Begin and End are the tokens that begin and end a text. They are "" if there are none.
+	// Begin and End are the tokens that begin and end a text. They are "" if the model has no such tokens.
 	Begin, End string
 }
 

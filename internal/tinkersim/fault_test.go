@@ -23,7 +23,7 @@ type faultCase struct {
 	rule string
 	// post is the status of the submit, 0 when the connection is closed.
 	post int
-	// result is the result of the future; empty if there is none.
+	// result is the result of the future; empty if it does not exist.
 	result string
 	// poll is the status of the poll, 200 by default.
 	poll int

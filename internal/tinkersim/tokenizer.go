@@ -36,7 +36,7 @@ func (s *Server) tokenizerFile(r *request) (response, error) {
 	return response{status: http.StatusOK, contentType: tinker.ContentJSON, header: header, body: body}, nil
 }
 
-// vocabularyFile returns a file of a base model with the vocabulary of another model, or nil if there is none:
+// vocabularyFile returns a file of a base model with the vocabulary of another model, or nil if it does not exist:
 // the file that was loaded, or a generated one that clients require.
 func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	if body := v.File(name); body != nil {
@@ -61,7 +61,7 @@ func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	return nil, nil
 }
 
-// baseModelFile returns a file of the built-in base model's repository, or nil if there is none.
+// baseModelFile returns a file of the built-in base model's repository, or nil if it does not exist.
 func baseModelFile(name string) ([]byte, error) {
 	switch name {
 	case "tokenizer.json":

@@ -23,7 +23,7 @@ func stepRecord(step int64, lineage string) contract.Record {
 	return contract.Record{Step: step, Lineage: lineage, Attempt: 1, Time: 1000 + step, Metrics: map[string]float64{contract.MetricReward: float64(step)}}
 }
 
-// history returns the ConfigMap of a run's history, and the history; both are nil where there is none.
+// history returns the ConfigMap of a run's history, and the history; both are nil where it does not exist.
 func (w *env) history(run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History) {
 	GinkgoHelper()
 	object := &corev1.ConfigMap{}

@@ -85,7 +85,7 @@ var _ = Describe("API writes in a minute", func() {
 		Expect(others).To(BeEmpty())
 	}
 
-	It("are none while an environment is missing", func() {
+	It("do not occur while an environment is missing", func() {
 		w := newEnv()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
@@ -107,7 +107,7 @@ var _ = Describe("API writes in a minute", func() {
 		Expect(len(others)).To(BeNumerically("<=", 4), "at most one probe more")
 	})
 
-	It("are none while the Secret is missing", func() {
+	It("do not occur while the Secret is missing", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create()
@@ -122,7 +122,7 @@ var _ = Describe("API writes in a minute", func() {
 		none(w, run)
 	})
 
-	It("are none while the source of initFrom is missing", func() {
+	It("do not occur while the source of initFrom is missing", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
@@ -134,7 +134,7 @@ var _ = Describe("API writes in a minute", func() {
 		none(w, run)
 	})
 
-	It("are none while the endpoint cannot be reached", func() {
+	It("do not occur while the endpoint cannot be reached", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(3), Upstream: "unreachable"})
@@ -144,7 +144,7 @@ var _ = Describe("API writes in a minute", func() {
 		none(w, run)
 	})
 
-	It("are none while the learner does not answer", func() {
+	It("do not occur while the learner does not answer", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.silence(first.ip)
@@ -155,7 +155,7 @@ var _ = Describe("API writes in a minute", func() {
 		none(w, run)
 	})
 
-	It("are none while suspended", func() {
+	It("do not occur while suspended", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(suspend)
@@ -163,7 +163,7 @@ var _ = Describe("API writes in a minute", func() {
 		none(w, run)
 	})
 
-	It("are none after the end, refused key or not", func() {
+	It("do not occur after the end, refused key or not", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown", Message: "m", Attempt: 1})

@@ -121,7 +121,7 @@ func (w *Writer) Forget(run types.NamespacedName) {
 	delete(w.runs, run)
 }
 
-// read returns the ConfigMap, nil if there is none, and the history that it has. One that cannot be decoded is replaced.
+// read returns the ConfigMap, nil if it does not exist, and the history that it has. One that cannot be decoded is replaced.
 func (w *Writer) read(ctx context.Context, run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
 	object := &corev1.ConfigMap{}
 	err := w.live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object)

@@ -146,8 +146,8 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	return s, nil
 }
 
-// reserve makes a session that has no task yet, so that what fails concerns the server and no task. It waits for capacity
-// or returns that there is none.
+// reserve makes a session that has no task yet, so that what fails concerns the server and no task. While the server has
+// no capacity, it waits or returns that answer.
 func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	name, err := b.environmentName(ctx)
 	if err != nil {

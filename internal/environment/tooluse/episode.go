@@ -119,7 +119,7 @@ func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.
 	return environment.Turn{Rewards: rewards, Metrics: e.metrics(metrics), ToolCalls: len(calls), Prompts: e.prompts()}, nil
 }
 
-// proceed continues with the text of the outcome, or ends the episode if there is none.
+// proceed continues with the text of the outcome, or ends the episode if the outcome has no text.
 func (e *episode) proceed(outcome Outcome) environment.Turn {
 	if outcome.Text == "" {
 		return e.end(outcome)

@@ -59,7 +59,7 @@ func splitThousands(written string) []string {
 	return strings.FieldsFunc(written, func(r rune) bool { return r == ',' })
 }
 
-// lastNumber returns the last number of a text, or NaN if there is none.
+// lastNumber returns the last number of a text, or NaN if the text has no number.
 func lastNumber(text string) float64 {
 	all := numbersIn(text)
 	if len(all) == 0 {

@@ -103,7 +103,7 @@ func (j *Journal) AwaitRebuild(ctx context.Context, step int64, lineage string) 
 	return j.insist(ctx, "putting metrics together", func() error { return j.store.Rebuild(step, lineage, j.config.Parent) })
 }
 
-// Row returns the row of a version; the error is fs.ErrNotExist when there is none.
+// Row returns the row of a version; the error is fs.ErrNotExist when it does not exist.
 func (j *Journal) Row(step int64, lineage string) (store.Row, error) {
 	if j.store == nil {
 		return store.Row{}, fs.ErrNotExist

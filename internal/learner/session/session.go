@@ -42,7 +42,7 @@ func NewKeeper(alive context.Context, calls api, tasks *sync.WaitGroup, logger *
 	return &Keeper{api: calls, alive: alive, tasks: tasks, logger: logger, changed: changed}
 }
 
-// Get returns the session, and makes one if there is none.
+// Get returns the session, and makes one if no session exists.
 func (k *Keeper) Get(ctx context.Context) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

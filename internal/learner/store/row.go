@@ -75,7 +75,7 @@ func (s *Store) WriteRow(row Row) error {
 	return nil
 }
 
-// Row reads the row of a version; the error is fs.ErrNotExist when there is none.
+// Row reads the row of a version; the error is fs.ErrNotExist when it does not exist.
 func (s *Store) Row(step int64, lineage string) (Row, error) {
 	var row Row
 	err := s.files.readJSON(rowName(step, lineage), &row)
@@ -120,7 +120,7 @@ func (s *Store) WriteEvaluation(e Evaluation) error {
 	return nil
 }
 
-// Evaluation reads the result of an evaluation; the error is fs.ErrNotExist when there is none.
+// Evaluation reads the result of an evaluation; the error is fs.ErrNotExist when it does not exist.
 func (s *Store) Evaluation(step int64, lineage, plan string) (Evaluation, error) {
 	var e Evaluation
 	if err := s.files.readJSON(evaluationName(step, lineage, plan), &e); err != nil {

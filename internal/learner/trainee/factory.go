@@ -205,7 +205,7 @@ func (f *Factory) restore(ctx context.Context, state checkpoints.Entry, optimize
 	return f.load(ctx, state.Path, optimizer)
 }
 
-// isLost reports whether a question for a checkpoint was answered, and the answer is that there is none.
+// isLost reports whether a question for a checkpoint was answered, and the answer is that it does not exist.
 func isLost(err error) bool {
 	return failure.KindOf(asking.Failed(err, "asking for a checkpoint")) == failure.LostCheckpoint
 }

@@ -128,7 +128,7 @@ func (f createFlags) run(ctx context.Context, env cli.Environment, cluster *cli.
 	return create(ctx, env, connection, environments, runs, f.dryRun)
 }
 
-// expand returns the runs of a grid: the run itself where there is none.
+// expand returns the runs of a grid: the run itself where no grid is given.
 func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*unstructured.Unstructured, error) {
 	runs := []*unstructured.Unstructured{run}
 	for _, axis := range grid {

@@ -90,7 +90,7 @@ func fetched(ctx context.Context, env cli.Environment, from fetch.Source) (token
 	return tokens, nil
 }
 
-// cacheDir returns the folder for downloads, or "" if there is none.
+// cacheDir returns the folder for downloads, or "" if it does not exist.
 func cacheDir(env cli.Environment) string {
 	if dir := env.Getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "tinker-operator", "tokenizers")

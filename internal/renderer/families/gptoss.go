@@ -46,7 +46,7 @@ const roleHarmonySystem = "\x00system"
 // extend each other. A call ends in <|call|> and keeps its sampled ids.
 type gptOss struct {
 	format.Profile
-	// system is the format's own system message, or "" if there is none.
+	// system is the format's own system message, or "" if the format has no system message.
 	system string
 }
 

@@ -82,7 +82,7 @@ func (n nemotronVariant) prepare(m chat.Message, at format.Place) (chat.Message,
 	return m, nil
 }
 
-// lead returns the empty block of a turn whose reasoning is not written, because there is none or because it is dropped.
+// lead returns the empty block of a turn whose reasoning is not written, because the turn has no reasoning or because it is dropped.
 // The line break after dropped reasoning stays before text.
 func (n nemotronVariant) lead(m chat.Message, at format.Place) string {
 	old := at.Index < at.LastUser

@@ -37,7 +37,7 @@ type chatML struct {
 	suffix string
 	// declare writes the system's text and the tools as one message.
 	declare func(system string, tools []chat.Tool) (string, error)
-	// unframe removes the format's own white space from the parts of a reply. It is nil if there is none.
+	// unframe removes the format's own white space from the parts of a reply. It is nil if the format has no such white space.
 	unframe func(parts []chat.Part) []chat.Part
 	// xml means that calls may be written as <function=name>, not only as JSON.
 	xml bool

@@ -19,7 +19,7 @@ type dialect struct {
 	prepare func(m chat.Message, at format.Place) (chat.Message, error)
 	// strips reports whether the reasoning of an assistant's message is dropped.
 	strips func(at format.Place) bool
-	// lead returns the text between the assistant's header and its content. It is nil if there is none.
+	// lead returns the text between the assistant's header and its content. It is nil if the format has no such text.
 	lead func(m chat.Message, at format.Place) string
 	// thinking writes reasoning.
 	thinking func(text string) string

@@ -33,7 +33,7 @@ const (
 // follows, the next prompt extends the reply. If another role follows, the reply is written from its text.
 type roleColon struct {
 	format.Profile
-	// endOfText is a token that also ends a reply. It is negative if there is none.
+	// endOfText is a token that also ends a reply. It is negative if the tokenizer has no such token.
 	endOfText int32
 }
 

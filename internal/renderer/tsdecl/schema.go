@@ -5,7 +5,7 @@ package tsdecl
 
 import "github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 
-// value returns a field of a schema, or nil if there is none.
+// value returns a field of a schema, or nil if it does not exist.
 func value(schema *pyjson.Object, name string) any {
 	v, _ := schema.Get(name)
 	return v
@@ -30,7 +30,7 @@ func list(schema *pyjson.Object, name string) []any {
 	return l
 }
 
-// word returns a text within a schema, or "" if there is none.
+// word returns a text within a schema, or "" if it does not exist.
 func word(schema *pyjson.Object, name string) string {
 	s, _ := value(schema, name).(string)
 	return pyjson.Text(s)

@@ -77,7 +77,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Temporary reports whether the same call may succeed later.
 func (e *Error) Temporary() bool { return e.Category.Temporary() }
 
-// CategoryFrom returns the category of the first Error in err's chain, or "" if there is none.
+// CategoryFrom returns the category of the first Error in err's chain, or "" if the chain has no Error.
 func CategoryFrom(err error) tinker.Category {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Category

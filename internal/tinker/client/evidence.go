@@ -23,7 +23,7 @@ func (e Event) Evidence() string {
 }
 
 // EvidenceOf describes the failed request of the first Error in err's chain, as Event.Evidence does; it is empty if
-// there is none.
+// the chain has no Error.
 func EvidenceOf(err error) string {
 	e := asError("", err)
 	if e.Method == "" {

@@ -12,7 +12,7 @@ package model
 type Vocabulary interface {
 	// Spell returns the native tokens of an id, from one to MaxSpelling, or nil if the vocabulary does not have the id.
 	Spell(id int32) []int32
-	// Token returns the id that stands for one native token alone; ok is false if there is none.
+	// Token returns the id that stands for one native token alone; ok is false if it does not exist.
 	Token(native int32) (id int32, ok bool)
 }
 

@@ -84,7 +84,7 @@ func DecodeForcedRules(body []byte) ([]ForcedRule, error) {
 	return decoded.Rules, nil
 }
 
-// Rule returns the rule that applies to a prompt, or nil if there is none.
+// Rule returns the rule that applies to a prompt, or nil if it does not exist.
 func (s *ForcedSamples) Rule(prompt []byte) *ForcedRule {
 	if s == nil {
 		return nil

@@ -48,7 +48,7 @@ type source struct {
 	weights weightsKey
 }
 
-// pathText is the path by which clients know the weights; empty if there is none.
+// pathText is the path by which clients know the weights; empty if it does not exist.
 func (s source) pathText() string {
 	if s.weights.isBase() || s.path.Kind == checkpoint.Ephemeral {
 		return ""

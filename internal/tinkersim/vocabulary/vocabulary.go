@@ -75,7 +75,7 @@ func (v *Vocabulary) EndName() string { return v.endName }
 // Digest returns the SHA-256 sum of the file that was loaded.
 func (v *Vocabulary) Digest() [sha256.Size]byte { return v.digest }
 
-// File returns a file of the model's repository as it was loaded, or nil if there is none with that name.
+// File returns a file of the model's repository as it was loaded, or nil if no file has that name.
 func (v *Vocabulary) File(name string) []byte { return v.files[name] }
 
 // token is an entry of a vocabulary.

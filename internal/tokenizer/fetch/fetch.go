@@ -30,7 +30,7 @@ const (
 type Fetcher struct {
 	// Endpoint is the URL of the hub. If it is empty, it is DefaultEndpoint.
 	Endpoint string
-	// Token gives access to repositories of the hub that are not public. It is "" if there is none.
+	// Token gives access to repositories of the hub that are not public. It is "" if no token is given.
 	Token string
 	// Cache is the folder that stores downloads by their digests. If it is "", nothing is stored.
 	Cache string

@@ -85,7 +85,7 @@ func (s segment) fromSymbol(size int) int {
 	return s.symbols(0)
 }
 
-// symbols is the end of `[\p{P}\p{S}]+[\r\n]*`, or the start if there are none.
+// symbols is the end of `[\p{P}\p{S}]+[\r\n]*`, or the start if no symbols are there.
 func (s segment) symbols(start int) int {
 	end := s.after(start, punctuation)
 	if end == start || s.asian { // A newline is beyond the run.
@@ -94,7 +94,7 @@ func (s segment) symbols(start int) int {
 	return tailEnd(s.text, end, "\r\n")
 }
 
-// word is the end of `[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`, or 0 if there is none.
+// word is the end of `[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`, or 0 if no word begins there.
 func (s segment) word(first class, size int) int {
 	if s.text[0] == '\r' || s.text[0] == '\n' {
 		return 0

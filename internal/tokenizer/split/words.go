@@ -100,7 +100,7 @@ func digitsEnd(text string, most int) int {
 	return end
 }
 
-// contractionEnd is the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at an index, or the index itself if there is none.
+// contractionEnd is the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at an index, or the index itself if no contraction begins there.
 // The only character beyond ASCII that equals one of these letters except for its case is U+017F, the long s.
 func contractionEnd(text string, i int) int {
 	if len(text) < i+2 || text[i] != '\'' {

@@ -160,7 +160,7 @@ type Config struct {
 	Fallback bool
 	// AnnounceEarly: the new version is announced as soon as the replies are clean, before row and state.
 	AnnounceEarly bool
-	// Evaluate is the version whose evaluation is due; 0 is none.
+	// Evaluate is the version whose evaluation is due; 0 means that no evaluation is due.
 	Evaluate int
 	// KeepForEvaluation: retention spares a state whose evaluation has no row yet.
 	KeepForEvaluation bool

@@ -69,7 +69,8 @@ func (p *resume) followsBases(s *State, id uint8, c checkpoint) bool {
 	return true
 }
 
-// choose returns the checkpoint that attempt n resumes from; 0 is none. A tie is one of different content.
+// choose returns the checkpoint that attempt n resumes from; 0 means that no checkpoint
+// is chosen. A tie is one of different content.
 func (p *resume) choose(s *State, n int) (best uint8, tie bool) {
 	if p.config.ByManager && s.Reported != 0 && s.Checkpoints.has(s.Reported) {
 		return s.Reported, false

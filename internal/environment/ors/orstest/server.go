@@ -43,7 +43,7 @@ type Server struct {
 	// Prompt returns the first message of a task.
 	Prompt func(*Session) string
 	Tools  map[string]Tool
-	// Terminal is the tool that takes answers without a call, and its argument; empty if there is none.
+	// Terminal is the tool that takes answers without a call, and its argument; empty if the server has no such tool.
 	Terminal, TerminalArgument string
 	// Capacity bounds the sessions; one more is refused with HTTP status 429. 0 is no bound.
 	Capacity int

@@ -9,7 +9,7 @@ package mathtext
 import "strings"
 
 // Boxed returns what the last \\boxed{...} or \\fbox{...} of the text contains, or the word after a \\boxed without
-// braces. It returns false if there is none, or if its braces are not closed.
+// braces. It returns false if the text has no box, or if its braces are not closed.
 func Boxed(text string) (content string, ok bool) {
 	at, command := -1, ""
 	for _, name := range []string{"\\boxed", "\\fbox"} {
