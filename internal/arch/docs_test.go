@@ -118,6 +118,27 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	}
 }
 
+// TestGlossaryIsShort checks that docs/glossary.md explains at most 25 words, so that it can be read in one go, and that they
+// are in alphabetical order.
+func TestGlossaryIsShort(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/glossary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, match := range regexp.MustCompile(`(?m)^\| ([a-z][^|]*[^| ]) +\|`).FindAllStringSubmatch(string(text), -1) {
+		if match[1] != "word" {
+			words = append(words, match[1])
+		}
+	}
+	if len(words) == 0 || len(words) > 25 {
+		t.Errorf("docs/glossary.md explains %d words, 25 are the limit: explain a word where it is used", len(words))
+	}
+	if !slices.IsSorted(words) {
+		t.Errorf("docs/glossary.md is not in alphabetical order: %q", words)
+	}
+}
+
 func TestCommittedFilesSpeakOfTheProjectAlone(t *testing.T) {
 	header := "// Copyright 2026 The tinker-operator authors."
 	for _, tests := range []bool{false, true} {
