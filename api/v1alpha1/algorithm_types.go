@@ -29,15 +29,15 @@ const (
 // Advantage is how rewards become advantages.
 // +kubebuilder:validation:XValidation:rule="!has(self.baseline) || !has(self.scale) || self.baseline != 'LeaveOneOut' || self.scale == 'None'",message="baseline LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale GroupStd or BatchStd divides out again: set baseline to GroupMean, or scale to None"
 type Advantage struct {
-	// Baseline that is subtracted. LeaveOneOut needs scale None.
+	// baseline is what is subtracted. LeaveOneOut needs scale None.
 	// +kubebuilder:default=GroupMean
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// Scale that divides.
+	// scale is what the difference is divided by.
 	// +kubebuilder:default=None
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
-	// DDoF is what the standard deviation divides by: members less this number (0 population, 1 sample).
+	// ddof is what the standard deviation divides by: members less this number (0 population, 1 sample).
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0
@@ -48,13 +48,13 @@ type Advantage struct {
 // RoleAdvantage is how the rewards of one role become advantages. What is not given is as in algorithm.advantage.
 // +kubebuilder:validation:MinProperties=1
 type RoleAdvantage struct {
-	// Baseline that is subtracted; without it that of algorithm.advantage.
+	// baseline is what is subtracted; without it that of algorithm.advantage.
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// Scale that divides; without it that of algorithm.advantage.
+	// scale is what the difference is divided by; without it that of algorithm.advantage.
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
-	// DDoF is what the standard deviation divides by: rewards less this number (0 population, 1 sample); without it that
+	// ddof is what the standard deviation divides by: rewards less this number (0 population, 1 sample); without it that
 	// of algorithm.advantage.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
@@ -70,13 +70,14 @@ type RoleName string
 // AlgorithmRole is how the trajectories of one role are trained on.
 // +kubebuilder:validation:XValidation:rule="has(self.advantage) || has(self.loss)",message="a role of algorithm.roles changes nothing: give advantage or loss, or remove the entry"
 type AlgorithmRole struct {
-	// Name of the role, as the environment's workflow has it.
+	// name is the name of the role, as the environment's workflow has it.
 	// +required
 	Name RoleName `json:"name"`
-	// Advantage is how the rewards of the role become advantages; without it algorithm.advantage.
+	// advantage is how the rewards of the role become advantages; without it algorithm.advantage.
 	// +optional
 	Advantage *RoleAdvantage `json:"advantage,omitempty"`
-	// Loss of the role's data; without it algorithm.loss. The data of all losses are trained on before one optimizer step.
+	// loss is the loss of the role's data; without it algorithm.loss. The data of all losses are trained on before one
+	// optimizer step.
 	// +optional
 	Loss *Loss `json:"loss,omitempty"`
 }
@@ -112,18 +113,18 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'ppo' ? 0.8 : 0.0)",message="clipHigh must be above clipLow, which is 0.8 for ppo and 0 for cispo unless it is given: raise clipHigh or give clipLow"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || !has(self.clipHigh) || self.clipLow < self.clipHigh",message="clipLow must be below clipHigh; both are bounds of the probability ratio, such as 0.8 and 1.2"
 type Loss struct {
-	// Name of the loss. dro is refused: its penalty would also train on the tokens of prompts.
+	// name is the name of the loss. dro is refused: its penalty would also train on the tokens of prompts.
 	// +required
 	Name LossName `json:"name"`
-	// ClipLow is the least probability ratio; without it 0.8 for ppo and 0 for cispo.
+	// clipLow is the least probability ratio; without it 0.8 for ppo and 0 for cispo.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipLow *float64 `json:"clipLow,omitempty"`
-	// ClipHigh is the greatest probability ratio; without it 1.2 for ppo and 4 for cispo.
+	// clipHigh is the greatest probability ratio; without it 1.2 for ppo and 4 for cispo.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipHigh *float64 `json:"clipHigh,omitempty"`
-	// Beta of dro, which is refused; runs that began with dro continue.
+	// beta is a setting of dro, which is refused; runs that began with dro continue.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Beta *float64 `json:"beta,omitempty"`
@@ -155,75 +156,75 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['ppo', 'cispo'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to ppo or cispo, or lag to 0"
 // +kubebuilder:validation:XValidation:rule="!has(self.roles) || self.roles.all(r, !has(r.advantage) || (has(r.advantage.baseline) ? r.advantage.baseline : self.advantage.baseline) != 'LeaveOneOut' || (has(r.advantage.scale) ? r.advantage.scale : self.advantage.scale) == 'None')",message="an entry of roles has baseline LeaveOneOut with scale GroupStd or BatchStd, given there or in advantage: LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale divides out again: set the entry's baseline to GroupMean, or its scale to None"
 type Algorithm struct {
-	// TasksPerStep is how many groups one batch has: of different tasks, where there are as many.
+	// tasksPerStep is how many groups one batch has: of different tasks, where there are as many.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	TasksPerStep int32 `json:"tasksPerStep"`
-	// Steps to train for.
+	// steps is how many steps to train for.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
-	// Epochs, passes over all tasks, to train for: epochs x tasks / tasksPerStep steps, rounded down,
+	// epochs is how many passes over all tasks to train for: epochs x tasks / tasksPerStep steps, rounded down,
 	// and at least one.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Epochs *int64 `json:"epochs,omitempty"`
-	// Seed of the order of tasks and of all sampling.
+	// seed decides the order of tasks and of all sampling.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
-	// Advantage is how rewards become advantages.
+	// advantage is how rewards become advantages.
 	// +kubebuilder:default={}
 	// +optional
 	Advantage Advantage `json:"advantage,omitzero"`
-	// Loss and its settings.
+	// loss is the loss with its settings.
 	// +kubebuilder:default={name: importance_sampling}
 	// +optional
 	Loss Loss `json:"loss,omitzero"`
-	// Grouping is which trajectories are compared with each other to get advantages. Each conversation of an episode is a
+	// grouping is which trajectories are compared with each other to get advantages. Each conversation of an episode is a
 	// trajectory with rewards of its own. Trajectory compares those of one role in all episodes of a task; Step compares
 	// their replies of one index, each with its own reward; Episode compares the trajectories of one episode. It is
 	// grouping_level of rLLM.
 	// +kubebuilder:default=Trajectory
 	// +optional
 	Grouping Grouping `json:"grouping,omitempty"`
-	// Roles are those whose advantages or loss are not the algorithm's own.
+	// roles are those whose advantages or loss are not the algorithm's own.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Roles []AlgorithmRole `json:"roles,omitempty"`
-	// KL is a penalty for tokens that the policy prefers more than a reference does; without it, no penalty applies.
+	// kl is a penalty for tokens that the policy prefers more than a reference does; without it, no penalty applies.
 	// +optional
 	KL *KL `json:"kl,omitempty"`
-	// Substeps are the optimizer steps that one batch is split into.
+	// substeps are the optimizer steps that one batch is split into.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1
 	// +optional
 	Substeps *int32 `json:"substeps,omitempty"`
-	// Lag is how many steps the policy that samples is behind the one that trains; above 0
+	// lag is how many steps the policy that samples is behind the one that trains; above 0
 	// sampling and training overlap. Needs the loss ppo or cispo.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	// +kubebuilder:default=0
 	// +optional
 	Lag *int32 `json:"lag,omitempty"`
-	// ConstantGroups is what becomes of a group whose rewards are all equal; kept, it costs
+	// constantGroups is what becomes of a group whose rewards are all equal; kept, it costs
 	// tokens and has no advantage. Groups are those that grouping forms; a task all of whose groups are constant is
 	// dropped.
 	// +kubebuilder:default=Keep
 	// +optional
 	ConstantGroups ConstantGroupPolicy `json:"constantGroups,omitempty"`
-	// OnDroppedGroup is what a batch does about a group that was dropped: take further tasks
+	// onDroppedGroup is what a batch does about a group that was dropped: take further tasks
 	// until it is full, or train smaller.
 	// +kubebuilder:default=Refill
 	// +optional
 	OnDroppedGroup DroppedGroupPolicy `json:"onDroppedGroup,omitempty"`
-	// Optimizer is AdamW and its learning rate.
+	// optimizer is AdamW and its learning rate.
 	// +required
 	Optimizer Optimizer `json:"optimizer"`
 }
@@ -232,20 +233,20 @@ type Algorithm struct {
 // the log-probability under the policy and that under the reference, less a token's own difference. It is that of
 // tinker-cookbook.
 type KL struct {
-	// Coefficient of the penalty. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
+	// coefficient is what the penalty is multiplied by. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=100
 	// +required
 	Coefficient float64 `json:"coefficient"`
-	// Discount of the penalties of later tokens, which are added to a token's own; 0 adds none. (tinker-cookbook:
-	// kl_discount_factor.)
+	// discount is the weight of the penalties of later tokens, which are added to a token's own; 0 adds none.
+	// (tinker-cookbook: kl_discount_factor.)
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0.0
 	// +optional
 	Discount *float64 `json:"discount,omitempty"`
-	// Reference is the model to stay close to; without it the base model of the run.
+	// reference is the model to stay close to; without it the base model of the run.
 	// +optional
 	Reference *KLReference `json:"reference,omitempty"`
 }
@@ -253,12 +254,12 @@ type KL struct {
 // KLReference is a base model or a checkpoint. (tinker-cookbook: kl_reference_config.)
 // +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of model and checkpoint, or leave reference out for the run's base model"
 type KLReference struct {
-	// Model is a base model that has the run's tokenizer.
+	// model is a base model that has the run's tokenizer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Model string `json:"model,omitempty"`
-	// Checkpoint is tinker://RUN/sampler_weights/NAME.
+	// checkpoint is tinker://RUN/sampler_weights/NAME.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://.+/sampler_weights/.+$')",message="checkpoint must name sampler weights, tinker://RUN/sampler_weights/NAME, since a training state cannot be sampled"
 	// +optional
@@ -278,47 +279,47 @@ const (
 
 // Optimizer is AdamW.
 type Optimizer struct {
-	// LearningRate at the schedule's peak. Write 4.0e-5: YAML 1.1 readers such as Python's take 4e-5 for a string.
+	// learningRate is the rate at the schedule's peak. Write 4.0e-5: YAML 1.1 readers such as Python's take 4e-5 for a string.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
 	// +required
 	LearningRate float64 `json:"learningRate"`
-	// Schedule of the learning rate after the warm-up; Linear and Cosine end at 0.
+	// schedule is how the learning rate falls after the warm-up; Linear and Cosine end at 0.
 	// +kubebuilder:default=Constant
 	// +optional
 	Schedule Schedule `json:"schedule,omitempty"`
-	// WarmupSteps raise the learning rate linearly from 0.
+	// warmupSteps is the number of steps that raise the learning rate linearly from 0.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional
 	WarmupSteps *int64 `json:"warmupSteps,omitempty"`
-	// Beta1 of Adam.
+	// beta1 is the beta1 of Adam.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:validation:ExclusiveMaximum=true
 	// +kubebuilder:default=0.9
 	// +optional
 	Beta1 *float64 `json:"beta1,omitempty"`
-	// Beta2 of Adam.
+	// beta2 is the beta2 of Adam.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:validation:ExclusiveMaximum=true
 	// +kubebuilder:default=0.95
 	// +optional
 	Beta2 *float64 `json:"beta2,omitempty"`
-	// Epsilon of Adam.
+	// epsilon is the epsilon of Adam.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:default=1.0e-8
 	// +optional
 	Epsilon *float64 `json:"epsilon,omitempty"`
-	// WeightDecay, decoupled.
+	// weightDecay is the decoupled weight decay.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0.0
 	// +optional
 	WeightDecay *float64 `json:"weightDecay,omitempty"`
-	// GradClipNorm is the greatest norm of the gradient; 0 is no clipping.
+	// gradClipNorm is the greatest norm of the gradient; 0 is no clipping.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0.0
 	// +optional

@@ -16,29 +16,28 @@ const (
 // InitFrom is where the first weights come from.
 // +kubebuilder:validation:XValidation:rule="has(self.checkpoint) != has(self.run)",message="give exactly one of checkpoint and run"
 type InitFrom struct {
-	// Checkpoint is a training state, tinker://RUN/weights/NAME; a run that only evaluates also
+	// checkpoint is a training state, tinker://RUN/weights/NAME; a run that only evaluates also
 	// takes tinker://RUN/sampler_weights/NAME.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/(weights|sampler_weights)/[^/]+$')",message="a checkpoint path is tinker://RUN/weights/NAME"
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// Run is a TrainingRun of this namespace.
+	// run is a TrainingRun of this namespace.
 	// +optional
 	Run *RunCheckpoint `json:"run,omitempty"`
-	// Optimizer: Restore continues with the saved state of Adam, Reset starts with a new one.
-	// Needed to train.
+	// optimizer says what to start Adam with: Restore is the saved state, Reset a new one. It is needed to train.
 	// +optional
 	Optimizer OptimizerInit `json:"optimizer,omitempty"`
 }
 
 // RunCheckpoint names a checkpoint of a TrainingRun.
 type RunCheckpoint struct {
-	// Name of the TrainingRun.
+	// name is the name of the TrainingRun.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +required
 	Name string `json:"name"`
-	// Step of the checkpoint; without it, the newest.
+	// step is the step of the checkpoint; without it, the newest.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Step *int64 `json:"step,omitempty"`
@@ -48,25 +47,25 @@ type RunCheckpoint struct {
 // saved on suspend, are kept forever.
 // +kubebuilder:validation:XValidation:rule="!has(self.everySteps) || self.everySteps > 0 || !has(self.rolling) || !has(self.rolling.everySteps) || self.rolling.everySteps > 0",message="everySteps and rolling.everySteps are both 0, so that a lost pod would lose the run: set one above 0"
 type Checkpoints struct {
-	// EverySteps saves a lasting checkpoint; 0 saves the last alone.
+	// everySteps is after how many steps a lasting checkpoint is saved; 0 saves the last alone.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=20
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// TTLSeconds of those checkpoints; 0 keeps them forever.
+	// ttlSeconds is how long those checkpoints are kept; 0 keeps them forever.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=604800
 	// +optional
 	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
-	// Rolling states are for recovery: newer ones take the place of older ones.
+	// rolling states are for recovery: newer ones take the place of older ones.
 	// +kubebuilder:default={}
 	// +optional
 	Rolling RollingCheckpoints `json:"rolling,omitzero"`
-	// KeepLast deletes all but so many lasting checkpoints; without it none is deleted.
+	// keepLast is how many lasting checkpoints are kept, and older ones are deleted; without it none is deleted.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// KeepBest keeps those that evaluated best.
+	// keepBest keeps those that evaluated best.
 	// +kubebuilder:default={}
 	// +optional
 	KeepBest KeepBest `json:"keepBest,omitzero"`
@@ -74,12 +73,12 @@ type Checkpoints struct {
 
 // RollingCheckpoints are states for recovery.
 type RollingCheckpoints struct {
-	// EverySteps saves such a state; 0 saves none.
+	// everySteps is after how many steps such a state is saved; 0 saves none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=1
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// TTLSeconds of those states, counted from when newer ones have taken their place.
+	// ttlSeconds is how long those states are kept, counted from when newer ones have taken their place.
 	// +kubebuilder:validation:Minimum=600
 	// +kubebuilder:default=86400
 	// +optional
@@ -88,13 +87,13 @@ type RollingCheckpoints struct {
 
 // KeepBest keeps the checkpoints that evaluated best.
 type KeepBest struct {
-	// Count of checkpoints; 0 keeps none.
+	// count is how many checkpoints are kept; 0 keeps none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=8
 	// +kubebuilder:default=1
 	// +optional
 	Count *int32 `json:"count,omitempty"`
-	// Metric that ranks them, greatest first; test/ENVIRONMENT/pass@1 for one environment.
+	// metric is the metric that ranks them, greatest first; test/ENVIRONMENT/pass@1 for one environment.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:default="test/pass@1"

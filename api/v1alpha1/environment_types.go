@@ -5,7 +5,7 @@ package v1alpha1
 
 // EnvironmentRef names a RewardEnvironment in the run's own namespace.
 type EnvironmentRef struct {
-	// Name of the RewardEnvironment.
+	// name is the name of the RewardEnvironment.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
@@ -14,16 +14,16 @@ type EnvironmentRef struct {
 
 // Split chooses tasks of one split of an environment to train on.
 type Split struct {
-	// Name of the split.
+	// name is the name of the split.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Shuffle draws tasks in an order that algorithm.seed decides, a new one for each epoch, unless it is
+	// shuffle draws tasks in an order that algorithm.seed decides, a new one for each epoch, unless it is
 	// false: then in the split's own order.
 	// +optional
 	Shuffle *bool `json:"shuffle,omitempty"`
-	// Take uses so many tasks, the first in that order; without it, all. (OpenReward: num_samples.)
+	// take uses so many tasks, the first in that order; without it, all. (OpenReward: num_samples.)
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`
@@ -32,12 +32,12 @@ type Split struct {
 // EvaluationSplit chooses tasks of one split of an environment, always in the split's own order, so
 // that runs with other seeds are evaluated on the same tasks.
 type EvaluationSplit struct {
-	// Name of the split.
+	// name is the name of the split.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Take uses so many tasks, the first; without it, all.
+	// take uses so many tasks, the first; without it, all.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`
@@ -45,28 +45,28 @@ type EvaluationSplit struct {
 
 // EnvironmentUse is what training and evaluation want of an environment.
 type EnvironmentUse struct {
-	// Name keys the list and names the metrics; it also is the RewardEnvironment's name unless
+	// name keys the list and names the metrics; it also is the RewardEnvironment's name unless
 	// environmentRef says otherwise.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be of a-z, 0-9 and '-', beginning and ending with a letter or digit: it keys metrics; give the RewardEnvironment's name, and a hosted environment's name in that object's ors.name"
 	// +required
 	Name string `json:"name"`
-	// EnvironmentRef is the RewardEnvironment; without it, the one of this entry's name.
+	// environmentRef is the RewardEnvironment; without it, the one of this entry's name.
 	// +optional
 	EnvironmentRef *EnvironmentRef `json:"environmentRef,omitempty"`
-	// Retries of an episode that failed, each in a fresh session; without it, 3.
+	// retries is how often an episode that failed is repeated, each in a fresh session; without it, 3.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional
 	Retries *int32 `json:"retries,omitempty"`
-	// Sampling is how tokens are drawn.
+	// sampling is how tokens are drawn.
 	// +optional
 	Sampling Sampling `json:"sampling,omitzero"`
-	// Limits end an episode.
+	// limits are what ends an episode.
 	// +optional
 	Limits Limits `json:"limits,omitzero"`
-	// Reward is how the rewards of an episode become one number.
+	// reward is how the rewards of an episode become one number.
 	// +optional
 	Reward EpisodeReward `json:"reward,omitzero"`
 }
@@ -77,30 +77,30 @@ type EnvironmentUse struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.minMembers) || self.minMembers <= self.groupSize",message="minMembers must be at most groupSize: lower minMembers or raise groupSize"
 type TrainingEnvironment struct {
 	EnvironmentUse `json:",inline"`
-	// Weight is this environment's share of slots, relative to the others'; given for all
+	// weight is this environment's share of slots, relative to the others'; given for all
 	// environments or for none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +optional
 	Weight *float64 `json:"weight,omitempty"`
-	// Splits to train on; without them, train.
+	// splits are the splits to train on; without them, train.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []Split `json:"splits,omitempty"`
-	// GroupSize is how many episodes of one task form a group.
+	// groupSize is how many episodes of one task form a group.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1024
 	// +required
 	GroupSize int32 `json:"groupSize"`
-	// MinMembers of a group must succeed for it to be trained on; without it, half the group
+	// minMembers of a group must succeed for it to be trained on; without it, half the group
 	// and at least 2. (OpenReward: num_rollouts - max_failing_rollouts.)
 	// +kubebuilder:validation:Minimum=2
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
-	// OnUnavailable is what the run does while no worker reaches the environment's server: Wait for it, or Skip its
+	// onUnavailable is what the run does while no worker reaches the environment's server: Wait for it, or Skip its
 	// tasks after 30 seconds and train on the other environments. Without it, Wait.
 	// +kubebuilder:validation:Enum=Wait;Skip
 	// +optional
@@ -118,34 +118,34 @@ const (
 
 // Sampling is how tokens are drawn.
 type Sampling struct {
-	// MaxTokens of one completion. Needed to train.
+	// maxTokens is how many tokens one completion has at most. It is needed to train.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxTokens *int32 `json:"maxTokens,omitempty"`
-	// Temperature; without it, 1. Training at another needs allowBiased.
+	// temperature is the sampling temperature; without it, 1. Training at another needs allowBiased.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional
 	Temperature *float64 `json:"temperature,omitempty"`
-	// TopP keeps the likeliest tokens whose probabilities sum to it; without it, all. Training
+	// topP keeps the likeliest tokens whose probabilities sum to it; without it, all. Training
 	// with it needs allowBiased.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
 	// +optional
 	TopP *float64 `json:"topP,omitempty"`
-	// TopK keeps the so many likeliest tokens; without it, all. Training with it needs allowBiased.
+	// topK keeps the so many likeliest tokens; without it, all. Training with it needs allowBiased.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	TopK *int32 `json:"topK,omitempty"`
-	// Stop strings; without them, the renderer's.
+	// stop are strings that end a completion; without them, the renderer's.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Stop []string `json:"stop,omitempty"`
-	// AllowBiased accepts, in training, settings under which the sampled distribution is not
+	// allowBiased accepts, in training, settings under which the sampled distribution is not
 	// the trained one.
 	// +optional
 	AllowBiased *bool `json:"allowBiased,omitempty"`
@@ -164,28 +164,29 @@ const (
 
 // Limits end an episode.
 type Limits struct {
-	// Turns of the model; 50 unless given, where the environment has several.
+	// turns is how many turns the model has at most; 50 unless given, where the environment has several.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2048
 	// +optional
 	Turns *int32 `json:"turns,omitempty"`
-	// ToolCalls of the episode. Of a reply with more calls than are left, only as many are run.
+	// toolCalls is how many calls of tools an episode has at most. Of a reply with more calls than are left, only as
+	// many are run.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ToolCalls *int32 `json:"toolCalls,omitempty"`
-	// PromptTokens of the first prompt.
+	// promptTokens is how many tokens the first prompt has at most.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	PromptTokens *int32 `json:"promptTokens,omitempty"`
-	// TrajectoryTokens of prompt, replies and tool results together.
+	// trajectoryTokens is how many tokens prompt, replies and tool results have together at most.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	TrajectoryTokens *int32 `json:"trajectoryTokens,omitempty"`
-	// EpisodeSeconds from the first sample request, without queueing.
+	// episodeSeconds is how long an episode may take from the first sample request, without queueing.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	EpisodeSeconds *int32 `json:"episodeSeconds,omitempty"`
-	// OnLimit is what becomes of an episode that a limit ended: graded as it stands, reward at
+	// onLimit is what becomes of an episode that a limit ended: graded as it stands, reward at
 	// most 0, or left out of the group; Grade unless given.
 	// +optional
 	OnLimit LimitPolicy `json:"onLimit,omitempty"`
@@ -207,16 +208,16 @@ const (
 // EpisodeReward is how the rewards of an episode become one number.
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min < self.max",message="min must be below max"
 type EpisodeReward struct {
-	// Reduction of the rewards that were given; a null reward does not count. Sum unless given.
+	// reduction is how the rewards that were given become one, Sum unless it is given; a null reward does not count.
 	// +optional
 	Reduction Reduction `json:"reduction,omitempty"`
-	// Nonterminal is added as a reward where the episode did not reach its end.
+	// nonterminal is added as a reward where the episode did not reach its end.
 	// +optional
 	Nonterminal *float64 `json:"nonterminal,omitempty"`
-	// Min of the reduced reward.
+	// min is the least value of the reduced reward.
 	// +optional
 	Min *float64 `json:"min,omitempty"`
-	// Max of the reduced reward.
+	// max is the greatest value of the reduced reward.
 	// +optional
 	Max *float64 `json:"max,omitempty"`
 }

@@ -5,20 +5,20 @@ package v1alpha1
 
 // Evaluation samples held-out tasks.
 type Evaluation struct {
-	// EverySteps evaluates; 0 does not while training.
+	// everySteps is after how many steps to evaluate; with 0 a run does not evaluate while it trains.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=20
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// Before evaluates the first weights.
+	// before evaluates the first weights.
 	// +kubebuilder:default=true
 	// +optional
 	Before *bool `json:"before,omitempty"`
-	// After evaluates the last weights.
+	// after evaluates the last weights.
 	// +kubebuilder:default=true
 	// +optional
 	After *bool `json:"after,omitempty"`
-	// Environments to evaluate on; without them, the split test of each training environment.
+	// environments are the environments to evaluate on; without them, the split test of each training environment.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -33,19 +33,19 @@ type Evaluation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.sampling) || !has(self.sampling.allowBiased)",message="sampling.allowBiased concerns training; evaluation may sample with any settings: remove it"
 type EvaluationEnvironment struct {
 	EnvironmentUse `json:",inline"`
-	// Splits to evaluate on; without them, test.
+	// splits are the splits to evaluate on; without them, test.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []EvaluationSplit `json:"splits,omitempty"`
-	// SamplesPerTask is how many episodes of each task are sampled; without it, 1.
+	// samplesPerTask is how many episodes of each task are sampled; without it, 1.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	SamplesPerTask *int32 `json:"samplesPerTask,omitempty"`
-	// PassAt are the k of pass@k; without it, 1.
+	// passAt are the k of pass@k; without it, 1.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8

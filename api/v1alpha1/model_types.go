@@ -18,36 +18,36 @@ const (
 
 // Model is the base model and the LoRA adapter that is trained.
 type Model struct {
-	// Name of the base model as the endpoint spells it.
+	// name is the name of the base model as the endpoint spells it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Name string `json:"name"`
-	// LoraRank is the rank of the adapter.
+	// loraRank is the rank of the adapter.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +kubebuilder:default=32
 	// +optional
 	LoraRank *int32 `json:"loraRank,omitempty"`
-	// TrainModules are the parts of the network that the adapter covers.
+	// trainModules are the parts of the network that the adapter covers.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:default={Attention,MLP,Unembed}
 	// +optional
 	TrainModules []TrainModule `json:"trainModules,omitempty"`
-	// Seed initialises the adapter.
+	// seed initialises the adapter.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
-	// Renderer turns conversations into tokens and back, for example qwen3_instruct; without it, the
+	// renderer turns conversations into tokens and back, for example qwen3_instruct; without it, the
 	// one that is right for the model name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Renderer string `json:"renderer,omitempty"`
-	// Tokenizer is where the tokenizer comes from; without it, what is right for the model name.
+	// tokenizer is where the tokenizer comes from; without it, what is right for the model name.
 	// +optional
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
@@ -58,22 +58,22 @@ type Model struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || has(self.sha256)",message="url needs sha256, the digest of the file there: sha256sum prints it"
 // +kubebuilder:validation:XValidation:rule="!has(self.revision) || has(self.repository)",message="revision is one of a repository: give repository, or leave revision out"
 type Tokenizer struct {
-	// Repository on the Hugging Face hub.
+	// repository is a repository on the Hugging Face hub.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be OWNER/NAME, as the hub spells it"
 	// +optional
 	Repository string `json:"repository,omitempty"`
-	// Revision of the repository: a branch, tag or commit. Without it, main.
+	// revision is the revision of the repository: a branch, tag or commit. Without it, main.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// URL of the file.
+	// url is the address of the file.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// SHA256 of the file, in hex. A file with another digest is refused.
+	// sha256 is the SHA-256 digest of the file, in hex. A file with another digest is refused.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="sha256 must be 64 hexadecimal digits in lower case"
 	// +optional
@@ -82,26 +82,26 @@ type Tokenizer struct {
 
 // Tinker is the endpoint that samples and trains.
 type Tinker struct {
-	// BaseURL of the endpoint; without it, the operator's default, which is hosted Tinker
+	// baseURL is the address of the endpoint; without it, the operator's default, which is hosted Tinker
 	// unless the chart says otherwise. Fixed once the run has started.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// APIKeySecretRef is the Secret key that holds the API key.
+	// apiKeySecretRef is the Secret key that holds the API key.
 	// +required
 	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
-	// ProxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint;
+	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint;
 	// without it, the proxy of their environment variables. It must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
 	// +optional
 	ProxyURL string `json:"proxyURL,omitempty"`
-	// CABundleConfigMapRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted besides
+	// caBundleConfigMapRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted besides
 	// those of the image.
 	// +optional
 	CABundleConfigMapRef *ref.ConfigMapKey `json:"caBundleConfigMapRef,omitempty"`
-	// ClientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the learner and
+	// clientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the learner and
 	// the workers show to the endpoint.
 	// +optional
 	ClientCertificateSecretRef *ref.Secret `json:"clientCertificateSecretRef,omitempty"`

@@ -11,68 +11,68 @@ import (
 // is set by the operator and not open here.
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",message="volumeMounts names a volume that volumes does not have: add it to volumes, or correct the name"
 type PodOverrides struct {
-	// Labels to add.
+	// labels are added to those of the pod.
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('rl.tinker-operator.dev/') && !k.startsWith('batch.kubernetes.io/') && !(k in ['app.kubernetes.io/managed-by', 'controller-uid', 'job-name']))",message="labels has one that the operator or the Job controller sets itself: remove it (reserved are app.kubernetes.io/managed-by, controller-uid, job-name, and what begins with rl.tinker-operator.dev/ or batch.kubernetes.io/)"
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
-	// Annotations to add.
+	// annotations are added to those of the pod.
 	// +kubebuilder:validation:MaxProperties=32
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Image instead of the operator's own.
+	// image is used instead of the operator's own.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
-	// ImagePullSecrets for the images.
+	// imagePullSecrets are Secrets for pulling the images.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// ServiceAccountName for a cloud's workload identity; its API-server token is never mounted.
+	// serviceAccountName is the pod's service account, for a cloud's workload identity; its API-server token is never mounted.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// Resources of the main container.
+	// resources are the resources of the main container.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
-	// Env of the main container.
+	// env are environment variables of the main container.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !(e.name in ['TINKER_API_KEY', 'POD_IP', 'POD_NAME']))",message="env has a variable that the operator sets itself: remove TINKER_API_KEY, POD_IP and POD_NAME (the API key comes from tinker.apiKeySecretRef)"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// Volumes to add.
+	// volumes are added to those of the pod.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Volumes []Volume `json:"volumes,omitempty"`
-	// VolumeMounts of the main container.
+	// volumeMounts are the volume mounts of the main container.
 	// +listType=map
 	// +listMapKey=mountPath
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
-	// NodeSelector of the pod.
+	// nodeSelector is the node selector of the pod.
 	// +kubebuilder:validation:MaxProperties=32
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Tolerations of the pod.
+	// tolerations are the tolerations of the pod.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// Affinity of the pod.
+	// affinity is the affinity of the pod.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-	// PriorityClassName of the pod.
+	// priorityClassName is the priority class of the pod.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
-	// SecurityContext of the pod, as far as it is open.
+	// securityContext is the part of the security context that may be changed.
 	// +optional
 	SecurityContext PodSecurity `json:"securityContext,omitzero"`
 }
@@ -84,11 +84,11 @@ type LabelValue string
 
 // PodSecurity is the part of a pod's security context that is open; the rest is the restricted profile.
 type PodSecurity struct {
-	// RunAsUser is the user id; without it, the image's.
+	// runAsUser is the user id; without it, the image's.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
-	// FSGroup owns the pod's volumes.
+	// fsGroup is the group that owns the pod's volumes.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	FSGroup *int64 `json:"fsGroup,omitempty"`
@@ -97,49 +97,49 @@ type PodSecurity struct {
 // Volume is a volume of a kind that the restricted security profile permits.
 // +kubebuilder:validation:XValidation:rule="(has(self.persistentVolumeClaim)?1:0)+(has(self.configMap)?1:0)+(has(self.secret)?1:0)+(has(self.emptyDir)?1:0)+(has(self.csi)?1:0)==1",message="give exactly one of persistentVolumeClaim, configMap, secret, emptyDir and csi"
 type Volume struct {
-	// Name that volumeMounts refer to.
+	// name is what volumeMounts refer to.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('tinker-operator-')",message="names of volumes that begin with tinker-operator- are the operator's own: rename the volume"
 	// +required
 	Name string `json:"name"`
-	// PersistentVolumeClaim of the namespace.
+	// persistentVolumeClaim is a claim of the namespace.
 	// +optional
 	PersistentVolumeClaim *corev1.PersistentVolumeClaimVolumeSource `json:"persistentVolumeClaim,omitempty"`
-	// ConfigMap of the namespace.
+	// configMap is a ConfigMap of the namespace.
 	// +optional
 	ConfigMap *corev1.ConfigMapVolumeSource `json:"configMap,omitempty"`
-	// Secret of the namespace.
+	// secret is a Secret of the namespace.
 	// +optional
 	Secret *corev1.SecretVolumeSource `json:"secret,omitempty"`
-	// EmptyDir that lives as long as the pod.
+	// emptyDir is an empty folder that lives as long as the pod.
 	// +optional
 	EmptyDir *corev1.EmptyDirVolumeSource `json:"emptyDir,omitempty"`
-	// CSI is an ephemeral volume, as the Secrets Store driver gives.
+	// csi is an ephemeral volume, as the Secrets Store driver gives.
 	// +optional
 	CSI *corev1.CSIVolumeSource `json:"csi,omitempty"`
 }
 
 // VolumeMount mounts a volume into the main container.
 type VolumeMount struct {
-	// Name of the volume.
+	// name is the name of the volume.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// MountPath within the container.
+	// mountPath is the path within the container.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.contains(':')",message="mountPath must be absolute and have no colon: correct it"
 	// +kubebuilder:validation:XValidation:rule="!['/etc/tinker-operator', '/var/spill', '/var/tokenizers', '/artifacts'].exists(p, self == p || self.startsWith(p + '/'))",message="mountPath is a folder that the operator mounts itself (/etc/tinker-operator, /var/spill, /var/tokenizers, /artifacts): choose another"
 	// +required
 	MountPath string `json:"mountPath"`
-	// SubPath within the volume.
+	// subPath is the path within the volume.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	SubPath string `json:"subPath,omitempty"`
-	// ReadOnly mount.
+	// readOnly mounts the volume so that it cannot be written.
 	// +optional
 	ReadOnly *bool `json:"readOnly,omitempty"`
 }

@@ -21,12 +21,13 @@ import (
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 63 characters, of a-z, 0-9 and '-', and begin and end with a letter or digit: runs refer to it by this name and metrics are named after it; rename it"
 type RewardEnvironment struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What gives tasks and rewards.
+	// spec is what gives tasks and rewards.
 	// +required
 	Spec RewardEnvironmentSpec `json:"spec"`
-	// What the probe found; written by the operator alone.
+	// status is what the probe found; only the operator writes it.
 	// +optional
 	Status RewardEnvironmentStatus `json:"status,omitzero"`
 }
@@ -46,79 +47,80 @@ type RewardEnvironmentList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.interaction) || has(self.interaction.toolUse)",message="episodes of an ors server are tool use: remove interaction, or give interaction.toolUse"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || has(self.reward)",message="dataset needs reward, what an episode is worth: for example reward: {exactMatch: {}}"
 type RewardEnvironmentSpec struct {
-	// ORS is an Open Reward Standard server, which has the tasks, the tools and the rewards.
+	// ors is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 	// +optional
 	ORS *environment.ORS `json:"ors,omitempty"`
-	// Dataset of tasks.
+	// dataset is where tasks come from.
 	// +optional
 	Dataset *environment.Dataset `json:"dataset,omitempty"`
-	// Reward of an episode on a dataset.
+	// reward is what an episode is worth on a dataset.
 	// +optional
 	Reward *environment.Reward `json:"reward,omitempty"`
-	// Interaction is how an episode goes; without it, one reply is the answer.
+	// interaction is how an episode goes; without it, one reply is the answer.
 	// +optional
 	Interaction *environment.Interaction `json:"interaction,omitempty"`
-	// Pod changes the probe's pod, for instance its imagePullSecrets, resources and tolerations. It changes nothing of what runs
-	// pin; a probe that has no result yet is made anew with it.
+	// pod changes the probe's pod, for instance its imagePullSecrets, resources and tolerations. It changes nothing of
+	// what runs pin; a probe that has no result yet is made anew with it.
 	// +optional
 	Pod PodOverrides `json:"pod,omitzero"`
 }
 
 // RewardEnvironmentStatus is what the probe found.
 type RewardEnvironmentStatus struct {
-	// Conditions: Ready.
+	// conditions has one condition, Ready.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the newest spec that was acted upon: with Ready Unknown its probe is in progress.
+	// observedGeneration is the newest spec that was acted upon: with Ready Unknown its probe is in progress.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// ProbedGeneration is the spec that digest, tasks, splits, canaryReward and probeTime are of.
+	// probedGeneration is the spec that digest, tasks, splits, canaryReward and probeTime are of.
 	// +optional
 	ProbedGeneration *int64 `json:"probedGeneration,omitempty"`
-	// Digest of the spec and of what it resolved to; runs pin it.
+	// digest is the digest of the spec and of what it resolved to; runs pin it.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// Tasks in all splits.
+	// tasks is how many tasks all splits have.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
-	// Splits that were found.
+	// splits are the splits that were found.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Splits []SplitStatus `json:"splits,omitempty"`
-	// Dataset is the data that the probe read; absent for generated tasks.
+	// dataset is the data that the probe read; absent for generated tasks.
 	// +optional
 	Dataset *DatasetStatus `json:"dataset,omitempty"`
-	// CanaryReward of the episode that the probe played with the right answer; absent where the answers are not known.
+	// canaryReward is the reward of the episode that the probe played with the right answer; absent where the answers
+	// are not known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
-	// ProbeTime is when the probe ended.
+	// probeTime is when the probe ended.
 	// +optional
 	ProbeTime *metav1.Time `json:"probeTime,omitempty"`
 }
 
 // SplitStatus is a split that was found.
 type SplitStatus struct {
-	// Name of the split.
+	// name is the name of the split.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Tasks in it.
+	// tasks is how many tasks it has.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
 }
 
 // DatasetStatus is the data that the probe read. Runs pin it.
 type DatasetStatus struct {
-	// Revision is the commit that huggingFace.revision named.
+	// revision is the commit that huggingFace.revision named.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// Sources that were read: files, or splits of the hub.
+	// sources are the sources that were read: files, or splits of the hub.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
@@ -127,15 +129,15 @@ type DatasetStatus struct {
 
 // DataSourceStatus is a source that was read.
 type DataSourceStatus struct {
-	// Name as in splits[].source.
+	// name is spelled as in splits[].source.
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
-	// SHA256 of the file; for a split of the hub, of the list of its files with their digests.
+	// sha256 is the SHA-256 digest of the file; for a split of the hub, of the list of its files with their digests.
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	SHA256 string `json:"sha256"`
-	// Rows is how many rows it has.
+	// rows is how many rows it has.
 	// +optional
 	Rows *int64 `json:"rows,omitempty"`
 }

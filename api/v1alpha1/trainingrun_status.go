@@ -7,107 +7,107 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // TrainingRunStatus is what is known of the run. Its metrics are rounded to four digits.
 type TrainingRunStatus struct {
-	// Conditions are what machines should read.
+	// conditions are what machines should read.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the newest spec that was acted upon.
+	// observedGeneration is the newest spec that was acted upon.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// ObservedRetry is the spec.retry that was last acted upon.
+	// observedRetry is the spec.retry that was last acted upon.
 	// +optional
 	ObservedRetry *int32 `json:"observedRetry,omitempty"`
-	// State sums the conditions up for people; values may be added.
+	// state sums the conditions up for people; values may be added.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	State string `json:"state,omitempty"`
-	// StartTime of the first attempt. From here on what decides the weights is fixed.
+	// startTime is when the first attempt began. From here on what decides the weights is fixed.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// CompletionTime is when the run became Complete or Failed.
+	// completionTime is when the run became Complete or Failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// Step is how many steps are committed.
+	// step is how many steps are committed.
 	// +optional
 	Step *int64 `json:"step,omitempty"`
-	// Steps in all.
+	// steps is how many steps the run has.
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
-	// Progress is step and steps, for display.
+	// progress is step and steps, for display.
 	// +kubebuilder:validation:MaxLength=48
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// Cursor is how many places in the sequence of tasks (slots) training has used; a dropped group uses one, too.
+	// cursor is how many places in the sequence of tasks (slots) training has used; a dropped group uses one, too.
 	// +optional
 	Cursor *int64 `json:"cursor,omitempty"`
-	// Restarts is how many attempts followed on one that ended by itself: not on a suspension, a change of the learner's
+	// restarts is how many attempts followed one that ended by itself: not on a suspension, a change of the learner's
 	// pod before it ran, or a Job that was refused.
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
-	// FailuresSinceCheckpoint is how many attempts ended in a way that failurePolicy.maxRestarts
+	// failuresSinceCheckpoint is how many attempts ended in a way that failurePolicy.maxRestarts
 	// counts since a step's checkpoint was last saved.
 	// +optional
 	FailuresSinceCheckpoint *int32 `json:"failuresSinceCheckpoint,omitempty"`
-	// Policy identifies the newest weights.
+	// policy identifies the newest weights.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
-	// Metrics of the newest step, and of the newest evaluation.
+	// metrics are those of the newest step, and of the newest evaluation.
 	// +optional
 	Metrics *Metrics `json:"metrics,omitempty"`
-	// LatestCheckpoint is the newest that was saved.
+	// latestCheckpoint is the newest that was saved.
 	// +optional
 	LatestCheckpoint *Checkpoint `json:"latestCheckpoint,omitempty"`
-	// BestCheckpoint by checkpoints.keepBest.metric.
+	// bestCheckpoint is the best one by checkpoints.keepBest.metric.
 	// +optional
 	BestCheckpoint *Checkpoint `json:"bestCheckpoint,omitempty"`
-	// Checkpoints, the newest first.
+	// checkpoints are the checkpoints, the newest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
-	// Attempts, the newest first.
+	// attempts are the attempts, the newest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// PendingChanges are fields of the spec that were changed since the learner's present attempt began, and that take effect
+	// pendingChanges are fields of the spec that were changed since the learner's present attempt began, and that take effect
 	// with its next one: suspend and resume the run to have them at once.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	PendingChanges []string `json:"pendingChanges,omitempty"`
-	// Capabilities of the endpoint, as the first attempt found them.
+	// capabilities is what the endpoint supports, as the first attempt found them.
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	// TokenizerSHA256 is the digest of the tokenizer's file that the run began with; another file is refused.
+	// tokenizerSHA256 is the digest of the tokenizer's file that the run began with; another file is refused.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
-	// FormatVersion is the version of what the run's processes exchange. The run keeps it to its end, also over upgrades
+	// formatVersion is the version of what the run's processes exchange. The run keeps it to its end, also over upgrades
 	// of the operator.
 	// +optional
 	FormatVersion *int32 `json:"formatVersion,omitempty"`
-	// Usage over all attempts.
+	// usage is the usage over all attempts.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
-	// EffectiveTrainingRatio is the time spent on steps that count over the time since the start.
+	// effectiveTrainingRatio is the time spent on steps that count over the time since the start.
 	// +optional
 	EffectiveTrainingRatio *float64 `json:"effectiveTrainingRatio,omitempty"`
-	// Environments that the run uses, as it pinned them.
+	// environments are the environments that the run uses, as it pinned them.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Environments []EnvironmentStatus `json:"environments,omitempty"`
-	// Workers is how many worker pods exist, for autoscalers.
+	// workers is how many worker pods exist, for autoscalers.
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
-	// ReadyWorkers is how many of them are ready.
+	// readyWorkers is how many of them are ready.
 	// +optional
 	ReadyWorkers *int32 `json:"readyWorkers,omitempty"`
-	// WorkerSelector finds the worker pods, for autoscalers.
+	// workerSelector finds the worker pods, for autoscalers.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	WorkerSelector string `json:"workerSelector,omitempty"`
@@ -115,10 +115,10 @@ type TrainingRunStatus struct {
 
 // Policy is a version of the weights.
 type Policy struct {
-	// Step is the number of steps that these weights are the result of.
+	// step is the number of steps that these weights are the result of.
 	// +required
 	Step int64 `json:"step"`
-	// Lineage identifies the weights: it is a digest of the settings and the data of every step that led to them.
+	// lineage identifies the weights: it is a digest of the settings and the data of every step that led to them.
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	Lineage string `json:"lineage"`
@@ -126,104 +126,104 @@ type Policy struct {
 
 // Metrics of the newest step, and of the newest evaluation.
 type Metrics struct {
-	// Reward is the mean over all episodes of the step, before any group was dropped.
+	// reward is the mean over all episodes of the step, before any group was dropped.
 	// +optional
 	Reward *float64 `json:"reward,omitempty"`
-	// PassAt1 of the newest evaluation, mean over its environments.
+	// passAt1 is pass@1 of the newest evaluation, mean over its environments.
 	// +optional
 	PassAt1 *float64 `json:"passAt1,omitempty"`
-	// EvaluatedStep is the step whose weights that evaluation measured.
+	// evaluatedStep is the step whose weights that evaluation measured.
 	// +optional
 	EvaluatedStep *int64 `json:"evaluatedStep,omitempty"`
-	// Loss as the endpoint reports it.
+	// loss is the loss as the endpoint reports it.
 	// +optional
 	Loss *float64 `json:"loss,omitempty"`
-	// KLSampleTrain is optim/kl_sample_train_v1.
+	// klSampleTrain is optim/kl_sample_train_v1.
 	// +optional
 	KLSampleTrain *float64 `json:"klSampleTrain,omitempty"`
-	// Entropy of the sampled tokens.
+	// entropy is the entropy of the sampled tokens.
 	// +optional
 	Entropy *float64 `json:"entropy,omitempty"`
-	// StepSeconds that the step took.
+	// stepSeconds is how many seconds the step took.
 	// +optional
 	StepSeconds *float64 `json:"stepSeconds,omitempty"`
-	// SampledTokensPerSecond over the step.
+	// sampledTokensPerSecond is the rate of sampling over the step.
 	// +optional
 	SampledTokensPerSecond *float64 `json:"sampledTokensPerSecond,omitempty"`
 }
 
 // Checkpoint is a saved state.
 type Checkpoint struct {
-	// Step after which it was saved.
+	// step is the step after which it was saved.
 	// +required
 	Step int64 `json:"step"`
-	// State is the path to train on from.
+	// state is the path to train on from.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	State string `json:"state,omitempty"`
-	// Sampler is the path to sample from.
+	// sampler is the path to sample from.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Sampler string `json:"sampler,omitempty"`
-	// Lineage identifies its weights, as in status.policy.
+	// lineage identifies its weights, as in status.policy.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Lineage string `json:"lineage,omitempty"`
-	// Attempt that saved it.
+	// attempt is the attempt that saved it.
 	// +optional
 	Attempt *int32 `json:"attempt,omitempty"`
-	// SaveTime is when it was saved.
+	// saveTime is when it was saved.
 	// +optional
 	SaveTime *metav1.Time `json:"saveTime,omitempty"`
-	// ExpirationTime is when the endpoint deletes it.
+	// expirationTime is when the endpoint deletes it.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
-	// Metric that it was ranked by.
+	// metric is the metric that it was ranked by.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Metric string `json:"metric,omitempty"`
-	// Value of that metric.
+	// value is the value of that metric.
 	// +optional
 	Value *float64 `json:"value,omitempty"`
 }
 
 // Attempt is one learner of the run, from its start to its end.
 type Attempt struct {
-	// Number counts from 1.
+	// number counts from 1.
 	// +required
 	Number int32 `json:"number"`
-	// Cause of its end.
+	// cause is why it ended.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Cause string `json:"cause,omitempty"`
-	// Reason of its end, if the cause has several.
+	// reason is the reason of its end, if the cause has several.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Count of consecutive attempts that ended for this reason and share this entry, whose number is the
+	// count is how many consecutive attempts ended for this reason and share this entry, whose number is the
 	// newest's; only given where there are several.
 	// +optional
 	Count int32 `json:"count,omitempty"`
-	// Message about its end.
+	// message describes its end.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Message string `json:"message,omitempty"`
-	// StartTime of the attempt.
+	// startTime is when the attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// CompletionTime of the attempt.
+	// completionTime is when the attempt ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// FromStep is where it began.
+	// fromStep is where it began.
 	// +optional
 	FromStep *int64 `json:"fromStep,omitempty"`
-	// ToStep is the last step it committed.
+	// toStep is the last step it committed.
 	// +optional
 	ToStep *int64 `json:"toStep,omitempty"`
-	// ColdOptimizer says that the attempt resumed from a state without its optimizer: Adam started from zero.
+	// coldOptimizer says that the attempt resumed from a state without its optimizer: Adam started from zero.
 	// +optional
 	ColdOptimizer *bool `json:"coldOptimizer,omitempty"`
-	// LostVersions is how many versions of the policy, within algorithm.lag, the attempt could not sample
+	// lostVersions is how many versions of the policy, within algorithm.lag, the attempt could not sample
 	// any more: it sampled a newer one instead, so that another run of the spec has other weights.
 	// +optional
 	LostVersions *int32 `json:"lostVersions,omitempty"`
@@ -233,28 +233,28 @@ type Attempt struct {
 // loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them.
 // What is in none of the lists is not known.
 type Capabilities struct {
-	// BaseURL of the endpoint that was tried.
+	// baseURL is the address of the endpoint that was tried.
 	// +kubebuilder:validation:MaxLength=2048
 	// +required
 	BaseURL string `json:"baseURL"`
-	// Model that was tried.
+	// model is the model that was tried.
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Model string `json:"model"`
-	// Supported is what was seen to work.
+	// supported is what was seen to work.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Supported []string `json:"supported,omitempty"`
-	// Ignored is what the endpoint takes without an error and without an effect. A run that sets it is
+	// ignored is what the endpoint takes without an error and without an effect. A run that sets it is
 	// refused.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Ignored []string `json:"ignored,omitempty"`
-	// Unsupported is what the endpoint refuses, or does differently.
+	// unsupported is what the endpoint refuses, or does differently.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
@@ -264,49 +264,49 @@ type Capabilities struct {
 
 // Usage over all attempts.
 type Usage struct {
-	// PromptTokens that were read.
+	// promptTokens is how many tokens were read.
 	// +optional
 	PromptTokens *int64 `json:"promptTokens,omitempty"`
-	// SampledTokens that were drawn.
+	// sampledTokens is how many tokens were sampled.
 	// +optional
 	SampledTokens *int64 `json:"sampledTokens,omitempty"`
-	// TrainedTokens that went through forward_backward.
+	// trainedTokens is how many tokens went through forward_backward.
 	// +optional
 	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
-	// BoughtTwiceTokens were sampled or trained again because the first result was lost.
+	// boughtTwiceTokens were sampled or trained again because the first result was lost.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
-	// JudgePromptTokens that judges read. PromptTokens and SampledTokens do not include them.
+	// judgePromptTokens is how many tokens judges read. PromptTokens and SampledTokens do not include them.
 	// +optional
 	JudgePromptTokens *int64 `json:"judgePromptTokens,omitempty"`
-	// JudgeSampledTokens that judges sampled.
+	// judgeSampledTokens is how many tokens judges sampled.
 	// +optional
 	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
 }
 
 // EnvironmentStatus is one environment as the run pinned it.
 type EnvironmentStatus struct {
-	// Name as in the spec.
+	// name is spelled as in the spec.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Digest of the RewardEnvironment's spec.
+	// digest is the digest of the RewardEnvironment's spec.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// Tasks in the chosen splits.
+	// tasks is how many tasks the chosen splits have.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
-	// Reward of the newest step.
+	// reward is the mean reward of the newest step.
 	// +optional
 	Reward *float64 `json:"reward,omitempty"`
-	// PassAt1 of the newest evaluation.
+	// passAt1 is pass@1 of the newest evaluation.
 	// +optional
 	PassAt1 *float64 `json:"passAt1,omitempty"`
-	// FaultRatio of the newest step's episodes.
+	// faultRatio is the share of the newest step's episodes that ended with a fault.
 	// +optional
 	FaultRatio *float64 `json:"faultRatio,omitempty"`
-	// Evaluation is what the newest evaluation measured: pass@k, solved@n, rewards in all and by role, and what the
+	// evaluation is what the newest evaluation measured: pass@k, solved@n, rewards in all and by role, and what the
 	// environment itself measures.
 	// +listType=map
 	// +listMapKey=name
@@ -317,17 +317,17 @@ type EnvironmentStatus struct {
 
 // Estimate is a mean over the tasks of an evaluation.
 type Estimate struct {
-	// Name of the metric, as metrics.jsonl has it after the environment's.
+	// name is the name of the metric, as metrics.jsonl has it after the environment's.
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`
-	// Value that was measured.
+	// value is what was measured.
 	// +required
 	Value float64 `json:"value"`
-	// Low end of the confidence interval of 95%.
+	// low is the lower end of the confidence interval of 95%.
 	// +optional
 	Low *float64 `json:"low,omitempty"`
-	// High end of that interval.
+	// high is the upper end of that interval.
 	// +optional
 	High *float64 `json:"high,omitempty"`
 }

@@ -33,12 +33,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once the run has started: create another run"
 type TrainingRun struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What to train and how.
+	// spec is what to train and how.
 	// +required
 	Spec TrainingRunSpec `json:"spec"`
-	// What is known of the run; written by the operator alone.
+	// status is what is known of the run; only the operator writes it.
 	// +optional
 	Status TrainingRunStatus `json:"status,omitzero"`
 }
@@ -59,14 +60,14 @@ type TrainingRunList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.algorithm) || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore continues with the saved optimizer, Reset starts with a new one"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || !has(self.algorithm) || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
 type TrainingRunSpec struct {
-	// Model is the base model and the LoRA adapter that is trained.
+	// model is the base model and the LoRA adapter that is trained.
 	// Fixed once the run has started.
 	// +required
 	Model Model `json:"model"`
-	// Tinker is the endpoint that samples and trains.
+	// tinker is the endpoint that samples and trains.
 	// +required
 	Tinker Tinker `json:"tinker"`
-	// Environments are what the run trains on, keyed by name; their order means nothing. Without
+	// environments are what the run trains on, keyed by name; their order means nothing. Without
 	// weights all tasks form one pool. Fixed once the run has started.
 	// +listType=map
 	// +listMapKey=name
@@ -76,50 +77,50 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() > 1 || self.all(e, !has(e.onUnavailable) || e.onUnavailable == 'Wait')",message="onUnavailable: Skip trains on the other environments, and there are none: add one, or remove the setting"
 	// +optional
 	Environments []TrainingEnvironment `json:"environments,omitempty"`
-	// Algorithm is how groups of episodes become optimizer steps. Without it, and without
+	// algorithm is how groups of episodes become optimizer steps. Without it, and without
 	// environments, the run evaluates once and is done. Fixed once the run has started.
 	// +optional
 	Algorithm *Algorithm `json:"algorithm,omitempty"`
-	// InitFrom is where the first weights come from; without it they are the base model's.
+	// initFrom is where the first weights come from; without it they are the base model's.
 	// Fixed once the run has started.
 	// +optional
 	InitFrom *InitFrom `json:"initFrom,omitempty"`
-	// Checkpoints is when states are saved and how long they are kept. A change takes effect with
+	// checkpoints is when states are saved and how long they are kept. A change takes effect with
 	// the learner's next attempt; suspend and resume the run to have it at once.
 	// +kubebuilder:default={}
 	// +optional
 	Checkpoints Checkpoints `json:"checkpoints,omitzero"`
-	// Evaluation samples held-out tasks while training; without it nothing is evaluated. A change
+	// evaluation samples held-out tasks while training; without it nothing is evaluated. A change
 	// takes effect with the learner's next attempt.
 	// +optional
 	Evaluation *Evaluation `json:"evaluation,omitempty"`
-	// Rollouts are the worker pods, which sample and play the environments.
+	// rollouts are the worker pods, which sample and play the environments.
 	// +kubebuilder:default={}
 	// +optional
 	Rollouts Rollouts `json:"rollouts,omitzero"`
-	// Learner is the one pod that trains.
+	// learner is the one pod that trains.
 	// +optional
 	Learner Learner `json:"learner,omitzero"`
-	// FailurePolicy is when the run is restarted and when it is given up.
+	// failurePolicy is when the run is restarted and when it fails for good.
 	// +kubebuilder:default={}
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`
-	// Artifacts is where the rows of steps and metrics.jsonl are kept; without it metrics are in the learner's log and
+	// artifacts is where the rows of steps and metrics.jsonl are kept; without it metrics are in the learner's log and
 	// lost with it.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`
-	// Suspend drains the run at a saved state and deletes its pods; false resumes it.
+	// suspend drains the run at a saved state and deletes its pods; false resumes it.
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// Retry takes a run that has failed back: with each increase it continues from its last usable checkpoint,
+	// retry takes a run that has failed back: with each increase it continues from its last usable checkpoint,
 	// with a new restart budget. It does nothing to a run that has not failed.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="retry counts how often a failed run is to be tried again and can only grow: increase it"
 	// +optional
 	Retry *int32 `json:"retry,omitempty"`
-	// TTLSecondsAfterFinished deletes the object that long after it has finished; without it
+	// ttlSecondsAfterFinished is how long after its end the object is deleted; without it
 	// the object is kept.
 	// +kubebuilder:validation:Minimum=0
 	// +optional

@@ -7,56 +7,56 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Rollouts are the worker pods.
 type Rollouts struct {
-	// Workers is how many worker pods there are; also set by kubectl scale and autoscalers. With 0
+	// workers is how many worker pods there are; also set by kubectl scale and autoscalers. With 0
 	// the run waits.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=2
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
-	// Concurrency is how many episodes the whole run has in progress. A change takes effect with the
+	// concurrency is how many episodes the whole run has in progress. A change takes effect with the
 	// learner's next attempt.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +kubebuilder:default=256
 	// +optional
 	Concurrency *int32 `json:"concurrency,omitempty"`
-	// Pod changes the worker pods; when it is changed they are replaced.
+	// pod changes the worker pods; when it is changed they are replaced.
 	// +optional
 	Pod PodOverrides `json:"pod,omitzero"`
 }
 
 // Learner is the pod that trains.
 type Learner struct {
-	// Pod changes the learner pod, from its next attempt on.
+	// pod changes the learner pod, from its next attempt on.
 	// +optional
 	Pod PodOverrides `json:"pod,omitzero"`
 }
 
-// FailurePolicy is when the run is restarted and when it is given up.
+// FailurePolicy is when the run is restarted and when it fails for good.
 type FailurePolicy struct {
-	// MaxRestarts after crashes without a new checkpoint between them. Lost nodes, evictions, refused keys
-	// and outages of the service do not count.
+	// maxRestarts is how many restarts are permitted after crashes without a new checkpoint between them. Lost nodes,
+	// evictions, refused keys and outages of the service do not count.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=5
 	// +optional
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
-	// RequireOptimizer refuses to resume from a checkpoint whose optimizer state is not restored.
+	// requireOptimizer refuses to resume from a checkpoint whose optimizer state is not restored.
 	// +kubebuilder:default=true
 	// +optional
 	RequireOptimizer *bool `json:"requireOptimizer,omitempty"`
-	// StalledAfterSeconds is how long a pod may be unschedulable before the run is Stalled: an autoscaler
+	// stalledAfterSeconds is how long a pod may be unschedulable before the run is Stalled: an autoscaler
 	// may add a node meanwhile.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=120
 	// +optional
 	StalledAfterSeconds *int32 `json:"stalledAfterSeconds,omitempty"`
-	// StartDeadlineSeconds for the learner's container to be running; past it, the next attempt begins.
+	// startDeadlineSeconds is how long the learner's container may take to be running; past it, the next attempt begins.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=900
 	// +optional
 	StartDeadlineSeconds *int32 `json:"startDeadlineSeconds,omitempty"`
-	// ProgressDeadlineSeconds without any progress before the learner is restarted. Time that the
+	// progressDeadlineSeconds is how long a run may make no progress before its learner is restarted. Time that the
 	// endpoint is the cause of does not count, nor does time in which the learner does not answer.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=3600
@@ -68,19 +68,20 @@ type FailurePolicy struct {
 // +kubebuilder:validation:XValidation:rule="has(self.claimName) != has(self.url)",message="give exactly one of claimName and url"
 // +kubebuilder:validation:XValidation:rule="!has(self.secretRef) || has(self.url)",message="secretRef has the keys of url's store: remove it, or give url"
 type Artifacts struct {
-	// ClaimName is a PersistentVolumeClaim of the run's namespace.
+	// claimName is a PersistentVolumeClaim of the run's namespace.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
-	// URL of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible server;
+	// url is the address of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible server;
 	// azblob://CONTAINER/PREFIX; or file:///FOLDER, on a volume of learner.pod.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX, azblob://CONTAINER/PREFIX or file:///FOLDER, with settings as ?NAME=VALUE (gs:// is not built in)"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// SecretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
-	// AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY. Without it the service account of learner.pod is used.
+	// secretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and
+	// AWS_SECRET_ACCESS_KEY, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY. Without it the service account of
+	// learner.pod is used.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 }

@@ -14,41 +14,41 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 // +kubebuilder:validation:XValidation:rule="!has(self.jsonl) || !has(self.jsonl.configMapRef) || !has(self.splits) || self.splits.all(s, has(s.of) || (has(s.source) ? s.source : s.name).matches('^[-._a-zA-Z0-9]+$'))",message="splits[].source must be a key of the ConfigMap of jsonl.configMapRef: letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="!has(self.splits) || self.splits.all(s, !has(s.source) || !self.splits.exists(t, has(t.source) && t.source == s.source && has(t.sha256) && has(s.sha256) && t.sha256 != s.sha256))",message="splits[] give one source two values of sha256: correct one of them"
 type Dataset struct {
-	// Arithmetic generates sums.
+	// arithmetic generates sums.
 	// +optional
 	Arithmetic *ArithmeticData `json:"arithmetic,omitempty"`
-	// Countdown generates tasks of the game: to reach a target with given numbers.
+	// countdown generates tasks of the game: to reach a target with given numbers.
 	// +optional
 	Countdown *CountdownData `json:"countdown,omitempty"`
-	// HuggingFace is a data set of the hub, in Parquet or JSONL.
+	// huggingFace is a data set of the hub, in Parquet or JSONL.
 	// +optional
 	HuggingFace *HuggingFace `json:"huggingFace,omitempty"`
-	// JSONL is files with one JSON object a line.
+	// jsonl is files with one JSON object a line.
 	// +optional
 	JSONL *JSONL `json:"jsonl,omitempty"`
-	// Fields maps names that prompt and reward use to columns of the data, where the names differ. Reserved names are
+	// fields maps names that prompt and reward use to columns of the data, where the names differ. Reserved names are
 	// id, prompt and answer.
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 64 && size(self[k]) > 0 && size(self[k]) <= 256)",message="names in fields have at most 64 characters, and columns 1 to 256"
 	// +optional
 	Fields map[string]string `json:"fields,omitempty"`
-	// Prompt is a template: $(name) is replaced by a field or column of the row, and $$(name) is the text $(name).
+	// prompt is a template: $(name) is replaced by a field or column of the row, and $$(name) is the text $(name).
 	// Without it, the field prompt is the prompt: a text, or a list of messages with role and content.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	Prompt string `json:"prompt,omitempty"`
-	// SystemPrompt is the first message; a template, too.
+	// systemPrompt is the first message; a template, too.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
-	// Examples are exchanges that stand before the prompt, the same for every task.
+	// examples are exchanges that stand before the prompt, the same for every task.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Examples []PromptExample `json:"examples,omitempty"`
-	// Splits of the data; without them, the data's own.
+	// splits are the splits of the data; without them, the data's own.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -59,7 +59,7 @@ type Dataset struct {
 
 // ArithmeticData generates sums; a hash of the operands decides whether a sum is in train or in test.
 type ArithmeticData struct {
-	// MaxOperand is the greatest operand of a sum; the least is 0.
+	// maxOperand is the greatest operand of a sum; the least is 0.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	// +kubebuilder:default=99
@@ -71,25 +71,25 @@ type ArithmeticData struct {
 // or in test. Rows have the columns nums, target and solution.
 // +kubebuilder:validation:XValidation:rule="!has(self.minNumbers) || !has(self.maxNumbers) || self.minNumbers <= self.maxNumbers",message="minNumbers must be at most maxNumbers"
 type CountdownData struct {
-	// MinNumbers is the least number of numbers in a task.
+	// minNumbers is the least number of numbers in a task.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=6
 	// +kubebuilder:default=3
 	// +optional
 	MinNumbers *int32 `json:"minNumbers,omitempty"`
-	// MaxNumbers is the greatest number of numbers in a task.
+	// maxNumbers is the greatest number of numbers in a task.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=6
 	// +kubebuilder:default=4
 	// +optional
 	MaxNumbers *int32 `json:"maxNumbers,omitempty"`
-	// MaxNumber is the greatest number; the least is 1.
+	// maxNumber is the greatest number; the least is 1.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=999
 	// +kubebuilder:default=99
 	// +optional
 	MaxNumber *int32 `json:"maxNumber,omitempty"`
-	// Tasks in the split train; test has a fifth as many.
+	// tasks is how many tasks the split train has; test has a fifth as many.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=10000000
 	// +kubebuilder:default=10000
@@ -99,26 +99,26 @@ type CountdownData struct {
 
 // HuggingFace is a data set of the hub.
 type HuggingFace struct {
-	// Repository, OWNER/NAME.
+	// repository is the name of the repository, OWNER/NAME.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// Config, also called subset; without it, the only one, or default.
+	// config is the configuration, also called subset; without it, the only one, or default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`
-	// Revision is a branch, tag or commit; without it, main. The probe pins the commit that it resolves to.
+	// revision is a branch, tag or commit; without it, main. The probe pins the commit that it resolves to.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// BaseURL of a mirror of the hub; without it, https://huggingface.co.
+	// baseURL is the address of a mirror of the hub; without it, https://huggingface.co.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// TokenSecretRef is the Secret key that holds a token for a private or gated repository.
+	// tokenSecretRef is the Secret key that holds a token for a private or gated repository.
 	// +optional
 	TokenSecretRef *ref.SecretKey `json:"tokenSecretRef,omitempty"`
 }
@@ -127,15 +127,15 @@ type HuggingFace struct {
 // as Parquet.
 // +kubebuilder:validation:XValidation:rule="(has(self.claimName)?1:0)+(has(self.configMapRef)?1:0)+(has(self.url)?1:0)==1",message="give exactly one of claimName, configMapRef and url"
 type JSONL struct {
-	// ClaimName is a PersistentVolumeClaim; a split's source is a path in it.
+	// claimName is a PersistentVolumeClaim; a split's source is a path in it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
-	// ConfigMapRef is a ConfigMap; a split's source is a key of it.
+	// configMapRef is a ConfigMap; a split's source is a key of it.
 	// +optional
 	ConfigMapRef *ref.ConfigMap `json:"configMapRef,omitempty"`
-	// URL of a folder; a split's source is a file in it and needs sha256.
+	// url is the address of a folder; a split's source is a file in it and needs sha256.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
@@ -144,12 +144,12 @@ type JSONL struct {
 
 // PromptExample is a prompt with the reply to it.
 type PromptExample struct {
-	// Prompt of the user.
+	// prompt is what the user says.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	// +required
 	Prompt string `json:"prompt"`
-	// Reply of the assistant.
+	// reply is what the assistant answers.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	// +required
@@ -160,36 +160,36 @@ type PromptExample struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.of) || !has(self.source)",message="give source (the data's own split or file) or of (another split of this list), not both"
 // +kubebuilder:validation:XValidation:rule="!has(self.of) || !has(self.sha256)",message="sha256 belongs to the split that has the source: remove it here"
 type DataSplit struct {
-	// Name that runs choose it by.
+	// name is what runs choose it by.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Source is the data's own split, file, key or path; without it, the one of this name.
+	// source is the data's own split, file, key or path; without it, the one of this name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.]?(/|$)')",message="source must be a path within the data, without '.' and '..'"
 	// +optional
 	Source string `json:"source,omitempty"`
-	// Of is another split of this list to cut from.
+	// of is another split of this list to cut from.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Of string `json:"of,omitempty"`
-	// SHA256 of the file, in hex. Without it the probe pins the digest that it finds.
+	// sha256 is the SHA-256 digest of the file, in hex. Without it the probe pins the digest that it finds.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="sha256 must be 64 hexadecimal digits in lower case"
 	// +optional
 	SHA256 string `json:"sha256,omitempty"`
-	// ShuffleSeed permutes the rows first, as Dataset.shuffle(seed) of the datasets library does.
+	// shuffleSeed permutes the rows first, as Dataset.shuffle(seed) of the datasets library does.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ShuffleSeed *int64 `json:"shuffleSeed,omitempty"`
-	// Skip so many rows.
+	// skip is how many rows are left out at the start.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Skip *int64 `json:"skip,omitempty"`
-	// Take so many rows at most; without it, the rest.
+	// take is how many rows are used at most; without it, the rest.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`

@@ -6,28 +6,28 @@ package environment
 // Interaction is how an episode goes.
 // +kubebuilder:validation:XValidation:rule="(has(self.toolUse)?1:0)+(has(self.solverJudge)?1:0)+(has(self.selfRefine)?1:0)==1",message="give exactly one of toolUse, solverJudge and selfRefine"
 type Interaction struct {
-	// ToolUse is turns of one model that calls the dataset's tools until it answers. A sum's tool is a
+	// toolUse is turns of one model that calls the dataset's tools until it answers. A sum's tool is a
 	// calculator.
 	// +optional
 	ToolUse *ToolUse `json:"toolUse,omitempty"`
-	// SolverJudge is several solvers that answer, each for itself, and a judge that chooses one of the answers. The
+	// solverJudge is several solvers that answer, each for itself, and a judge that chooses one of the answers. The
 	// roles of the policy are solver and judge. (rLLM: the solver-judge workflow.)
 	// +optional
 	SolverJudge *SolverJudge `json:"solverJudge,omitempty"`
-	// SelfRefine is a draft, a critique of it, and a revision. The roles of the policy have these names.
+	// selfRefine is a draft, a critique of it, and a revision. The roles of the policy have these names.
 	// +optional
 	SelfRefine *SelfRefine `json:"selfRefine,omitempty"`
 }
 
 // ToolUse is turns of one model that calls tools.
 type ToolUse struct {
-	// SystemPrompt is the first message; $(tools) in it is replaced by the list of tools, which the model's
+	// systemPrompt is the first message; $(tools) in it is replaced by the list of tools, which the model's
 	// own format then does not declare.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
-	// ParseErrors is what becomes of replies that break the model's format, such as a call that cannot be
+	// parseErrors is what becomes of replies that break the model's format, such as a call that cannot be
 	// read.
 	// +kubebuilder:default={}
 	// +optional
@@ -46,13 +46,13 @@ const (
 
 // ParseErrors is what becomes of replies that break the model's format.
 type ParseErrors struct {
-	// MaxConsecutive in a row are answered with what is wrong; one more ends the episode.
+	// maxConsecutive in a row are answered with what is wrong; one more ends the episode.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=2
 	// +optional
 	MaxConsecutive *int32 `json:"maxConsecutive,omitempty"`
-	// Train: Keep trains on such a reply, Mask leaves its tokens out.
+	// train is Keep or Mask: Keep trains on such a reply, Mask leaves its tokens out.
 	// +kubebuilder:default=Keep
 	// +optional
 	Train TrainParseErrors `json:"train,omitempty"`
@@ -60,27 +60,27 @@ type ParseErrors struct {
 
 // SolverJudge is solvers and a judge.
 type SolverJudge struct {
-	// Solvers of an episode. (rLLM: n_solutions.)
+	// solvers is how many solvers an episode has. (rLLM: n_solutions.)
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +kubebuilder:default=2
 	// +optional
 	Solvers *int32 `json:"solvers,omitempty"`
-	// SolverPrompt is a template in which $(prompt) is replaced; without it, the prompt and the wish for an
+	// solverPrompt is a template in which $(prompt) is replaced; without it, the prompt and the wish for an
 	// answer within <answer> tags.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(prompt)')",message="solverPrompt must contain $(prompt), which is replaced by the task's prompt"
 	// +optional
 	SolverPrompt string `json:"solverPrompt,omitempty"`
-	// JudgePrompt is a template in which $(prompt) and $(solutions) are replaced; without it, rLLM's criteria for
+	// judgePrompt is a template in which $(prompt) and $(solutions) are replaced; without it, rLLM's criteria for
 	// Countdown.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(solutions)')",message="judgePrompt must contain $(solutions), which is replaced by the solvers' answers"
 	// +optional
 	JudgePrompt string `json:"judgePrompt,omitempty"`
-	// AnswerPattern is a regular expression (RE2) whose first group is a solver's answer, or the judge's index from
+	// answerPattern is a regular expression (RE2) whose first group is a solver's answer, or the judge's index from
 	// 1; its first match counts. Without it, what <answer> tags hold.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -92,18 +92,18 @@ type SolverJudge struct {
 
 // SelfRefine is a draft, a critique and a revision.
 type SelfRefine struct {
-	// DraftPrompt is a template in which $(prompt) is replaced; without it, the prompt alone.
+	// draftPrompt is a template in which $(prompt) is replaced; without it, the prompt alone.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	DraftPrompt string `json:"draftPrompt,omitempty"`
-	// CritiquePrompt is a template in which $(prompt) and $(draft) are replaced.
+	// critiquePrompt is a template in which $(prompt) and $(draft) are replaced.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(draft)')",message="critiquePrompt must contain $(draft), which is replaced by the draft"
 	// +optional
 	CritiquePrompt string `json:"critiquePrompt,omitempty"`
-	// RevisionPrompt is a template in which $(prompt), $(draft) and $(critique) are replaced.
+	// revisionPrompt is a template in which $(prompt), $(draft) and $(critique) are replaced.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(critique)')",message="revisionPrompt must contain $(critique), which is replaced by the critique"

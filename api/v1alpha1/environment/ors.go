@@ -14,57 +14,57 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.baseURL) || has(self.name)",message="baseURL is the address of a hosting service, for name only: give url for a server of your own"
 // +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.name)",message="a hosted environment of several is named in name, as OWNER/NAME@VARIANT: remove environment"
 type ORS struct {
-	// Name of a hosted environment, OWNER/NAME or OWNER/NAME@VARIANT.
+	// name is the name of a hosted environment, OWNER/NAME or OWNER/NAME@VARIANT.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/@]+/[^/@]+(@[^/@]+)?$')",message="name must be OWNER/NAME or OWNER/NAME@VARIANT, as the hosting service spells it"
 	// +optional
 	Name string `json:"name,omitempty"`
-	// BaseURL of a hosting service other than OpenReward's.
+	// baseURL is the address of a hosting service other than OpenReward's.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="baseURL must begin with http:// or https://, followed by a host, without user, query or fragment"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// URL of a running server.
+	// url is the address of a running server.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="url must begin with http:// or https://, followed by a host, without user, query or fragment"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Server is an image that is run beside every worker.
+	// server is an image that is run beside every worker.
 	// +optional
 	Server *ORSServer `json:"server,omitempty"`
-	// Environment of a server that has several, in any case; without it, its first.
+	// environment is the environment of a server that has several, in any case; without it, its first.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Environment string `json:"environment,omitempty"`
-	// Toolset of the server that is added to the environment's tools, such as claude-code.
+	// toolset is a toolset of the server that is added to the environment's tools, such as claude-code.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Toolset string `json:"toolset,omitempty"`
-	// AnswerTool is called with the reply that calls no tool, and is not shown to the policy. Without it, such a reply is
+	// answerTool is called with the reply that calls no tool, and is not shown to the policy. Without it, such a reply is
 	// answered with the wish for a call, unless the server names a tool for answers.
 	// +optional
 	AnswerTool *AnswerTool `json:"answerTool,omitempty"`
-	// APIKeySecretRef is the key that requests carry.
+	// apiKeySecretRef is the key that requests carry.
 	// +optional
 	APIKeySecretRef *ref.SecretKey `json:"apiKeySecretRef,omitempty"`
-	// Secrets that each session gets.
+	// secrets are the Secrets that each session gets.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Secrets []SessionSecret `json:"secrets,omitempty"`
-	// SecretDelivery is where the server reads secrets: servers of the Python package openreward from a Header, those
+	// secretDelivery is where the server reads secrets: servers of the Python package openreward from a Header, those
 	// of ors-sdk from the Body.
 	// +kubebuilder:default=Header
 	// +optional
 	SecretDelivery SecretDelivery `json:"secretDelivery,omitempty"`
-	// Timeouts of requests.
+	// timeouts are the timeouts of requests.
 	// +kubebuilder:default={}
 	// +optional
 	Timeouts ORSTimeouts `json:"timeouts,omitzero"`
-	// MaxSessions that a worker has open at once; without it, as many as it has episodes.
+	// maxSessions is how many sessions a worker has open at once; without it, as many as it has episodes.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxSessions *int32 `json:"maxSessions,omitempty"`
@@ -72,12 +72,12 @@ type ORS struct {
 
 // AnswerTool is a tool whose argument is an answer.
 type AnswerTool struct {
-	// Name of the tool.
+	// name is the name of the tool.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`
-	// Argument that is the reply's text; without it, the tool is called without arguments.
+	// argument is the argument that is the reply's text; without it, the tool is called without arguments.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Argument string `json:"argument,omitempty"`
@@ -96,12 +96,12 @@ const (
 
 // ORSServer is an image that serves the Open Reward Standard.
 type ORSServer struct {
-	// Image to run.
+	// image is the image to run.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +required
 	Image string `json:"image"`
-	// Port that it listens on; it also is in the container's variable PORT. The servers of one run need different
+	// port is the port that it listens on; it also is in the container's variable PORT. The servers of one run need different
 	// ones.
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:XValidation:rule="self != 8081",message="port 8081 is that of the worker, which runs in the same pod: choose another"
@@ -109,39 +109,39 @@ type ORSServer struct {
 	// +kubebuilder:default=8080
 	// +optional
 	Port *int32 `json:"port,omitempty"`
-	// Command instead of the image's entry point.
+	// command runs instead of the image's entry point.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
 	// +optional
 	Command []string `json:"command,omitempty"`
-	// Env of the container.
+	// env are environment variables of the container.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// Shared runs the server once for each run, as a Deployment with a Service, instead of beside each worker: for
+	// shared runs the server once for each run, as a Deployment with a Service, instead of beside each worker: for
 	// environments with state or a large memory. The chart's value environmentServers.shared has to be true.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
-	// Resources of the container.
+	// resources are the resources of the container.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 }
 
 // SessionSecret is a secret that sessions get.
 type SessionSecret struct {
-	// Name by which the environment reads it.
+	// name is the name by which the environment reads it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$')",message="name must be of letters, digits, '_', '-' and '.'"
 	// +required
 	Name string `json:"name"`
-	// SecretKeyRef is where its value is.
+	// secretKeyRef is where its value is.
 	// +required
 	SecretKeyRef ref.SecretKey `json:"secretKeyRef"`
-	// AllowedHosts are those that the hosted service lets the value reach.
+	// allowedHosts are those that the hosted service lets the value reach.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=253
@@ -151,13 +151,13 @@ type SessionSecret struct {
 
 // ORSTimeouts bound requests.
 type ORSTimeouts struct {
-	// CreateSeconds bounds everything before the first turn: session, set-up, prompt and tools.
+	// createSeconds bounds everything before the first turn: session, set-up, prompt and tools.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=120
 	// +optional
 	CreateSeconds *int32 `json:"createSeconds,omitempty"`
-	// CallSeconds bounds a call of a tool.
+	// callSeconds bounds a call of a tool.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=300

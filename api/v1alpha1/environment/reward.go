@@ -9,7 +9,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, expression and weighted (a sum of several)"
 type Reward struct {
 	RewardRule `json:",inline"`
-	// Weighted is the sum of several rewards, each multiplied by its weight. The metric of a reward's name is its value
+	// weighted is the sum of several rewards, each multiplied by its weight. The metric of a reward's name is its value
 	// before the weight.
 	// +listType=map
 	// +listMapKey=name
@@ -22,13 +22,13 @@ type Reward struct {
 // WeightedReward is one reward of a weighted sum.
 // +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.expression)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric and expression beside name and weight"
 type WeightedReward struct {
-	// Name of the reward's metric.
+	// name is the name of the reward's metric.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-_a-z0-9]*[a-z0-9])?$')",message="must be of a-z, 0-9, '-' and '_', and begin and end with a letter or digit: metrics are named after it"
 	// +required
 	Name string `json:"name"`
-	// Weight that the reward is multiplied by; below 0, it is a penalty.
+	// weight is what the reward is multiplied by; below 0, it is a penalty.
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:validation:XValidation:rule="self != 0.0",message="must not be 0: remove the entry instead"
@@ -39,28 +39,28 @@ type WeightedReward struct {
 
 // RewardRule scores a reply. The defaults of its fields are not in the schema, since entries of lists have it, too.
 type RewardRule struct {
-	// ExactMatch compares a part of the reply with the row's answer.
+	// exactMatch compares a part of the reply with the row's answer.
 	// +optional
 	ExactMatch *ExactMatch `json:"exactMatch,omitempty"`
-	// Regex asks for a reply that a regular expression matches.
+	// regex asks for a reply that a regular expression matches.
 	// +optional
 	Regex *Regex `json:"regex,omitempty"`
-	// JSONSchema asks for JSON that a schema accepts.
+	// jsonSchema asks for JSON that a schema accepts.
 	// +optional
 	JSONSchema *JSONSchema `json:"jsonSchema,omitempty"`
-	// Countdown asks for an expression that makes the field target of all numbers of the field nums.
+	// countdown asks for an expression that makes the field target of all numbers of the field nums.
 	// +optional
 	Countdown *Countdown `json:"countdown,omitempty"`
-	// Math compares what the reply's last \boxed{} contains with the row's answer: numbers, fractions and expressions.
+	// math compares what the reply's last \boxed{} contains with the row's answer: numbers, fractions and expressions.
 	// +optional
 	Math *Math `json:"math,omitempty"`
-	// GSM8K compares the reply's number with that behind #### in the row's answer.
+	// gsm8k compares the reply's number with that behind #### in the row's answer.
 	// +optional
 	GSM8K *GSM8K `json:"gsm8k,omitempty"`
-	// Rubric has a model judge the reply by the criteria of the row.
+	// rubric has a model judge the reply by the criteria of the row.
 	// +optional
 	Rubric *Rubric `json:"rubric,omitempty"`
-	// Expression is a CEL expression over row, reply and episode that gives the reward, such as
+	// expression is a CEL expression over row, reply and episode that gives the reward, such as
 	// "reply.lastNumber() == double(row.answer) ? 1.0 : 0.0".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -71,11 +71,11 @@ type RewardRule struct {
 // ExactMatch compares with the row's answer.
 // +kubebuilder:validation:XValidation:rule="!has(self.normalize) || (has(self.part) && self.part != 'LastInteger')",message="normalize needs part Text, LastLine or AnswerTag: integers are compared by their value"
 type ExactMatch struct {
-	// Part of the reply that is compared: LastInteger (the default), Text (all of it), LastLine, or AnswerTag, which is
-	// the content of the last <answer>...</answer>.
+	// part is the part of the reply that is compared: LastInteger (the default), Text (all of it), LastLine, or
+	// AnswerTag, which is the content of the last <answer>...</answer>.
 	// +optional
 	Part ExactMatchPart `json:"part,omitempty"`
-	// Normalize is what the comparison of texts ignores: Case, Space (how much of it is between words), Punctuation,
+	// normalize is what the comparison of texts ignores: Case, Space (how much of it is between words), Punctuation,
 	// Articles (a, an, the). Space at both ends is always ignored.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -97,8 +97,8 @@ type Normalization string
 
 // Regex asks for a match.
 type Regex struct {
-	// Pattern in the syntax of RE2. If it has a group named answer, (?P<answer>...), what the group of the last match
-	// contains must be the row's answer.
+	// pattern is a regular expression in the syntax of RE2. If it has a group named answer, (?P<answer>...), what the
+	// group of the last match contains must be the row's answer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; its syntax is that of RE2"
@@ -118,7 +118,7 @@ type JSONSchema struct {
 
 // Countdown asks for an expression in <answer>...</answer>.
 type Countdown struct {
-	// Strict (the default is true) allows whole numbers, + - * / and parentheses. With false, replies earn what rLLM
+	// strict (the default is true) allows whole numbers, + - * / and parentheses. With false, replies earn what rLLM
 	// gives them, for ** and // and decimals, too.
 	// +optional
 	Strict *bool `json:"strict,omitempty"`
@@ -129,7 +129,7 @@ type Math struct{}
 
 // GSM8K compares numbers.
 type GSM8K struct {
-	// Strict (the default is false) finds the reply's number only behind #### and compares it as text, as the authors of
+	// strict (the default is false) finds the reply's number only behind #### and compares it as text, as the authors of
 	// the data set do. With false, \boxed{} or the last number will do.
 	// +optional
 	Strict bool `json:"strict,omitempty"`

@@ -7,14 +7,15 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Rubric has a model judge replies by the criteria of the row's field rubrics, a list of texts.
 type Rubric struct {
-	// Judge is the model that grades the replies.
+	// judge is the model that grades the replies.
 	// +required
 	Judge Judge `json:"judge"`
-	// Scoring: PassRate (the default) asks for Yes or No for all criteria in one call, PerRubric in a call for each, and
-	// both reward the share of Yes. Score asks for a number from 0 to 1 each, and rewards their mean.
+	// scoring is how replies are judged: PassRate (the default) asks for Yes or No for all criteria in one call,
+	// PerRubric in a call for each, and both reward the share of Yes. Score asks for a number from 0 to 1 each, and
+	// rewards their mean.
 	// +optional
 	Scoring RubricScoring `json:"scoring,omitempty"`
-	// MinCoverage is the share of criteria that must be rated, else the judgement is a fault; without it, 1.
+	// minCoverage is the share of criteria that must be rated, else the judgement is a fault; without it, 1.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional
@@ -35,21 +36,22 @@ const (
 // Judge is a model that grades replies.
 // +kubebuilder:validation:XValidation:rule="has(self.tinker) != has(self.openAI)",message="give exactly one of tinker and openAI"
 type Judge struct {
-	// Tinker samples at the run's own endpoint, with its key.
+	// tinker samples at the run's own endpoint, with its key.
 	// +optional
 	Tinker *TinkerJudge `json:"tinker,omitempty"`
-	// OpenAI is an endpoint that speaks OpenAI's chat completions.
+	// openAI is an endpoint that speaks OpenAI's chat completions.
 	// +optional
 	OpenAI *OpenAIJudge `json:"openAI,omitempty"`
-	// Sampling is how judgements are drawn.
+	// sampling is how judgements are drawn.
 	// +optional
 	Sampling JudgeSampling `json:"sampling,omitzero"`
-	// Retries of a judgement that failed or could not be read; without it, 3. A judge that is down is waited for.
+	// retries is how often to repeat a judgement that failed or could not be read; without it, 3. A judge that is down
+	// is waited for.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional
 	Retries *int32 `json:"retries,omitempty"`
-	// TimeoutSeconds of one call; without it, 300.
+	// timeoutSeconds is the timeout of one call; without it, 300.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
@@ -59,17 +61,17 @@ type Judge struct {
 // TinkerJudge is a judge on Tinker.
 // +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of model and checkpoint"
 type TinkerJudge struct {
-	// Model is a base model.
+	// model is a base model.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Model string `json:"model,omitempty"`
-	// Checkpoint of sampler weights. Its base model is the endpoint's answer.
+	// checkpoint is the path of sampler weights. Its base model is the endpoint's answer.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/sampler_weights/[^/]+$')",message="must be sampler weights, tinker://RUN/sampler_weights/NAME"
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// Renderer of the judge's prompts; without it, that of the model.
+	// renderer is the renderer of the judge's prompts; without it, that of the model.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -78,29 +80,29 @@ type TinkerJudge struct {
 
 // OpenAIJudge is a judge at an endpoint that speaks OpenAI's chat completions.
 type OpenAIJudge struct {
-	// BaseURL of the endpoint, such as https://api.openai.com/v1.
+	// baseURL is the address of the endpoint, such as https://api.openai.com/v1.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +required
 	BaseURL string `json:"baseURL"`
-	// Model as the endpoint spells it.
+	// model is the name of the model as the endpoint spells it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Model string `json:"model"`
-	// APIKeySecretRef is the Secret key with the API key; without it, none is sent.
+	// apiKeySecretRef is the Secret key with the API key; without it, none is sent.
 	// +optional
 	APIKeySecretRef *ref.SecretKey `json:"apiKeySecretRef,omitempty"`
 }
 
 // JudgeSampling is how judgements are drawn.
 type JudgeSampling struct {
-	// Temperature of judgements; without it, 0.7. With 0, repeating an unreadable judgement gives the same.
+	// temperature is the temperature of judgements; without it, 0.7. With 0, repeating an unreadable judgement gives the same.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional
 	Temperature *float64 `json:"temperature,omitempty"`
-	// MaxTokens of one call; without it, 4096.
+	// maxTokens is how many tokens one call samples at most; without it, 4096.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=131072
 	// +optional

@@ -10,7 +10,7 @@ package ref
 
 // ConfigMap names a ConfigMap in the environment's own namespace.
 type ConfigMap struct {
-	// Name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
@@ -19,12 +19,12 @@ type ConfigMap struct {
 
 // ConfigMapKey names one key of a ConfigMap in the object's own namespace.
 type ConfigMapKey struct {
-	// Name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
-	// Key within the ConfigMap.
+	// key is the key within the ConfigMap.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
@@ -33,7 +33,7 @@ type ConfigMapKey struct {
 
 // Secret names a Secret in the object's own namespace.
 type Secret struct {
-	// Name of the Secret.
+	// name is the name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
@@ -42,12 +42,12 @@ type Secret struct {
 
 // SecretKey names one key of a Secret in the object's own namespace.
 type SecretKey struct {
-	// Name of the Secret.
+	// name is the name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
-	// Key within the Secret.
+	// key is the key within the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
