@@ -8,6 +8,8 @@ export GOFLAGS := -trimpath
 
 MODULE := github.com/tinker-operator/tinker-operator
 TOOLS := go tool -modfile=hack/tools/go.mod
+# GOLANGCI is golangci-lint together with kube-api-linter.
+GOLANGCI := $(TOOLS) golangci-lint-kube-api-linter
 CACHE := $(CURDIR)/.cache
 CLUSTER_SCRIPT := hack/cluster/cluster
 KUBE_BINARIES ?= $(CURDIR)/.cluster/bin
@@ -68,11 +70,11 @@ manifests: ## Generate manifests: CRDs and RBAC, the chart's copies of them, and
 
 .PHONY: fmt
 fmt: ## Format the Go code.
-	@$(TOOLS) golangci-lint fmt
+	@$(GOLANGCI) fmt
 
 .PHONY: lint
 lint: ## Lint Go, shell, chart and alerts.
-	@$(TOOLS) golangci-lint run
+	@$(GOLANGCI) run
 	@hack/lint-chart.sh
 	@hack/lint-alerts.sh
 
