@@ -15,6 +15,8 @@ echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkers
 bench '^BenchmarkStep$' 1x ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
+echo "== a learner resumes after 10,000 steps: its rows, against the aim of 1.5 s in all"
+bench '^BenchmarkResume$' 1x ./internal/learner/store
 echo "== a row of a data set by its index, against the aim of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"

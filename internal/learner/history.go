@@ -48,7 +48,9 @@ func (r recorder) resumed(at checkpoints.Position) {
 			break
 		}
 		if version.Row != nil {
-			rows = append(rows, *version.Row)
+			row := *version.Row
+			row.Metrics = version.Metrics()
+			rows = append(rows, row)
 		}
 	}
 	for _, row := range slices.Backward(rows) {

@@ -104,9 +104,7 @@ func (o *modelOpening) resume() {
 	o.restoreUsage()
 	for version := range o.journal.Chain(at.Step, at.Lineage.String()) {
 		o.book.Complete(version.Step, version.Lineage)
-		if version.Row != nil {
-			o.score(*version.Row)
-		}
+		o.score(version)
 	}
 	recorder{o.learner}.resumed(at)
 	o.evaluator.Restore(at.Step)
@@ -120,10 +118,13 @@ func (o *modelOpening) resume() {
 }
 
 // score scores a saved version by the metrics of its step, should the best be chosen by them.
-func (o *modelOpening) score(row store.Row) {
+func (o *modelOpening) score(a store.Ancestor) {
 	metric := o.file.Checkpoints.KeepBestMetric
-	version, known := o.book.Version(row.Step)
-	if value, ok := row.Metrics[metric]; ok && known && row.State != "" && !o.evaluator.Measures(metric) {
+	if a.Row == nil || a.Row.State == "" || metric == "" || o.evaluator.Measures(metric) {
+		return
+	}
+	version, known := o.book.Version(a.Step)
+	if value, ok := a.Metrics()[metric]; ok && known {
 		o.book.Score(version, value)
 	}
 }

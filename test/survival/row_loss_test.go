@@ -15,17 +15,20 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestResumeWithoutSomeRows damages rows while no learner runs. Each costs its own line of the metrics and nothing
-// else.
+// TestResumeWithoutSomeRows damages rows while no learner runs. Each costs its own line of the metrics and nothing else, and not
+// even that if rows.jsonl has it.
 func TestResumeWithoutSomeRows(t *testing.T) {
 	const steps = 6
 	cases := map[string]struct {
 		damaged []int64
 		change  func(path string) error
+		// summarized keeps rows.jsonl.
+		summarized bool
 	}{
-		"the newest is torn":        {[]int64{4}, func(path string) error { return os.Truncate(path, 60) }},
-		"one in between is missing": {[]int64{2}, os.Remove},
-		"two are empty":             {[]int64{1, 4}, func(path string) error { return os.Truncate(path, 0) }},
+		"the newest is torn":           {[]int64{4}, func(path string) error { return os.Truncate(path, 60) }, false},
+		"one in between is missing":    {[]int64{2}, os.Remove, false},
+		"two are empty":                {[]int64{1, 4}, func(path string) error { return os.Truncate(path, 0) }, false},
+		"rows.jsonl has those missing": {[]int64{1, 2}, os.Remove, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,10 +45,15 @@ func TestResumeWithoutSomeRows(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if !tc.summarized {
+				if err := os.Remove(filepath.Join(w.artifacts, w.file.Run.UID, "rows.jsonl")); err != nil {
+					t.Fatal(err)
+				}
+			}
 			verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 			var want []int64
 			for step := range int64(steps) {
-				if !slices.Contains(tc.damaged, step+1) {
+				if tc.summarized || !slices.Contains(tc.damaged, step+1) {
 					want = append(want, step)
 				}
 			}

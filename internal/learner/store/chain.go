@@ -4,10 +4,12 @@
 package store
 
 import (
+	"encoding/json"
 	"iter"
 	"os"
 	"path"
 	"strings"
+	"sync"
 )
 
 // Parent returns the lineage of the version before one, if something other than rows records it.
@@ -17,8 +19,21 @@ type Parent func(step int64, lineage string) (parent string, ok bool)
 type Ancestor struct {
 	Step    int64
 	Lineage string
-	// Row is nil for version 0, and where the row is missing or cannot be read.
+	// Row lacks its manifest, and its metrics, which Metrics returns. It is nil for version 0, and where the row is
+	// missing or cannot be read.
 	Row *Row
+	// line is the row's line of metrics.jsonl.
+	line []byte
+}
+
+// Metrics returns the metrics of the row, nil if there are none.
+func (a Ancestor) Metrics() map[string]float64 {
+	var metrics map[string]float64
+	if json.Unmarshal(a.line, &metrics) != nil {
+		return nil
+	}
+	delete(metrics, stepKey)
+	return metrics
 }
 
 // Chain yields a version and those that it descends from, the newest first. A row that is missing or damaged ends
@@ -26,46 +41,87 @@ type Ancestor struct {
 // before have one lineage only.
 func (s *Store) Chain(step int64, lineage string, parent Parent) iter.Seq[Ancestor] {
 	return func(yield func(Ancestor) bool) {
-		for ok := true; ok; step-- {
-			a := Ancestor{Step: step, Lineage: lineage}
-			if row, err := s.Row(step, lineage); err == nil {
-				a.Row = &row
-			}
+		w := walk{Store: s, summaries: sync.OnceValue(s.files.summaries), parent: parent}
+		for n, ok := 0, true; ok; n, step = n+1, step-1 {
+			a := w.ancestor(version{step, lineage}, n < changing)
 			if !yield(a) || step <= 0 {
 				return
 			}
-			lineage, ok = s.parentOf(a, parent)
+			lineage, ok = w.parentOf(a)
 		}
 	}
 }
 
-func (s *Store) parentOf(a Ancestor, parent Parent) (string, bool) {
+// walk reads the versions of a chain.
+type walk struct {
+	*Store
+	summaries func() map[version]summary
+	parent    Parent
+}
+
+// ancestor reads a version's row from its own file and from rows.jsonl, in this order if the row is recent.
+func (w walk) ancestor(v version, recent bool) Ancestor {
+	a := Ancestor{Step: v.step, Lineage: v.lineage}
+	if v.step <= 0 {
+		return a
+	}
+	sources := []func(version) (summary, bool){w.summary, w.row}
+	if recent {
+		sources[0], sources[1] = sources[1], sources[0]
+	}
+	for _, source := range sources {
+		if found, ok := source(v); ok {
+			a.Row, a.line = &found.Row, found.line
+			break
+		}
+	}
+	return a
+}
+
+func (w walk) summary(v version) (summary, bool) {
+	found, ok := w.summaries()[v]
+	return found, ok
+}
+
+func (w walk) row(v version) (summary, bool) {
+	row, err := w.Row(v.step, v.lineage)
+	if err != nil {
+		return summary{}, false
+	}
+	found, err := newSummary(row)
+	return found, err == nil
+}
+
+func (w walk) parentOf(a Ancestor) (string, bool) {
 	if a.Row != nil {
 		return a.Row.Parent, a.Row.Parent != ""
 	}
-	if found, ok := parent(a.Step, a.Lineage); ok {
+	if found, ok := w.parent(a.Step, a.Lineage); ok {
 		return found, true
 	}
-	return s.onlyLineage(a.Step - 1)
+	return w.onlyLineage(a.Step - 1)
 }
 
 // onlyLineage returns the lineage of the rows of a step if all of them have the same.
-func (s *Store) onlyLineage(step int64) (string, bool) {
-	entries, err := os.ReadDir(s.files.path(rowsDir))
+func (w walk) onlyLineage(step int64) (string, bool) {
+	entries, err := os.ReadDir(w.files.path(rowsDir))
 	if err != nil {
 		return "", false
 	}
+	found := map[string]bool{}
 	prefix, _ := strings.CutSuffix(path.Base(rowName(step, "")), ".json")
-	found := ""
 	for _, entry := range entries {
-		name, ok := strings.CutPrefix(strings.TrimSuffix(entry.Name(), ".json"), prefix)
-		if !ok {
-			continue
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(entry.Name(), ".json"), prefix); ok {
+			found[name] = true
 		}
-		if found != "" {
-			return "", false
-		}
-		found = name
 	}
-	return found, found != ""
+	for v := range w.summaries() {
+		if v.step == step {
+			found[v.lineage] = true
+		}
+	}
+	for lineage := range found {
+		return lineage, len(found) == 1
+	}
+	return "", false
 }

@@ -81,6 +81,12 @@ func (f *folder) write(name string, data []byte) error {
 
 func (f *folder) readJSON(name string, value any) error {
 	data, err := os.ReadFile(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) && f.remote != nil && f.remote.isKnown(name) {
+		if err := f.remote.copy(name); err != nil {
+			return err
+		}
+		data, err = os.ReadFile(f.path(name))
+	}
 	if err != nil {
 		return err
 	}

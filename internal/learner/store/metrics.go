@@ -4,7 +4,6 @@
 package store
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -41,35 +40,42 @@ const (
 )
 
 // Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its versions, whatever the
-// file contained before, and evaluations.jsonl from these evaluations. A row that cannot be read costs its own metrics alone.
+// file contained before, evaluations.jsonl from these evaluations, and rows.jsonl from these rows. A row that cannot be read
+// costs its own metrics alone.
 func (s *Store) Rebuild(step int64, lineage string, parent Parent) error {
-	type version struct {
-		step    int64
-		lineage string
-	}
 	found := map[version][]Evaluation{}
 	for _, e := range s.Evaluations() {
 		found[version{e.Step, e.Lineage}] = append(found[version{e.Step, e.Lineage}], e)
 	}
-	lines := map[int64]map[string]float64{}
+	lines := metricLines{}
 	var evaluations []Evaluation
+	var rows []summary
 	for v := range s.Chain(step, lineage, parent) {
 		if v.Row != nil {
-			merge(lines, v.Step-1, v.Row.Metrics)
+			rows = append(rows, summary{*v.Row, v.line})
+			if err := lines.mergeLine(v.Step-1, v.line); err != nil {
+				return err
+			}
 		}
 		for _, e := range found[version{v.Step, v.Lineage}] {
-			merge(lines, v.Step, e.Metrics)
+			if err := lines.merge(v.Step, e.Metrics); err != nil {
+				return err
+			}
 			evaluations = append(evaluations, e)
 		}
 	}
-	return s.metrics.replace(lines, evaluations)
+	slices.Reverse(rows)
+	return s.metrics.replace(lines, evaluations, rows)
 }
 
-// replace writes metrics.jsonl and evaluations.jsonl anew.
-func (m *metricsFile) replace(lines map[int64]map[string]float64, evaluations []Evaluation) error {
+// replace writes metrics.jsonl, evaluations.jsonl and rows.jsonl anew.
+func (m *metricsFile) replace(lines metricLines, evaluations []Evaluation, rows []summary) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.writeEvaluations(evaluations); err != nil {
+		return err
+	}
+	if err := m.writeRows(rows); err != nil {
 		return err
 	}
 	if err := m.write(lines); err != nil {
@@ -97,9 +103,35 @@ func (m *metricsFile) writeEvaluations(list []Evaluation) error {
 	return nil
 }
 
-// AppendStep adds the line of batch step-1 of a committed row. Rebuild comes first.
+// writeRows replaces rows.jsonl.
+func (m *metricsFile) writeRows(rows []summary) error {
+	var buffer bytes.Buffer
+	for _, row := range rows {
+		if err := row.append(&buffer); err != nil {
+			return err
+		}
+	}
+	if err := atomicfile.WriteDurable(m.files.path(rowsName), fileMode, buffer.Bytes()); err != nil {
+		return fmt.Errorf("writing rows: %w", err)
+	}
+	return nil
+}
+
+// AppendStep adds the line of batch step-1 of a committed row, and the row to rows.jsonl. Rebuild comes first.
 func (s *Store) AppendStep(row Row) error {
-	return s.metrics.add(row.Step-1, finite(row.Metrics))
+	row.Metrics = finite(row.Metrics)
+	if err := s.metrics.add(row.Step-1, row.Metrics); err != nil {
+		return err
+	}
+	found, err := newSummary(row)
+	if err != nil {
+		return err
+	}
+	var buffer bytes.Buffer
+	if err := found.append(&buffer); err != nil {
+		return err
+	}
+	return s.metrics.appendTo(rowsName, buffer.Bytes())
 }
 
 // AppendEvaluation adds to the line of the version, which may be there already, and a line to evaluations.jsonl.
@@ -112,22 +144,27 @@ func (s *Store) AppendEvaluation(e Evaluation) error {
 }
 
 func (m *metricsFile) addEvaluation(e Evaluation) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
+	}
+	return m.appendTo(evaluationsName, append(line, '\n'))
+}
+
+// appendTo adds a line to a file beside metrics.jsonl, unless a later attempt has put them together anew.
+func (m *metricsFile) appendTo(name string, line []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.file == nil || m.isReplaced() {
 		return nil
 	}
-	line, err := json.Marshal(e)
+	file, err := os.OpenFile(m.files.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, fileMode)
 	if err != nil {
-		return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
+		return fmt.Errorf("adding to %s: %w", name, err)
 	}
-	file, err := os.OpenFile(m.files.path(evaluationsName), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("appending evaluation: %w", err)
-	}
-	_, err = file.Write(append(line, '\n'))
+	_, err = file.Write(line)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("appending evaluation: %w", err)
+		return fmt.Errorf("adding to %s: %w", name, err)
 	}
 	return nil
 }
@@ -149,18 +186,18 @@ func (m *metricsFile) add(step int64, values map[string]float64) error {
 	if err != nil {
 		return err
 	}
-	merge(lines, step, values)
+	if err := lines.merge(step, values); err != nil {
+		return err
+	}
 	return m.write(lines)
 }
 
 func (m *metricsFile) append(step int64, values map[string]float64) error {
-	lines := map[int64]map[string]float64{}
-	merge(lines, step, values)
-	line, err := json.Marshal(lines[step])
-	if err != nil {
-		return fmt.Errorf("encoding metrics of step %d: %w", step, err)
+	lines := metricLines{}
+	if err := lines.merge(step, values); err != nil {
+		return err
 	}
-	if _, err := m.file.Write(append(line, '\n')); err != nil {
+	if _, err := m.file.Write(append(lines[step], '\n')); err != nil {
 		return fmt.Errorf("appending metrics of step %d: %w", step, err)
 	}
 	m.last = step
@@ -177,35 +214,30 @@ func (m *metricsFile) isReplaced() bool {
 	return err != nil || !os.SameFile(ours, there)
 }
 
-// read parses the file; a line that a crash cut short is left out, since the next Rebuild restores it.
-func (m *metricsFile) read() (map[int64]map[string]float64, error) {
+// read reads the file; a line that a crash cut short is left out, since the next Rebuild restores it.
+func (m *metricsFile) read() (metricLines, error) {
 	data, err := os.ReadFile(m.files.path(metricsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
-	lines := map[int64]map[string]float64{}
-	scanner := bufio.NewScanner(bytes.NewReader(data))
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		var line map[string]float64
-		if json.Unmarshal(scanner.Bytes(), &line) == nil {
-			merge(lines, int64(line[stepKey]), line)
+	lines := metricLines{}
+	for text := range bytes.Lines(data) {
+		var line struct {
+			Step float64 `json:"step"`
 		}
-	}
-	if err := scanner.Err(); err != nil {
-		return nil, fmt.Errorf("reading metrics: %w", err)
+		if json.Unmarshal(text, &line) == nil {
+			lines[int64(line.Step)] = bytes.TrimSuffix(text, []byte("\n"))
+		}
 	}
 	return lines, nil
 }
 
-func (m *metricsFile) write(lines map[int64]map[string]float64) error {
+func (m *metricsFile) write(lines metricLines) error {
 	var buffer bytes.Buffer
 	last := int64(-1)
-	encoder := json.NewEncoder(&buffer)
 	for _, step := range slices.Sorted(maps.Keys(lines)) {
-		if err := encoder.Encode(lines[step]); err != nil {
-			return fmt.Errorf("encoding metrics of step %d: %w", step, err)
-		}
+		buffer.Write(lines[step])
+		buffer.WriteByte('\n')
 		last = step
 	}
 	file, err := atomicfile.ReplaceDurable(m.files.path(metricsName), fileMode, buffer.Bytes())
@@ -219,13 +251,36 @@ func (m *metricsFile) write(lines map[int64]map[string]float64) error {
 	return nil
 }
 
-func merge(lines map[int64]map[string]float64, step int64, values map[string]float64) {
-	if lines[step] == nil {
-		lines[step] = map[string]float64{stepKey: float64(step)}
+// metricLines are the lines of metrics.jsonl, encoded, by their steps.
+type metricLines map[int64][]byte
+
+// mergeLine adds an encoded line to that of its step.
+func (l metricLines) mergeLine(step int64, line []byte) error {
+	if l[step] == nil {
+		l[step] = line
+		return nil
 	}
-	for name, value := range values {
-		if name != stepKey {
-			lines[step][name] = value
+	var values map[string]float64
+	if err := json.Unmarshal(line, &values); err != nil {
+		return fmt.Errorf("decoding metrics of step %d: %w", step, err)
+	}
+	return l.merge(step, values)
+}
+
+// merge adds values to the line of a step.
+func (l metricLines) merge(step int64, values map[string]float64) error {
+	line := map[string]float64{}
+	if old := l[step]; old != nil {
+		if err := json.Unmarshal(old, &line); err != nil {
+			return fmt.Errorf("decoding metrics of step %d: %w", step, err)
 		}
 	}
+	maps.Copy(line, values)
+	line[stepKey] = float64(step)
+	encoded, err := json.Marshal(line)
+	if err != nil {
+		return fmt.Errorf("encoding metrics of step %d: %w", step, err)
+	}
+	l[step] = encoded
+	return nil
 }

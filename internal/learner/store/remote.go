@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,19 +39,22 @@ type remote struct {
 	dir     string
 	checked bool
 	attempt int32
+	// known are the rows that rows.jsonl had at the last refresh.
+	known atomic.Pointer[map[string]bool]
 
-	// upload serializes uploads of metrics.jsonl; uploaded is when the last one ended.
-	upload   sync.Mutex
-	uploaded time.Time
+	// upload serializes uploads; uploaded is when the last one of metrics.jsonl began, rowsUploaded the last one of rows.jsonl.
+	upload       sync.Mutex
+	uploaded     time.Time
+	rowsUploaded time.Time
 }
 
 const (
 	// downloads is how many objects are copied at once.
 	downloads = 32
-	// changing is how many rows, the newest, may have changed since they were copied.
-	changing = 32
 	// uploadPeriod is the shortest time between two uploads of metrics.jsonl while steps are made.
 	uploadPeriod = time.Minute
+	// rowsPeriod is that of rows.jsonl, without which a learner that resumes copies the rows themselves.
+	rowsPeriod = 10 * time.Minute
 )
 
 func (r *remote) name(name string) string { return path.Join(r.prefix, name) }
@@ -93,8 +97,17 @@ func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 }
 
 // refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and what the
-// attempt before recorded.
+// attempt before recorded. Rows that rows.jsonl has need no copy of their own.
 func (r *remote) refresh() error {
+	if _, err := os.Stat(filepath.Join(r.dir, rowsName)); err != nil {
+		if err := r.copy(rowsName); err != nil {
+			return err
+		}
+	}
+	known := map[string]bool{}
+	for v := range (&folder{dir: r.dir}).summaries() {
+		known[rowName(v.step, v.lineage)] = true
+	}
 	var group errgroup.Group
 	group.SetLimit(downloads)
 	for _, folder := range []string{rowsDir, evaluationsDir} {
@@ -104,7 +117,8 @@ func (r *remote) refresh() error {
 		}
 		for i, name := range names {
 			file := path.Join(folder, name)
-			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil || i >= len(names)-changing {
+			_, err := os.Stat(filepath.Join(r.dir, file))
+			if err != nil && !known[file] || i >= len(names)-changing {
 				group.Go(func() error { return r.copy(file) })
 			}
 		}
@@ -112,7 +126,14 @@ func (r *remote) refresh() error {
 	for _, file := range []string{sessionFile, workersFile} {
 		group.Go(func() error { return r.copy(file) })
 	}
+	r.known.Store(&known)
 	return group.Wait()
+}
+
+// isKnown reports whether the original has a file that the folder may lack.
+func (r *remote) isKnown(file string) bool {
+	known := r.known.Load()
+	return known != nil && (*known)[file]
 }
 
 // copy makes a file of the folder that of the original. An object that does not exist is no file.
@@ -127,10 +148,12 @@ func (r *remote) copy(file string) error {
 	return atomicfile.WriteDurable(filepath.Join(r.dir, file), fileMode, data)
 }
 
-// uploadMetrics makes the original of metrics.jsonl that of the folder, unless a higher attempt has begun.
+// uploadMetrics replaces the originals of metrics.jsonl, evaluations.jsonl and rows.jsonl by the files of the folder, unless a
+// higher attempt has begun.
 func (r *remote) uploadMetrics() error {
 	r.upload.Lock()
 	defer r.upload.Unlock()
+	r.rowsUploaded = time.Time{}
 	return r.putMetrics()
 }
 
@@ -156,7 +179,11 @@ func (r *remote) putMetrics() error {
 	if err != nil || highest(claims) > r.attempt {
 		return err
 	}
-	for _, name := range []string{metricsName, evaluationsName} {
+	names := []string{metricsName, evaluationsName}
+	if time.Since(r.rowsUploaded) >= rowsPeriod {
+		r.rowsUploaded, names = r.uploaded, append(names, rowsName)
+	}
+	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(r.dir, name))
 		if err != nil {
 			return err

@@ -66,6 +66,9 @@ type Evaluation struct {
 	Lost string `json:"lost,omitempty"`
 }
 
+// changing is how many rows, the newest, may have changed since they were copied or added to rows.jsonl.
+const changing = 32
+
 // WriteRow makes the row durable. Writing a row again replaces it.
 func (s *Store) WriteRow(row Row) error {
 	row.Metrics = finite(row.Metrics)

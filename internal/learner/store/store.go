@@ -14,6 +14,7 @@
 //	workers.json                              workers that are connected to the newest learner
 //	metrics.jsonl                             each step once, from the final state back along the parents
 //	evaluations.jsonl                         the evaluations of these versions, in their order
+//	rows.jsonl                                the rows of these versions without manifests, for a quick resume
 //
 // The files are those of a folder, or objects below a URL: then the folder is a copy that reads are served from.
 //
