@@ -22,11 +22,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/metricsauth"
 	"github.com/tinker-operator/tinker-operator/internal/controller/runmetrics"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -99,7 +100,7 @@ func (o options) manager() (ctrl.Options, error) {
 	if !o.metricsInsecure {
 		server.SecureServing = true
 		server.CertDir = o.metricsCertDir
-		server.FilterProvider = filters.WithAuthenticationAndAuthorization
+		server.FilterProvider = metricsauth.Filter
 		server.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
 			c.MinVersion = tls.VersionTLS13
 			// Scraping needs no HTTP/2, which has had many vulnerabilities.

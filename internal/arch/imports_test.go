@@ -23,7 +23,7 @@ var permitted = map[string][]string{
 		"golang.org/x/crypto",
 	},
 	"cmd/manager": {
-		"api/v1alpha1", "internal/controller", "internal/controller/runmetrics", "internal/desired", "internal/version",
+		"api/v1alpha1", "internal/controller", "internal/controller/metricsauth", "internal/controller/runmetrics", "internal/desired", "internal/version",
 		"github.com/go-logr/logr", "k8s.io/apimachinery", "k8s.io/client-go",
 		"sigs.k8s.io/controller-runtime",
 	},
@@ -72,6 +72,7 @@ var permitted = map[string][]string{
 	"internal/controller/resolve": {
 		"api/v1alpha1", "internal/desired", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
+	"internal/controller/metricsauth": {"github.com/go-logr/logr", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/runmetrics": {
 		"api/v1alpha1", "github.com/prometheus/client_golang", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
