@@ -82,6 +82,8 @@ func (c *ServerConfig) UnmarshalJSON(data []byte) error {
 // DynamicConfig is the response of POST client/dynamic_config.
 type DynamicConfig struct {
 	RefreshIntervalSec float64 `json:"refresh_interval_sec,omitempty"`
+	// SampleCancelEnabled has clients send CancelFuture for samples that they no longer wait for.
+	SampleCancelEnabled bool `json:"sample_cancel_enabled,omitempty"`
 }
 
 // TokenResponse is the response of POST auth/token, whose request is an empty object.

@@ -18,6 +18,11 @@ type RetrieveRequest struct {
 	AllowMetadataOnly bool `json:"allow_metadata_only"`
 }
 
+// CancelFuture is the body of POST cancel_future, by which a client that no longer waits for samples stops the work.
+type CancelFuture struct {
+	RequestID string `json:"request_id"`
+}
+
 // QueueState says why a result is not available yet.
 type QueueState string
 

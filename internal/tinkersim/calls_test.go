@@ -48,7 +48,7 @@ func TestCalls(t *testing.T) {
 			"fwdbwd_max_chunk_bytes_count":5000000,"fwdbwd_dispatch_bytes_semaphore_size":50000000,"billing_exception_max_pause_duration_sec":3600,
 			"sample_no_retries":false,"sample_enable_stuck_detection":true,"sample_max_concurrent_requests":2000,"use_pyqwest_transport":false,
 			"create_model_via_load_weights":false}`},
-		"the dynamic configuration":             {"POST", "/api/v1/client/dynamic_config", `{}`, nil, 200, `{"refresh_interval_sec":300}`},
+		"the dynamic configuration":             {"POST", "/api/v1/client/dynamic_config", `{}`, nil, 200, `{"refresh_interval_sec":300,"sample_cancel_enabled":true}`},
 		"keys are not exchanged by default":     {"POST", "/api/v1/auth/token", `{}`, nil, 404, ""},
 		"telemetry is accepted":                 {"POST", "/api/v1/telemetry", `{"events":[]}`, nil, 200, `{"status":"accepted"}`},
 		"capabilities name the model":           {"GET", "/api/v1/get_server_capabilities", "", nil, 200, `{"supported_models":[{"model_name":"tinkersim/byte-136k","max_context_length":4096,"trainable":true,"sampleable":true},{"model_name":"tinkersim/byte-136k-countdown","max_context_length":4096,"trainable":true,"sampleable":true},{"model_name":"tinkersim/rubric-judge","max_context_length":32768,"trainable":false,"sampleable":true}]}`},

@@ -46,6 +46,7 @@ var statusErrors = []struct {
 	{checkpoint.ErrName, http.StatusBadRequest},
 	{future.ErrUnknown, http.StatusNotFound},
 	{future.ErrLost, http.StatusGone},
+	{future.ErrNotCancelable, http.StatusBadRequest},
 	{sampling.ErrBusy, http.StatusTooManyRequests},
 	{sampling.ErrClosed, http.StatusServiceUnavailable},
 	{state.ErrClosed, http.StatusServiceUnavailable},

@@ -37,6 +37,15 @@ func (s *Server) retrieve(r *request) (response, error) {
 	return legacyResponse(result)
 }
 
+// cancelFuture responds to a client that no longer waits for samples.
+func cancelFuture(r *request) (response, error) {
+	var req tinker.CancelFuture
+	if err := decode(r.body, &req); err != nil {
+		return response{}, err
+	}
+	return response{}, r.state.Cancel(req.RequestID)
+}
+
 func tryAgain(id string, status future.QueueStatus) tinker.TryAgain {
 	reply := tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: id, QueueState: tinker.QueueState(status.State)}
 	if status.Reason != "" {

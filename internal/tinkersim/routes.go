@@ -41,7 +41,7 @@ func (s *Server) serviceRoutes() []endpoint {
 			return jsonResponse(http.StatusOK, s.options.Config)
 		}),
 		simpleEndpoint("POST /api/v1/client/dynamic_config", "client_dynamic_config", func(*request) (response, error) {
-			return jsonResponse(http.StatusOK, tinker.DynamicConfig{RefreshIntervalSec: 300})
+			return jsonResponse(http.StatusOK, tinker.DynamicConfig{RefreshIntervalSec: 300, SampleCancelEnabled: true})
 		}),
 		simpleEndpoint("POST /api/v1/auth/token", "auth_token", s.exchangeKey),
 		simpleEndpoint("GET /api/v1/get_server_capabilities", "get_server_capabilities", func(r *request) (response, error) {
@@ -51,6 +51,7 @@ func (s *Server) serviceRoutes() []endpoint {
 			return jsonResponse(http.StatusOK, tinker.TelemetryResponse{Status: "accepted"})
 		}),
 		simpleEndpoint("POST /api/v1/retrieve_future", "retrieve_future", s.retrieve),
+		simpleEndpoint("POST /api/v1/cancel_future", "cancel_future", cancelFuture),
 	}
 }
 

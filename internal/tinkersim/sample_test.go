@@ -266,3 +266,52 @@ func TestSampleNoise(t *testing.T) {
 		}
 	}
 }
+
+// TestSamplesThatNobodyAwaitsAreNotDrawn abandons samples that wait, in each way that the server notices.
+func TestSamplesThatNobodyAwaitsAreNotDrawn(t *testing.T) {
+	cases := map[string]func(b *backend, c *clock, session, id string){
+		"the client cancels them": func(b *backend, _ *clock, _, id string) {
+			for range 2 { // a client that missed the response repeats the request
+				b.post(http.StatusNoContent, "cancel_future", `{"request_id":"`+id+`"}`)
+			}
+		},
+		"their session ends": func(b *backend, _ *clock, session, _ string) {
+			b.admin(http.MethodDelete, "/admin/sessions/"+session, "")
+		},
+		"their session is idle for too long": func(b *backend, c *clock, _, _ string) {
+			c.advance(2 * time.Minute)
+			b.post(http.StatusOK, "create_session", `{"tags":[],"sdk_version":"0.25.0"}`) // ends idle sessions
+		},
+	}
+	for name, abandon := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newClock()
+			b, session, model := startTrained(t, tinkersim.Options{Clock: c.Now, SessionTimeout: time.Minute})
+			sampler := b.samplingSession(session, model, 0)
+			b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"id":"h","op":"asample","do":"hold","count":-1}]}`)
+			id := b.submit("asample", asample(sampler, 1, 7, "Q:", 4, 9))
+			abandon(b, c, session, id)
+			b.post(http.StatusGone, "retrieve_future", `{"request_id":"`+id+`"}`)
+			b.admin(http.MethodPost, "/admin/faults/h/release", "")
+			other := b.submit("asample", fill(`{"base_model":"B","num_samples":2,"prompt":{"chunks":[{"type":"encoded_text","tokens":P}]},
+				"sampling_params":{"max_tokens":3,"seed":1}}`, "B", tinkersim.ModelName, "P", text("Q:")))
+			if n := len(b.drawn(other).Sequences); n != 2 {
+				t.Errorf("%d samples of the request that was not abandoned, want 2", n)
+			}
+			b.sim.Close() // what is still drawn ends before
+			if rows := b.sim.Stats().SampledRows; rows != 2 {
+				t.Errorf("%d rows were drawn, want those 2 that somebody awaits", rows)
+			}
+		})
+	}
+}
+
+func TestCancelFutureRefusals(t *testing.T) {
+	b, _, model := startTrained(t, tinkersim.Options{})
+	b.post(http.StatusNotFound, "cancel_future", `{"request_id":"req-of-another-server"}`)
+	step := b.submit("optim_step", optim(model, 5))
+	reply := b.post(http.StatusBadRequest, "cancel_future", `{"request_id":"`+step+`"}`)
+	if !strings.Contains(reply.body, "samples") {
+		t.Errorf("the refusal %s does not say that only requests for samples can be canceled", reply.body)
+	}
+}

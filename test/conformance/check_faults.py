@@ -213,7 +213,7 @@ def results_can_be_waited_for_twice(env):
 
 @check()
 def cancelled_futures(env):
-    """A client can continue after it canceled a future; the server executes the operation all the same."""
+    """A client can continue after it canceled a future; the server trains all the same."""
     client, trainer, twin = env.base_sampler(), env.trainer(), env.trainer()
     params = types.SamplingParams(max_tokens=4, seed=3)
     with env.simulator.faults(
@@ -233,3 +233,18 @@ def cancelled_futures(env):
     trainer.optim_step(ADAM).result()
     _step(twin)
     require_equal(observe(trainer), observe(twin), "the model")
+
+
+@check(needs="sample_cancel")
+def cancelled_samples(env):
+    """A client that canceled a future tells the server, which does not draw the samples."""
+    client, params = env.base_sampler(), types.SamplingParams(max_tokens=4, seed=3)
+    before = env.simulator.counts()
+    with env.simulator.faults({"id": "sample", "op": "asample", "do": "hold"}):
+        waiting = client.sample(prompt(QUESTION), 5, params)
+        env.simulator.await_calls("retrieve_future", before)
+        require(waiting.cancel(), "the future of the held samples cannot be cancelled")
+        env.simulator.await_calls("cancel_future", before)
+        env.simulator.release("sample")
+    require_equal(len(client.sample(prompt(QUESTION), 1, params).result().sequences), 1, "the samples afterwards")
+    require_equal(env.simulator.counts()["sampledRows"] - before["sampledRows"], 1, "the samples that were drawn")

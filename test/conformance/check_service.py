@@ -5,6 +5,7 @@
 import inspect
 
 import tinker
+from tinker.lib.internal_client_holder import InternalClientHolder
 from tinker.lib.public_interfaces.rest_client import RestClient
 
 import versions
@@ -33,6 +34,7 @@ def the_table_of_versions_holds(env):
         "search": hasattr(RestClient, "search_sessions"),
         "whoami": hasattr(RestClient, "whoami"),
         "optimizers": hasattr(tinker, "DimuonParams"),
+        "sample_cancel": hasattr(InternalClientHolder, "enqueue_cancel"),
     }
     shown = {trait: value for trait, value in env.traits.items() if trait in found}
     require_equal(shown, found, f"the row of {tinker.__version__} in versions.py")

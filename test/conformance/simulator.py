@@ -62,6 +62,13 @@ class Simulator:
             require(time.monotonic() < deadline, f"the rule {rule} held no request within {patience} s")
             time.sleep(0.02)
 
+    def await_calls(self, endpoint: str, before: dict, patience: float = 120.0) -> None:
+        """Wait until an endpoint was called more often than in earlier counts."""
+        deadline = time.monotonic() + patience
+        while self.counts()["calls"].get(endpoint, 0) <= before["calls"].get(endpoint, 0):
+            require(time.monotonic() < deadline, f"nobody called {endpoint} within {patience} s")
+            time.sleep(0.02)
+
     def expire(self, path: str) -> None:
         """Expire a checkpoint."""
         self.request("POST", "/admin/checkpoints", {"path": f"^{path}$", "do": "expire"})

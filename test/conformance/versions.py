@@ -25,6 +25,7 @@ TRAITS: dict[str, dict[str, bool]] = {
         "search": False,
         "whoami": True,
         "optimizers": False,  # create_lora_training_client(optimizer=...)
+        "sample_cancel": False,  # futures of samples that are canceled are reported to the server
         "audit_async": False,  # get_audit_log_async works: in 0.25 it runs on the wrong loop and fails by itself
     },
     "0.38.0": {
@@ -44,6 +45,7 @@ TRAITS: dict[str, dict[str, bool]] = {
         "search": True,
         "whoami": True,
         "optimizers": True,
+        "sample_cancel": True,
         "audit_async": True,
     },
 }

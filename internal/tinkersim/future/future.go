@@ -20,12 +20,14 @@ import (
 	"time"
 )
 
-// Errors of Lookup.
+// Errors of Lookup and Cancel.
 var (
 	// ErrUnknown says that this table never issued that id.
 	ErrUnknown = errors.New("looking up a future: this server never issued its id")
 	// ErrLost says that this table issued the id, and that the result no longer exists.
 	ErrLost = errors.New("looking up a future: its result is lost")
+	// ErrNotCancelable says that the work of a future cannot be stopped.
+	ErrNotCancelable = errors.New("canceling a future: only requests for samples can be canceled")
 )
 
 // Kind names the type of a result.
@@ -105,6 +107,22 @@ func (t *Table) Lookup(id string) (*Future, error) {
 	return nil, ErrLost
 }
 
+// Cancel loses the future with that id if there is no result yet, so that the work for it stops. It returns
+// ErrUnknown, or ErrNotCancelable for a future that does not allow it.
+func (t *Table) Cancel(id string) error {
+	f, err := t.Lookup(id)
+	switch {
+	case errors.Is(err, ErrLost):
+		return nil
+	case err != nil:
+		return err
+	case !f.mayCancel():
+		return ErrNotCancelable
+	}
+	f.Abandon()
+	return nil
+}
+
 // Clear removes all futures, so that their results take no memory. Lookup returns ErrLost for them from now on.
 func (t *Table) Clear() {
 	t.mu.Lock()
@@ -162,12 +180,14 @@ type Future struct {
 	fetchedAt time.Time
 	checkAt   time.Time
 	status    QueueStatus
+	canCancel bool
 }
 
 // ID returns the request id.
 func (f *Future) ID() string { return f.id }
 
-// Done returns a channel that is closed when the future is resolved or lost.
+// Done returns a channel that is closed when the future is resolved or lost. Work that only serves the result can stop
+// when it is closed.
 func (f *Future) Done() <-chan struct{} { return f.done }
 
 // Resolve sets the result. Later calls have no effect.
@@ -192,6 +212,31 @@ func (f *Future) Lose() {
 		f.settled = true
 		close(f.done)
 	}
+}
+
+// Abandon loses the future if there is no result yet.
+func (f *Future) Abandon() {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	if f.settled {
+		return
+	}
+	delete(f.table.futures, f.id)
+	f.settled = true
+	close(f.done)
+}
+
+// AllowCancel allows Table.Cancel for the future.
+func (f *Future) AllowCancel() {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	f.canCancel = true
+}
+
+func (f *Future) mayCancel() bool {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	return f.canCancel
 }
 
 // SetQueueStatus sets the status that Wait returns while there is no result.

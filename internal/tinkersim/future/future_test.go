@@ -4,6 +4,7 @@
 package future_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -89,6 +90,50 @@ func TestTableLookup(t *testing.T) {
 				t.Errorf("Lookup = %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestTableCancel(t *testing.T) {
+	cases := map[string]struct {
+		prepare func(f *future.Future)
+		id      string // the future's own if it is empty
+		want    error
+		lost    bool
+	}{
+		"an open future that may be canceled is lost": {prepare: (*future.Future).AllowCancel, lost: true},
+		"a result stays": {prepare: func(f *future.Future) {
+			f.AllowCancel()
+			f.Resolve(future.Result{Body: []byte("a")})
+		}},
+		"a lost future stays lost":                  {prepare: (*future.Future).Lose, lost: true},
+		"another open future is not lost":           {prepare: func(*future.Future) {}, want: future.ErrNotCancelable},
+		"a number that was not issued is no future": {prepare: (*future.Future).AllowCancel, id: "req-ab-2", want: future.ErrUnknown},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			table := table()
+			f := table.New()
+			tc.prepare(f)
+			if err := table.Cancel(cmp.Or(tc.id, f.ID())); !errors.Is(err, tc.want) {
+				t.Errorf("Cancel = %v, want %v", err, tc.want)
+			}
+			_, err := table.Lookup(f.ID())
+			if lost := errors.Is(err, future.ErrLost); lost != tc.lost {
+				t.Errorf("Lookup = %v, want a lost future: %t", err, tc.lost)
+			}
+			if tc.lost && !isClosed(f.Done()) {
+				t.Error("Done is not closed, so that the work is not stopped")
+			}
+		})
+	}
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -101,5 +101,14 @@ func (c *completion) stops(token int32) bool {
 
 // isComplete reports whether the completion has ended.
 func (c *completion) isComplete() bool {
-	return c.Stopped || len(c.Tokens) == c.MaxTokens
+	return c.Stopped || len(c.Tokens) == c.MaxTokens || c.isCanceled()
+}
+
+func (c *completion) isCanceled() bool {
+	select {
+	case <-c.Canceled:
+		return true
+	default:
+		return false
+	}
 }

@@ -39,6 +39,8 @@ type SampleRequest struct {
 	// inexact; 0 adds none. It is a function of NoiseKey, Index, the position and the token.
 	Noise    float64
 	NoiseKey uint64
+	// Canceled ends the sample where it is once it is closed; nil never does.
+	Canceled <-chan struct{}
 }
 
 // Sample is one completion.

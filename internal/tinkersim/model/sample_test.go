@@ -226,6 +226,25 @@ func TestSampleStops(t *testing.T) {
 	}
 }
 
+// TestSampleEndsWhenCanceled cancels one of two completions that are decoded together.
+func TestSampleEndsWhenCanceled(t *testing.T) {
+	w := BaseWeights(Base())
+	canceled := make(chan struct{})
+	close(canceled)
+	other, ended := request(addition{1, 2}), request(addition{1, 2})
+	other.MaxTokens, ended.MaxTokens = 64, 64
+	other.StopTokens, ended.StopTokens = nil, nil
+	alone := mustSample(t, w, other)[0]
+	ended.Canceled = canceled
+	got := mustSample(t, w, ended, other)
+	if n := len(got[0].Tokens); n > 1 || n >= len(alone.Tokens) {
+		t.Errorf("the canceled completion has %d tokens, the other one %d; want it to end at once", n, len(alone.Tokens))
+	}
+	if diff := cmp.Diff(alone, got[1]); diff != "" {
+		t.Errorf("the other completion (-alone +beside):\n%s", diff)
+	}
+}
+
 func TestSampleInvalidRequests(t *testing.T) {
 	w := BaseWeights(testBase())
 	for name, change := range map[string]func(*SampleRequest){

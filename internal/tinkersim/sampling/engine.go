@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ var ErrBusy = errors.New("queueing samples: too many are waiting")
 
 // ErrClosed is the error of requests that were not decoded before the engine was closed.
 var ErrClosed = errors.New("sampling: the engine is closed")
+
+// ErrCanceled is the error of requests that were canceled.
+var ErrCanceled = errors.New("sampling: the request was canceled")
 
 // Config configures an engine. Numbers that are zero are replaced by defaults.
 type Config struct {
@@ -55,8 +59,19 @@ type Request struct {
 	TopK int
 	// Ready are samples that need no weights; nil for those that are to be drawn.
 	Ready []model.Sample
+	// Canceled stops the work for the request once it is closed; nil never does.
+	Canceled <-chan struct{}
 	// Done is called once, from a goroutine of the engine. It must not block.
 	Done func(Output, error)
+}
+
+func (r *Request) isCanceled() bool {
+	select {
+	case <-r.Canceled:
+		return true
+	default:
+		return false
+	}
 }
 
 // weight is the number of rows that the request counts for in limits.
@@ -229,10 +244,14 @@ func (e *Engine) take() []*Request {
 // run decodes a batch and calls Done for its requests.
 func (e *Engine) run(batch []*Request) Stats {
 	weights, err := e.cache.get(batch[0].Key)
+	batch = dropCanceled(batch)
 	if err != nil {
 		for _, r := range batch {
 			r.Done(Output{}, err)
 		}
+		return Stats{}
+	}
+	if len(batch) == 0 {
 		return Stats{}
 	}
 	stats, err := e.decodeBatch(weights, batch)
@@ -252,11 +271,25 @@ func (e *Engine) run(batch []*Request) Stats {
 	return stats
 }
 
+// dropCanceled returns the requests that were not canceled, and ends the others.
+func dropCanceled(batch []*Request) []*Request {
+	return slices.DeleteFunc(batch, func(r *Request) bool {
+		canceled := r.isCanceled()
+		if canceled {
+			r.Done(Output{}, ErrCanceled)
+		}
+		return canceled
+	})
+}
+
 // decodeBatch decodes a batch and calls Done for all of its requests, or for none of them and returns the error.
 func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, error) {
 	var rows []model.SampleRequest
 	for _, r := range batch {
-		rows = append(rows, r.Rows...)
+		for _, row := range r.Rows {
+			row.Canceled = r.Canceled
+			rows = append(rows, row)
+		}
 	}
 	var samples []model.Sample
 	if len(rows) > 0 {
@@ -279,6 +312,10 @@ func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, e
 		for _, s := range outputs[i].Samples {
 			stats.Tokens += int64(len(s.Tokens))
 		}
+		if r.isCanceled() { // its samples may have been cut short
+			r.Done(Output{}, ErrCanceled)
+			continue
+		}
 		r.Done(outputs[i], nil)
 	}
 	return stats, nil
@@ -288,6 +325,9 @@ func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, e
 func (e *Engine) promptOutput(weights *model.Weights, r *Request) (Output, error) {
 	var output Output
 	var err error
+	if r.isCanceled() {
+		return Output{}, nil
+	}
 	if r.PromptLogprobs {
 		if output.PromptLogprobs, err = weights.PromptLogprobs(e.ctx, r.Prompt); err != nil {
 			return Output{}, err

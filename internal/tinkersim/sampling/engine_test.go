@@ -133,6 +133,39 @@ func TestEngineRetriesRequestsAloneAfterError(t *testing.T) {
 	}
 }
 
+// TestEngineDecodesNoCanceledRequest cancels a request that waits and one of a batch that is about to be decoded.
+func TestEngineDecodesNoCanceledRequest(t *testing.T) {
+	g := newBlockingLoader()
+	e := New(Config{Decoders: 1, Load: g.load, Now: time.Now})
+	defer e.Close()
+	canceled := make(chan struct{})
+	inBatch, first := request("a", 1, 0)
+	inBatch.Canceled = canceled
+	submit(t, e, inBatch)
+	for g.loads.Load() == 0 { // the decoder has taken the request, and waits for the weights
+		time.Sleep(time.Millisecond)
+	}
+	waits, second := request("a", 4, 1)
+	waits.Canceled, waits.PromptLogprobs = canceled, true
+	submit(t, e, waits)
+	other, third := request("a", 2, 2)
+	submit(t, e, other)
+	close(canceled)
+	close(g.unblock)
+	for _, o := range []*outcome{first, second} {
+		if <-o.done; !errors.Is(o.err, ErrCanceled) {
+			t.Errorf("a canceled request: %d samples, %v, want ErrCanceled", len(o.output.Samples), o.err)
+		}
+	}
+	if <-third.done; third.err != nil || len(third.output.Samples) != 2 {
+		t.Errorf("the other request: %d samples, %v", len(third.output.Samples), third.err)
+	}
+	e.Close()
+	if rows := e.Stats().Rows; rows != 2 {
+		t.Errorf("%d rows were decoded, want the 2 of the request that was not canceled", rows)
+	}
+}
+
 func TestEngineClose(t *testing.T) {
 	g := newBlockingLoader()
 	e := New(Config{Decoders: 1, Load: g.load, Now: time.Now})

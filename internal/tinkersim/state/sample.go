@@ -4,6 +4,7 @@
 package state
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 
@@ -74,7 +75,8 @@ func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, erro
 		reseed(request, o.result.ID())
 	}
 	perturb(request, o.result.ID(), s.options.SampleNoise)
-	if err := s.submit(o, request); err != nil {
+	o.result.AllowCancel()
+	if err := s.submit(from.ctx, o, request); err != nil {
 		o.result.Lose()
 		return tinker.FutureResponse{}, err
 	}
@@ -98,7 +100,7 @@ func (s *Samplers) samplerFor(req tinker.SampleRequest) (*sampler, error) {
 		return s.get(req.SamplingSession)
 	}
 	from, err := s.findSource(req.BaseModel, req.ModelPath, "")
-	return &sampler{source: from}, err
+	return &sampler{source: from, ctx: s.background.ctx}, err
 }
 
 func sampleFuture(id string, samples int) tinker.FutureResponse {
@@ -109,15 +111,25 @@ func sampleFuture(id string, samples int) tinker.FutureResponse {
 	return future
 }
 
-// submit submits a request to the engine, at once if no fault delays it.
-func (s *Samplers) submit(o *operation, request *sampling.Request) error {
-	ctx := s.background.ctx
+// submit submits a request to the engine, at once if no fault delays it. The request is abandoned if ctx ends before
+// there is a result.
+func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.Request) error {
+	stop := context.AfterFunc(ctx, o.result.Abandon)
+	request.Canceled = o.result.Done()
 	request.Done = func(output sampling.Output, err error) {
+		if !stop() { // ctx has ended
+			o.result.Abandon()
+			return
+		}
 		result, err := sampleResult(output, err)
 		o.settle(ctx, result, err)
 	}
 	if !o.faults.Waits() && o.faults.Failure(fault.Execute) == nil {
-		return s.engine.Submit(request)
+		err := s.engine.Submit(request)
+		if err != nil {
+			stop()
+		}
+		return err
 	}
 	return s.background.start(func() {
 		err := o.begin(ctx)
@@ -125,7 +137,7 @@ func (s *Samplers) submit(o *operation, request *sampling.Request) error {
 			err = s.engine.Submit(request)
 		}
 		if err != nil {
-			o.settle(ctx, future.Result{}, err)
+			request.Done(sampling.Output{}, err)
 		}
 	})
 }

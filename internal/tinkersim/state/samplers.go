@@ -4,6 +4,7 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -38,6 +39,9 @@ type sampler struct {
 	id      string
 	session string
 	source
+	// ctx ends with the sampling session, and with it the requests for samples that have no result yet.
+	ctx context.Context
+	end context.CancelFunc
 }
 
 // source says which weights a sampler has.
@@ -102,7 +106,9 @@ func (s *Samplers) add(sessionID string, seq int64, from source) (string, error)
 			}
 			return nil
 		}
-		s.byID[id] = &sampler{id: id, session: sessionID, source: from}
+		added := &sampler{id: id, session: sessionID, source: from}
+		added.ctx, added.end = context.WithCancel(s.background.ctx)
+		s.byID[id] = added
 		owner.samplers = append(owner.samplers, id)
 		owner.onEnd = append(owner.onEnd, func() { s.remove(id) })
 		return nil
@@ -112,7 +118,10 @@ func (s *Samplers) add(sessionID string, seq int64, from source) (string, error)
 func (s *Samplers) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byID, id)
+	if removed, ok := s.byID[id]; ok {
+		removed.end()
+		delete(s.byID, id)
+	}
 }
 
 // get returns a sampling session whose weights still exist, and keeps its session alive.

@@ -170,6 +170,9 @@ func (s *State) Capabilities() tinker.ServerCapabilities { return s.shared.bases
 // HasBaseModel reports whether the server has a base model of that name.
 func (s *State) HasBaseModel(name string) bool { return s.shared.bases.has(name) }
 
+// Cancel abandons a request for samples that has no result yet. Clients may repeat it.
+func (s *State) Cancel(id string) error { return s.shared.futures.Cancel(id) }
+
 // Await returns the result of a future if it exists or arrives within the given time. Otherwise ok is
 // false and status says what the operation waits for. It returns future.ErrUnknown, future.ErrLost,
 // ErrClosed or the context's error.
