@@ -5,13 +5,13 @@ package tinkersim_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
 // backend is a server with helpers that call it.
@@ -32,17 +32,8 @@ func start(t *testing.T, options tinkersim.Options) *backend {
 		options.PollPatience = 5 * time.Second
 	}
 	options.Admin = true
-	sim, err := tinkersim.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(func() {
-		sim.Close()
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return &backend{t: t, sim: sim, url: server.URL, dir: options.Dir}
+	sim, url := simulatortest.Serve(t, options)
+	return &backend{t: t, sim: sim, url: url, dir: options.Dir}
 }
 
 // client returns a client of the server.

@@ -4,28 +4,19 @@
 package main
 
 import (
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
 func TestRun(t *testing.T) {
-	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), Faults: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed, Count: -1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(func() {
-		sim.Close()
-		server.CloseClientConnections()
-		server.Close()
-	})
+	_, url := simulatortest.Serve(t, tinkersim.Options{Faults: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed, Count: -1}}})
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-url", server.URL, "-model", tinkersim.ModelName}, "tml-endpoint", &out); err != nil {
+	if err := run(t.Context(), []string{"-url", url, "-model", tinkersim.ModelName}, "tml-endpoint", &out); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}

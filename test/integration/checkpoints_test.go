@@ -5,7 +5,6 @@ package integration
 
 import (
 	"context"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 
@@ -18,21 +17,15 @@ import (
 	tinkerapi "github.com/tinker-operator/tinker-operator/internal/tinker"
 	tinkerclient "github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
 // savedState starts tinkersim and returns its URL and the path of a state that it has saved.
 func savedState() (url, state string) {
 	GinkgoHelper()
 	ctx := context.Background()
-	sim, err := tinkersim.New(tinkersim.Options{Dir: GinkgoT().TempDir()})
-	Expect(err).NotTo(HaveOccurred())
-	server := httptest.NewServer(sim)
-	DeferCleanup(func() {
-		sim.Close()
-		server.CloseClientConnections()
-		server.Close()
-	})
-	api, err := tinkerclient.New(tinkerclient.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
+	_, url = simulatortest.Serve(GinkgoT(), tinkersim.Options{})
+	api, err := tinkerclient.New(tinkerclient.Config{BaseURL: url, APIKey: "tml-test", UserAgent: "test"})
 	Expect(err).NotTo(HaveOccurred())
 	session, err := api.CreateSession(ctx, tinkerclient.SessionRequest{Tags: []string{"test"}})
 	Expect(err).NotTo(HaveOccurred())
@@ -42,7 +35,7 @@ func savedState() (url, state string) {
 	Expect(err).NotTo(HaveOccurred())
 	saved, err := saving.Wait(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	return server.URL, saved.Path
+	return url, saved.Path
 }
 
 var _ = Describe("kubectl tinker checkpoints", func() {

@@ -6,7 +6,6 @@ package survival
 import (
 	"context"
 	"math"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -17,19 +16,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
 // trainAt takes steps on sequences of different lengths, and returns the log-probabilities of the last one. Its epsilon
 // is so great that a step is proportional to the gradient.
 func trainAt(t *testing.T, name string, compensated bool) []float64 {
 	t.Helper()
-	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), Dialect: name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	defer func() { sim.Close(); server.CloseClientConnections(); server.Close() }()
-	api, err := client.New(client.Config{BaseURL: server.URL, APIKey: apiKey})
+	_, url := simulatortest.Serve(t, tinkersim.Options{Dialect: name})
+	api, err := client.New(client.Config{BaseURL: url, APIKey: apiKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ package trainee
 import (
 	"context"
 	"log/slog"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
 const key = "tml-weights"
@@ -27,17 +27,8 @@ const key = "tml-weights"
 // opener is one of an attempt against a simulator of its own.
 func opener(t *testing.T) (*Factory, *tinkersim.Server) {
 	t.Helper()
-	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(func() {
-		sim.Close()
-		server.CloseClientConnections()
-		server.Close()
-	})
-	api, err := client.New(client.Config{BaseURL: server.URL, APIKey: key})
+	sim, url := simulatortest.Serve(t, tinkersim.Options{APIKey: key})
+	api, err := client.New(client.Config{BaseURL: url, APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
 var now = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -98,17 +99,8 @@ func second(_ v1alpha1.Checkpoint, err error) error { return err }
 // trained starts tinkersim, trains a step, and returns the server's URL and the checkpoint.
 func trained(t *testing.T) (string, v1alpha1.Checkpoint) {
 	t.Helper()
-	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(func() {
-		sim.Close()
-		server.CloseClientConnections()
-		server.Close()
-	})
-	api, err := client.New(client.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
+	_, url := simulatortest.Serve(t, tinkersim.Options{})
+	api, err := client.New(client.Config{BaseURL: url, APIKey: "tml-test", UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +123,7 @@ func trained(t *testing.T) (string, v1alpha1.Checkpoint) {
 	wait(t, step, err)
 	state, err := model.SaveState(t.Context(), client.SaveRequest{Name: "one"})
 	sampler, samplerErr := model.SaveSampler(t.Context(), client.SaveRequest{Name: "one"})
-	return server.URL, v1alpha1.Checkpoint{Step: 1, State: wait(t, state, err).Path, Sampler: wait(t, sampler, samplerErr).Path}
+	return url, v1alpha1.Checkpoint{Step: 1, State: wait(t, state, err).Path, Sampler: wait(t, sampler, samplerErr).Path}
 }
 
 func wait[T any](t *testing.T, future *client.Future[T], err error) T {

@@ -6,7 +6,6 @@ package client_test
 import (
 	"errors"
 	"math"
-	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
 // simulated is a simulator behind a real socket, with a client that exchanges its key for a JWT, compresses bodies,
@@ -30,17 +30,8 @@ func simulate(t *testing.T) simulated {
 	t.Helper()
 	config := tinker.DefaultServerConfig()
 	config.PJWTAuthEnabled, config.CompressForwardBackward, config.MaxChunkLen = true, true, 2
-	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), Config: &config, MetadataBytes: 64, PollPatience: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(func() {
-		sim.Close()
-		server.CloseClientConnections()
-		server.Close()
-	})
-	api, err := client.New(client.Config{BaseURL: server.URL, APIKey: "tml-test", UserAgent: "test"})
+	_, url := simulatortest.Serve(t, tinkersim.Options{Config: &config, MetadataBytes: 64, PollPatience: 5 * time.Second})
+	api, err := client.New(client.Config{BaseURL: url, APIKey: "tml-test", UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

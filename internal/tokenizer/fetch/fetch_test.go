@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -83,14 +84,8 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadFromTheSimulator(t *testing.T) {
-	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(sim.Close)
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	f := &Fetcher{Endpoint: server.URL, Cache: t.TempDir()}
+	_, url := simulatortest.Serve(t, tinkersim.Options{})
+	f := &Fetcher{Endpoint: url, Cache: t.TempDir()}
 	tokens, _, err := f.Load(t.Context(), Source{Repository: "tinkersim/byte-136k"})
 	if err != nil {
 		t.Fatal(err)
