@@ -36,13 +36,9 @@ type forkFlags struct {
 // NewFork returns the command that makes a run from a checkpoint of another.
 func NewFork(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f forkFlags
-	command := &cobra.Command{
+	command := cluster.ForOneRun(&cobra.Command{
 		Use: "fork RUN", Short: "Create a run from a checkpoint of another", Long: forkHelp, Example: forkExample,
-		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			return f.run(command.Context(), env, cluster, args[0])
-		},
-	}
+	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
 	flags := command.Flags()
 	flags.Int64Var(&f.step, "step", -1, "`STEP` of the checkpoint; without it, the newest")
 	flags.StringVar(&f.name, "name", "", "`NAME` of the new run; without it, RUN-sSTEP")

@@ -43,32 +43,30 @@ type downloadFlags struct {
 
 func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f downloadFlags
-	command := &cobra.Command{
+	command := cluster.ForOneRun(&cobra.Command{
 		Use: "download RUN", Short: "Download the adapter of a checkpoint", Long: downloadHelp, Example: downloadExample,
-		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			if f.best && f.step >= 0 {
-				return cli.Misused("--step and --best exclude each other: give one of them")
-			}
-			connection, err := cluster.Connect()
-			if err != nil {
-				return err
-			}
-			run, err := connection.Run(command.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			chosen, err := choose(run, f.step, f.best)
-			if err != nil {
-				return err
-			}
-			from, err := endpointOf(command.Context(), env, connection, run, f.baseURL)
-			if err != nil {
-				return err
-			}
-			return f.download(command.Context(), env, from, run.Name, chosen)
-		},
-	}
+	}, func(ctx context.Context, name string) error {
+		if f.best && f.step >= 0 {
+			return cli.Misused("--step and --best exclude each other: give one of them")
+		}
+		connection, err := cluster.Connect()
+		if err != nil {
+			return err
+		}
+		run, err := connection.Run(ctx, name)
+		if err != nil {
+			return err
+		}
+		chosen, err := choose(run, f.step, f.best)
+		if err != nil {
+			return err
+		}
+		from, err := endpointOf(ctx, env, connection, run, f.baseURL)
+		if err != nil {
+			return err
+		}
+		return f.download(ctx, env, from, run.Name, chosen)
+	})
 	flags := command.Flags()
 	flags.Int64Var(&f.step, "step", -1, "`STEP` of the checkpoint; without it, the newest")
 	flags.BoolVar(&f.best, "best", false, "download the best checkpoint by spec.checkpoints.keepBest")

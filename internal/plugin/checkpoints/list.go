@@ -4,6 +4,7 @@
 package checkpoints
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -26,26 +27,24 @@ type listed struct {
 
 func newList(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var format *output.Format
-	command := &cobra.Command{
+	command := cluster.ForOneRun(&cobra.Command{
 		Use: "list RUN", Short: "List the checkpoints of a run", Example: listExample,
 		Long: "kubectl tinker checkpoints list prints the checkpoints that the status of a run names, the newest first.",
-		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			connection, err := cluster.Connect()
-			if err != nil {
-				return err
-			}
-			run, err := connection.Run(command.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if len(known(run)) == 0 && *format == output.Table {
-				fmt.Fprintf(env.Stderr, "run %q has no checkpoint yet\n", run.Name)
-				return nil
-			}
-			return output.Print(env, *format, table(run, env.Now()))
-		},
-	}
+	}, func(ctx context.Context, name string) error {
+		connection, err := cluster.Connect()
+		if err != nil {
+			return err
+		}
+		run, err := connection.Run(ctx, name)
+		if err != nil {
+			return err
+		}
+		if len(known(run)) == 0 && *format == output.Table {
+			fmt.Fprintf(env.Stderr, "run %q has no checkpoint yet\n", run.Name)
+			return nil
+		}
+		return output.Print(env, *format, table(run, env.Now()))
+	})
 	format = output.Flag(command.Flags())
 	return command
 }

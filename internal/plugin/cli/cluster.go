@@ -152,6 +152,13 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 	return "it has no runs: choose another with --namespace"
 }
 
+// ForOneRun returns the command with the name of a run as its only argument, for which it calls run.
+func (c *Cluster) ForOneRun(command *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
+	command.Args, command.ValidArgsFunction = Args(1, 1, "the name of a RUN"), c.CompleteRuns(1)
+	command.RunE = func(command *cobra.Command, args []string) error { return run(command.Context(), args[0]) }
+	return command
+}
+
 // CompleteRuns completes the names of runs that were not given yet.
 func (c *Cluster) CompleteRuns(most int) cobra.CompletionFunc {
 	return func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

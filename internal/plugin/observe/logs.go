@@ -42,13 +42,9 @@ type logsFlags struct {
 // NewLogs returns the command that prints logs.
 func NewLogs(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f logsFlags
-	command := &cobra.Command{
+	command := cluster.ForOneRun(&cobra.Command{
 		Use: "logs RUN", Short: "Print the log of a run's learner or workers", Long: logsHelp, Example: logsExample,
-		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			return f.run(command.Context(), env, cluster, args[0])
-		},
-	}
+	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
 	flags := command.Flags()
 	flags.Int32Var(&f.attempt, "attempt", 0, "`NUMBER` of the learner's attempt; 0 for the newest")
 	flags.StringVar(&f.role, "role", v1alpha1.RoleLearner, "`ROLE` of the pods: learner or rollout")

@@ -38,13 +38,9 @@ type metricsFlags struct {
 // NewMetrics returns the command that prints the history of a run.
 func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f metricsFlags
-	command := &cobra.Command{
+	command := cluster.ForOneRun(&cobra.Command{
 		Use: "metrics RUN", Short: "Print or draw the figures of each step of a run", Long: metricsHelp, Example: metricsExample,
-		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			return f.run(command.Context(), env, cluster, args[0])
-		},
-	}
+	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
 	flags := command.Flags()
 	f.format = output.Flag(flags)
 	flags.StringSliceVar(&f.plot, "plot", nil, "draw these `METRICS` as curves")

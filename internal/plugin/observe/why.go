@@ -54,13 +54,9 @@ type evidence struct {
 // NewWhy returns the command that explains the state of a run.
 func NewWhy(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var format *output.Format
-	command := &cobra.Command{
+	command := cluster.ForOneRun(&cobra.Command{
 		Use: "why RUN", Short: "Say what a run waits for, and what to do about it", Long: whyHelp, Example: whyExample,
-		Args: cli.Args(1, 1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			return why(command.Context(), env, cluster, args[0], *format)
-		},
-	}
+	}, func(ctx context.Context, name string) error { return why(ctx, env, cluster, name, *format) })
 	format = output.Flag(command.Flags())
 	return command
 }
