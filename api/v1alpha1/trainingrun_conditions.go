@@ -21,7 +21,7 @@ const (
 	ConditionSuspended = "Suspended"
 	// ConditionComplete says that the last step is committed and evaluated. It is final.
 	ConditionComplete = "Complete"
-	// ConditionFailed says that the run was given up. It is final.
+	// ConditionFailed says that the run has failed. It makes no further attempts unless spec.retry is increased.
 	ConditionFailed = "Failed"
 	// ConditionReady sums up for Flux and kstatus: the run does what the spec asks for.
 	ConditionReady = "Ready"

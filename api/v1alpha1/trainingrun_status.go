@@ -229,7 +229,7 @@ type Attempt struct {
 	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
 
-// Capabilities are what an endpoint was found to do with a base model, tried once. Losses are
+// Capabilities are what an endpoint supports with a base model, as the capability check found it once. Losses are
 // loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them.
 // What is in none of the lists is not known.
 type Capabilities struct {

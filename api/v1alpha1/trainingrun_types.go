@@ -74,7 +74,7 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(e, has(e.weight)) || self.all(e, !has(e.weight))",message="weight must be given for every environment or for none: add the missing ones or remove them all"
-	// +kubebuilder:validation:XValidation:rule="self.size() > 1 || self.all(e, !has(e.onUnavailable) || e.onUnavailable == 'Wait')",message="onUnavailable: Skip trains on the other environments, and there are none: add one, or remove the setting"
+	// +kubebuilder:validation:XValidation:rule="self.size() > 1 || self.all(e, !has(e.onUnavailable) || e.onUnavailable == 'Wait')",message="onUnavailable: Skip trains on the other environments, but this is the only one: add another, or remove the setting"
 	// +optional
 	Environments []TrainingEnvironment `json:"environments,omitempty"`
 	// algorithm is how groups of episodes become optimizer steps. Without it, and without

@@ -115,7 +115,7 @@ func (o options) manager() (ctrl.Options, error) {
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        "tinker-operator." + v1alpha1.SchemeGroupVersion.Group,
 		LeaderElectionNamespace: o.leaderElectionNamespace,
-		// The lease is given up at once, so that the next manager need not wait for it to run out.
+		// The lease is released at once, so that the next manager need not wait for it to run out.
 		LeaderElectionReleaseOnCancel: true,
 	}, nil
 }

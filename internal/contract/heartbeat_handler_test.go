@@ -25,9 +25,9 @@ func serve(t *testing.T, observe func(HeartbeatRequest) HeartbeatReply) (Heartbe
 }
 
 func TestHeartbeat(t *testing.T) {
-	var heard HeartbeatRequest
+	var received HeartbeatRequest
 	client, address := serve(t, func(r HeartbeatRequest) HeartbeatReply {
-		heard = r
+		received = r
 		return HeartbeatReply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
 			Phase: PhaseTraining, Step: 3, Metrics: map[string]float64{"a": 1, "b": math.NaN(), "c": math.Inf(-1)},
 		}}
@@ -37,8 +37,8 @@ func TestHeartbeat(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Post: %v", err)
 	}
-	if diff := cmp.Diff(sent, heard); diff != "" {
-		t.Errorf("the request changed on its way (-sent +heard):\n%s", diff)
+	if diff := cmp.Diff(sent, received); diff != "" {
+		t.Errorf("the request changed on its way (-sent +received):\n%s", diff)
 	}
 	want := HeartbeatReply{RunUID: "uid", Attempt: 2, Sequence: 7, Progress: Progress{
 		Phase: PhaseTraining, Step: 3, Metrics: map[string]float64{"a": 1}, Diverged: true,

@@ -44,7 +44,7 @@ type RunFile struct {
 	LearnerAddress string `json:"learnerAddress"`
 }
 
-// Capabilities are what an endpoint was found to do with a base model, by the names of
+// Capabilities are what an endpoint supports with a base model, by the names of
 // internal/tinker/capability. What is in none of the lists is not known.
 type Capabilities struct {
 	BaseURL string `json:"baseURL"`

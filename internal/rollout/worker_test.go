@@ -180,7 +180,7 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 	second := newBoard()
 	second.wantsHeld, second.keepsLease = false, false
 	s.serve(second, 2)
-	eventually(t, "the lease that is not kept is given up", func() bool { return api.inProgress() == 0 })
+	eventually(t, "the lease that is not kept is released", func() bool { return api.inProgress() == 0 })
 	if diff := cmp.Diff(slots(2), r.stored()); diff != "" {
 		t.Errorf("what nobody wants is held on (-want +got):\n%s", diff)
 	}
@@ -226,7 +226,7 @@ func TestRevokedLeases(t *testing.T) {
 	r := s.start("worker-0", api, nil)
 	eventually(t, "two groups are in progress", func() bool { return api.inProgress() == 8 })
 	b.change(func() { b.directive.Revoked = []rl.Key{trainKey(0)} })
-	eventually(t, "one is given up", func() bool { return api.inProgress() == 4 })
+	eventually(t, "one is released", func() bool { return api.inProgress() == 4 })
 	close(hold)
 	arrive(t, b, trainKey(1))
 	if diff := cmp.Diff([]rl.Key{trainKey(1)}, r.stored()); diff != "" {

@@ -14,7 +14,7 @@ import (
 // Limit is how long a server may take to connect and to answer, and how long the body of its answer may pause.
 const Limit = 30 * time.Second
 
-// Err says that a download was given up. Another attempt may succeed.
+// Err says that a download was stopped because its server sent nothing. Another attempt may succeed.
 var Err = errors.New("the server sends nothing for " + Limit.String())
 
 // Watch watches one request.

@@ -76,9 +76,9 @@ func TestStalledDownload(t *testing.T) {
 		stalled bool
 		after   time.Duration
 	}{
-		"a slow download succeeds while bytes arrive": {server: slowServer{answer: 20 * time.Second, pause: 20 * time.Second, bytes: 10}, after: 220 * time.Second},
-		"a server that does not answer is given up":   {server: slowServer{answer: time.Hour}, stalled: true, after: Limit},
-		"a body that pauses is given up":              {server: slowServer{answer: 20 * time.Second, pause: time.Hour, bytes: 1}, stalled: true, after: 50 * time.Second},
+		"a slow download succeeds while bytes arrive":              {server: slowServer{answer: 20 * time.Second, pause: 20 * time.Second, bytes: 10}, after: 220 * time.Second},
+		"a download from a server that does not answer is stopped": {server: slowServer{answer: time.Hour}, stalled: true, after: Limit},
+		"a download that pauses is stopped":                        {server: slowServer{answer: 20 * time.Second, pause: time.Hour, bytes: 1}, stalled: true, after: 50 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

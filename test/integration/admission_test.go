@@ -135,7 +135,7 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("no maxTokens", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
 		Entry("minMembers above the group", environments("groupSize: 8, minMembers: 9, sampling: {maxTokens: 16}"), "spec.environments[0]", "lower minMembers or raise groupSize"),
 		Entry("another word for onUnavailable", environments("groupSize: 8, onUnavailable: Fail, sampling: {maxTokens: 16}"), "spec.environments[0].onUnavailable", `supported values: "Wait", "Skip"`),
-		Entry("Skip of the only environment", environments("groupSize: 8, onUnavailable: Skip, sampling: {maxTokens: 16}"), "spec.environments", "trains on the other environments, and there are none"),
+		Entry("Skip of the only environment", environments("groupSize: 8, onUnavailable: Skip, sampling: {maxTokens: 16}"), "spec.environments", "trains on the other environments, but this is the only one"),
 		Entry("name of an environment", "spec: {environments: [{name: Org/Name, groupSize: 8, sampling: {maxTokens: 16}}]}", "spec.environments[0].name", "it keys metrics"),
 		Entry("same environment twice", "spec: {environments: [{name: a, groupSize: 8, sampling: {maxTokens: 16}}, {name: a, groupSize: 8, sampling: {maxTokens: 16}}]}", "spec.environments[1]", "Duplicate value"),
 		Entry("weights for some", "spec: {environments: [{name: a, weight: 1, groupSize: 8, sampling: {maxTokens: 16}}, {name: b, groupSize: 8, sampling: {maxTokens: 16}}]}", "spec.environments", "add the missing ones or remove them all"),

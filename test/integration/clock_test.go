@@ -149,7 +149,7 @@ func (w *env) list(reader client.Reader, list client.ObjectList) []client.Object
 	return objects
 }
 
-// awaitCache waits until the manager's cache is as new as the API server is now; there is none while no manager runs.
+// awaitCache waits until the manager's cache is as new as the API server is now. While no manager runs, there is no cache, and it returns at once.
 func (w *env) awaitCache() {
 	GinkgoHelper()
 	if w.view == nil {

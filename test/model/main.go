@@ -18,7 +18,7 @@ func main() {
 	list := flag.Bool("list", false, "list scenarios")
 	verbose := flag.Bool("v", false, "print traces")
 	big := flag.Bool("big", false, "run the big ones too")
-	most := flag.Int("max", 40_000_000, "give up beyond this many states")
+	most := flag.Int("max", 40_000_000, "stop with an error beyond this many states")
 	record := flag.Bool("record", false, "print the table of scenarios/recorded.go instead of comparing")
 	flag.Parse()
 	different := 0

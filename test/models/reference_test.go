@@ -69,7 +69,7 @@ func ask[Q, A any](t testing.TB, arguments []string, questions func(yield func(Q
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// As many questions are under way as the pipes and this hold.
+	// As many questions are in flight as the pipes and this channel hold.
 	asked := make(chan Q, 1000)
 	go func() {
 		defer in.Close()

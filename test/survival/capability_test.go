@@ -38,10 +38,10 @@ func (w *fixture) passCapabilities(found *contract.Capabilities) {
 // models counts those that were made so far.
 func (w *fixture) models() int64 { return w.sim.Stats().Operations["create_model"] }
 
-// until waits for something that is bound to happen.
-func (w *fixture) until(what string, happened func() bool) {
+// until waits for something that must become true.
+func (w *fixture) until(what string, condition func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("timed out before %s", what)
 		}

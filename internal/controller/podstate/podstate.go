@@ -72,7 +72,7 @@ const (
 	NodeLost
 )
 
-// DisruptionOf says what happened to a pod that has ended.
+// DisruptionOf says why a pod has ended.
 func DisruptionOf(pod *corev1.Pod) Disruption {
 	for _, c := range pod.Status.Conditions {
 		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {

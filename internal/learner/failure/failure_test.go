@@ -24,7 +24,7 @@ func TestKindOf(t *testing.T) {
 	}{
 		"no error":                       {nil, Other},
 		"an error of the program":        {errors.New("x"), Other},
-		"a call that was given up":       {call(tinker.CategoryCanceled), Other},
+		"a call that was canceled":       {call(tinker.CategoryCanceled), Other},
 		"a call whose context ended":     {context.Canceled, Other},
 		"refused data":                   {pass.Failed(call(tinker.CategoryUser), "x"), DataRefused},
 		"a body that is too large":       {pass.Failed(call(tinker.CategoryTooLarge), "x"), DataRefused},

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestEndpointsThatAreNoTinkerAPI connects to servers of other kinds: the client gives up at once, with what it was answered.
+// TestEndpointsThatAreNoTinkerAPI connects to servers of other kinds: the client stops at once and reports what they answered.
 func TestEndpointsThatAreNoTinkerAPI(t *testing.T) {
 	answer := func(status int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

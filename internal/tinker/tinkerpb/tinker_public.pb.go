@@ -867,7 +867,7 @@ func (x *BatchedTensor) GetTrailingShape() []int64 {
 type SampleResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Sequences []*SampledSequence     `protobuf:"bytes,1,rep,name=sequences,proto3" json:"sequences,omitempty"`
-	// float32, little-endian; NaN where there is none.
+	// float32, little-endian; NaN stands for a missing value.
 	PromptLogprobs       []byte              `protobuf:"bytes,2,opt,name=prompt_logprobs,json=promptLogprobs,proto3,oneof" json:"prompt_logprobs,omitempty"`
 	TopkPromptLogprobs   *TopkPromptLogprobs `protobuf:"bytes,3,opt,name=topk_prompt_logprobs,json=topkPromptLogprobs,proto3,oneof" json:"topk_prompt_logprobs,omitempty"`
 	PromptCacheHitTokens int32               `protobuf:"varint,4,opt,name=prompt_cache_hit_tokens,json=promptCacheHitTokens,proto3" json:"prompt_cache_hit_tokens,omitempty"`

@@ -16,7 +16,7 @@ import (
 // silentHub never answers.
 type silentHub struct{}
 
-// RoundTrip waits until the request is given up.
+// RoundTrip waits until the request is canceled.
 func (silentHub) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()

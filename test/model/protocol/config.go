@@ -105,7 +105,7 @@ type Config struct {
 	Steps, BatchSize, Lag, Workers, Slots, Attempts int
 	// Capacity is how many groups a worker can store; 0 is no limit.
 	Capacity int
-	// MakeRoom lets a full worker give up its highest slot for a lower one that is missing.
+	// MakeRoom lets a full worker release its highest slot for a lower one that is missing.
 	MakeRoom bool
 
 	// How many faults of each kind there are. SecondLearners are attempts that start while the one before still runs.

@@ -80,7 +80,7 @@ func (m *Model) labelWorker(act engine.Act, from *State) string {
 	case workerCrashed:
 		return "worker CRASHES, loses " + names.storedNames(&from.Workers[act.A])
 	}
-	return "a full worker gives up " + names.groupName(act.B)
+	return "a full worker releases " + names.groupName(act.B)
 }
 
 // labelServer labels what manager and server do.

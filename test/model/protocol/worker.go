@@ -82,7 +82,7 @@ func (p *pool) lease(x *successors, w int) {
 	}
 }
 
-// makeRoom lets a full worker give up a group for a lower slot that is missing.
+// makeRoom lets a full worker release a group for a lower slot that is missing.
 func (p *pool) makeRoom(x *successors, w int) {
 	worker := &x.From.Workers[w]
 	l := &x.From.Learners[worker.Attempt]

@@ -94,7 +94,7 @@ func (w *Writer) Finish() (*File, error) {
 	return &File{rows: w.rows.File, index: w.index.File, count: w.count, size: w.size}, nil
 }
 
-// Discard gives up the rows, and their space on the disk.
+// Discard deletes the rows and frees their space on the disk.
 func (w *Writer) Discard() error { return errors.Join(w.rows.Close(), w.index.Close()) }
 
 // reader is what a File reads from.
