@@ -173,6 +173,35 @@ func TestAnswerGoesToTheConfiguredTool(t *testing.T) {
 
 // TestFaults breaks the server in one way each. Every case ends in a fault of the environment, which leads to a new
 // session unless it is permanent.
+func TestConfiguredAnswerToolAnswersUntilItEndsTheEpisode(t *testing.T) {
+	server := newServer()
+	server.Tools["say"] = func(_ *orstest.Session, input json.RawMessage) (orstest.Output, error) {
+		reward := 0.5
+		return orstest.Output{Text: "You said " + string(input), Reward: &reward, Finished: strings.Contains(string(input), "bye")}, nil
+	}
+	session, _, _ := begin(t, connect(t, server, Options{AnswerTool: &AnswerTool{Name: "say", Argument: "text"}}))
+	for reply, want := range map[string]string{"hello": `You said {"text":"hello"}`, "bye": ""} {
+		got, err := session.Answer(t.Context(), environment.Reply{Message: chat.Message{Content: reply}})
+		if err != nil || got.Text != want || len(got.Rewards) != 1 {
+			t.Errorf("Answer(%s) = %+v, %v, want the text %q and a reward", reply, got, err, want)
+		}
+	}
+}
+
+func TestConfiguredAnswerToolThatDoesNotExist(t *testing.T) {
+	b := connect(t, newServer(), Options{AnswerTool: &AnswerTool{Name: "sumbit"}})
+	session, err := b.Open(t.Context(), environment.Task{Split: "train"})
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	defer session.Close(t.Context())
+	_, err = session.Tools(t.Context())
+	var fault *environment.Fault
+	if !errors.As(err, &fault) || !fault.Permanent || !strings.Contains(err.Error(), `ors.answerTool.name is "sumbit"`) || !strings.Contains(err.Error(), "submit") {
+		t.Errorf("Tools: %v, want a permanent fault with the field and the tools that exist", err)
+	}
+}
+
 func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		before func(*orstest.Server) func(w http.ResponseWriter, r *http.Request) bool

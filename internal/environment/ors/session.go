@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +42,8 @@ type session struct {
 	// prefix is the path of the environment, such as /math, or empty.
 	prefix   string
 	terminal *terminalTool
+	// converses says that terminal is that of the options, whose results answer the policy until one ends the episode.
+	converses bool
 	// deadline is when the session has to be ready.
 	deadline time.Time
 	// active says that a request has kept the session since the last time that a ping was due.
@@ -182,12 +186,27 @@ func (s *session) Tools(ctx context.Context) ([]chat.Tool, error) {
 	}
 	s.terminal = list.Terminal
 	if own := s.options.AnswerTool; s.terminal == nil && own != nil {
-		s.terminal = &terminalTool{Name: own.Name}
+		if err := own.checkListed(list); err != nil {
+			return nil, &environment.Fault{Permanent: true, Err: err}
+		}
+		s.terminal, s.converses = &terminalTool{Name: own.Name}, true
 		if own.Argument != "" {
 			s.terminal.Argument = &own.Argument
 		}
 	}
 	return toolsOf(list, s.terminal), nil
+}
+
+// checkListed fails if the environment does not list the tool.
+func (a *AnswerTool) checkListed(list toolList) error {
+	names := make([]string, len(list.Tools))
+	for i, t := range list.Tools {
+		names[i] = t.Name
+	}
+	if slices.Contains(names, a.Name) {
+		return nil
+	}
+	return fmt.Errorf("ors.answerTool.name is %q, which is not a tool of the environment; its tools are: %s", a.Name, strings.Join(names, ", "))
 }
 
 // Call implements tooluse.Session. Arguments that are not a JSON object are the policy's mistake, which the server need
@@ -232,8 +251,9 @@ func (s *session) resultOf(reply callReply) tooluse.Result {
 	return result
 }
 
-// Answer implements tooluse.Session. A reply without a call is the answer if the environment has a tool for answers;
-// otherwise the policy is asked to call a tool.
+// Answer implements tooluse.Session. A reply without a call is the answer if the server names a tool for answers. The
+// tool of the options gets it otherwise, and decides whether the episode ends. Without either the policy is asked to call
+// a tool.
 func (s *session) Answer(ctx context.Context, reply environment.Reply) (tooluse.Outcome, error) {
 	if s.terminal == nil {
 		return tooluse.Outcome{Text: reminder}, nil
@@ -250,7 +270,11 @@ func (s *session) Answer(ctx context.Context, reply environment.Reply) (tooluse.
 	if err != nil {
 		return tooluse.Outcome{}, err
 	}
-	return tooluse.Outcome{Rewards: result.Rewards, Metrics: result.Metrics}, nil
+	outcome := tooluse.Outcome{Rewards: result.Rewards, Metrics: result.Metrics}
+	if s.converses && !result.Done {
+		outcome.Text = result.Text
+	}
+	return outcome, nil
 }
 
 // Finish implements tooluse.Session. The server rewards calls only, so that nothing is earned by stopping.
