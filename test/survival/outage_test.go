@@ -29,10 +29,9 @@ type answerServer struct {
 	closed atomic.Bool
 }
 
-func newAnswerServer(t *testing.T) *answerServer {
-	t.Helper()
-	s := &answerServer{}
-	s.Server = &orstest.Server{
+// newAnswerEnvironment is an environment whose tool takes an answer and ends the episode.
+func newAnswerEnvironment() *orstest.Server {
+	return &orstest.Server{
 		Name: "letters", Splits: map[string]int64{"train": 40, "test": 10}, Terminal: "submit", TerminalArgument: "answer",
 		Prompt: func(session *orstest.Session) string { return fmt.Sprintf("Write %d letters.", session.Index%7) },
 		Tools: map[string]orstest.Tool{"submit": func(_ *orstest.Session, input json.RawMessage) (orstest.Output, error) {
@@ -43,13 +42,18 @@ func newAnswerServer(t *testing.T) *answerServer {
 			reward := float64(len(arguments.Answer)%5) / 4
 			return orstest.Output{Text: "Thank you.", Reward: &reward, Finished: true}, nil
 		}},
-		Before: func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path != "/create_session" || !s.closed.Load() {
-				return false
-			}
-			http.Error(w, "the server is closed", http.StatusServiceUnavailable)
-			return true
-		},
+	}
+}
+
+func newAnswerServer(t *testing.T) *answerServer {
+	t.Helper()
+	s := &answerServer{Server: newAnswerEnvironment()}
+	s.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/create_session" || !s.closed.Load() {
+			return false
+		}
+		http.Error(w, "the server is closed", http.StatusServiceUnavailable)
+		return true
 	}
 	// The path may begin with a number, which distinguishes the environments of TestManyEnvironments.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
