@@ -127,13 +127,18 @@ test-survival: ## Run whole trainings with a fault at every fault point, in one 
 .PHONY: conformance
 conformance: ## Run two versions of the official Python SDK against tinkersim.
 	@hack/need-python.sh
-	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/... ./test/environments/...,CGO_ENABLED=0)
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/... ./test/environments,CGO_ENABLED=0)
 	@cat $(CACHE)/conformance-calls-*.txt
 
 .PHONY: conformance-cookbook
 conformance-cookbook: ## Run tinker-cookbook's own loops against tinkersim (installs 6 GB; not in `make test`).
 	@hack/need-python.sh
 	@test/conformance/cookbook
+
+.PHONY: conformance-environments
+conformance-environments: ## Run the adapters of verifiers and OpenEnv with their packages (installs 1 GB; not in `make test`).
+	@hack/need-python.sh
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/adapters,CGO_ENABLED=0)
 
 .PHONY: conformance-endpoint
 conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the environment, URL= MODEL= (SDK=oldest for the older SDK).

@@ -287,6 +287,7 @@ var permitted = map[string][]string{
 	"test/conformance":                 nil,
 	"test/endpoint":                    {"internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/version"},
 	"test/environments":                nil,
+	"test/environments/adapters":       nil,
 	"test/model":                       {"test/model/engine", "test/model/scenarios"},
 	"test/model/credentials":           {"test/model/engine"},
 	"test/model/engine":                nil,
