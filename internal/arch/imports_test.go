@@ -123,7 +123,7 @@ var permitted = map[string][]string{
 		"internal/wait", "golang.org/x/sync",
 	},
 	"internal/environment/rubric/openaijudge": {
-		"internal/chat", "internal/environment", "internal/environment/rubric", "github.com/openai/openai-go",
+		"internal/chat", "internal/environment", "internal/environment/rubric", "internal/wait", "github.com/openai/openai-go",
 	},
 	"internal/environment/singleturn": {
 		"internal/environment", "internal/environment/dataset",
@@ -252,7 +252,7 @@ var permitted = map[string][]string{
 	"internal/tinker/archive":    {"internal/atomicfile", "internal/stall"},
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
 	"internal/tinker/bytebudget": nil,
-	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/redact", "internal/tinker/transport", "golang.org/x/sync"},
+	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/redact", "internal/tinker/transport", "internal/wait", "golang.org/x/sync"},
 	"internal/tinker/redact":     nil,
 	"internal/tinker/transport":  nil,
 	"internal/tinkersim": {

@@ -189,7 +189,8 @@ func TestHostedRefusals(t *testing.T) {
 func TestHostedCapacity(t *testing.T) {
 	t.Parallel()
 	service := newHosted()
-	service.Capacity, service.RetryAfter = 1, "1"
+	// The service's clock is not this machine's.
+	service.Capacity, service.RetryAfter, service.Date = 1, "Sun, 22 Nov 2026 12:00:01 GMT", "Sun, 22 Nov 2026 12:00:00 GMT"
 	b := connectHosted(t, service, "Owner/Sums", Options{APIKey: "user-key", CreateTimeout: time.Minute})
 	first, err := b.Open(t.Context(), environment.Task{Split: "train"})
 	if err != nil {

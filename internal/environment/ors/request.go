@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -183,9 +182,7 @@ func statusError(r request, response *http.Response) *StatusError {
 		Method: r.method, Path: r.path, Status: response.StatusCode, Detail: cutText(line, 300),
 		starting: response.StatusCode == http.StatusServiceUnavailable && response.Header.Get(headerState) == "starting",
 	}
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		e.retryAfter = time.Duration(seconds) * time.Second
-	}
+	e.retryAfter, _ = wait.RetryAfter(response.Header)
 	return e
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // ErrModelBroken is returned by every operation of a Model that is broken by a submit that failed for good. The
@@ -166,25 +167,13 @@ func truncate(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
 }
 
-// retryAfter reads retry-after-ms and retry-after, up to a minute. A date counts from the date of the response, so
-// that only the server's clock matters.
+// retryAfter reads retry-after-ms and retry-after, up to a minute.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return limitDelay(ms / 1000)
 	}
-	after := header.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(after, 64); err == nil {
-		return limitDelay(seconds)
-	}
-	until, err := http.ParseTime(after)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return limitDelay(until.Sub(now).Seconds())
+	after, _ := wait.RetryAfter(header)
+	return min(after, maxRetryAfter)
 }
 
 func limitDelay(seconds float64) time.Duration {

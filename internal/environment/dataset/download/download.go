@@ -256,7 +256,7 @@ func (b *Body) accept(response *http.Response) error {
 	// The text is an explanation, and may be missing.
 	n, _ := io.ReadFull(b.stream, text)
 	err := &StatusError{Status: response.StatusCode, URL: b.url, Body: firstLine(string(text[:n]))}
-	if pause, ok := askedPause(response.Header.Get("Retry-After")); ok {
+	if pause, ok := wait.RetryAfter(response.Header); ok {
 		return &retryAfter{error: err, pause: pause}
 	}
 	return err
@@ -269,17 +269,6 @@ func firstLine(text string) string {
 		return ""
 	}
 	return strings.ToValidUTF8(text, "")
-}
-
-// askedPause reads Retry-After: seconds, or a time.
-func askedPause(header string) (time.Duration, bool) {
-	if seconds, err := strconv.Atoi(header); err == nil && seconds >= 0 {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(0, time.Until(at)), true
-	}
-	return 0, false
 }
 
 // contentRange reads "bytes FIRST-LAST/SIZE"; what it cannot read is -1.

@@ -23,9 +23,10 @@ type Hosted struct {
 	Keys map[string][]string
 	// Deployments are the environments of OWNER/NAME, the first of which is the default.
 	Deployments map[string][]*Server
-	// Capacity bounds the sessions; one more is refused with HTTP status 429 and RetryAfter. 0 is no bound.
-	Capacity   int
-	RetryAfter string
+	// Capacity bounds the sessions; one more is refused with HTTP status 429, RetryAfter and Date. 0 is no bound.
+	Capacity int
+	// RetryAfter and Date are headers of a refusal, unless they are empty.
+	RetryAfter, Date string
 	// Refused is called after each session that was refused for lack of capacity. It is nil without a use.
 	Refused func()
 
@@ -128,8 +129,10 @@ func (h *Hosted) createSession(w http.ResponseWriter, r *http.Request, deploymen
 	}
 	id := h.take(deployment, secrets)
 	if id == "" {
-		if h.RetryAfter != "" {
-			w.Header().Set("Retry-After", h.RetryAfter)
+		for name, value := range map[string]string{"Retry-After": h.RetryAfter, "Date": h.Date} {
+			if value != "" {
+				w.Header().Set(name, value)
+			}
 		}
 		fail(w, http.StatusTooManyRequests, "the deployment is at its maximum capacity")
 		if h.Refused != nil {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Config is what a Judge needs.
@@ -140,11 +140,8 @@ func retryAfter(response *http.Response) time.Duration {
 	if response == nil {
 		return 0
 	}
-	seconds, err := strconv.ParseFloat(response.Header.Get("Retry-After"), 64)
-	if err != nil || !(seconds > 0 && seconds < 86400) {
-		return 0
-	}
-	return time.Duration(seconds * float64(time.Second))
+	pause, _ := wait.RetryAfter(response.Header)
+	return pause
 }
 
 var _ rubric.Judge = (*Judge)(nil)
