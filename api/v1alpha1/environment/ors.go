@@ -13,6 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="(has(self.name)?1:0)+(has(self.url)?1:0)+(has(self.server)?1:0)==1",message="give exactly one of name (a hosted environment), url (a running server) and server (an image)"
 // +kubebuilder:validation:XValidation:rule="!has(self.baseURL) || has(self.name)",message="baseURL is the address of a hosting service, for name only: give url for a server of your own"
 // +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.name)",message="a hosted environment of several is named in name, as OWNER/NAME@VARIANT: remove environment"
+// +kubebuilder:validation:XValidation:rule="!has(self.secrets) || !has(self.secretDelivery) || self.secretDelivery != 'Body' || self.secrets.all(s, !has(s.allowedHosts))",message="the body has no place for secrets[].allowedHosts: remove it, or set secretDelivery to Header or Both"
 type ORS struct {
 	// name is the name of a hosted environment, OWNER/NAME or OWNER/NAME@VARIANT.
 	// +kubebuilder:validation:MaxLength=256
@@ -141,7 +142,7 @@ type SessionSecret struct {
 	// secretKeyRef is where its value is.
 	// +required
 	SecretKeyRef ref.SecretKey `json:"secretKeyRef"`
-	// allowedHosts are those that the hosted service lets the value reach.
+	// allowedHosts are those that the hosted service lets the value reach. The header carries them, and the body does not.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=253
