@@ -158,6 +158,7 @@ const (
 type Algorithm struct {
 	// tasksPerStep is how many groups one batch has: of different tasks, where there are as many.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
 	// +required
 	TasksPerStep int32 `json:"tasksPerStep"`
 	// steps is how many steps to train for.

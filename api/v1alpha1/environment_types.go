@@ -81,6 +81,7 @@ type TrainingEnvironment struct {
 	// environments or for none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Weight *float64 `json:"weight,omitempty"`
 	// splits are the splits to train on; without them, train.

@@ -10,6 +10,7 @@ import (
 // PodOverrides change a pod that the operator makes. What the restricted security profile asks for
 // is set by the operator and not open here.
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",message="volumeMounts names a volume that volumes does not have: add it to volumes, or correct the name"
+// +kubebuilder:validation:XValidation:rule="!has(self.dnsPolicy) || self.dnsPolicy != 'None' || (has(self.dnsConfig) && has(self.dnsConfig.nameservers) && self.dnsConfig.nameservers.size() > 0)",message="dnsPolicy None needs dnsConfig.nameservers: give at least one, or another policy"
 type PodOverrides struct {
 	// labels are added to those of the pod.
 	// +kubebuilder:validation:MaxProperties=32
@@ -24,6 +25,11 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
+	// imagePullPolicy is when the image of the main container is pulled; without it, Always for the tag latest, else where
+	// the node lacks it.
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	// +optional
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 	// imagePullSecrets are Secrets for pulling the images.
 	// +listType=map
 	// +listMapKey=name
@@ -44,6 +50,12 @@ type PodOverrides struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !(e.name in ['TINKER_API_KEY', 'POD_IP', 'POD_NAME']))",message="env has a variable that the operator sets itself: remove TINKER_API_KEY, POD_IP and POD_NAME (the API key comes from tinker.apiKeySecretRef)"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
+	// envFrom are Secrets and ConfigMaps whose keys become environment variables of the main container. Variables of env and
+	// of the operator win over them.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 	// volumes are added to those of the pod.
 	// +listType=map
 	// +listMapKey=name
@@ -68,6 +80,29 @@ type PodOverrides struct {
 	// affinity is the affinity of the pod.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+	// topologySpreadConstraints are how pods are spread over zones and nodes. A constraint selects pods by labels, for instance
+	// rl.tinker-operator.dev/run.
+	// +listType=map
+	// +listMapKey=topologyKey
+	// +listMapKey=whenUnsatisfiable
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+	// schedulerName is the scheduler of the pod; without it, the cluster's default.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	SchedulerName string `json:"schedulerName,omitempty"`
+	// runtimeClassName is the runtime class of the pod, such as gvisor; without it, the node's runtime.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+	// dnsPolicy is where names are resolved; without it, ClusterFirst. None needs dnsConfig.
+	// +kubebuilder:validation:Enum=ClusterFirst;Default;None
+	// +optional
+	DNSPolicy corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
+	// dnsConfig are servers, search domains and options that are added to those of dnsPolicy.
+	// +optional
+	DNSConfig *corev1.PodDNSConfig `json:"dnsConfig,omitempty"`
 	// priorityClassName is the priority class of the pod.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -132,7 +167,7 @@ type VolumeMount struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.contains(':')",message="mountPath must be absolute and have no colon: correct it"
-	// +kubebuilder:validation:XValidation:rule="!['/etc/tinker-operator', '/var/spill', '/var/tokenizers', '/artifacts'].exists(p, self == p || self.startsWith(p + '/'))",message="mountPath is a folder that the operator mounts itself (/etc/tinker-operator, /var/spill, /var/tokenizers, /artifacts): choose another"
+	// +kubebuilder:validation:XValidation:rule="!['/etc/tinker-operator', '/var/spill', '/var/tokenizers', '/var/data', '/artifacts'].exists(p, self == p || self.startsWith(p + '/'))",message="mountPath is a folder that the operator mounts itself (/etc/tinker-operator, /var/spill, /var/tokenizers, /var/data, /artifacts): choose another"
 	// +required
 	MountPath string `json:"mountPath"`
 	// subPath is the path within the volume.

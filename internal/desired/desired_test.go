@@ -134,6 +134,15 @@ func TestOverridesAreMerged(t *testing.T) {
 			Affinity:          &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
 			PriorityClassName: "low",
 			SecurityContext:   v1alpha1.PodSecurity{RunAsUser: new(int64(1000)), FSGroup: new(int64(2000))},
+			ImagePullPolicy:   corev1.PullAlways,
+			EnvFrom:           []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "proxy"}}}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			}},
+			SchedulerName:    "batch",
+			RuntimeClassName: "gvisor",
+			DNSPolicy:        corev1.DNSNone,
+			DNSConfig:        &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}},
 		}
 	})
 	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -30,12 +31,9 @@ func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherit
 	spec := &made.Spec
 	spec.ImagePullSecrets = by.ImagePullSecrets
 	spec.ServiceAccountName = by.ServiceAccountName
-	spec.NodeSelector = by.NodeSelector
-	spec.PriorityClassName = by.PriorityClassName
-	spec.Tolerations = overrideTolerations(spec.Tolerations, by.Tolerations)
-	if by.Affinity != nil {
-		spec.Affinity = by.Affinity
-	}
+	overrideScheduling(spec, by)
+	spec.DNSPolicy = cmp.Or(by.DNSPolicy, spec.DNSPolicy)
+	spec.DNSConfig = by.DNSConfig
 	spec.SecurityContext.RunAsUser = first(by.SecurityContext.RunAsUser, spec.SecurityContext.RunAsUser)
 	spec.SecurityContext.FSGroup = first(by.SecurityContext.FSGroup, spec.SecurityContext.FSGroup)
 	for _, volume := range by.Volumes {
@@ -44,12 +42,28 @@ func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherit
 	if by.Image != "" {
 		container.Image = by.Image
 	}
+	container.ImagePullPolicy = cmp.Or(by.ImagePullPolicy, container.ImagePullPolicy)
+	// The later of two sources of a variable wins.
+	container.EnvFrom = slices.Concat(by.EnvFrom, container.EnvFrom)
 	container.Resources = overrideResources(container.Resources, by.Resources)
 	container.Env = overrideEnv(container.Env, by.Env)
 	for _, mount := range by.VolumeMounts {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
 			Name: mount.Name, MountPath: mount.MountPath, SubPath: mount.SubPath, ReadOnly: ptr.Deref(mount.ReadOnly, false),
 		})
+	}
+}
+
+// overrideScheduling merges what decides where a pod runs, and by whom it is scheduled.
+func overrideScheduling(spec *corev1.PodSpec, by v1alpha1.PodOverrides) {
+	spec.NodeSelector = by.NodeSelector
+	spec.Tolerations = overrideTolerations(spec.Tolerations, by.Tolerations)
+	spec.Affinity = first(by.Affinity, spec.Affinity)
+	spec.TopologySpreadConstraints = by.TopologySpreadConstraints
+	spec.PriorityClassName = by.PriorityClassName
+	spec.SchedulerName = cmp.Or(by.SchedulerName, spec.SchedulerName)
+	if by.RuntimeClassName != "" {
+		spec.RuntimeClassName = &by.RuntimeClassName
 	}
 }
 

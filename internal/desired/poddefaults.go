@@ -42,6 +42,16 @@ func withPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverride
 	given.Resources = overrideResources(defaults.Resources, given.Resources)
 	given.ServiceAccountName = cmp.Or(given.ServiceAccountName, defaults.ServiceAccountName)
 	given.PriorityClassName = cmp.Or(given.PriorityClassName, defaults.PriorityClassName)
+	given.SchedulerName = cmp.Or(given.SchedulerName, defaults.SchedulerName)
+	given.RuntimeClassName = cmp.Or(given.RuntimeClassName, defaults.RuntimeClassName)
+	given.ImagePullPolicy = cmp.Or(given.ImagePullPolicy, defaults.ImagePullPolicy)
+	given.DNSPolicy = cmp.Or(given.DNSPolicy, defaults.DNSPolicy)
+	given.DNSConfig = first(given.DNSConfig, defaults.DNSConfig)
+	given.EnvFrom = slices.Concat(defaults.EnvFrom, given.EnvFrom)
+	given.TopologySpreadConstraints = mergedBy(defaults.TopologySpreadConstraints, given.TopologySpreadConstraints,
+		func(c corev1.TopologySpreadConstraint) string {
+			return c.TopologyKey + " " + string(c.WhenUnsatisfiable)
+		})
 	given.Affinity = first(given.Affinity, defaults.Affinity)
 	given.SecurityContext.RunAsUser = first(given.SecurityContext.RunAsUser, defaults.SecurityContext.RunAsUser)
 	given.SecurityContext.FSGroup = first(given.SecurityContext.FSGroup, defaults.SecurityContext.FSGroup)

@@ -19,7 +19,9 @@ const everyPodDefault = `{
 	"imagePullSecrets": [{"name": "registry"}], "serviceAccountName": "runs", "priorityClassName": "low",
 	"resources": {"limits": {"cpu": "2", "memory": "2Gi"}}, "env": [{"name": "HTTPS_PROXY", "value": "http://proxy"}],
 	"nodeSelector": {"pool": "runs"}, "tolerations": [{"key": "runs", "operator": "Exists", "effect": "NoSchedule"}],
-	"securityContext": {"runAsUser": 1000, "fsGroup": 1000}
+	"securityContext": {"runAsUser": 1000, "fsGroup": 1000}, "imagePullPolicy": "Always", "envFrom": [{"secretRef": {"name": "proxy"}}],
+	"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
+	"schedulerName": "batch", "runtimeClassName": "gvisor", "dnsPolicy": "None", "dnsConfig": {"nameservers": ["192.0.2.1"]}
 }`
 
 func TestPodDefaultsReachAllPods(t *testing.T) {
@@ -48,9 +50,11 @@ func TestPodDefaultsReachAllPods(t *testing.T) {
 		toleration := spec.Tolerations[len(spec.Tolerations)-1].Key
 		got := []string{
 			template.Labels["team"], template.Annotations["a"], spec.ImagePullSecrets[0].Name, spec.ServiceAccountName, spec.PriorityClassName,
+			string(container.ImagePullPolicy), container.EnvFrom[0].SecretRef.Name, spec.TopologySpreadConstraints[0].TopologyKey,
+			spec.SchedulerName, *spec.RuntimeClassName, string(spec.DNSPolicy), spec.DNSConfig.Nameservers[0],
 			container.Resources.Limits.Cpu().String(), container.Resources.Limits.Memory().String(), spec.NodeSelector["pool"], toleration, proxy,
 		}
-		want := []string{"all", "1", "registry", "runs", "low", "2", "2Gi", "runs", "runs", "http://proxy"}
+		want := []string{"all", "1", "registry", "runs", "low", "Always", "proxy", "zone", "batch", "gvisor", "None", "192.0.2.1", "2", "2Gi", "runs", "runs", "http://proxy"}
 		if diff := cmp.Diff(want, got); diff != "" || *spec.SecurityContext.RunAsUser != 1000 || *spec.SecurityContext.FSGroup != 1000 {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -68,8 +72,15 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 		Resources:        corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("4")}},
 		Env:              []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://other"}},
 		Tolerations:      []corev1.Toleration{{Key: "runs", Operator: "Equal", Value: "x", Effect: "NoSchedule"}, {Key: "gpu", Operator: "Exists"}},
+		EnvFrom:          []corev1.EnvFromSource{{Prefix: "OWN_"}},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+			{MaxSkew: 2, TopologyKey: "zone", WhenUnsatisfiable: "ScheduleAnyway"}, {MaxSkew: 1, TopologyKey: "host", WhenUnsatisfiable: "DoNotSchedule"},
+		},
+		SchedulerName: "own", RuntimeClassName: "kata", DNSPolicy: corev1.DNSDefault, ImagePullPolicy: corev1.PullNever,
 	}
 	want := given
+	want.EnvFrom = append(defaults.EnvFrom[:1:1], given.EnvFrom...)
+	want.DNSConfig = defaults.DNSConfig
 	want.Labels = map[string]v1alpha1.LabelValue{"team": "mine", "tier": "batch"}
 	want.Annotations = map[string]string{"a": "1"}
 	want.NodeSelector = map[string]string{"pool": "runs", "zone": "a"}
