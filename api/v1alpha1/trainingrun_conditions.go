@@ -139,7 +139,6 @@ const (
 
 // Reasons of Ready and Stalled, besides those of the condition that decides.
 const (
-	ReasonInProgress = "InProgress"
 	ReasonNotStalled = "NotStalled"
 	ReasonDiverged   = "Diverged"
 )
