@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
@@ -99,6 +100,8 @@ type managerOptions struct {
 	// image and key are the manager's own; the usual ones where they are not given.
 	image string
 	key   []byte
+	// pods are the defaults of pods.
+	pods v1alpha1.PodOverrides
 	// sharedServers lets it run environment servers as Deployments.
 	sharedServers bool
 	// as is who the manager is; without it, an administrator.
@@ -133,7 +136,7 @@ func (w *env) startManager(o *managerOptions) {
 	w.stopping = ctx.Done()
 	Expect(controller.Setup(ctx, mgr, controller.Options{
 		ManagerKey:     managerKey,
-		Settings:       desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim", SharedServers: o.sharedServers},
+		Settings:       desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim", PodDefaults: o.pods, SharedServers: o.sharedServers},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,
 		Now:            w.clock.now,

@@ -1,0 +1,126 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// apply applies the smallest run with a patch by kubectl, and returns what that prints.
+func apply(namespace, patch string) (string, error) {
+	GinkgoHelper()
+	data, err := yaml.Marshal(merged(smallestRun, patch))
+	Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(GinkgoT().TempDir(), "run.yaml")
+	Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+	output, err := kubectl(namespace, "apply", "-f", file)
+	GinkgoWriter.Printf("%s\n$ kubectl apply -f run.yaml\n%s", patch, output)
+	return output, err
+}
+
+// What new users get wrong. What a spec shows by itself is refused; what depends on something else is a condition.
+var _ = Describe("A mistake of a user", func() {
+	DescribeTable("is refused by kubectl apply, with the field and the repair",
+		func(patch string, words ...string) {
+			output, err := apply("default", patch)
+			Expect(err).To(HaveOccurred(), output)
+			for _, w := range words {
+				Expect(output).To(ContainSubstring(w))
+			}
+		},
+		Entry("a field in lower case", "spec: {environments: [{name: arithmetic, groupsize: 8, groupSize: null, sampling: {maxTokens: 16}}]}",
+			`unknown field "spec.environments[0].groupsize"`),
+		Entry("a group of one", environments("groupSize: 1, sampling: {maxTokens: 16}"), "spec.environments[0].groupSize", "greater than or equal to 2"),
+		Entry("a learning rate as text, as YAML 1.1 reads 4e-5", "spec: {algorithm: {optimizer: {learningRate: '4e-5'}}}", "spec.algorithm.optimizer.learningRate", "must be of type number"),
+		Entry("steps and epochs", "spec: {algorithm: {epochs: 3}}", "spec.algorithm", "give exactly one of steps and epochs"),
+		Entry("neither steps nor epochs", "spec: {algorithm: {steps: null}}", "spec.algorithm", "give exactly one of steps and epochs"),
+		Entry("a lag without clipping", "spec: {algorithm: {lag: 1}}", "spec.algorithm", "set loss.name to ppo or cispo, or lag to 0"),
+		Entry("no limit of a reply", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
+		Entry("another temperature", environments("groupSize: 8, sampling: {maxTokens: 16, temperature: 0.7}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
+		Entry("initFrom without optimizer", "spec: {initFrom: {checkpoint: 'tinker://r/weights/n'}}", "spec", "initFrom.optimizer is needed to train"),
+		Entry("initFrom of another store", "spec: {initFrom: {checkpoint: 's3://bucket/x', optimizer: Reset}}", "spec.initFrom.checkpoint", "a checkpoint path is tinker://RUN/weights/NAME"),
+		Entry("a name that is too long", "metadata: {name: "+strings.Repeat("a", 41)+"}", "metadata.name must have at most 40 characters", "shorten or rename it"),
+	)
+
+	DescribeTable("is accepted, and a condition names the cause and the repair",
+		func(patch, kind, reason string, words ...string) {
+			w := newEnv()
+			awaitProbed(w.environment(), "True Probed")
+			output, err := apply(w.namespace, patch)
+			Expect(err).NotTo(HaveOccurred(), output)
+			run := &v1alpha1.TrainingRun{}
+			run.Namespace, run.Name = w.namespace, "arithmetic"
+			w.eventually(run, func(g Gomega) {
+				g.Expect(condition(run, kind)).To(Equal("False " + reason))
+				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
+			})
+			output, err = kubectl(w.namespace, "get", "trainingruns", "-o", "wide")
+			Expect(err).NotTo(HaveOccurred(), output)
+			GinkgoWriter.Printf("$ kubectl get trainingruns -o wide\n%s%s: %s\n", output, kind, message(run, kind))
+			Expect(output).To(ContainSubstring(reason))
+			for _, words := range words {
+				Expect(message(run, kind)).To(ContainSubstring(words))
+			}
+		},
+		Entry("a misspelt model", "spec: {model: {name: Qwen/Qwen3-8b}}", v1alpha1.ConditionAccepted, v1alpha1.ReasonModelUnknown, "did you mean Qwen/Qwen3-8B?", "correct model.name"),
+		Entry("a misspelt environment", "spec: {environments: [{name: arithmetik, groupSize: 8, sampling: {maxTokens: 16}}]}", v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
+			`RewardEnvironment "arithmetik" does not exist in this namespace: create it, or correct environmentRef.`),
+		Entry("initFrom of a run that does not exist", "spec: {initFrom: {run: {name: nope}, optimizer: Restore}}", v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound,
+			`TrainingRun "nope" does not exist in this namespace: correct initFrom.run.name, or give initFrom.checkpoint.`),
+	)
+
+	DescribeTable("is what the learner finds at the endpoint, and a condition names the cause and the repair",
+		func(upstream, evidence, reason string, words ...string) {
+			w := newEnv()
+			run, first := w.startedRun()
+			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseOpening},
+				BlockedOn: "endpoint: " + upstream, Upstream: upstream, UpstreamError: evidence, SecondsSinceProgress: 60})
+			w.advance(3 * time.Minute)
+			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + reason)) })
+			for _, words := range words {
+				Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring(words))
+			}
+		},
+		Entry("a refused key", "credentials", "POST http://tinkersim/api/v1/create_session: status 401: Invalid API key", v1alpha1.ReasonKeyRefused,
+			"put a valid one into the Secret of tinker.apiKeySecretRef", "status 401"),
+		Entry("another host", "unreachable", "POST http://tinkersim.nowhere/api/v1/create_session: no such host", v1alpha1.ReasonEndpointUnreachable,
+			"check tinker.baseURL", "no such host"),
+	)
+})
+
+var _ = Describe("Defaults of the chart for pods", func() {
+	It("let a probe, a learner and workers pass a quota that asks for limits", func() {
+		w := emptyEnv()
+		limits := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+		w.startManager(&managerOptions{pods: v1alpha1.PodOverrides{Resources: corev1.ResourceRequirements{Limits: limits}}})
+		w.quota(corev1.ResourceLimitsCPU, "10")
+		awaitProbed(w.environment(), "True Probed")
+		run := w.create()
+		w.attempt(run, 1, progress(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(HavePrefix("True "))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		})
+		var pods corev1.PodList
+		Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace), client.HasLabels{v1alpha1.LabelRole})).To(Succeed())
+		Expect(pods.Items).NotTo(BeEmpty())
+		for _, pod := range pods.Items {
+			Expect(pod.Spec.Containers[0].Resources.Limits).To(HaveKeyWithValue(corev1.ResourceCPU, limits[corev1.ResourceCPU]), pod.Name)
+		}
+	})
+})
