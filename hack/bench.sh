@@ -17,6 +17,8 @@ echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
 echo "== a learner resumes after 10,000 steps: its rows, against the aim of 1.5 s in all"
 bench '^BenchmarkResume$' 1x ./internal/learner/store
+echo "== the learner's own work for a batch, against the aim of 50 ms of CPU and 20 MB for 512 groups"
+bench '^BenchmarkBatch$' 5x ./internal/learner/leases
 echo "== a row of a data set by its index, against the aim of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -57,7 +58,15 @@ type BatchSource struct {
 	versions map[int64]Version
 	// newest and oldest are steps of versions.
 	newest, oldest int64
+	// laidOut are the batches as they were laid out last, nil after a change of what is above, and outcomes the table's
+	// count then. demanded are the ranges that were demanded last, nil likewise.
+	laidOut  []rl.Batch
+	outcomes int64
+	demanded []slotRange
 }
+
+// slotRange is what a batch demands.
+type slotRange struct{ first, next, version int64 }
 
 // NewBatchSource makes a source that demands nothing until Reset.
 func NewBatchSource(table *Table, config BatchConfig) *BatchSource {
@@ -75,6 +84,7 @@ func (s *BatchSource) Reset(at rl.Position, versions []Version) {
 		s.versions[v.Step] = v
 	}
 	s.oldest, s.newest = versions[0].Step, versions[len(versions)-1].Step
+	s.forget()
 	s.mu.Unlock()
 	s.refresh()
 }
@@ -83,6 +93,7 @@ func (s *BatchSource) Reset(at rl.Position, versions []Version) {
 func (s *BatchSource) Announce(v Version) {
 	s.mu.Lock()
 	s.versions[v.Step], s.newest = v, v.Step
+	s.forget()
 	s.mu.Unlock()
 	s.refresh()
 }
@@ -96,9 +107,13 @@ func (s *BatchSource) Advance(to rl.Position) {
 			delete(s.versions, step)
 		}
 	}
+	s.forget()
 	s.mu.Unlock()
 	s.refresh()
 }
+
+// forget makes the batches be laid out and demanded anew. The lock is held.
+func (s *BatchSource) forget() { s.laidOut, s.demanded = nil, nil }
 
 // rules are the run's, with the oldest version that can still be sampled.
 func (s *BatchSource) rules() rl.Rules {
@@ -128,28 +143,43 @@ func (s *BatchSource) refresh() {
 	if len(s.versions) == 0 {
 		return
 	}
+	batches := s.batches()
+	ranges := make([]slotRange, 0, len(batches))
+	for _, batch := range batches {
+		ranges = append(ranges, slotRange{batch.First, batch.Next, batch.Version})
+	}
+	if s.demanded != nil && slices.Equal(s.demanded, ranges) {
+		return
+	}
 	var leases []exchange.Lease
-	for _, batch := range s.batches() {
-		for slot := batch.First; slot < batch.Next; slot++ {
-			leases = append(leases, s.lease(slot, s.versions[batch.Version]))
+	for _, r := range ranges {
+		version := s.versions[r.version]
+		session := version.SamplingSession(rl.Train, "")
+		for slot := r.first; slot < r.next; slot++ {
+			leases = append(leases, s.lease(slot, version, session))
 		}
 	}
 	s.table.Demand(trainConsumer, leases)
+	s.demanded = ranges
 }
 
 // batches lists the current batch and those after it that are certain. The lock is held.
 func (s *BatchSource) batches() []rl.Batch {
-	return s.rules().Batches(s.at, s.newest, func(slot, version int64) (rl.Outcome, bool) {
-		group, _, ok := s.table.Group(s.key(slot, version))
-		return group.Outcome, ok
-	})
+	outcomes := s.table.Counters().Outcomes
+	if s.laidOut == nil || s.outcomes != outcomes {
+		s.laidOut, s.outcomes = s.rules().Batches(s.at, s.newest, func(slot, version int64) (rl.Outcome, bool) {
+			group, _, ok := s.table.Group(s.key(slot, version))
+			return group.Outcome, ok
+		}), outcomes
+	}
+	return s.laidOut
 }
 
 func (s *BatchSource) key(slot, version int64) rl.Key {
 	return rl.Key{Kind: rl.Train, Slot: slot, Lineage: s.versions[version].Lineage}
 }
 
-func (s *BatchSource) lease(slot int64, v Version) exchange.Lease {
+func (s *BatchSource) lease(slot int64, v Version, session int64) exchange.Lease {
 	task := s.config.Stream.Task(slot)
 	shape := s.config.Groups[task.Environment]
 	return exchange.Lease{
@@ -157,7 +187,7 @@ func (s *BatchSource) lease(slot int64, v Version) exchange.Lease {
 		Environment: task.Environment, Split: task.Split, Task: task.Index,
 		GroupSize: shape.Size, MinMembers: shape.MinMembers,
 		Sampler: v.Sampler, Seed: s.config.Seed,
-		SamplingSession: v.SamplingSession(rl.Train, ""),
+		SamplingSession: session,
 	}
 }
 

@@ -19,6 +19,7 @@ type demands struct {
 	// lists are in the order in which their consumers came.
 	lists   []demand
 	entries map[rl.Key]*entry
+	tally   tally
 }
 
 // demand is what one consumer wants, in order.
@@ -42,7 +43,9 @@ type entry struct {
 	reassigned bool
 }
 
-func newDemands() demands { return demands{entries: map[rl.Key]*entry{}} }
+func newDemands() demands {
+	return demands{entries: map[rl.Key]*entry{}, tally: tally{byWorker: map[string]int{}}}
+}
 
 // isKnown reports whether the group was submitted.
 func (e *entry) isKnown() bool { return e.group != nil }
@@ -55,11 +58,7 @@ func (d *demands) set(consumer string, leases []exchange.Lease) (changed bool) {
 	keys := make([]rl.Key, 0, len(leases))
 	for _, lease := range leases {
 		keys = append(keys, lease.Key)
-		if e := d.entries[lease.Key]; e != nil {
-			e.lease = lease
-			continue
-		}
-		d.entries[lease.Key] = &entry{lease: lease}
+		d.demand(lease)
 	}
 	i := slices.IndexFunc(d.lists, func(l demand) bool { return l.consumer == consumer })
 	if i < 0 {
@@ -86,7 +85,12 @@ func (d *demands) prune() {
 	for key := range d.inOrder() {
 		demanded[key] = true
 	}
-	maps.DeleteFunc(d.entries, func(key rl.Key, _ *entry) bool { return !demanded[key] })
+	maps.DeleteFunc(d.entries, func(key rl.Key, e *entry) bool {
+		if !demanded[key] {
+			d.tally.add(e, -1)
+		}
+		return !demanded[key]
+	})
 }
 
 // inOrder yields the entries, the most urgent first.
@@ -108,24 +112,11 @@ func (d *demands) adopt(workers *workers, now time.Time) {
 		w := workers.byName[name]
 		for key := range w.playing {
 			if e := d.entries[key]; e != nil && e.isLeased("") && !workers.canMove(w, e.lease.Environment, now) {
-				e.worker, e.granted, e.sampler = name, now, ""
+				d.assign(e, name)
+				e.granted, e.sampler = now, ""
 			}
 		}
 	}
-}
-
-// leased counts the episodes under lease: all of them, and the worker's own.
-func (d *demands) leased(worker string) (all, own int) {
-	for _, e := range d.entries {
-		if e.isKnown() || e.worker == "" {
-			continue
-		}
-		all += e.lease.GroupSize
-		if e.worker == worker {
-			own += e.lease.GroupSize
-		}
-	}
-	return all, own
 }
 
 // How long ago a lease was granted that a worker does not list, if the reply that carried it cannot still be on its
@@ -143,7 +134,7 @@ func (d *demands) reclaim(name string, w *worker, now time.Time, patience time.D
 			continue
 		}
 		if _, stored := w.stored[key]; !stored {
-			e.worker = ""
+			d.assign(e, "")
 		}
 	}
 }

@@ -105,11 +105,17 @@ func TestAdoptLeasesGroupsToWorkersThatPlayThem(t *testing.T) {
 
 func TestLeasedCountsEpisodes(t *testing.T) {
 	d := demandsOf(1, 2, 3, 4)
-	d.entries[key(1)].worker = "w0"
-	d.entries[key(2)].worker = "w1"
-	d.entries[key(3)].worker, d.entries[key(3)].group = "w0", &rl.Group{}
-	all, own := d.leased("w0")
-	expect(t, "all and own", []int{8, 4}, []int{all, own})
+	d.assign(d.entries[key(1)], "w0")
+	d.assign(d.entries[key(2)], "w1")
+	d.assign(d.entries[key(3)], "w0")
+	d.complete(d.entries[key(3)], &rl.Group{})
+	expect(t, "all and own", []int{8, 4}, []int{d.tally.leased, d.tally.byWorker["w0"]})
+	expect(t, "free", 1, d.tally.free)
+	d.set("train", []exchange.Lease{d.entries[key(1)].lease})
+	expect(t, "all and own of those that are demanded", []int{4, 4}, []int{d.tally.leased, d.tally.byWorker["w0"]})
+	expect(t, "free of those that are demanded", 0, d.tally.free)
+	d.assign(d.entries[key(1)], "")
+	expect(t, "workers", 0, len(d.tally.byWorker))
 }
 
 func TestReclaimTakesLeasesBackThatDidNotArrive(t *testing.T) {

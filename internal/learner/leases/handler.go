@@ -75,8 +75,11 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	if !w.disconnected.IsZero() || t.leaseAfter.IsZero() || now.Before(t.leaseAfter) || free <= 0 {
 		return nil
 	}
-	all, own := t.demands.leased(name)
+	all, own := t.demands.tally.leased, t.demands.tally.byWorker[name]
 	credits := t.load.credits.total()
+	if t.demands.tally.free == 0 || all >= credits {
+		return nil
+	}
 	room := min(free, credits-all, t.load.share(len(t.workers.alive(now)))-own)
 	var leases []exchange.Lease
 	for key, e := range t.demands.inOrder() {
@@ -87,7 +90,8 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 		if all >= credits || e.lease.GroupSize > room && own+len(leases) > 0 {
 			break
 		}
-		e.worker, e.granted, e.sampler = name, now, e.lease.Sampler
+		t.demands.assign(e, name)
+		e.granted, e.sampler = now, e.lease.Sampler
 		w.playing[key] = true
 		room -= e.lease.GroupSize
 		all += e.lease.GroupSize
@@ -147,7 +151,7 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 		if e == nil || !e.isLeased(name) {
 			continue
 		}
-		e.worker = ""
+		t.demands.assign(e, "")
 		if reason == "policy_gone" && e.sampler != "" {
 			t.missing[e.sampler] = true
 		}

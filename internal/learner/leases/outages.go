@@ -107,7 +107,7 @@ func (ws *workers) canMove(w *worker, environment string, now time.Time) bool {
 func (d *demands) moveAway(name string, ws *workers, now time.Time) {
 	for _, e := range d.entries {
 		if e.isLeased(name) && ws.canMove(ws.byName[name], e.lease.Environment, now) {
-			e.worker = ""
+			d.assign(e, "")
 		}
 	}
 }

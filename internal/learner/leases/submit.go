@@ -14,6 +14,8 @@ import (
 type Counters struct {
 	BoughtTwiceTokens                           int64
 	Accepted, Duplicate, Closed, Stale, Invalid int64
+	// Outcomes counts how often the outcome of a group became known or changed.
+	Outcomes int64
 }
 
 // Submit receives a group. It is accepted once.
@@ -29,7 +31,8 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 	t.counters.count(reply.Status)
 	switch reply.Status {
 	case exchange.Accepted:
-		e.group, e.digest, e.from = t.kept(group), digest, name
+		t.demands.complete(e, t.kept(group))
+		e.digest, e.from = digest, name
 		if e.group.Outcome != group.Outcome {
 			e.digest = e.group.Digest()
 		}
@@ -38,7 +41,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 			t.counters.BoughtTwiceTokens += group.SampledTokens
 		}
 	case exchange.Invalid:
-		e.worker = ""
+		t.demands.assign(e, "")
 		t.config.Logger.Warn("group is not as leased", "worker", name, "slot", group.Key.Slot, "field", reply.Field)
 	}
 	if reply.Status != exchange.Invalid {
@@ -117,6 +120,7 @@ func (c *Counters) count(status exchange.SubmitStatus) {
 	switch status {
 	case exchange.Accepted:
 		c.Accepted++
+		c.Outcomes++
 	case exchange.Duplicate:
 		c.Duplicate++
 	case exchange.Closed:

@@ -143,7 +143,8 @@ func (t *Table) Tick() {
 			continue
 		}
 		t.config.Logger.Info("lease of a lost worker is given to others", "worker", e.worker, "slot", key.Slot)
-		e.worker, e.reassigned = "", true
+		t.demands.assign(e, "")
+		e.reassigned = true
 	}
 	t.workers.prune(now)
 	t.outages.refresh(&t.workers, now)
@@ -202,6 +203,7 @@ func (t *Table) Reject(key rl.Key, outcome rl.Outcome, reason string) {
 	if e := t.demands.entries[key]; e != nil && e.isKnown() {
 		tombstone := e.group.Tombstone(outcome, reason)
 		e.group, e.digest = &tombstone, tombstone.Digest()
+		t.counters.Outcomes++
 	}
 	t.changes.Notify()
 }

@@ -1,0 +1,57 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// tally counts the groups that are not known: those that no worker has, and the episodes of those that one has.
+type tally struct {
+	free     int
+	leased   int
+	byWorker map[string]int
+}
+
+// add counts an entry, sign times.
+func (t *tally) add(e *entry, sign int) {
+	switch {
+	case e.isKnown():
+	case e.worker == "":
+		t.free += sign
+	default:
+		episodes := sign * e.lease.GroupSize
+		t.leased += episodes
+		if t.byWorker[e.worker] += episodes; t.byWorker[e.worker] == 0 {
+			delete(t.byWorker, e.worker)
+		}
+	}
+}
+
+// assign gives the lease of a group to a worker; empty takes it back.
+func (d *demands) assign(e *entry, worker string) {
+	d.tally.add(e, -1)
+	e.worker = worker
+	d.tally.add(e, 1)
+}
+
+// complete records the group of an entry, which is not known yet.
+func (d *demands) complete(e *entry, group *rl.Group) {
+	d.tally.add(e, -1)
+	e.group = group
+}
+
+// demand adds a lease to the entries, or replaces that of its entry.
+func (d *demands) demand(lease exchange.Lease) {
+	e := d.entries[lease.Key]
+	if e == nil {
+		e = &entry{}
+		d.entries[lease.Key] = e
+	} else {
+		d.tally.add(e, -1)
+	}
+	e.lease = lease
+	d.tally.add(e, 1)
+}
