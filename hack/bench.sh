@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the benchmarks. The results are ratios measured in one run: a step against the time that the server needs for it anyway
-# (step/bound, aim: at most 1.15), tokenizers against the packages that others use (aim: above 1). Times
+# (step/bound, aim: at most 1.15), turns of an environment server against the time of its tools and samples (turns/bound, aim:
+# at least 0.9; core/bound is what a whole core would give), tokenizers against the packages that others use (aim: above 1). Times
 # depend on the machine. BENCH_MB is how much text is encoded (4; 10 is the measurement).
 # SCALE_RUNS=200 also follows that many runs with one manager, and E2E=1 kills the learner ten times on the
 # local cluster (aim: a median of 15 s at most).
@@ -13,6 +14,8 @@ bench() { CGO_ENABLED=0 go test -run '^$' -bench "$1" -benchtime "$2" "${@:3}" |
 
 echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkersim"
 bench '^BenchmarkStep$' 1x ./test/survival
+echo "== 500 sessions of an environment server at once, played by one worker of one core (aim: turns/bound of 0.9 and 160 MiB)"
+bench '^BenchmarkSessions$' 1x ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
 echo "== a learner resumes after 10,000 steps: its rows, against the aim of 1.5 s in all"

@@ -31,7 +31,7 @@ var programs struct {
 	err  error
 }
 
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
 	programs.once.Do(func() {
 		if programs.dir, programs.err = os.MkdirTemp("", "survival"); programs.err != nil {
@@ -58,11 +58,21 @@ type processFixture struct {
 
 func newProcessFixture(t *testing.T) *processFixture {
 	t.Helper()
-	f := &processFixture{fixture: newFixture(t, nil), bin: build(t), dir: t.TempDir()}
-	listener := f.listen()
-	f.sim = listener.Addr().String()
+	w := newFixture(t, nil)
+	listener := w.listen()
+	sim := listener.Addr().String()
 	_ = listener.Close()
-	f.url = "http://" + f.sim
+	w.url = "http://" + sim
+	f := newProcessFixtureOf(t, w)
+	f.sim = sim
+	f.startSim()
+	return f
+}
+
+// newProcessFixtureOf prepares processes for a run whose endpoint is at the fixture's URL.
+func newProcessFixtureOf(t testing.TB, w *fixture) *processFixture {
+	t.Helper()
+	f := &processFixture{fixture: w, bin: build(t), dir: t.TempDir()}
 	f.proxy = f.listen()
 	t.Cleanup(func() { _ = f.proxy.Close() })
 	go f.forward()
@@ -80,7 +90,6 @@ func newProcessFixture(t *testing.T) *processFixture {
 	} {
 		f.write(filepath.Join(f.dir, name), content)
 	}
-	f.startSim()
 	return f
 }
 
@@ -332,7 +341,7 @@ func peak(t testing.TB, pid int) int {
 	for line := range strings.Lines(string(data)) {
 		var most int
 		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &most); n == 1 {
-			t.Logf("the learner took %d KiB of memory", most)
+			t.Logf("the process took %d KiB of memory", most)
 			return most
 		}
 	}
