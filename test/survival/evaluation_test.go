@@ -34,10 +34,7 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 		}
 		return len(found)
 	}
-	a := w.startLearner(2, func(ctx context.Context, _ func() error, point string, step int64) error {
-		if point != "covered.sent" || step != 5 {
-			return nil
-		}
+	a := w.startLearner(2, w.at("covered.sent", 5, func(ctx context.Context, _ func() error, _ string, _ int64) error {
 		const patience = 5 * time.Second
 		for began := time.Now(); results() == 0 && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > patience {
@@ -46,7 +43,7 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}))
 	w.waitFor(a, contract.CauseCompleted)
 	if got := results(); got != 2 {
 		t.Errorf("%d evaluations have a result, want 2", got)

@@ -187,13 +187,21 @@ func (w *fixture) now() time.Time {
 	return time.Now().Add(w.clock)
 }
 
-// addFaults puts faults in force at the simulator.
+// addFaults puts faults in force at the simulator. The test fails when one of them was never injected.
 func (w *fixture) addFaults(rules ...fault.Rule) {
 	w.t.Helper()
 	for _, rule := range rules {
-		if _, err := w.sim.Faults().Add([]fault.Rule{rule}); err != nil {
+		ids, err := w.sim.Faults().Add([]fault.Rule{rule})
+		if err != nil {
 			w.t.Fatal(err)
 		}
+		w.t.Cleanup(func() {
+			for _, status := range w.sim.Faults().List() {
+				if status.ID == ids[0] && status.Hits == 0 {
+					w.t.Errorf("the fault %s of %s was never injected", rule.Do, rule.Op)
+				}
+			}
+		})
 	}
 }
 
@@ -276,20 +284,43 @@ func (w *fixture) listen() net.Listener {
 // when no learner comes there.
 func (w *fixture) dieAt(point string, step int64) hook {
 	w.t.Helper()
+	return w.at(point, step, dieIfAt(point, step))
+}
+
+// at calls another hook when a learner passes a fault point, at a step if that is not negative. The test fails when no
+// learner comes there.
+func (w *fixture) at(point string, step int64, do hook) hook {
+	w.t.Helper()
 	var reached atomic.Bool
 	w.t.Cleanup(func() {
 		if !reached.Load() {
 			w.t.Errorf("no learner came to the fault point %s of step %d", point, step)
 		}
 	})
-	die := dieIfAt(point, step)
 	return func(ctx context.Context, kill func() error, at string, now int64) error {
-		err := die(ctx, kill, at, now)
-		if err != nil {
-			reached.Store(true)
+		if at != point || (step >= 0 && now != step) {
+			return nil
 		}
-		return err
+		reached.Store(true)
+		return do(ctx, kill, at, now)
 	}
+}
+
+// inOrder calls all of some hooks, up to the first that fails.
+func inOrder(hooks ...hook) hook {
+	return func(ctx context.Context, kill func() error, point string, step int64) error {
+		for _, hook := range hooks {
+			if err := hook(ctx, kill, point, step); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// rename renames a file or a folder.
+func rename(from, to string) hook {
+	return func(context.Context, func() error, string, int64) error { return os.Rename(from, to) }
 }
 
 // dieIfAt kills the learner should it pass a fault point.

@@ -82,10 +82,7 @@ func TestLagWithExpiredSampler(t *testing.T) {
 	want := baselineWithLag(t, 1, behavior{})
 	w := newFixture(t, withLag(1))
 	worker := w.startWorker("w0", behavior{})
-	first := w.startLearner(1, func(ctx context.Context, kill func() error, point string, step int64) error {
-		if point != "retire.before" || step != 3 {
-			return nil
-		}
+	first := w.startLearner(1, w.at("retire.before", 3, func(ctx context.Context, kill func() error, _ string, _ int64) error {
 		for c, err := range w.client.Checkpoints(ctx) {
 			if err != nil {
 				return err
@@ -97,7 +94,7 @@ func TestLagWithExpiredSampler(t *testing.T) {
 			}
 		}
 		return kill()
-	})
+	}))
 	<-first.done
 	worker.kill()
 	w.startWorker("w1", behavior{})

@@ -88,14 +88,10 @@ func TestSaveLandsAfterItsStepIsRedone(t *testing.T) {
 		fault.Rule{Op: "save_weights", Occurrence: 3, Do: fault.LoseFuture},
 	)
 	w.startWorker("w0", behavior{})
-	first := w.startLearner(1, func(_ context.Context, kill func() error, point string, step int64) error {
-		if point == "claim.looked" && step == 3 {
-			return kill()
-		}
-		return nil
-	})
-	<-first.done
-	_ = w.sim.Faults().Release("late")
+	<-w.startLearner(1, w.dieAt("claim.looked", 3)).done
+	if err := w.sim.Faults().Release("late"); err != nil {
+		t.Fatal(err)
+	}
 	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 }
 
@@ -107,14 +103,18 @@ func TestServerRestart(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, nil)
 			w.startWorker("w0", behavior{})
+			step := int64(2)
+			if point == "open.saved" {
+				step = -1
+			}
 			restarted := false
-			verdict := w.waitFor(w.startLearner(1, func(_ context.Context, _ func() error, at string, step int64) error {
-				if restarted || at != point || (step != 2 && point != "open.saved") {
+			verdict := w.waitFor(w.startLearner(1, w.at(point, step, func(context.Context, func() error, string, int64) error {
+				if restarted {
 					return nil
 				}
 				restarted = true
 				return w.sim.Restart()
-			}), contract.CauseCompleted)
+			})), contract.CauseCompleted)
 			w.compare(verdict, want)
 		})
 	}

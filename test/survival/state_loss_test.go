@@ -5,7 +5,6 @@ package survival
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -124,15 +123,10 @@ func TestArtifactStoreDown(t *testing.T) {
 	w.startWorker("w0", behavior{})
 	rows := filepath.Join(w.artifacts, w.file.Run.UID, "rows")
 	moved := rows + ".away"
-	a := w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
-		switch {
-		case point == "step.submitted" && step == 1:
-			return os.Rename(rows, moved)
-		case point == "step.submitted" && step == 3:
-			return os.Rename(moved, rows)
-		}
-		return nil
-	})
+	a := w.startLearner(1, inOrder(
+		w.at("step.submitted", 1, rename(rows, moved)),
+		w.at("step.submitted", 3, rename(moved, rows)),
+	))
 	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }
 
@@ -162,17 +156,16 @@ func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
 	w.startWorker("w0", behavior{})
 	claims := filepath.Join(w.artifacts, w.file.Run.UID, "attempts")
 	moved := claims + ".away"
-	a := w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
-		switch {
-		case point == "save.answered" && step == 1:
-			return os.Rename(claims, moved)
-		case point == "covered.sent" && step == 1:
-			t.Error("step 1 was covered without a look")
-		case point == "step.submitted" && step == 2:
-			return os.Rename(moved, claims)
-		}
-		return nil
-	})
+	a := w.startLearner(1, inOrder(
+		w.at("save.answered", 1, rename(claims, moved)),
+		w.at("step.submitted", 2, rename(moved, claims)),
+		func(_ context.Context, _ func() error, point string, step int64) error {
+			if point == "covered.sent" && step == 1 {
+				t.Error("step 1 was covered without a look")
+			}
+			return nil
+		},
+	))
 	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }
 

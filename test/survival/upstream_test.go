@@ -92,11 +92,6 @@ func TestUpstreamFaults(t *testing.T) {
 			if got := w.calls() - held; got > limit {
 				t.Errorf("%d calls besides polls, want at most %d", got, limit)
 			}
-			for _, f := range w.sim.Faults().List() {
-				if f.Hits == 0 {
-					t.Errorf("%s of %s was never injected", f.Do, f.Op)
-				}
-			}
 		})
 	}
 }

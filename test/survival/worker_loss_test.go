@@ -96,18 +96,26 @@ func TestTombstones(t *testing.T) {
 	}
 }
 
-// TestBatchWithoutUsableGroups commits steps without training.
+// TestBatchWithoutUsableGroups commits the second of three steps without training, also over a death.
 func TestBatchWithoutUsableGroups(t *testing.T) {
-	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = false })
-	w.startWorker("w0", behavior{outcome: func(slot int64) rl.Outcome {
-		if slot >= 4 && slot < 8 {
-			return rl.BelowFloor
-		}
-		return rl.Usable
-	}})
+	run := func() *fixture {
+		w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = false })
+		w.startWorker("w0", behavior{outcome: func(slot int64) rl.Outcome {
+			if slot >= 4 && slot < 8 {
+				return rl.BelowFloor
+			}
+			return rl.Usable
+		}})
+		return w
+	}
+	w := run()
+	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	if trained := w.sim.Stats().Operations["optim_step"]; trained != 2 {
+		t.Errorf("%d optimizer steps were made, want one for each of the 2 batches with usable groups", trained)
+	}
+	w = run()
 	<-w.startLearner(1, w.dieAt("save.submitted", 2)).done
-	w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
-	w.checkMetrics()
+	w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
 // TestRejectedTokens has the endpoint refuse two groups: they become tombstones, here and at the worker, and
