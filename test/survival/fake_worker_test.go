@@ -4,9 +4,11 @@
 package survival
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -52,6 +54,10 @@ type behavior struct {
 	blockEvaluation bool
 	// room is how many episodes fit; 64 unless given.
 	room int
+	// renew is how often the worker reports what it plays; 50 ms unless given.
+	renew time.Duration
+	// dial opens the connection to the learner; nil is the fixture's.
+	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // startWorker starts a fake worker.
@@ -60,6 +66,9 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	if b.room == 0 {
 		b.room = 64
 	}
+	if b.dial == nil {
+		b.dial = w.dial
+	}
 	p := &fakeWorker{
 		fixture: w, name: name, behavior: b, done: make(chan struct{}), ended: make(chan struct{}),
 		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, samplingSessions: map[string]string{},
@@ -67,7 +76,7 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	var err error
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
-		Version: w.file.Version, Worker: name, Logger: w.logger(), Renew: 50 * time.Millisecond, Dial: w.dial,
+		Version: w.file.Version, Worker: name, Logger: w.logger(), Renew: cmp.Or(b.renew, 50*time.Millisecond), Dial: b.dial,
 	})
 	if err != nil {
 		w.t.Fatal(err)
