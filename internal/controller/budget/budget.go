@@ -25,8 +25,8 @@ const (
 	maxBackoff   = 5 * time.Minute
 )
 
-// RepairInterval is the time from the end of an attempt that awaits a repair to the next, which finds out whether it
-// was made.
+// RepairInterval is the time between two pods of attempts that await a repair, of which the next finds out whether it was
+// made. Backoff gives all of it, from which the caller takes what the former pod ran for.
 const RepairInterval = 45 * time.Second
 
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.

@@ -19,6 +19,18 @@ func Termination(pod *corev1.Pod, container string) *corev1.ContainerStateTermin
 	return c.State.Terminated
 }
 
+// Lasted is for how long a container ran that has terminated; 0 where that is not known.
+func Lasted(pod *corev1.Pod, container string) time.Duration {
+	if pod == nil {
+		return 0
+	}
+	ended := Termination(pod, container)
+	if ended == nil || ended.StartedAt.IsZero() {
+		return 0
+	}
+	return max(0, ended.FinishedAt.Sub(ended.StartedAt.Time))
+}
+
 // OutOfMemory says that the kernel ended a container since it used more memory than its limit.
 func OutOfMemory(t *corev1.ContainerStateTerminated) bool { return t.Reason == "OOMKilled" }
 

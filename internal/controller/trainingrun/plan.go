@@ -104,7 +104,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		p.requeue = maxRequeue
 		return p
 	}
-	if left := backoffLeft(run, now); left > 0 && !retrying {
+	if left := backoffLeft(run, seen, now); left > 0 && !retrying {
 		p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 		p.backingOff, p.requeue = true, left
 		return p
@@ -290,10 +290,15 @@ func suspended(run *v1alpha1.TrainingRun) bool { return *run.Spec.Suspend }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
-// backoffLeft is what is left of that at a time.
-func backoffLeft(run *v1alpha1.TrainingRun, now time.Time) time.Duration {
+// backoffLeft is what is left of that at a time. A learner whose attempt awaits a repair tries by itself for a while, so that
+// what its pod ran for counts: its successor is the first that reads the Secret again.
+func backoffLeft(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) time.Duration {
 	if len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime == nil {
 		return 0
 	}
-	return run.Status.Attempts[0].CompletionTime.Add(budget.Backoff(run.Status.Attempts)).Sub(now)
+	newest, wait := run.Status.Attempts[0], budget.Backoff(run.Status.Attempts)
+	if budget.AwaitsRepair(newest) {
+		wait -= podstate.Lasted(seen.Learners[newest.Number].Pod, desired.LearnerContainer)
+	}
+	return newest.CompletionTime.Add(wait).Sub(now)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -71,6 +73,36 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" {
 			t.Errorf("%s: Stalled = %s once a learner trains", cause, got)
 		}
+	}
+}
+
+// The next attempt, whose pod has the key that the Secret has by then, is never further away than 45 s and the time to make a
+// pod, also where a learner tries the key of its own pod for a while before it ends.
+func TestRefusedKeyIsReadAgainWithinAMinute(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lasted, want time.Duration
+	}{
+		"a learner that ended at once":                   {0, 45 * time.Second},
+		"a learner that tried the key for 20 seconds":    {20 * time.Second, 25 * time.Second},
+		"a learner that tried the key for its patience":  {47 * time.Second, 0},
+		"a learner that ran for an hour, and then ended": {time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(attempts(v1alpha1.Attempt{
+				Number: 7, StartTime: ago(tc.lasted + 3*time.Second), CompletionTime: ago(0),
+				Cause: string(contract.CauseUpstream), Reason: "KeyRefused",
+			}))
+			refused := refusing(t, 7, contract.CauseUpstream)
+			ended := podstate.Termination(refused.Pod, desired.LearnerContainer)
+			ended.StartedAt, ended.FinishedAt = *ago(tc.lasted), *ago(0)
+			p := makePlan(run, observing(7, refused), now)
+			if got := p.start == 8; got != (tc.want == 0) {
+				t.Errorf("attempt 8 starts: %t, want it after %v", got, tc.want)
+			}
+			if tc.want > 0 && p.requeue != tc.want {
+				t.Errorf("the next attempt begins after %v, want %v", p.requeue, tc.want)
+			}
+		})
 	}
 }
 
