@@ -271,12 +271,16 @@ var _ = Describe("What ends a run", func() {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False KeyRefused"))
 			})
 		}
+		workers := w.rolloutJob(nil)
 		for attempt := int32(1); attempt <= 8; attempt++ {
 			refuse(attempt)
 			Consistently(func() []string { return w.attemptsWithJobs() }, "300ms", "100ms").Should(Equal([]string{fmt.Sprint(attempt)}))
+			Expect(w.rolloutJob(nil).UID).To(Equal(workers.UID), "a wait makes no workers")
 			w.advance(46 * time.Second)
 		}
 		w.attempt(run, 9, progress(3))
+		replaced := w.rolloutJob(workers)
+		Expect(replaced.Annotations[v1alpha1.AnnotationRunFile]).To(HaveSuffix("-9"), "workers have the key that their pods began with")
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 			g.Expect(run.Status.Attempts).To(HaveLen(2))

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -117,6 +118,7 @@ func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins)
 	if !status.AttemptEnded(run) {
 		o.Learner = seen.Learners[o.Attempt].Job
 	}
+	o.KeyReplaced = keyReplaced(run, o.Job)
 	switch learner := seen.Learners[o.Attempt].Job; {
 	case pins != nil:
 		o.Data, o.Servers = pins.Data(), pins.Servers()
@@ -126,6 +128,17 @@ func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins)
 		o.Data, o.Servers = desired.DataOf(o.Job), desired.ServersOf(o.Job)
 	}
 	return o
+}
+
+// keyReplaced says that the workers began before the API key was replaced in its Secret: the endpoint refused it to the
+// attempt before, and the newest, which began after the workers, has loaded a state with another.
+func keyReplaced(run *v1alpha1.TrainingRun, rollout *batchv1.Job) bool {
+	attempts := run.Status.Attempts
+	if rollout == nil || len(attempts) < 2 || attempts[0].FromStep == nil {
+		return false
+	}
+	began := rollout.Annotations[v1alpha1.AnnotationRunFile] == desired.RunFileName(run, attempts[0].Number)
+	return attempts[1].Reason == v1alpha1.ReasonKeyRefused && !began
 }
 
 // credentialsChanged says that the newest attempt's learner has credentials that derive from another manager key: this

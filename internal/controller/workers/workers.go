@@ -35,6 +35,8 @@ type Observed struct {
 	Service *corev1.Service
 	// VersionRefused says that workers ended because they are of another version than the run.
 	VersionRefused bool
+	// KeyReplaced says that the endpoint refused the API key which the workers began with, and accepts that of the learner.
+	KeyReplaced bool
 	// Credentials is the name of the Secret that the manager gives to the next learner.
 	Credentials string
 	// Data lists what workers mount for the data sets of the newest attempt: desired.Pins.Data.
@@ -93,7 +95,7 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 		return create
 	case o.Job.DeletionTimestamp != nil:
 		return keep
-	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image),
+	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image), o.KeyReplaced,
 		desired.DataOf(o.Job) != o.Data, desired.ServersOf(o.Job) != o.Servers:
 		return replace
 	case o.CannotWork(run) && o.RetryIn(now) <= 0:

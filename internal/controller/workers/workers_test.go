@@ -45,7 +45,7 @@ func TestAction(t *testing.T) {
 	}
 	cases := map[string]struct {
 		learner, rollout *batchv1.Job
-		refused          bool
+		refused, rekeyed bool
 		want             action
 	}{
 		"no Job is created":                             {learner: newLearner, want: create},
@@ -58,6 +58,7 @@ func TestAction(t *testing.T) {
 		"without a learner nothing is compared":         {rollout: oldRollout, want: keep},
 		"workers of another version":                    {learner: newLearner, rollout: newRollout, refused: true, want: replace},
 		"workers of another version, which just began":  {learner: newLearner, rollout: changed(newRollout, young), refused: true, want: keep},
+		"workers with an API key that was replaced":     {learner: newLearner, rollout: newRollout, rekeyed: true, want: replace},
 		"a Job that ended":                              {learner: newLearner, rollout: changed(newRollout, over), want: replace},
 		"a Job that ended at once":                      {learner: newLearner, rollout: changed(changed(newRollout, over), young), want: keep},
 		"a Job that is being deleted":                   {learner: newLearner, rollout: changed(oldRollout, func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: now} }), want: keep},
@@ -66,7 +67,7 @@ func TestAction(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := Observed{Attempt: 1, Learner: tc.learner, Job: tc.rollout, VersionRefused: tc.refused}
+			o := Observed{Attempt: 1, Learner: tc.learner, Job: tc.rollout, VersionRefused: tc.refused, KeyReplaced: tc.rekeyed}
 			if got := actionOf(run, o, "new", now); got != tc.want {
 				t.Errorf("action %d, want %d", got, tc.want)
 			}
