@@ -63,7 +63,7 @@ func parseWorker(env environ) (options, error) {
 		return options{}, err
 	}
 	if o.apiKey == "" {
-		return options{}, configError(errors.New("TINKER_API_KEY is not set"))
+		return options{}, configError(errors.New("TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues"))
 	}
 	if o.worker == "" {
 		return options{}, configError(errors.New("POD_NAME is not set"))
@@ -91,6 +91,9 @@ func runWorker(ctx context.Context, env environ) error {
 	var unplayable *rollout.ConfigError
 	if errors.As(err, &unplayable) || exchange.IsFinal(err) {
 		return configError(err)
+	}
+	if errors.Is(err, rollout.ErrKeyRefused) {
+		return &exitError{code: exitUnavailable, err: err}
 	}
 	if err != nil {
 		return err

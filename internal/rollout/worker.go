@@ -52,8 +52,10 @@ type Config struct {
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
-	Grace  time.Duration
-	Logger *slog.Logger
+	Grace time.Duration
+	// KeyPatience is how long the endpoint may refuse the API key before Run ends with ErrKeyRefused: 30 s.
+	KeyPatience time.Duration
+	Logger      *slog.Logger
 }
 
 // Builder builds environments by their definitions.
@@ -66,6 +68,7 @@ type Builder interface {
 type Worker struct {
 	config   Config
 	groups   *groupstore.Store
+	key      *keyWatch
 	sessions *sessions
 	// active are the groups in progress, and submitter submits them once they are finished.
 	active    *activeGroups
@@ -93,8 +96,11 @@ func New(config Config) *Worker {
 	if config.Data == nil {
 		config.Data = &Data{}
 	}
+	key := watchKey(config.Endpoint, config.KeyPatience)
+	config.Endpoint = key
 	w := &Worker{
 		config:   config,
+		key:      key,
 		groups:   config.Groups,
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
 		built:    environments{builder: config.Environments},
@@ -115,9 +121,13 @@ func New(config Config) *Worker {
 func (w *Worker) Ready() bool { return w.ready.Load() }
 
 // Run works until ctx ends: then it acquires nothing more, releases its leases, continues to submit what it
-// stores for the grace, leaves the rest in files and returns nil. An error is final: the run is not this
-// worker's, or this program cannot play it. Run is called once.
+// stores for the grace, leaves the rest in files and returns nil. It does the same and returns ErrKeyRefused when the
+// endpoint refuses the API key. Another error is final: the run is not this worker's, or this program cannot play it.
+// Run is called once.
 func (w *Worker) Run(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer w.key.start(end)()
 	// Calls to the learner may outlast ctx by the grace.
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -141,6 +151,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	err := serve.Wait()
 	w.releases.Wait()
 	w.health.Wait()
+	if errors.Is(context.Cause(ctx), ErrKeyRefused) {
+		err = errors.Join(ErrKeyRefused, err)
+	}
 	return errors.Join(err, w.groups.Flush())
 }
 
