@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -18,15 +17,13 @@ import (
 // hostedBaseURL is the endpoint of hosted Tinker.
 const hostedBaseURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
 
-// minKeyBytes is the least that a manager key has.
-const minKeyBytes = 32
-
 // options are the manager's command line.
 type options struct {
 	namespaces     []string
 	image          string
 	defaultBaseURL string
 	sharedServers  bool
+	managerKeyFile string
 	managerKey     []byte
 	podDefaults    v1alpha1.PodOverrides
 
@@ -44,13 +41,13 @@ type options struct {
 // parse reads the command line and the file that it names.
 func parse(set *flag.FlagSet, args []string) (options, error) {
 	var o options
-	var namespaces, keyFile, level, podDefaults string
+	var namespaces, level, podDefaults string
 	set.StringVar(&namespaces, "namespaces", "", "Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. Required.")
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL, "Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}", "JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of learner.pod, without image, volumes and volumeMounts.")
 	set.BoolVar(&o.sharedServers, "shared-environment-servers", false, "Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
-	set.StringVar(&keyFile, "manager-key-file", "", "File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive from it, so it must stay the same. Required.")
+	set.StringVar(&o.managerKeyFile, "manager-key-file", "", "File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive from it, so it must stay the same; the manager ends when the file has another key. Required.")
 	set.BoolVar(&o.leaderElect, "leader-elect", true, "Let one manager of several act at a time.")
 	set.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease; without it the manager's own.")
 	set.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint; 0 switches it off.")
@@ -76,20 +73,6 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	if o.podDefaults, err = desired.DecodePodDefaults(podDefaults); err != nil {
 		return options{}, fmt.Errorf("reading --pod-defaults: %w", err)
 	}
-	o.managerKey, err = readKey(keyFile)
+	o.managerKey, err = readKey(o.managerKeyFile)
 	return o, err
-}
-
-func readKey(file string) ([]byte, error) {
-	if file == "" {
-		return nil, errors.New("--manager-key-file is required: a file of at least 32 random bytes")
-	}
-	key, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading manager key: %w", err)
-	}
-	if len(key) < minKeyBytes {
-		return nil, fmt.Errorf("reading manager key: %s has %d bytes, at least %d are needed", file, len(key), minKeyBytes)
-	}
-	return key, nil
 }

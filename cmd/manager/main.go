@@ -77,6 +77,9 @@ func run(ctx context.Context, o options) error {
 	if err := metrics.Registry.Register(runmetrics.New(mgr.GetClient(), mgr.Elected())); err != nil {
 		return fmt.Errorf("registering the metrics of runs: %w", err)
 	}
+	if err := mgr.Add(keyWatch{file: o.managerKeyFile, key: o.managerKey, interval: keyCheckInterval}); err != nil {
+		return fmt.Errorf("watching the manager key: %w", err)
+	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding health check: %w", err)
 	}
