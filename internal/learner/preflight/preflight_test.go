@@ -214,6 +214,14 @@ func TestPinTokenizer(t *testing.T) {
 		"an outage is waited for": {
 			fake: fake{digest: "d", failures: 1, failure: outage}, given: &contract.Tokenizer{}, want: "d", blocked: []string{outage.Error(), ""},
 		},
+		"a file that is missing is waited for": {
+			fake:  fake{digest: "d", failures: 1, failure: &fetch.StatusError{Status: 404, Advice: "check it"}},
+			given: &contract.Tokenizer{}, want: "d", blocked: []string{"the server answers 404 Not Found: check it", ""},
+		},
+		"a file that may not be read yet is waited for": {
+			fake:  fake{digest: "d", failures: 1, failure: &fetch.StatusError{Status: 403, Advice: "accept its licence"}},
+			given: &contract.Tokenizer{}, want: "d", blocked: []string{"the server answers 403 Forbidden: accept its licence", ""},
+		},
 		"a file that has changed": {
 			fake: fake{failures: 1, failure: &fetch.DigestError{}}, given: &contract.Tokenizer{}, blocked: []string{""}, reason: ReasonTokenizer,
 		},

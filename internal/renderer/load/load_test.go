@@ -92,7 +92,7 @@ func TestLoadFails(t *testing.T) {
 		"a renderer of another model": {func(m *contract.Model) { m.Renderer = "qwen3" }, http.StatusOK, "<|im_start|>", true},
 		"another digest":              {func(m *contract.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }, http.StatusOK, "sha256", true},
 		"a file of another kind":      {func(m *contract.Model) { m.Tokenizer.Ranks = "kimi_k2" }, http.StatusOK, "reading the tokenizer", true},
-		"a file that is not there":    {nil, http.StatusNotFound, "404", true},
+		"a file that is missing":      {nil, http.StatusNotFound, "404", false},
 		"a server that is down":       {nil, http.StatusServiceUnavailable, "503", false},
 		"a server that is busy":       {nil, http.StatusTooManyRequests, "429", false},
 	}

@@ -64,13 +64,9 @@ func (e *ParseError) Error() string {
 // Unwrap returns the cause.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// IsFinal reports whether Load would fail again: the file has another digest or is not supported, or the server refuses
-// it. Any other error is one of a server or a network that may answer later.
+// IsFinal reports whether Load would fail again: the file has another digest or is not supported. Any other error is one
+// of a server or a network that may answer later, or of a file that may be put there or be made readable.
 func IsFinal(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
-		return status.Status/100 == 4 && status.Status != http.StatusTooManyRequests && status.Status != http.StatusRequestTimeout
-	}
 	var changed *DigestError
 	var unreadable *ParseError
 	return errors.As(err, &changed) || errors.As(err, &unreadable)
