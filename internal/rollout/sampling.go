@@ -148,12 +148,12 @@ func (w *Worker) prepareRetry(failure error, key samplerKey, counts *failures) e
 	return nil
 }
 
-// sampleDelay is 0 before the first retry, then 1 s, doubling up to 32 s.
+// sampleDelay is 0 before the first retry, then 1 s, doubling up to 30 s.
 func sampleDelay(failures int) time.Duration {
 	if failures == 0 {
 		return 0
 	}
-	return time.Second << min(failures-1, 5)
+	return min(time.Second<<min(failures-1, 5), 30*time.Second)
 }
 
 // numberOf numbers a request in its sampling session. A request that no number fits is refused, as it always will be;

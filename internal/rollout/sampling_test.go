@@ -36,6 +36,16 @@ func request() episode.Request {
 	}
 }
 
+// TestSamplesAreTriedAgainWithin30Seconds bounds the time from the repair of an endpoint to the next request.
+func TestSamplesAreTriedAgainWithin30Seconds(t *testing.T) {
+	cases := map[int]time.Duration{0: 0, 1: time.Second, 5: 16 * time.Second, 6: 30 * time.Second, 1000: 30 * time.Second}
+	for failures, want := range cases {
+		if got := sampleDelay(failures); got != want {
+			t.Errorf("after %d failures a sample waits %v, want %v", failures, got, want)
+		}
+	}
+}
+
 func TestWhatIsAskedFor(t *testing.T) {
 	api := newEndpoint()
 	if _, err := newPolicy(api).Sample(t.Context(), request()); err != nil {

@@ -1,0 +1,28 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestTriesAreAtMost30SecondsApart has an endpoint, a hub or a volume that was repaired be found by the learner itself
+// within that time, however long it waited before.
+func TestTriesAreAtMost30SecondsApart(t *testing.T) {
+	timing := Config{}.withDefaults().Timing
+	cases := map[int]time.Duration{0: 0, 1: 500 * time.Millisecond, 2: time.Second, 6: 16 * time.Second, 7: 30 * time.Second, 8: 30 * time.Second, 10_000: 30 * time.Second}
+	for failures, want := range cases {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if err := timing.wait(t.Context(), failures); err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(began); waited != want {
+				t.Errorf("after %d failures the learner waits %v, want %v", failures, waited, want)
+			}
+		})
+	}
+}
