@@ -20,15 +20,15 @@ const (
 	configTimeout = 10 * time.Second
 )
 
-// serverConfig is a configuration. A timer marks it stale, so that its use reads no clock.
+// serverConfig is a configuration with the time from which it is stale.
 type serverConfig struct {
 	tinker.ServerConfig
-	stale atomic.Bool
+	expiry atomic.Pointer[time.Time]
 }
 
-func (s *serverConfig) expireAfter(age time.Duration) {
-	time.AfterFunc(age, func() { s.stale.Store(true) })
-}
+func (s *serverConfig) expireAfter(age time.Duration) { s.expiry.Store(new(time.Now().Add(age))) }
+
+func (s *serverConfig) stale() bool { return !time.Now().Before(*s.expiry.Load()) }
 
 // connect returns the server's configuration. The first call fetches it, and a JWT if the server requires one.
 func (c *caller) connect(ctx context.Context) (tinker.ServerConfig, error) {
@@ -70,7 +70,7 @@ func (c *caller) setConfig(config tinker.ServerConfig) {
 // upToDate returns the current configuration. If it is stale, it tries once to fetch it again, and keeps the old one if
 // that fails or if another call does so.
 func (c *caller) upToDate(ctx context.Context, current *serverConfig) tinker.ServerConfig {
-	if !current.stale.Load() || !c.connecting.TryAcquire(1) {
+	if !current.stale() || !c.connecting.TryAcquire(1) {
 		return current.ServerConfig
 	}
 	defer c.connecting.Release(1)
@@ -86,7 +86,6 @@ func (c *caller) upToDate(ctx context.Context, current *serverConfig) tinker.Ser
 	}
 	if err != nil {
 		c.log.Debug("keeping the configuration", "err", err)
-		current.stale.Store(false)
 		current.expireAfter(configPause)
 		return current.ServerConfig
 	}

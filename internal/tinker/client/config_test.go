@@ -5,8 +5,10 @@ package client
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,6 +17,19 @@ import (
 
 // TestConfigIsFetchedAgain checks that a client learns of changed limits, and keeps the ones it has while the server
 // does not send others.
+// TestUnusedConfigurationIsFreed has nothing keep the configuration of a client that nobody uses any more.
+func TestUnusedConfigurationIsFreed(t *testing.T) {
+	config := &serverConfig{}
+	config.expireAfter(configAge)
+	left := weak.Make(config)
+	for range 100 {
+		if runtime.GC(); left.Value() == nil {
+			return
+		}
+	}
+	t.Error("the configuration is kept until it is stale")
+}
+
 func TestConfigIsFetchedAgain(t *testing.T) {
 	const (
 		first  = `{"fwdbwd_max_chunk_len":7,"inflight_response_bytes_semaphore_size":100}`
