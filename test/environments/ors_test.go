@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -277,5 +278,40 @@ func TestConversationAndAnswer(t *testing.T) {
 	outcome, err := session.Answer(t.Context(), environment.Reply{Message: chat.Message{Content: "Hello."}})
 	if diff := cmp.Diff([]environment.Reward{{Value: 1}}, outcome.Rewards); err != nil || diff != "" {
 		t.Errorf("Answer: %v; rewards (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestToolset tests that a toolset of the newer package is added to the tools of the environment, and can be called.
+func TestToolset(t *testing.T) {
+	address := serve(t, "openreward", packages["openreward"].module)
+	session := open(t, ors.Options{BaseURL: address, Environment: "tooled", Toolset: "cli"})
+	if _, err := session.Messages(t.Context()); err != nil {
+		t.Fatalf("Messages: %v", err)
+	}
+	tools, err := session.Tools(t.Context())
+	if err != nil {
+		t.Fatalf("Tools: %v", err)
+	}
+	for _, name := range []string{"bash", "done"} {
+		if !slices.ContainsFunc(tools, func(tool chat.Tool) bool { return tool.Name == name }) {
+			t.Errorf("Tools = %+v, want %s among them", tools, name)
+		}
+	}
+	if got := call(t, session, "todo_write", `{"todos": []}`); got.Invalid || got.Done {
+		t.Errorf("a call of the toolset gives %+v", got)
+	}
+	if got := call(t, session, "done", ""); !got.Done {
+		t.Errorf("a call of the environment's own tool gives %+v", got)
+	}
+	refused := map[string]ors.Options{
+		"unknown toolset 'clj'": {BaseURL: address, Environment: "tooled", Toolset: "clj"},
+		"toolset_name":          {BaseURL: serve(t, "ors-sdk", packages["ors-sdk"].module), Toolset: "cli"},
+	}
+	for words, options := range refused {
+		_, err := backend(t, options).Open(t.Context(), environment.Task{Split: "test"})
+		var fault *environment.Fault
+		if !errors.As(err, &fault) || !fault.Permanent || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "ors.toolset is") {
+			t.Errorf("Open: %v, want a permanent fault that names the field and quotes %q", err, words)
+		}
 	}
 }

@@ -87,7 +87,15 @@ if hasattr(package, "terminal"):
             """Grade the answer."""
             return output("", 1.0 if params.answer == "Hello." else 0.0, True)
 
-    environments.append(Talk)
+    class Tooled(Base):
+        sandbox = object()  # The toolsets of the package need one; their to-do list does not use it.
+
+        @package.tool
+        def done(self) -> package.ToolOutput:
+            """End the episode."""
+            return output("", 1.0, True)
+
+    environments += [Talk, Tooled]
 
 app = package.Server(environments).app
 listener = socket.create_server(("127.0.0.1", 0))

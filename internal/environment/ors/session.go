@@ -4,7 +4,6 @@
 package ors
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -108,8 +107,11 @@ func (s *session) create(ctx context.Context, task environment.Task) error {
 		body.Secrets = nil
 		err = s.post(ctx, "/create", body)
 	}
-	if hasStatus(err, http.StatusBadRequest) && isExisting(err) {
+	if hasStatus(err, http.StatusBadRequest) && mentions(err, "already exists") {
 		return nil
+	}
+	if body.Toolset != "" && mentions(err, "toolset") {
+		return fmt.Errorf("%w; ors.toolset is %q: correct it, or remove it where the server has no toolsets", err, body.Toolset)
 	}
 	return err
 }
@@ -126,10 +128,10 @@ func (s *session) environmentOf() string {
 	return name
 }
 
-// isExisting reports whether the server refused to create a session since it has it.
-func isExisting(err error) bool {
+// mentions reports whether the server's answer contains words, which are in lower case.
+func mentions(err error, words string) bool {
 	var status *StatusError
-	return errors.As(err, &status) && bytes.Contains(bytes.ToLower([]byte(status.Detail)), []byte("already exists"))
+	return errors.As(err, &status) && strings.Contains(strings.ToLower(status.Detail), words)
 }
 
 func (s *session) post(ctx context.Context, path string, body any) error {
