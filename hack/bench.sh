@@ -2,7 +2,8 @@
 # Runs the benchmarks. The results are ratios measured in one run: a step against the time that the server needs for it anyway
 # (step/bound, aim: at most 1.15), turns of an environment server against the time of its tools and samples (turns/bound, aim:
 # at least 0.9; core/bound is what a whole core would give), tokenizers against the packages that others use (aim: above 1). Times
-# depend on the machine. BENCH_MB is how much text is encoded (4; 10 is the measurement).
+# depend on the machine. What samples learn depends on their seeds. BENCH_MB
+# is how much text is encoded (4; 10 is the measurement).
 # SCALE_RUNS=200 also follows that many runs with one manager, and E2E=1 kills the learner ten times on the
 # local cluster (aim: a median of 15 s at most).
 set -euo pipefail
@@ -10,12 +11,14 @@ cd "$(dirname "$0")/.."
 
 hack/need-python.sh
 
-bench() { CGO_ENABLED=0 go test -run '^$' -bench "$1" -benchtime "$2" "${@:3}" | grep -E '^(Benchmark|pkg:)'; }
+bench() { CGO_ENABLED=0 go test -run '^$' -bench "$1" -benchtime "$2" "${@:3}" | grep -E '^(Benchmark|pkg:|--- FAIL|    [a-z_]+\.go:)'; }
 
 echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkersim"
 bench '^BenchmarkStep$' 1x ./test/survival
 echo "== 500 sessions of an environment server at once, played by one worker of one core (aim: turns/bound of 0.9 and 160 MiB)"
 bench '^BenchmarkSessions$' 1x ./test/survival
+echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out tasks with three seeds (aim: 0.15 with each), and controls (0.05)"
+bench '^Benchmark(SolverJudge|Rubrics)$' 1x -timeout 3h ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
 echo "== a learner resumes after 10,000 steps: its rows, against the aim of 1.5 s in all"

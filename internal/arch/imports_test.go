@@ -301,7 +301,7 @@ var permitted = map[string][]string{
 	"test/model/wire":   {"test/model/engine"},
 	"test/models/bench": {"internal/tokenizer", "internal/tokenizer/split"},
 	"test/sample": {
-		"api/v1alpha1", "internal/contract", "internal/desired", "internal/environment/registry", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
+		"api/v1alpha1", "internal/contract", "internal/desired", "internal/environment/registry", "k8s.io/api/core/v1", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
 	},
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -27,6 +28,7 @@ import (
 type Sample struct {
 	Environments []*v1alpha1.RewardEnvironment
 	Runs         []*v1alpha1.TrainingRun
+	ConfigMaps   []*corev1.ConfigMap
 }
 
 // Read reads a file by its path below config/samples.
@@ -84,18 +86,45 @@ func (s *Sample) add(t testing.TB, path string, document []byte) {
 		err = yaml.UnmarshalStrict(document, run)
 		run.Default()
 		s.Runs = append(s.Runs, run)
+	case "ConfigMap":
+		object := new(corev1.ConfigMap)
+		err = yaml.UnmarshalStrict(document, object)
+		s.ConfigMaps = append(s.ConfigMaps, object)
 	}
 	if err != nil {
 		t.Fatalf("%s: decoding %q: %v", path, object.Kind, err)
 	}
 }
 
+// WriteConfigMaps writes the data of the ConfigMaps below root, as pods have them mounted below contract.DataDir.
+func (s Sample) WriteConfigMaps(t testing.TB, root string) {
+	t.Helper()
+	for _, object := range s.ConfigMaps {
+		folder := filepath.Join(root, "configmap", object.Name)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range object.Data {
+			if err := os.WriteFile(filepath.Join(folder, key), []byte(value), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // Pins builds the environments and returns what their probes would pin.
 func (s Sample) Pins(t testing.TB, builder registry.Builder) desired.Pins {
+	t.Helper()
+	return s.PinsOf(t, builder, func(*contract.Definition) {})
+}
+
+// PinsOf does so after change has altered the definitions, for instance to name a server that simulates a hosted one.
+func (s Sample) PinsOf(t testing.TB, builder registry.Builder, change func(*contract.Definition)) desired.Pins {
 	t.Helper()
 	pins := desired.Pins{}
 	for _, env := range s.Environments {
 		pin := desired.Pin{Digest: strings.Repeat("d", 64), Definition: desired.Definition(env.Spec), Splits: map[string]int64{}}
+		change(&pin.Definition)
 		built, err := builder.Build(t.Context(), pin.Definition)
 		if err != nil {
 			t.Fatalf("building environment %s: %v", env.Name, err)

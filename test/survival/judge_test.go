@@ -69,19 +69,41 @@ func withJudge(f *contract.RunFile) {
 func (w *fixture) startJudgedWorker(name string, wrap func(rubric.Judge) rubric.Judge) (kill func()) {
 	w.t.Helper()
 	rows := newCriteriaRows(w.t)
+	builder := registry.Builder{Data: func(context.Context, contract.Dataset) (dataset.Dataset, error) { return rows, nil }}
+	return w.startJudgedWorkerOf(name, judgedWorker{builder: builder, wrap: wrap})
+}
+
+// judgedWorker describes a worker whose environments may have judges on Tinker.
+type judgedWorker struct {
+	builder registry.Builder
+	// change alters a judge's definition before the judge is made, and wrap the judge; nil for neither.
+	change func(*contract.Judge)
+	wrap   func(rubric.Judge) rubric.Judge
+	// environments alters what builds the environments; nil if nothing does.
+	environments func(registry.Builder) rollout.Builder
+}
+
+// startJudgedWorkerOf starts such a worker.
+func (w *fixture) startJudgedWorkerOf(name string, worker judgedWorker) (kill func()) {
+	w.t.Helper()
 	return w.startRolloutWorkerWith(name, func(config *rollout.Config) {
 		judges := &rollout.Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer, error) { return families.ForModel(model) }}
 		config.Judges = judges
-		config.Environments = registry.Builder{
-			Data:         func(context.Context, contract.Dataset) (dataset.Dataset, error) { return rows, nil },
-			JudgeProblem: judges.Report,
-			TinkerJudge: func(definition contract.Judge) (rubric.Judge, error) {
-				made, err := judges.New(definition)
-				if wrap != nil && err == nil {
-					made = wrap(made)
-				}
-				return made, err
-			},
+		builder := worker.builder
+		builder.JudgeProblem = judges.Report
+		builder.TinkerJudge = func(definition contract.Judge) (rubric.Judge, error) {
+			if worker.change != nil {
+				worker.change(&definition)
+			}
+			made, err := judges.New(definition)
+			if worker.wrap != nil && err == nil {
+				made = worker.wrap(made)
+			}
+			return made, err
+		}
+		config.Environments = builder
+		if worker.environments != nil {
+			config.Environments = worker.environments(builder)
 		}
 	})
 }

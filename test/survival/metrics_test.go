@@ -127,12 +127,18 @@ func (w *fixture) metrics() []map[string]float64 {
 // result returns pass@1 of the evaluation of a version, as metrics.jsonl has it.
 func (w *fixture) result(step int64) float64 {
 	w.t.Helper()
+	return w.evaluated(step, "test/pass@1")
+}
+
+// evaluated returns a metric of the evaluation of a version, as metrics.jsonl has it.
+func (w *fixture) evaluated(step int64, metric string) float64 {
+	w.t.Helper()
 	for _, line := range w.metrics() {
-		if value, ok := line["test/pass@1"]; ok && int64(line["step"]) == step {
+		if value, ok := line[metric]; ok && int64(line["step"]) == step {
 			return value
 		}
 	}
-	w.t.Fatalf("metrics.jsonl has no evaluation of step %d", step)
+	w.t.Fatalf("metrics.jsonl has no %s of an evaluation of step %d", metric, step)
 	return 0
 }
 
