@@ -14,7 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/test/sample"
 )
 
 // TestRetryOfFailedEvaluation loses the sampler weights of an evaluation, and the first try to make them again fails.
@@ -101,6 +104,30 @@ func TestEvaluationWithoutTraining(t *testing.T) {
 	}
 	if found["a state"] != found["sampler weights"] {
 		t.Errorf("pass@1 of a state is %v, of its own sampler weights %v", found["a state"], found["sampler weights"])
+	}
+}
+
+// TestEvaluationSample runs the sample countdown-evaluate.yaml, which trains nothing. The base model solves some puzzles, and more of them
+// with four samples than with one.
+func TestEvaluationSample(t *testing.T) {
+	t.Parallel()
+	builder := registry.Builder{Data: source.New(source.Config{Dir: t.TempDir()}).Open}
+	s := sample.Read(t, "countdown-evaluate.yaml")
+	file := s.RunFile(t, s.Pins(t, builder))
+	w := newFixture(t, func(f *contract.RunFile) {
+		f.Fixed, f.Evaluation, f.Concurrency = file.Fixed, file.Evaluation, file.Concurrency
+	})
+	w.startRolloutWorkerOf("w0", builder)
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	found := map[string]float64{}
+	for _, e := range evaluationsOf(verdict)["countdown-puzzles"] {
+		found[e.Name] = e.Value
+	}
+	if found["pass@1"] < 0.1 || found["pass@1"] > 0.4 || found["pass@4"] < found["pass@1"]+0.1 {
+		t.Errorf("the evaluation found %v, want a pass@1 of 0.1 to 0.4 and a pass@4 that is higher by 0.1 at least", found)
+	}
+	if verdict.Progress.Usage.TrainedTokens != 0 || len(verdict.Progress.Checkpoints) != 0 {
+		t.Errorf("the run trained %d tokens and saved %v, want neither", verdict.Progress.Usage.TrainedTokens, verdict.Progress.Checkpoints)
 	}
 }
 
