@@ -349,6 +349,22 @@ var _ = Describe("kubectl", func() {
 		}
 	})
 
+	It("may apply every sample, those for hosted services too", func() {
+		w := emptyEnv()
+		var files []string
+		for _, pattern := range []string{"*.yaml", "hosted/*.yaml"} {
+			found, err := filepath.Glob(filepath.Join("..", "..", "config", "samples", pattern))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(found).NotTo(BeEmpty(), pattern)
+			files = append(files, found...)
+		}
+		for _, file := range files {
+			output, err := kubectl(w.namespace, "apply", "--dry-run=server", "-f", file)
+			Expect(err).NotTo(HaveOccurred(), output)
+			Expect(output).To(ContainSubstring("trainingrun.rl.tinker-operator.dev/"), file)
+		}
+	})
+
 	It("shows the columns that people read", func() {
 		w := newEnv()
 		run, first := w.startedRun()
