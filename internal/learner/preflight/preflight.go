@@ -74,7 +74,8 @@ type Checker struct{ Config }
 // New returns a checker.
 func New(config Config) *Checker { return &Checker{Config: config} }
 
-// CheckModel rejects a base model that the endpoint does not train, or whose context is too short for the run.
+// CheckModel rejects a base model that the endpoint does not train, or whose context is too short for the run, and a judge that the
+// endpoint does not know.
 func (c *Checker) CheckModel(ctx context.Context) error {
 	server, err := c.API.Capabilities(ctx)
 	switch client.CategoryFrom(err) {
@@ -92,7 +93,10 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 		if model.Trainable != nil && !*model.Trainable {
 			return Reject(ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
 		}
-		return checkContext(c.File, model.MaxContextLength)
+		if err := checkContext(c.File, model.MaxContextLength); err != nil {
+			return err
+		}
+		return checkJudges(c.File, server.SupportedModels)
 	}
 	if len(server.SupportedModels) == 0 {
 		return nil

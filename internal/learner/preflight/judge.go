@@ -1,0 +1,33 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// checkJudges rejects a run one of whose judges is a base model that the endpoint does not know. The run would otherwise wait for
+// it, without a single reward. A run that has a checkpoint is not rejected: its judge was known, and may be again.
+func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
+	if len(file.KnownCheckpoints) > 0 {
+		return nil
+	}
+	for _, use := range usesOf(file) {
+		for _, rubric := range use.Definition.Reward.Rubrics() {
+			judge := rubric.Judge.Tinker
+			if judge == nil || judge.Model == "" {
+				continue
+			}
+			if slices.ContainsFunc(known, func(m tinker.SupportedModel) bool { return m.ModelName == judge.Model }) {
+				continue
+			}
+			return Reject(ReasonModelUnknown, "%s: the endpoint does not know the model %s, which rubric.judge.tinker.model of the "+
+				"RewardEnvironment names: correct it there, and create the run again", use.path, judge.Model)
+		}
+	}
+	return nil
+}

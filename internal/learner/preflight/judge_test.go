@@ -1,0 +1,61 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+func TestJudgeModels(t *testing.T) {
+	judged := func(judge contract.TinkerJudge) *contract.RewardRule {
+		return &contract.RewardRule{Rubric: &contract.Rubric{Judge: contract.Judge{Tinker: &judge}}}
+	}
+	trained := func(rule *contract.RewardRule) func(*contract.RunFile) {
+		return func(f *contract.RunFile) { f.Fixed.Environments[0].Definition.Reward = rule }
+	}
+	cases := map[string]struct {
+		change func(*contract.RunFile)
+		// says is a part of the message; without it, the run is accepted.
+		says string
+	}{
+		"a judge that the endpoint knows": {change: trained(judged(contract.TinkerJudge{Model: "j"}))},
+		"a judge that the endpoint does not know": {
+			change: trained(judged(contract.TinkerJudge{Model: "x"})), says: "environments[e]: the endpoint does not know the model x",
+		},
+		"an unknown judge of a part of a sum": {
+			change: trained(&contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "a", Rule: *judged(contract.TinkerJudge{Model: "x"})}}}),
+			says:   "rubric.judge.tinker.model",
+		},
+		"an unknown judge of an evaluation": {
+			change: func(f *contract.RunFile) {
+				f.Evaluation.Environments[0].Definition.Reward = judged(contract.TinkerJudge{Model: "x"})
+			},
+			says: "evaluation.environments[e]",
+		},
+		"a judge on a checkpoint": {change: trained(judged(contract.TinkerJudge{Checkpoint: "tinker://r/sampler_weights/n"}))},
+		"a run that has a checkpoint": {change: func(f *contract.RunFile) {
+			trained(judged(contract.TinkerJudge{Model: "x"}))(f)
+			f.KnownCheckpoints = []string{"c"}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{server: tinker.ServerCapabilities{SupportedModels: []tinker.SupportedModel{{ModelName: "m"}, {ModelName: "j"}}}}
+			err := check(f, tc.change).CheckModel(t.Context())
+			if tc.says == "" {
+				if err != nil {
+					t.Errorf("CheckModel gives %v", err)
+				}
+				return
+			}
+			if reasonOf(err) != ReasonModelUnknown || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("CheckModel gives %v, want the reason %s and %q", err, ReasonModelUnknown, tc.says)
+			}
+		})
+	}
+}
