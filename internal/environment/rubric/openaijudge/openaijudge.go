@@ -6,9 +6,13 @@ package openaijudge
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,13 +43,16 @@ type Config struct {
 type Judge struct {
 	config  Config
 	service openai.ChatCompletionService
-	// newLimit means that the model takes its limit of tokens as max_completion_tokens alone.
-	newLimit atomic.Bool
+	// newLimit means that the model takes its limit of tokens as max_completion_tokens alone, and noSeed that it takes no seed.
+	newLimit, noSeed atomic.Bool
 }
+
+// maxReply is how many bytes of a reply are read.
+const maxReply = 16 << 20
 
 // New returns a judge. It reads no environment variables, unlike the client of the package that it uses.
 func New(config Config) *Judge {
-	options := []option.RequestOption{option.WithBaseURL(config.BaseURL), option.WithMaxRetries(0)}
+	options := []option.RequestOption{option.WithBaseURL(config.BaseURL), option.WithMaxRetries(0), option.WithMiddleware(boundReply)}
 	if config.HTTP != nil {
 		options = append(options, option.WithHTTPClient(config.HTTP))
 	}
@@ -54,12 +61,7 @@ func New(config Config) *Judge {
 
 // Complete implements rubric.Judge.
 func (j *Judge) Complete(ctx context.Context, request rubric.Request) (string, rubric.Usage, error) {
-	newLimit := j.newLimit.Load()
-	completion, err := j.request(ctx, request.Messages, newLimit)
-	if !newLimit && rejectsMaxTokens(err) {
-		j.newLimit.Store(true)
-		completion, err = j.request(ctx, request.Messages, true)
-	}
+	completion, err := j.send(ctx, request)
 	if err != nil {
 		return "", rubric.Usage{}, j.classify(err)
 	}
@@ -75,15 +77,34 @@ func (j *Judge) Complete(ctx context.Context, request rubric.Request) (string, r
 	return choice.Message.Content, usage, nil
 }
 
+// send sends a request, and sends it again without a parameter that the endpoint refuses.
+func (j *Judge) send(ctx context.Context, request rubric.Request) (*openai.ChatCompletion, error) {
+	for {
+		newLimit, noSeed := j.newLimit.Load(), j.noSeed.Load()
+		completion, err := j.request(ctx, request, newLimit, noSeed)
+		switch {
+		case !newLimit && rejectsMaxTokens(err):
+			j.newLimit.Store(true)
+		case !noSeed && rejectsSeed(err):
+			j.noSeed.Store(true)
+		default:
+			return completion, err
+		}
+	}
+}
+
 // request sends one request. Older servers know max_tokens alone, and newer models max_completion_tokens.
-func (j *Judge) request(ctx context.Context, messages []chat.Message, newLimit bool) (*openai.ChatCompletion, error) {
+func (j *Judge) request(ctx context.Context, request rubric.Request, newLimit, noSeed bool) (*openai.ChatCompletion, error) {
 	params := openai.ChatCompletionNewParams{Model: j.config.Model, Temperature: openai.Float(j.config.Temperature)}
+	if !noSeed {
+		params.Seed = openai.Int(seedOf(request))
+	}
 	if newLimit {
 		params.MaxCompletionTokens = openai.Int(j.config.MaxTokens)
 	} else {
 		params.MaxTokens = openai.Int(j.config.MaxTokens)
 	}
-	for _, m := range messages {
+	for _, m := range request.Messages {
 		switch m.Role {
 		case chat.RoleSystem:
 			params.Messages = append(params.Messages, openai.SystemMessage(m.Content))
@@ -108,6 +129,46 @@ func (j *Judge) request(ctx context.Context, messages []chat.Message, newLimit b
 func rejectsMaxTokens(err error) bool {
 	var answer *openai.Error
 	return errors.As(err, &answer) && answer.StatusCode == http.StatusBadRequest && answer.Param == "max_tokens"
+}
+
+// rejectsSeed reports whether the endpoint takes no seed. Not every server names the parameter in a field of its own.
+func rejectsSeed(err error) bool {
+	var answer *openai.Error
+	return errors.As(err, &answer) && (answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnprocessableEntity) &&
+		(answer.Param == "seed" || strings.Contains(answer.Message, "seed"))
+}
+
+// seedOf returns the seed of a request, in 31 bits, which every server takes. A repeated request has the same seed.
+func seedOf(request rubric.Request) int64 {
+	hash := fnv.New64a()
+	for _, n := range []uint64{request.Seed, uint64(request.Call), uint64(request.Try)} {
+		_ = binary.Write(hash, binary.BigEndian, n) // a hash accepts everything
+	}
+	return int64(hash.Sum64() >> 33)
+}
+
+// boundReply has reading a reply fail that is too long.
+func boundReply(request *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	response, err := next(request)
+	if err == nil {
+		response.Body = &boundedBody{ReadCloser: response.Body, left: maxReply}
+	}
+	return response, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("reading the endpoint's reply: it has more than 16 MiB")
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // classify decides what is to be done about an error. It keeps the endpoint's words, and neither the key nor the prompt.

@@ -80,7 +80,7 @@ func TestComplete(t *testing.T) {
 		t.Fatalf("Complete = %q, %+v, %v", text, usage, err)
 	}
 	want := []request{{path: "/v1/chat/completions", key: "Bearer secret-key", body: map[string]any{
-		"model": "judge-1", "temperature": 0.7, "max_tokens": 64.0,
+		"model": "judge-1", "temperature": 0.7, "max_tokens": 64.0, "seed": float64(seedOf(asked)),
 		"messages": []any{map[string]any{"role": "system", "content": "Grade."}, map[string]any{"role": "user", "content": "Yes?"}},
 	}}}
 	if diff := cmp.Diff(want, *requests, cmp.AllowUnexported(request{})); diff != "" {
@@ -111,6 +111,62 @@ func TestNewNameOfTheLimit(t *testing.T) {
 	}
 	if len(*requests) != 3 || (*requests)[2].body["max_completion_tokens"] != 64.0 {
 		t.Errorf("requests are %+v, want three, the last with the new name", *requests)
+	}
+}
+
+// TestSeeds sends equal requests the same seed, and a judgement that is asked for again another one.
+func TestSeeds(t *testing.T) {
+	url, requests := serve(t, func(int, request) (int, string, string) { return 200, "", completion("Yes.", "stop") })
+	judge, again := newJudge(url), asked
+	again.Try = 1
+	for _, r := range []rubric.Request{asked, asked, again} {
+		if _, _, err := judge.Complete(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second, third := (*requests)[0].body["seed"], (*requests)[1].body["seed"], (*requests)[2].body["seed"]
+	if first == nil || first != second || first == third {
+		t.Errorf("the seeds are %v, %v and %v, want the same twice and then another", first, second, third)
+	}
+}
+
+// TestRefusedSeed meets servers that refuse the parameter, which is then left out.
+func TestRefusedSeed(t *testing.T) {
+	for name, refusal := range map[string]struct {
+		status int
+		body   string
+	}{
+		"by its name":    {400, `{"error": {"message": "Unsupported parameter.", "type": "invalid_request_error", "param": "seed", "code": "unsupported_parameter"}}`},
+		"in the message": {422, `{"error": {"message": "body.seed: Extra inputs are not permitted", "type": "invalid_request_error"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, requests := serve(t, func(_ int, r request) (int, string, string) {
+				if r.body["seed"] != nil {
+					return refusal.status, "", refusal.body
+				}
+				return 200, "", completion("Yes.", "stop")
+			})
+			judge := newJudge(url)
+			for range 2 {
+				if _, _, err := judge.Complete(t.Context(), asked); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(*requests) != 3 {
+				t.Errorf("%d requests for two judgements, want one that is refused and two without a seed", len(*requests))
+			}
+		})
+	}
+}
+
+// TestLongReply bounds how much of a reply is read.
+func TestLongReply(t *testing.T) {
+	url, _ := serve(t, func(int, request) (int, string, string) {
+		return 200, "", completion(strings.Repeat("a", maxReply), "stop")
+	})
+	_, _, err := newJudge(url).Complete(t.Context(), asked)
+	if err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+		t.Errorf("Complete: %v, want an error that names the bound", err)
 	}
 }
 
