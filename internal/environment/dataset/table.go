@@ -174,7 +174,7 @@ func rowFault(ctx context.Context, name string, index int64, err error) error {
 		return err
 	}
 	var column *ColumnError
-	return &environment.Fault{Permanent: errors.As(err, &column), Err: fmt.Errorf("reading row %d of split %q: %w", index, name, err)}
+	return &environment.Fault{Permanent: errors.As(err, &column), Err: fmt.Errorf("reading row %d of split %q: %w", index+1, name, err)}
 }
 
 // Generated is one split of a generated data set as a source of columns, so that its rows can be cut and formatted.

@@ -108,7 +108,7 @@ func TestCheckRows(t *testing.T) {
 			b.CheckRows = true
 			_, err := b.Build(t.Context(), definition)
 			var wrong *verify.RowError
-			if !errors.As(err, &wrong) || wrong.Index != 1 || !strings.Contains(err.Error(), `row 1 of split "train" (id "b")`) || !strings.Contains(err.Error(), "rubrics") {
+			if !errors.As(err, &wrong) || wrong.Index != 1 || !strings.Contains(err.Error(), `row 2 of split "train" (id "b")`) || !strings.Contains(err.Error(), "rubrics") {
 				t.Errorf("%s: Build: %v, want an error that names the row and the field", name, err)
 			}
 		}

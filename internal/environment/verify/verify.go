@@ -70,7 +70,7 @@ func CheckRows(ctx context.Context, rows dataset.Dataset, grader Grader) error {
 	return nil
 }
 
-// RowError reports a row that cannot be graded.
+// RowError reports a row that cannot be graded. Its text numbers rows from 1, as those of files are.
 type RowError struct {
 	Split string
 	Index int64
@@ -84,7 +84,7 @@ func (e *RowError) Error() string {
 	if e.ID != "" {
 		id = fmt.Sprintf(" (id %q)", e.ID)
 	}
-	return fmt.Sprintf("row %d of split %q%s: %v", e.Index, e.Split, id, e.Err)
+	return fmt.Sprintf("row %d of split %q%s: %v", e.Index+1, e.Split, id, e.Err)
 }
 
 // Unwrap returns the cause.
