@@ -133,6 +133,23 @@ func TestSolverJudgePrompts(t *testing.T) {
 	}
 }
 
+// TestSolverJudgeDefaultPrompt checks that the prompt has the parts of that of rLLM, in the same order.
+func TestSolverJudgeDefaultPrompt(t *testing.T) {
+	prompts, _, _ := play(t, newSolverJudge(t, SolverJudgeOptions{}), [][]string{{"<answer>1</answer>", "none"}, {"<answer>1</answer>"}})
+	text, at := prompts[1][0].Messages[1].Content, 0
+	for _, part := range []string{
+		"verifier", "Problem:\n", "What is 3 + 4?", "\nSolutions to evaluate:\n", "\nSolution 1:\n<answer>1</answer>\n", "\nSolution 2:\nNo solution found\n",
+		"1. It uses only the given numbers.", "2. ", "exactly once", "3. ", "+, -, * and /", "4. ", "target", "5. ", "<answer> tags",
+		"<answer>1</answer>", "first",
+	} {
+		next := strings.Index(text[at:], part)
+		if next < 0 {
+			t.Fatalf("the prompt lacks %q behind its first %d bytes:\n%s", part, at, text)
+		}
+		at += next + len(part)
+	}
+}
+
 func TestSolverJudgePatternsThatCannotWork(t *testing.T) {
 	for _, pattern := range []string{"(", "no group"} {
 		_, err := NewSolverJudge(sums{}, verify.ExactMatch{}, SolverJudgeOptions{AnswerPattern: pattern})
