@@ -132,7 +132,10 @@ func TestEnvironmentServerProcess(t *testing.T) {
 			address := listener.Addr().String()
 			_ = listener.Close()
 			definition := w.file.Fixed.Environments[0].Definition.ORS
-			definition.URL, definition.CallSeconds, definition.CreateSeconds = "http://"+address, 1, 5
+			definition.URL = "http://" + address
+			if tc.signal == syscall.SIGSTOP { // Only a server that is stopped leaves requests without an answer.
+				definition.CallSeconds, definition.CreateSeconds = 1, 5
+			}
 			server := startEnvironmentProcess(t, address, tc.signal)
 			w.startRolloutWorker("w0")
 			a := w.startLearner(1, nil)
