@@ -85,13 +85,13 @@ func TestHostedRubrics(t *testing.T) {
 	if tested := file.Evaluation.Environments[0].Splits[0].Tasks; tested != test {
 		t.Errorf("an evaluation has %d tasks, want %d", tested, test)
 	}
+	judge := &file.Fixed.Environments[0].Definition.Reward.Rubric.Judge
+	if judge.Tinker.Model != "Qwen/Qwen3-235B-A22B-Instruct-2507" || judge.Tinker.Renderer != "qwen3_instruct" {
+		t.Errorf("the judge is %+v, want the recipe's", judge.Tinker)
+	}
+	judge.Tinker = &contract.TinkerJudge{Model: tinkersim.JudgeName}
 	w := newFixture(t, takeStep(file, tinkersim.ModelName))
-	w.startJudgedWorkerOf("w0", judgedWorker{builder: registry.Builder{Data: data}, change: func(judge *contract.Judge) {
-		if judge.Tinker.Model != "Qwen/Qwen3-235B-A22B-Instruct-2507" || judge.Tinker.Renderer != "qwen3_instruct" {
-			t.Errorf("the judge is %+v, want the recipe's", judge.Tinker)
-		}
-		judge.Tinker = &contract.TinkerJudge{Model: tinkersim.JudgeName}
-	}})
+	w.startJudgedWorkerOf("w0", judgedWorker{builder: registry.Builder{Data: data}})
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	w.wantMetrics(map[string]float64{"batch/groups": 32, "env/all/total_episodes": 256, "env/all/num_rubrics": 1, "batch/judge_calls": 256})
 }

@@ -76,9 +76,8 @@ func (w *fixture) startJudgedWorker(name string, wrap func(rubric.Judge) rubric.
 // judgedWorker describes a worker whose environments may have judges on Tinker.
 type judgedWorker struct {
 	builder registry.Builder
-	// change alters a judge's definition before the judge is made, and wrap the judge; nil for neither.
-	change func(*contract.Judge)
-	wrap   func(rubric.Judge) rubric.Judge
+	// wrap alters a judge; nil if nothing does.
+	wrap func(rubric.Judge) rubric.Judge
 	// environments alters what builds the environments; nil if nothing does.
 	environments func(registry.Builder) rollout.Builder
 }
@@ -92,9 +91,6 @@ func (w *fixture) startJudgedWorkerOf(name string, worker judgedWorker) (kill fu
 		builder := worker.builder
 		builder.JudgeProblem = judges.Report
 		builder.TinkerJudge = func(definition contract.Judge) (rubric.Judge, error) {
-			if worker.change != nil {
-				worker.change(&definition)
-			}
 			made, err := judges.New(definition)
 			if worker.wrap != nil && err == nil {
 				made = worker.wrap(made)
