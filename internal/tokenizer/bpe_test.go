@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -91,38 +90,6 @@ func TestEncodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestStream(t *testing.T) {
-	cases := map[string]struct {
-		tokens []string
-		want   []string // It has the text after each token, and at the end.
-	}{
-		"whole characters come at once":          {[]string{"a", "é€", "😀"}, []string{"a", "é€", "😀", ""}},
-		"a character waits for its end":          {[]string{"a\xe2", "\x82", "\xacb"}, []string{"a", "", "€b", ""}},
-		"a character that never ends":            {[]string{"a\xe2", "\x82"}, []string{"a", "", "\ufffd"}},
-		"a character that breaks off":            {[]string{"\xe2\x82", "b"}, []string{"", "\ufffdb", ""}},
-		"bytes that begin nothing do not wait":   {[]string{"\x80", "\xff"}, []string{"\ufffd", "\ufffd", ""}},
-		"a start after a start that breaks off":  {[]string{"\xf0\x9f", "\xf0\x9f", "\x98\x80"}, []string{"", "\ufffd", "😀", ""}},
-		"what can become nothing does not wait":  {[]string{"\xed\xa0", "\x80"}, []string{"\ufffd\ufffd", "\ufffd", ""}},
-		"the end is the end of one text, no two": {[]string{"\xc3"}, []string{"", "\ufffd"}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var s Stream
-			var got []string
-			for _, token := range tc.tokens {
-				got = append(got, s.Add(token))
-			}
-			got = append(got, s.End())
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("texts (-want +got):\n%s", diff)
-			}
-			if whole := lossy([]byte(strings.Join(tc.tokens, ""))); whole != strings.Join(got, "") {
-				t.Errorf("in all %q, decoded at once %q", got, whole)
-			}
-		})
-	}
-}
-
 // FuzzRoundTrip encodes and decodes with every Match, and compares the two implementations of merge.
 func FuzzRoundTrip(f *testing.F) {
 	families := map[string]*BPE{}
@@ -146,14 +113,6 @@ func FuzzRoundTrip(f *testing.F) {
 			}
 			if text != "" && len(text) < 200 && !slices.Equal(tokens.merge(nil, text), plainMerge(tokens, text)) {
 				t.Errorf("%s: merge of %q is not what merging means", name, text)
-			}
-			streamed := ""
-			var s Stream
-			for i := range len(text) {
-				streamed += s.Add(text[i : i+1])
-			}
-			if streamed += s.End(); streamed != lossy([]byte(text)) || !utf8.ValidString(streamed) {
-				t.Errorf("%q decoded byte by byte is %q", text, streamed)
 			}
 		}
 	})

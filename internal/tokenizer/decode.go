@@ -3,10 +3,7 @@
 
 package tokenizer
 
-import (
-	"fmt"
-	"unicode/utf8"
-)
+import "fmt"
 
 // Token returns the bytes of an id, which may be a part of a character. ok is false if the vocabulary lacks the id.
 func (t *BPE) Token(id int32) (bytes string, ok bool) { return t.vocabulary.bytes(id) }
@@ -30,35 +27,4 @@ func (t *BPE) Decode(ids []int32) (string, error) {
 		return "", err
 	}
 	return lossy(text), nil
-}
-
-// Stream decodes ids one by one: it returns a character when it is complete. Its texts together are the text of all ids
-// decoded at once. The zero Stream is ready for use.
-type Stream struct {
-	// begun is the start of a character that the next token may complete.
-	begun []byte
-}
-
-// Add returns the text that the bytes of a token complete, or "" if they only begin a character.
-func (s *Stream) Add(token string) string {
-	s.begun = append(s.begun, token...)
-	whole := len(s.begun)
-	for n := 1; n < utf8.UTFMax && n <= len(s.begun); n++ {
-		if start := len(s.begun) - n; utf8.RuneStart(s.begun[start]) {
-			if !utf8.FullRune(s.begun[start:]) {
-				whole = start
-			}
-			break
-		}
-	}
-	text := lossy(s.begun[:whole])
-	s.begun = append(s.begun[:0], s.begun[whole:]...)
-	return text
-}
-
-// End returns the rest when no token follows: U+FFFD for a character that was only begun.
-func (s *Stream) End() string {
-	text := lossy(s.begun)
-	s.begun = s.begun[:0]
-	return text
 }

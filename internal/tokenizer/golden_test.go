@@ -148,31 +148,23 @@ func each[T any](t *testing.T, name string, use func(T)) {
 
 // checkDecode reports what is wrong with the decoded text of ids. The vectors of tiktoken do not skip special tokens.
 func checkDecode(tokens *BPE, v decodeVector, skips bool) string {
-	var bytes, streamed []byte
-	var stream, skipping Stream
-	var skipped string
+	var bytes, plain []byte
 	known := true
 	for _, id := range v.IDs {
 		token, ok := tokens.Token(id)
 		known = known && ok
 		bytes = append(bytes, token...)
-		streamed = append(streamed, stream.Add(token)...)
 		if !tokens.IsSpecial(id) {
-			skipped += skipping.Add(token)
+			plain = append(plain, token...)
 		}
 	}
-	skipped += skipping.End()
-	streamed = append(streamed, stream.End()...)
 	if v.Skip == nil {
 		v.Skip = &v.Text
 	}
 	if diff := cmp.Diff(v.Hex, hex.EncodeToString(bytes)); diff != "" {
 		return "bytes (-want +got):\n" + diff
 	}
-	if diff := cmp.Diff(v.Text, string(streamed)); diff != "" {
-		return "text token by token (-want +got):\n" + diff
-	}
-	if diff := cmp.Diff(*v.Skip, skipped); diff != "" && skips {
+	if diff := cmp.Diff(*v.Skip, lossy(plain)); diff != "" && skips {
 		return "text without special tokens (-want +got):\n" + diff
 	}
 	got, err := tokens.Decode(v.IDs)
