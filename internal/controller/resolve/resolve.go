@@ -157,6 +157,9 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 		}
 	}
 	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions, v1alpha1.ConditionFailed) {
+		if len(checkpointsOf(source)) == 0 {
+			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.run.name, or give initFrom.checkpoint.", name)
+		}
 		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
 	return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotReady,
@@ -184,11 +187,10 @@ func initPath(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
 
 func stepsOf(run *v1alpha1.TrainingRun) string {
 	var steps []string
-	for _, c := range run.Status.Checkpoints {
-		steps = append(steps, fmt.Sprint(c.Step))
-	}
-	if len(steps) == 0 {
-		return "none"
+	for _, c := range checkpointsOf(run) {
+		if step := fmt.Sprint(c.Step); !slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
 	}
 	return strings.Join(steps, ", ")
 }

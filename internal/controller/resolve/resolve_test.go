@@ -47,15 +47,15 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	return env
 }
 
-// reasonOf gives a problem's reason and whether it needs a person.
+// reasonOf gives a problem's reason and whether somebody has to act.
 func reasonOf(p *Problem) string {
 	switch {
 	case p == nil:
 		return ""
 	case p.NeedsAction && p.Grace:
-		return p.Reason + " (person, after a while)"
+		return p.Reason + " (needs action, after a while)"
 	case p.NeedsAction:
-		return p.Reason + " (person)"
+		return p.Reason + " (needs action)"
 	default:
 		return p.Reason
 	}
@@ -88,7 +88,7 @@ func TestEnvironments(t *testing.T) {
 		"what is ready is pinned":          {newRun(), nil, one(readyEnvironment()), "digest", ""},
 		"what is pinned stays":             {started("pinned"), own, one(readyEnvironment()), "pinned", ""},
 		"even if the object is deleted":    {started("pinned"), own, none, "pinned", ""},
-		"a missing one":                    {newRun(), nil, none, "", "EnvironmentNotFound (person)"},
+		"a missing one":                    {newRun(), nil, none, "", "EnvironmentNotFound (needs action)"},
 		"one that was never probed":        {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "", "EnvironmentNotReady"},
 		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }), "", "EnvironmentNotReady"},
 		"one that is down": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
@@ -96,12 +96,12 @@ func TestEnvironments(t *testing.T) {
 		}), "", "EnvironmentNotReady"},
 		"one that cannot work": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Invalid"
-		}), "", "EnvironmentNotReady (person)"},
+		}), "", "EnvironmentNotReady (needs action)"},
 		"one whose probe cannot start": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "ProbeNotStarting"
-		}), "", "EnvironmentNotReady (person, after a while)"},
+		}), "", "EnvironmentNotReady (needs action, after a while)"},
 		"files lost, environment unchanged":  {started("digest"), nil, one(readyEnvironment()), "digest", ""},
-		"files lost, environment is another": {started("other"), nil, one(readyEnvironment()), "digest", "EnvironmentChanged (person)"},
+		"files lost, environment is another": {started("other"), nil, one(readyEnvironment()), "digest", "EnvironmentChanged (needs action)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestUnpinned(t *testing.T) {
 		want   string
 	}{
 		"all are pinned":           {evaluating, []string{"env", "added"}, ""},
-		"one was added":            {evaluating, []string{"env"}, "EnvironmentNotFound (person)"},
+		"one was added":            {evaluating, []string{"env"}, "EnvironmentNotFound (needs action)"},
 		"a run without evaluation": {newRun(), []string{"env"}, ""},
 	}
 	for name, tc := range cases {
@@ -171,10 +171,10 @@ func TestInitFrom(t *testing.T) {
 		"a step of the window":            {from(new(int64(29))), source(), "state29", ""},
 		"the best":                        {from(new(int64(20))), source(), "state20", ""},
 		"a step yet to come":              {from(new(int64(40))), source(), "", "InitFromNotReady"},
-		"a step that will not come":       {from(new(int64(40))), complete, "", "InitFromNotFound (person)"},
+		"a step that will not come":       {from(new(int64(40))), complete, "", "InitFromNotFound (needs action)"},
 		"a run that has saved nothing":    {from(nil), empty, "", "InitFromNotReady"},
-		"a run that does not exist":       {from(nil), nil, "", "InitFromNotFound (person)"},
-		"itself":                          {itself, itself, "", "InitFromNotFound (person)"},
+		"a run that does not exist":       {from(nil), nil, "", "InitFromNotFound (needs action)"},
+		"itself":                          {itself, itself, "", "InitFromNotFound (needs action)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +183,26 @@ func TestInitFrom(t *testing.T) {
 				t.Errorf("InitFrom = %q, %q, want %q, %q", got, reasonOf(p), tc.want, tc.reason)
 			}
 		})
+	}
+}
+
+func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
+	run := newRun(func(r *v1alpha1.TrainingRun) {
+		r.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "source", Step: new(int64(7))}}
+	})
+	ended := newRun()
+	ended.UID = "source"
+	ended.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue}}
+	saved := ended.DeepCopy()
+	saved.Status.LatestCheckpoint, saved.Status.BestCheckpoint = &v1alpha1.Checkpoint{Step: 30}, &v1alpha1.Checkpoint{Step: 20}
+	saved.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 30}, {Step: 29}}
+	for want, source := range map[string]*v1alpha1.TrainingRun{
+		`TrainingRun "source" has ended without a checkpoint: correct initFrom.run.name, or give initFrom.checkpoint.`:                                   ended,
+		`TrainingRun "source" has ended and lists no such checkpoint: its steps are 30, 20, 29; correct initFrom.run.step, or give initFrom.checkpoint.`: saved,
+	} {
+		if _, p := InitFrom(run, source); p == nil || p.Message != want {
+			t.Errorf("InitFrom reports %+v, want %q", p, want)
+		}
 	}
 }
 
