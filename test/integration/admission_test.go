@@ -61,17 +61,23 @@ func environments(more string) string {
 	return "spec: {environments: [{name: arithmetic, " + more + "}]}"
 }
 
+// refuses returns the body of a table: with the patch of an entry the manifest is refused, with the words of the entry.
+func refuses(manifest string) func(patch string, words ...string) {
+	return func(patch string, words ...string) {
+		GinkgoHelper()
+		object := merged(manifest, patch)
+		object.SetNamespace("default")
+		err := kube.Create(context.Background(), object)
+		Expect(err).To(HaveOccurred())
+		for _, w := range words {
+			Expect(err.Error()).To(ContainSubstring(w))
+		}
+	}
+}
+
 var _ = Describe("A bad TrainingRun", func() {
 	DescribeTable("is refused, with the field and the repair",
-		func(patch string, says ...string) {
-			object := merged(smallestRun, patch)
-			object.SetNamespace("default")
-			err := kube.Create(context.Background(), object)
-			Expect(err).To(HaveOccurred())
-			for _, words := range says {
-				Expect(err.Error()).To(ContainSubstring(words))
-			}
-		},
+		refuses(smallestRun),
 		Entry("group of one", environments("groupSize: 1, sampling: {maxTokens: 16}"), "spec.environments[0].groupSize", "greater than or equal to 2"),
 		Entry("lag with importance_sampling", "spec: {algorithm: {lag: 1}}", "spec.algorithm", "set loss.name to ppo or cispo, or lag to 0"),
 		Entry("lag with dro", "spec: {algorithm: {lag: 2, loss: {name: dro}}}", "spec.algorithm", "set loss.name to ppo or cispo, or lag to 0"),
@@ -178,29 +184,11 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("a typing error in the artifacts' URL", "spec: {artifacts: {url: 's3:/b/p'}}", "spec.artifacts.url", "url must be s3://BUCKET/PREFIX"),
 		Entry("volume of two kinds", "spec: {learner: {pod: {volumes: [{name: x, emptyDir: {}, configMap: {name: other}}]}}}", "spec.learner.pod.volumes[0]", "give exactly one of"),
 	)
-
-	It("is refused for a field that does not exist, by kubectl", func() {
-		file := filepath.Join(GinkgoT().TempDir(), "run.yaml")
-		data, err := yaml.Marshal(merged(smallestRun, "spec: {algorithm: {learning_rate: 1}}").Object)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
-		output, err := kubectl("default", "apply", "-f", file)
-		Expect(err).To(HaveOccurred())
-		Expect(output).To(ContainSubstring(`unknown field "spec.algorithm.learning_rate"`))
-	})
 })
 
 var _ = Describe("A bad RewardEnvironment", func() {
 	DescribeTable("is refused, with the field and the repair",
-		func(patch string, says ...string) {
-			object := merged(smallestEnvironment, patch)
-			object.SetNamespace("default")
-			err := kube.Create(context.Background(), object)
-			Expect(err).To(HaveOccurred())
-			for _, words := range says {
-				Expect(err.Error()).To(ContainSubstring(words))
-			}
-		},
+		refuses(smallestEnvironment),
 		Entry("no reward", "spec: {reward: null}", "spec", "dataset needs reward"),
 		Entry("no dataset", "spec: {dataset: null}", "spec", "give dataset"),
 		Entry("empty dataset", "spec: {dataset: {arithmetic: null}}", "spec.dataset", "arithmetic"),

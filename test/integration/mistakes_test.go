@@ -45,6 +45,7 @@ var _ = Describe("A mistake of a user", func() {
 		},
 		Entry("a field in lower case", "spec: {environments: [{name: arithmetic, groupsize: 8, groupSize: null, sampling: {maxTokens: 16}}]}",
 			`unknown field "spec.environments[0].groupsize"`),
+		Entry("a field in snake case", "spec: {algorithm: {learning_rate: 1}}", `unknown field "spec.algorithm.learning_rate"`),
 		Entry("a group of one", environments("groupSize: 1, sampling: {maxTokens: 16}"), "spec.environments[0].groupSize", "greater than or equal to 2"),
 		Entry("a learning rate as text, as YAML 1.1 reads 4e-5", "spec: {algorithm: {optimizer: {learningRate: '4e-5'}}}", "spec.algorithm.optimizer.learningRate", "must be of type number"),
 		Entry("steps and epochs", "spec: {algorithm: {epochs: 3}}", "spec.algorithm", "give exactly one of steps and epochs"),
