@@ -3,7 +3,8 @@
 
 // Protogen turns .proto files into Go: it compiles them in Go, so that no protoc has to be
 // installed, and hands the descriptors to the plugins protoc-gen-go and protoc-gen-go-grpc, which
-// it runs with "go tool" from this module.
+// it runs with "go tool" from this module. Buf does the same; it would bring some 60 more modules into this one, to be
+// pinned and built, in place of one file.
 //
 //	protogen -module MODULE -root DIR FILE.proto...
 package main
