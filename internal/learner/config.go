@@ -87,6 +87,9 @@ var ErrKilled = errors.New("killed at a fault point")
 // errDrained ends a learner that was asked to stop at a saved state.
 var errDrained = errors.New("drained")
 
+// errNoProgress ends a learner that has thrown away model after model.
+var errNoProgress = errors.New("no progress")
+
 // withDefaults fills in what is not given.
 func (c Config) withDefaults() Config {
 	c.Timing.Barrier = orDefault(c.Timing.Barrier, 10*time.Second)

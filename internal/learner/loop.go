@@ -73,9 +73,6 @@ func (l *learner) begin(ctx, soft context.Context) error {
 // maxDiscarded is the number of models that may be thrown away in a row without progress.
 const maxDiscarded = 8
 
-// errNoProgress ends a learner that has thrown away model after model.
-var errNoProgress = errors.New("no progress")
-
 // isWaiting reports whether a failure is over once the endpoint recovers, and costs no training until then: the key is
 // refused, or workers do not find the sampler weights, be it because their session is lost.
 func isWaiting(err error) bool {

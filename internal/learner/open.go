@@ -71,7 +71,7 @@ func (o *modelOpening) look(ctx context.Context) error {
 
 // admit saves the sampler weights anew, whatever is listed, and lets the workers in.
 func (o *modelOpening) admit(ctx context.Context) error {
-	if err := o.checkReference(ctx); err != nil {
+	if err := checkReference(ctx, o.learner); err != nil {
 		return err
 	}
 	sampler, err := o.saveSampler(ctx, o.loop.at)

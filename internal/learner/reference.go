@@ -16,21 +16,21 @@ import (
 
 // checkReference makes sure that the reference of the KL penalty can be sampled from, since workers cannot finish a group
 // without it. It is called with each model: workers that miss the reference make the learner open another one.
-func (o *modelOpening) checkReference(ctx context.Context) error {
-	alg := o.file.Fixed.Algorithm
+func checkReference(ctx context.Context, l *learner) error {
+	alg := l.file.Fixed.Algorithm
 	if alg == nil || alg.KL == nil {
 		return nil
 	}
 	r := alg.KL.Reference
-	session, err := o.rollouts.Get(ctx)
+	session, err := l.rollouts.Get(ctx)
 	if err != nil {
 		return err
 	}
 	// The model's path makes the number new, so that the endpoint does not answer from what it knew earlier.
-	number := rl.SamplingSession(rl.Train, o.loop.at.Lineage, "check of the reference "+o.loop.model.StatePath(r.String()))
-	sampling, err := o.client.CreateSamplingSession(ctx, session, number, r.Checkpoint, r.Model)
+	number := rl.SamplingSession(rl.Train, l.loop.at.Lineage, "check of the reference "+l.loop.model.StatePath(r.String()))
+	sampling, err := l.client.CreateSamplingSession(ctx, session, number, r.Checkpoint, r.Model)
 	if err == nil {
-		_, err = o.client.ComputeLogprobs(ctx, sampling, 0, []int32{1, 1})
+		_, err = l.client.ComputeLogprobs(ctx, sampling, 0, []int32{1, 1})
 	}
 	if err == nil {
 		return nil
@@ -42,7 +42,7 @@ func (o *modelOpening) checkReference(ctx context.Context) error {
 		return err
 	}
 	// The endpoint gives the same reply for a session that it has lost.
-	if alive := o.client.Heartbeat(ctx, session); alive != nil {
+	if alive := l.client.Heartbeat(ctx, session); alive != nil {
 		return fmt.Errorf("%w (heartbeat: %w)", err, alive)
 	}
 	return rejectReference(r, err)
