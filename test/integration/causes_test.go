@@ -353,6 +353,6 @@ var _ = Describe("A learner that cannot start", func() {
 			`Image "tinker-operator:test" cannot be pulled: correct learner.pod.image`),
 		Entry("a pod that fits nowhere", &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `persistentvolumeclaim "runs" not found`,
-		}}}}, "Unschedulable", `persistentvolumeclaim "runs" not found`),
+		}}}}, "Unschedulable", `PersistentVolumeClaim "runs" does not exist in namespace "NS": create it, or correct learner.pod.volumes.`),
 	)
 })

@@ -115,6 +115,10 @@ func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRu
 var workerFields = podstate.Fields{
 	Image:  "rollouts.pod.image or rollouts.pod.imagePullSecrets",
 	Secret: func(string) string { return "tinker.apiKeySecretRef or rollouts.pod" },
+	Claim: func(string) string {
+		return "rollouts.pod.volumes, or the claimName of the RewardEnvironment's data set"
+	},
+	Pod: "rollouts.pod",
 }
 
 // ObstacleOf returns the API server's message with the repair; the zero value of a refusal is no obstacle.

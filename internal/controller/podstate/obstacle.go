@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,10 @@ type Fields struct {
 	Image string
 	// Secret names the field that refers to a Secret.
 	Secret func(name string) string
+	// Claim names the field that refers to a PersistentVolumeClaim.
+	Claim func(name string) string
+	// Pod names the field with everything else that a user decides of the pod.
+	Pod string
 }
 
 // Waiting says what a pod's container waits for. The manager cannot read Secrets: that one is missing, or
@@ -39,7 +44,7 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
 		return Obstacle{v1alpha1.ReasonStarting, "The pod has not been made yet.", false}
 	}
 	if c := unschedulable(pod); c != nil {
-		return Obstacle{v1alpha1.ReasonUnschedulable, "The pod cannot be scheduled: " + c.Message, true}
+		return unscheduled(pod.Namespace, c.Message, fields)
 	}
 	if c := statusOf(pod, container); c != nil && c.State.Waiting != nil {
 		return waiting(pod, c, fields)
@@ -75,10 +80,22 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
 		return Obstacle{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("Image %q cannot be pulled: correct %s.", imageOf(pod, c.Name), fields.Image), true}
 	case "CreateContainerError", "RunContainerError":
-		return Obstacle{v1alpha1.ReasonContainerRefused, "The container cannot be made: " + state.Message, true}
+		return Obstacle{v1alpha1.ReasonContainerRefused, fmt.Sprintf("The container cannot be made: %s: correct %s.", state.Message, fields.Pod), true}
 	default:
 		return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
 	}
+}
+
+// noClaim matches the scheduler's message about a PersistentVolumeClaim that does not exist.
+var noClaim = regexp.MustCompile(`persistentvolumeclaim "([^"]+)" not found`)
+
+func unscheduled(namespace, words string, fields Fields) Obstacle {
+	if found := noClaim.FindStringSubmatch(words); found != nil {
+		return Obstacle{v1alpha1.ReasonUnschedulable,
+			fmt.Sprintf("PersistentVolumeClaim %q does not exist in namespace %q: create it, or correct %s.", found[1], namespace, fields.Claim(found[1])), true}
+	}
+	return Obstacle{v1alpha1.ReasonUnschedulable,
+		fmt.Sprintf("The pod cannot be scheduled: %s: add a node that fits, or correct %s.", strings.TrimRight(words, ". "), fields.Pod), true}
 }
 
 // imageOf returns the image as the spec has it; the status has it as the runtime resolved it.
@@ -105,5 +122,5 @@ func missing(namespace, words string, fields Fields) Obstacle {
 		return Obstacle{v1alpha1.ReasonSecretNotFound,
 			fmt.Sprintf("Secret %q does not exist in namespace %q: create it, or correct %s.", found[1], namespace, fields.Secret(found[1])), true}
 	}
-	return Obstacle{v1alpha1.ReasonConfigNotFound, "The container cannot be configured: " + words, true}
+	return Obstacle{v1alpha1.ReasonConfigNotFound, fmt.Sprintf("The container cannot be configured: %s: correct %s.", words, fields.Pod), true}
 }

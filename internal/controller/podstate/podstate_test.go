@@ -26,6 +26,14 @@ func podThatWaits(reason, message string) *corev1.Pod {
 	return podWith(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
 }
 
+func podUnscheduled(words string) *corev1.Pod {
+	pod := podWith(corev1.ContainerState{})
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: words,
+	}}
+	return pod
+}
+
 func TestWaiting(t *testing.T) {
 	cases := map[string]struct {
 		pod  *corev1.Pod
@@ -34,19 +42,23 @@ func TestWaiting(t *testing.T) {
 		"no pod yet":  {nil, Obstacle{"Starting", "The pod has not been made yet.", false}},
 		"a fresh pod": {&corev1.Pod{}, Obstacle{"Starting", "The pod is starting.", false}},
 		"being made":  {podThatWaits("ContainerCreating", ""), Obstacle{"Starting", "The pod is starting.", false}},
-		"no node": {&corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes",
-		}}}}, Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/1 nodes", true}},
-		"no Secret":  {podThatWaits("CreateContainerConfigError", `secret "s" not found`), Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
-		"no key":     {podThatWaits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`), Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
-		"no config":  {podThatWaits("CreateContainerConfigError", `configmap "c" not found`), Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found`, true}},
-		"no image":   {podThatWaits("ErrImagePull", "long and changing"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
-		"still none": {podThatWaits("ImagePullBackOff", "another text"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
-		"no run":     {podThatWaits("CreateContainerError", "exec"), Obstacle{"ContainerRefused", "The container cannot be made: exec", true}},
+		"no node":     {podUnscheduled("0/1 nodes"), Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/1 nodes: add a node that fits, or correct the pod.", true}},
+		"no node yet": {podUnscheduled("0/2 nodes are available: 2 Insufficient cpu. "), Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu: add a node that fits, or correct the pod.", true}},
+		"no claim":    {podUnscheduled(`0/1 nodes are available: persistentvolumeclaim "c" not found. not found`), Obstacle{"Unschedulable", `PersistentVolumeClaim "c" does not exist in namespace "ns": create it, or correct claim of c.`, true}},
+		"no Secret":   {podThatWaits("CreateContainerConfigError", `secret "s" not found`), Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
+		"no key":      {podThatWaits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`), Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
+		"no config":   {podThatWaits("CreateContainerConfigError", `configmap "c" not found`), Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found: correct the pod.`, true}},
+		"no image":    {podThatWaits("ErrImagePull", "long and changing"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"still none":  {podThatWaits("ImagePullBackOff", "another text"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"no run":      {podThatWaits("CreateContainerError", "exec"), Obstacle{"ContainerRefused", "The container cannot be made: exec: correct the pod.", true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Waiting(tc.pod, "main", Fields{Image: "the image", Secret: func(s string) string { return "field of " + s }})
+			got := Waiting(tc.pod, "main", Fields{
+				Image: "the image", Pod: "the pod",
+				Secret: func(s string) string { return "field of " + s },
+				Claim:  func(s string) string { return "claim of " + s },
+			})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Waiting (-want +got):\n%s", diff)
 			}

@@ -192,6 +192,8 @@ func waitingProbe(pod *corev1.Pod) status.Condition {
 	obstacle := podstate.Waiting(pod, desired.ProbeContainer, podstate.Fields{
 		Image:  "the operator's image",
 		Secret: func(string) string { return "the spec's reference to it" },
+		Claim:  func(string) string { return "dataset.jsonl.claimName or pod.volumes" },
+		Pod:    "pod",
 	})
 	if !obstacle.NeedsAction {
 		return probing()

@@ -18,11 +18,22 @@ func waiting(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
 	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
 		Image: "learner.pod.image or learner.pod.imagePullSecrets",
 		Secret: func(name string) string {
-			if run.Spec.Tinker.APIKeySecretRef.Name == name {
+			switch artifacts := run.Spec.Artifacts; {
+			case run.Spec.Tinker.APIKeySecretRef.Name == name:
 				return "tinker.apiKeySecretRef"
+			case artifacts != nil && artifacts.SecretRef != nil && artifacts.SecretRef.Name == name:
+				return "artifacts.secretRef"
+			default:
+				return "learner.pod.env or learner.pod.envFrom"
 			}
-			return "learner.pod.env"
 		},
+		Claim: func(name string) string {
+			if artifacts := run.Spec.Artifacts; artifacts != nil && artifacts.ClaimName == name {
+				return "artifacts.claimName"
+			}
+			return "learner.pod.volumes"
+		},
+		Pod: "learner.pod",
 	})
 }
 

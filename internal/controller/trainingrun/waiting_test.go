@@ -1,0 +1,42 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+)
+
+func TestWaitingNamesTheField(t *testing.T) {
+	run := newRun()
+	run.Spec.Tinker.APIKeySecretRef.Name = "key"
+	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs", SecretRef: &ref.Secret{Name: "bucket"}}
+	noClaim := func(name string) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+			Message: `0/1 nodes are available: persistentvolumeclaim "` + name + `" not found. not found`,
+		}}}}
+	}
+	noSecret := func(name string) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "learner", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: `secret "` + name + `" not found`},
+		}}}}}
+	}
+	for field, pod := range map[string]*corev1.Pod{
+		"artifacts.claimName":    noClaim("runs"),
+		"learner.pod.volumes":    noClaim("own"),
+		"tinker.apiKeySecretRef": noSecret("key"),
+		"artifacts.secretRef":    noSecret("bucket"),
+		"learner.pod.envFrom":    noSecret("own"),
+	} {
+		if got := waiting(run, pod).Message; !strings.HasSuffix(got, field+".") {
+			t.Errorf("the message is %q, want one that ends with %q", got, field)
+		}
+	}
+}
