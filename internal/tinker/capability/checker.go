@@ -54,6 +54,7 @@ func (c Checker) Run(ctx context.Context) (Report, error) {
 		parts.Go(func() { part(ctx) })
 	}
 	parts.Wait()
+	k.checkWeightDecay(ctx)
 	if err := context.Cause(ctx); err != nil {
 		return Report{}, fmt.Errorf("checking the endpoint's capabilities: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -154,4 +155,36 @@ func withoutLoss(name tinker.LossName) middleware {
 			r.Loss.Name = "none"
 		}
 	})
+}
+
+// decayEverywhere has a step with weight decay change the models that exist already, as it does at servers that keep the
+// adapters of all models in one tensor: their later passes are about other tokens.
+func decayEverywhere() middleware {
+	var mu sync.Mutex
+	decays, known := 0, map[string]int{}
+	return chain(
+		editJSON("optim_step", func(body map[string]any) {
+			if decay, _ := body["adam_params"].(map[string]any)["weight_decay"].(json.Number).Float64(); decay == 0 {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			decays++
+			known[body["model_id"].(string)] = decays
+		}),
+		editPass(func(r *tinker.ForwardBackwardRequest) {
+			mu.Lock()
+			defer mu.Unlock()
+			if _, ok := known[r.ModelID]; !ok {
+				known[r.ModelID] = decays
+			}
+			if known[r.ModelID] == decays {
+				return
+			}
+			tokens := r.Data[0].ModelInput.Chunks[0].Tokens
+			for i := range tokens {
+				tokens[i] = tokens[0]
+			}
+		}),
+	)
 }

@@ -43,7 +43,7 @@ type outcome struct {
 func (k *check) checkTraining(ctx context.Context) {
 	t := trainingCheck{k}
 	parts := []func(context.Context) error{k.checkLosses, t.repeats}
-	if !k.noLogprobs && k.motion() >= minMotion {
+	if k.canCompareSteps() {
 		parts = append(parts, t.optimizer, t.adamSettings, t.modules, t.lossSettings, t.snapshot, t.gradientSum)
 	}
 	for _, part := range parts {
@@ -53,6 +53,9 @@ func (k *check) checkTraining(ctx context.Context) {
 		}
 	}
 }
+
+// canCompareSteps reports whether the server's steps are visible.
+func (k *check) canCompareSteps() bool { return !k.noLogprobs && k.motion() >= minMotion }
 
 // try runs trials concurrently. Outcomes hold the errors of trials that the server rejects, or at which it fails
 // three times; the returned error ends the check.
@@ -156,39 +159,76 @@ var adamChanges = map[string]func(*tinker.AdamParams){
 	"beta1":          func(p *tinker.AdamParams) { p.Beta1 = 0 },
 	"beta2":          func(p *tinker.AdamParams) { p.Beta2 = 0.1 },
 	"eps":            func(p *tinker.AdamParams) { p.Eps = 1e5 },
-	"weight_decay":   func(p *tinker.AdamParams) { p.WeightDecay = 5000 },
+	weightDecay:      func(p *tinker.AdamParams) { p.WeightDecay = 5000 },
 	"grad_clip_norm": func(p *tinker.AdamParams) { p.GradClipNorm = 1e-6 },
 }
 
-// adamSettings checks the wanted settings of optim_step. A setting has an effect if the third step with it differs
-// from the one without it. Most settings need an optimizer with earlier steps: that of the saved state, or, if the
-// server does not restore it, that of a new adapter which takes all three steps.
+// weightDecay is the name of the setting that is checked when every other check has ended: some servers decay the weights
+// of all models in the step of one.
+const weightDecay = "weight_decay"
+
+// adamSettings checks the wanted settings of optim_step except weight_decay. A setting has an effect if the third step
+// with it differs from the one without it.
 func (t trainingCheck) adamSettings(ctx context.Context) error {
-	wanted := t.wantedAdamSettings()
+	wanted := slices.DeleteFunc(t.wantedAdamSettings(), func(name string) bool { return name == weightDecay })
 	if len(wanted) == 0 {
 		return nil
 	}
-	usual := t.reverseStep()
-	if usual.optimizer = t.support(OptimizerRestore) == Supported; !usual.optimizer {
-		usual.fresh, usual.before = true, []float64{1, 1}
-	}
-	trials := []trial{usual}
+	trials := []trial{t.usualStep()}
 	for _, name := range wanted {
-		changed := usual
-		adamChanges[name](&changed.adam)
-		trials = append(trials, changed)
+		trials = append(trials, t.changedStep(name))
 	}
 	outcomes, err := t.try(ctx, trials...)
 	if err != nil {
 		return err
 	}
 	for i, name := range wanted {
-		t.compare(Adam(name), outcomes[0], outcomes[i+1], fmt.Sprintf("a step is the same with and without %s", name))
-		if outcomes[0].err == nil && !t.same(outcomes[0], t.thirdStep) {
-			t.record(Adam(name), Unknown, "adapters of the same seed start with different weights")
-		}
+		t.compareAdam(name, outcomes[0], outcomes[i+1])
 	}
 	return nil
+}
+
+// checkWeightDecay takes the third step without weight_decay and then with it.
+func (k *check) checkWeightDecay(ctx context.Context) {
+	t := trainingCheck{k}
+	if ctx.Err() != nil || !k.wants(Adam(weightDecay)) || !k.canCompareSteps() {
+		return
+	}
+	var outcomes [2]outcome
+	for i, step := range []trial{t.usualStep(), t.changedStep(weightDecay)} {
+		tried, err := t.try(ctx, step)
+		if err != nil {
+			k.stop(err)
+			return
+		}
+		outcomes[i] = tried[0]
+	}
+	t.compareAdam(weightDecay, outcomes[0], outcomes[1])
+}
+
+// usualStep returns the third step. Most settings need an optimizer with earlier steps: that of the saved state, or, if
+// the server does not restore it, that of a new adapter which takes all three steps.
+func (t trainingCheck) usualStep() trial {
+	usual := t.reverseStep()
+	if usual.optimizer = t.support(OptimizerRestore) == Supported; !usual.optimizer {
+		usual.fresh, usual.before = true, []float64{1, 1}
+	}
+	return usual
+}
+
+// changedStep returns the third step with a setting changed.
+func (t trainingCheck) changedStep(name string) trial {
+	changed := t.usualStep()
+	adamChanges[name](&changed.adam)
+	return changed
+}
+
+// compareAdam records what the steps without and with a setting show.
+func (t trainingCheck) compareAdam(name string, without, with outcome) {
+	t.compare(Adam(name), without, with, fmt.Sprintf("a step is the same with and without %s", name))
+	if without.err == nil && !t.same(without, t.thirdStep) {
+		t.record(Adam(name), Unknown, "adapters of the same seed start with different weights")
+	}
 }
 
 // compare records a setting as supported if it makes a difference. If the server rejects the check's own extreme
