@@ -137,6 +137,7 @@ const (
 	CapabilityOptimizerRestore = "optimizer_restore"
 	CapabilitySeed             = "seed"
 	CapabilityListCheckpoints  = "list_checkpoints"
+	CapabilityGradientSum      = "gradient_sum"
 )
 
 // Checkpoint is a saved state with its sampler. Times are RFC 3339.

@@ -48,8 +48,8 @@ func (b *beginning) check(ctx context.Context) error {
 	if known := preflight.Capabilities(found); known != nil {
 		b.status.Update(func(p *contract.Progress) { p.Capabilities = known })
 	}
-	b.loop.capabilities = found
-	b.adapt(found)
+	b.loop.capabilities = preflight.Assumed(found)
+	b.adapt(b.loop.capabilities)
 	return err
 }
 

@@ -219,6 +219,11 @@ func Lacks(found *v1alpha1.Capabilities, name string) bool {
 	return found != nil && (slices.Contains(found.Ignored, name) || slices.Contains(found.Unsupported, name))
 }
 
+// IsUndecided says that the endpoint was checked, without finding out whether it does what the name stands for.
+func IsUndecided(found *v1alpha1.Capabilities, name string) bool {
+	return found != nil && len(found.Supported) > 0 && !slices.Contains(found.Supported, name) && !Lacks(found, name)
+}
+
 func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	if p.Usage == (contract.Usage{}) {
 		return

@@ -23,11 +23,15 @@ func acceptedCondition(v view) status.Condition {
 	if v.unsupported() {
 		return v.as(kind, v1alpha1.ConditionFailed, status.False)
 	}
+	message := "The spec makes a run."
 	if status.Lacks(v.next.Capabilities, contract.CapabilitySeed) {
-		return status.True(kind, v1alpha1.ReasonAccepted,
-			"The spec makes a run. The endpoint ignores the seeds of samples, so that another run of the spec has other weights.")
+		message += " The endpoint ignores the seeds of samples, so that another run of the spec has other weights."
 	}
-	return status.True(kind, v1alpha1.ReasonAccepted, "The spec makes a run.")
+	if v.run.Spec.Algorithm != nil && status.IsUndecided(v.next.Capabilities, contract.CapabilityGradientSum) {
+		message += " It could not be measured whether the endpoint sums gradients over tokens and sequences; if it averages them, " +
+			"a learning rate has a smaller effect than the spec says."
+	}
+	return status.True(kind, v1alpha1.ReasonAccepted, message)
 }
 
 // unsupported says that the run failed because the endpoint does not do what the spec asks for.

@@ -4,6 +4,7 @@
 package trainingrun
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,5 +35,39 @@ func TestConditionQuotesTheFailedRequest(t *testing.T) {
 				t.Errorf("%s: message is %q", upstream, message)
 			}
 		}
+	}
+}
+
+// TestAcceptedNamesWhatIsNotCertain checks that Accepted says what the capability check found or could not decide.
+func TestAcceptedNamesWhatIsNotCertain(t *testing.T) {
+	const sum, seed = contract.CapabilityGradientSum, contract.CapabilitySeed
+	cases := map[string]struct {
+		found     *contract.Capabilities
+		evaluates bool
+		says      []string
+	}{
+		"not checked yet":            {},
+		"everything supported":       {found: &contract.Capabilities{Supported: []string{sum, seed}}},
+		"averages, compensated":      {found: &contract.Capabilities{Supported: []string{seed}, Ignored: []string{sum}}},
+		"gradients not measured":     {found: &contract.Capabilities{Supported: []string{seed}}, says: []string{"whether the endpoint sums gradients"}},
+		"a run that only evaluates":  {found: &contract.Capabilities{Supported: []string{seed}}, evaluates: true},
+		"neither, and seeds ignored": {found: &contract.Capabilities{Supported: []string{"ttl"}, Ignored: []string{seed}}, says: []string{"whether the endpoint sums gradients", "ignores the seeds"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(attempts(inProgress(1)))
+			if tc.evaluates {
+				run.Spec.Algorithm = nil
+			}
+			reply := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Capabilities: tc.found}}
+			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
+			got := computeStatus(run, seen, planned(run, seen), now)
+			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAccepted).Message
+			for _, text := range []string{"whether the endpoint sums gradients", "ignores the seeds"} {
+				if strings.Contains(message, text) != slices.Contains(tc.says, text) {
+					t.Errorf("Accepted says %q, want %q in it", message, tc.says)
+				}
+			}
+		})
 	}
 }

@@ -26,7 +26,22 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 		}
 		report = report.With(found)
 	}
-	return report, refusal(c.File, needs, report)
+	if err := gradientsUnknown(c.File, report); err != nil {
+		return report, err
+	}
+	return report, refusal(c.File, needs, Assumed(report))
+}
+
+// Assumed returns what a run relies on. Of an endpoint that reads JSON only it does not rely on what could not be checked
+// and would go wrong unnoticed: that repeated submits are recognised, and that sampler weights stay as they were saved.
+func Assumed(report capability.Report) capability.Report {
+	assumed := capability.Report{BaseURL: report.BaseURL, Model: report.Model, Findings: map[capability.Feature]capability.Finding{}}
+	for _, f := range []capability.Feature{capability.Repeats, capability.SamplerSnapshot} {
+		if report.Lacks(capability.Protobuf) && report.Of(f) == capability.Unknown {
+			assumed.Findings[f] = capability.Finding{Support: capability.Unsupported, Note: "it could not be checked: " + report.Findings[f].Note}
+		}
+	}
+	return report.With(assumed)
 }
 
 // insist waits for an endpoint that fails, however long it takes.

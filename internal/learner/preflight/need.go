@@ -4,6 +4,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -161,6 +162,18 @@ func gradientRefusal(file contract.RunFile, report capability.Report) []string {
 		return []string{sum + ", and averages cannot be compensated for algorithm.loss.name dro: choose another algorithm.loss.name"}
 	}
 	return nil
+}
+
+// gradientsUnknown rejects a run that trains at an endpoint that reads JSON only, if its gradients could not be measured:
+// such servers often average them, which would change the learning rate unnoticed.
+func gradientsUnknown(file contract.RunFile, report capability.Report) error {
+	if file.Fixed.Algorithm == nil || !report.Lacks(capability.Protobuf) || report.Of(capability.GradientSum) != capability.Unknown {
+		return nil
+	}
+	note := cmp.Or(report.Findings[capability.GradientSum].Note, "the steps of the check did not change the log-probabilities that the endpoint returns")
+	return Reject(ReasonUnsupported, "It could not be measured whether the endpoint sums gradients over tokens and sequences (%s). It reads JSON only, "+
+		"and such servers often average gradients, so that algorithm.optimizer.learningRate would have another meaning: repair the endpoint and "+
+		"try the run again, or use another endpoint", note)
 }
 
 func usesDRO(alg contract.Algorithm) bool {

@@ -17,6 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -196,5 +198,20 @@ func TestCleanUp(t *testing.T) {
 	run(t, checker)
 	for checkpoint, err := range checker.API.Checkpoints(t.Context()) {
 		t.Errorf("%s remains (%v)", checkpoint.TinkerPath, err)
+	}
+}
+
+// TestOutageAtGradients ends the check of a server that reads JSON only and fails at every step of the check of its
+// gradients: the run needs that answer, and waits for it.
+func TestOutageAtGradients(t *testing.T) {
+	const stepsBefore = 3
+	for _, name := range []string{dialect.Protobuf, dialect.NameJSON} {
+		sim, checker := serverWith(t, tinkersim.Options{Dialect: name}, chain())
+		checker.Features = []capability.Feature{capability.Protobuf, capability.GradientSum}
+		addFaults(t, sim, fault.Rule{Op: "optim_step", Occurrence: stepsBefore + 1, Count: -1, Do: fault.Fail, Category: "server"})
+		report, err := checker.Run(t.Context())
+		if ended := err != nil; ended != (name == dialect.NameJSON) {
+			t.Errorf("dialect %q: the check ended with %v and %v", name, err, report.Findings)
+		}
 	}
 }

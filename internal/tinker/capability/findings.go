@@ -99,6 +99,11 @@ func isRejected(err error) bool {
 	return false
 }
 
+// isOutage reports whether a request failed for a reason that may pass.
+func isOutage(err error) bool {
+	return client.CategoryFrom(err) != "" && !isUnsupported(err)
+}
+
 // isUnsupported reports whether the server does not have an endpoint, or violates the API.
 func isUnsupported(err error) bool {
 	switch client.CategoryFrom(err) {

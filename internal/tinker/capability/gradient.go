@@ -47,6 +47,9 @@ func (t trainingCheck) gradientSum(ctx context.Context) error {
 		t.record(GradientSum, support, note)
 	case fatal(ctx, err) != nil:
 		return err
+	case t.API.SendsJSON() && isOutage(err):
+		// A run needs the answer, and gets it when the server has recovered.
+		return fmt.Errorf("measuring how gradients are combined: %w", err)
 	default:
 		t.record(GradientSum, Unknown, err.Error())
 	}
