@@ -1,0 +1,205 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && skyrl
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+)
+
+const (
+	// thisMachine is this machine's address in the network of the local cluster.
+	thisMachine = "10.88.0.254"
+	skyRLURL    = "http://" + thisMachine + ":18301"
+	skyRLModel  = "tinkersim/byte-136k"
+)
+
+// TestSkyRL starts SkyRL and trains at it. Nearly all of the time passes while it compiles each new shape of its inputs.
+func TestSkyRL(t *testing.T) {
+	database := startSkyRL(t)
+	prepare(t)
+	t.Run("capabilities", testSkyRLCapabilities)
+	t.Run("a killed learner", func(t *testing.T) { testSkyRLKilledLearner(t, database) })
+	t.Run("a rising reward", testSkyRLRisingReward)
+}
+
+// startSkyRL starts SkyRL, which the test stops when it ends, and returns the path of its database.
+func startSkyRL(t *testing.T) string {
+	t.Helper()
+	venv, err := exec.CommandContext(t.Context(), filepath.Join(root, "test", "conformance", "venv"), "skyrl").Output()
+	if err != nil {
+		t.Fatalf("installing SkyRL: %v", err)
+	}
+	work := filepath.Join(root, ".cache", "skyrl")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(work, "server.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(filepath.Join(root, "test", "conformance", "skyrl", "serve"), strings.TrimSpace(string(venv)), work)
+	server.Env = append(os.Environ(), "HOST="+thisMachine)
+	server.Stdout, server.Stderr = log, log
+	// The server consists of four processes.
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
+		_ = server.Wait()
+		if t.Failed() {
+			t.Logf("the server's log is %s", log.Name())
+		}
+	})
+	eventually(t, 5*time.Minute, "SkyRL answers", func() bool {
+		response, err := http.Get(skyRLURL + "/api/v1/healthz")
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return filepath.Join(work, "tinker.db")
+}
+
+// testSkyRLCapabilities compares what the operator's client finds with what was found when the server was added.
+func testSkyRLCapabilities(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
+	defer cancel()
+	check := exec.CommandContext(ctx, "go", "run", "./test/endpoint", "-url", skyRLURL, "-model", skyRLModel, "-patience", "20m", "-timeout", "40m")
+	check.Dir, check.Env = root, append(os.Environ(), "TINKER_API_KEY=tml-e2e")
+	output, err := check.CombinedOutput()
+	t.Logf("%s", output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join("testdata", "skyrl-0.3.0.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := supportOf(output); got != string(want) {
+		t.Errorf("SkyRL supports\n%s\nwant\n%s", got, want)
+	}
+}
+
+// supportOf returns the feature and the support of each row of the table that test/endpoint prints.
+func supportOf(table []byte) string {
+	row := regexp.MustCompile(`^([a-z0-9_.]+) +(supported|ignored|unsupported|unknown)\b`)
+	var found strings.Builder
+	for lines := bufio.NewScanner(bytes.NewReader(table)); lines.Scan(); {
+		if columns := row.FindStringSubmatch(lines.Text()); columns != nil {
+			found.WriteString(columns[1] + " " + columns[2] + "\n")
+		}
+	}
+	return found.String()
+}
+
+// startAtSkyRL creates a run whose reward is 1 for each reply with the digit 7, which the random model seldom writes.
+func startAtSkyRL(t *testing.T, name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
+	t.Helper()
+	rewards := &v1alpha1.RewardEnvironment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.RewardEnvironmentSpec{
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(9))}},
+			Reward:  &environment.Reward{RewardRule: environment.RewardRule{Expression: `reply.text.contains("7") ? 1.0 : 0.0`}},
+		},
+	}
+	if err := env.Create(t.Context(), rewards); err != nil {
+		t.Fatal(err)
+	}
+	return start(t, name, func(spec *v1alpha1.TrainingRunSpec) {
+		spec.Tinker.BaseURL = skyRLURL
+		spec.Environments[0].Name = name
+		spec.Environments[0].Sampling.MaxTokens = new(int32(16))
+		spec.Algorithm.Optimizer.LearningRate = 3e-3
+		spec.Evaluation = &v1alpha1.Evaluation{
+			EverySteps: new(int64(3)),
+			Environments: []v1alpha1.EvaluationEnvironment{{
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: name},
+				Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(16))}},
+			}},
+		}
+		change(spec)
+	})
+}
+
+// finishAtSkyRL waits until a run has succeeded, and returns its status.
+func finishAtSkyRL(t *testing.T, run *v1alpha1.TrainingRun) v1alpha1.TrainingRunStatus {
+	t.Helper()
+	var current v1alpha1.TrainingRun
+	eventually(t, 40*time.Minute, "run "+run.Name+" has ended", func() bool {
+		env.get(t, run.Namespace, run.Name, &current)
+		return current.Status.State == "Succeeded" || current.Status.State == "Failed"
+	})
+	if current.Status.State != "Succeeded" || current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != *run.Spec.Algorithm.Steps {
+		t.Fatalf("run %s ended as %s with the checkpoint %+v: %+v", run.Name, current.Status.State, current.Status.LatestCheckpoint, current.Status.Conditions)
+	}
+	return current.Status
+}
+
+// testSkyRLKilledLearner trains six steps, kills the learner after the third, and counts the steps in the final weights
+// by what the server executed.
+func testSkyRLKilledLearner(t *testing.T, database string) {
+	const steps = 6
+	run := startAtSkyRL(t, "killed-learner", func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = new(int64(steps)) })
+	eventually(t, 40*time.Minute, "the fourth step has begun", func() bool { return newestRow(t, run) >= 3 })
+	env.signal(t, learner(t, run), "KILL")
+	got := finishAtSkyRL(t, run)
+	wantEachStepOnce(t, run)
+	if got.Restarts == nil || *got.Restarts != 1 {
+		t.Errorf("the run was restarted %v times, want once", got.Restarts)
+	}
+	if got.Metrics == nil || got.Metrics.PassAt1 == nil || got.Metrics.EvaluatedStep == nil || *got.Metrics.EvaluatedStep != steps {
+		t.Errorf("the newest evaluation is %+v, want one of step %d", got.Metrics, steps)
+	}
+	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"), database, got.LatestCheckpoint.State)
+	output, err := count.CombinedOutput()
+	if err != nil {
+		t.Fatalf("counting the steps of %s: %v\n%s", got.LatestCheckpoint.State, err, output)
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(output))); err != nil || n != steps {
+		t.Errorf("the server executed %q steps for the final weights, want %d", output, steps)
+	}
+}
+
+// testSkyRLRisingReward trains until the model answers with the digit.
+func testSkyRLRisingReward(t *testing.T) {
+	run := startAtSkyRL(t, "digit", func(spec *v1alpha1.TrainingRunSpec) {
+		spec.Algorithm.Steps = new(int64(40))
+		spec.Evaluation.EverySteps = new(int64(20))
+	})
+	var before *float64
+	eventually(t, 40*time.Minute, "the first weights are evaluated", func() bool {
+		env.get(t, run.Namespace, run.Name, run)
+		if run.Status.Metrics != nil && run.Status.Metrics.EvaluatedStep != nil && *run.Status.Metrics.EvaluatedStep == 0 {
+			before = run.Status.Metrics.PassAt1
+		}
+		return before != nil
+	})
+	after := finishAtSkyRL(t, run).Metrics.PassAt1
+	if after == nil || *after < *before+0.4 {
+		t.Fatalf("pass@1 was %v before and %v after training, want a rise of 0.4 at least", *before, after)
+	}
+	t.Logf("pass@1 rose from %.3f to %.3f", *before, *after)
+}
