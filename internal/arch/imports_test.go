@@ -152,7 +152,7 @@ var permitted = map[string][]string{
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/report", "internal/learner/session",
 		"internal/learner/store", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker",
-		"internal/tinker/capability", "internal/tinker/client", "internal/tokenizer/fetch",
+		"internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch",
 	},
 	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
 	"internal/learner/bucket/buckettest": {"github.com/johannesboyne/gofakes3"},
@@ -173,7 +173,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/tinker", "internal/tinker/capability", "internal/tinker/client",
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
-	"internal/learner/report":  {"internal/contract", "internal/rl/measure", "internal/tinker", "internal/tinker/client"},
+	"internal/learner/report":  {"internal/contract", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/session": {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/store":   {"internal/atomicfile", "golang.org/x/sync"},
 	"internal/learner/trainee": {
@@ -233,7 +233,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/environment", "internal/environment/registry", "internal/environment/rubric", "internal/exchange",
 		"internal/renderer", "internal/renderer/families", "internal/renderer/load", "internal/rl",
 		"internal/rollout/episode", "internal/rollout/groupstore", "internal/rollout/health", "internal/tinker",
-		"internal/tinker/client", "internal/wait", "golang.org/x/sync",
+		"internal/tinker/client", "internal/tinker/upstream", "internal/wait", "golang.org/x/sync",
 	},
 	"internal/rollout/episode": {
 		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",
@@ -255,6 +255,7 @@ var permitted = map[string][]string{
 	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/redact", "internal/tinker/transport", "internal/wait", "golang.org/x/sync"},
 	"internal/tinker/redact":     nil,
 	"internal/tinker/transport":  nil,
+	"internal/tinker/upstream":   {"internal/tinker", "internal/tinker/client"},
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/dialect", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",

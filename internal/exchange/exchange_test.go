@@ -57,6 +57,7 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	w.renewal = Renewal{
 		Progress:  []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
 		Throttled: 7, QueueState: "paused_capacity",
+		Endpoint: EndpointProblem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "POST /api/v1/asample was answered with 500: no adapter"},
 	}
 	l.directive = Directive{
 		Revoked: []rl.Key{exampleKey(1)}, Credits: 32, CoveredIndex: 9, Session: "session-2", Wanted: []rl.Key{exampleKey(2)},

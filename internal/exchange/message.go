@@ -76,10 +76,23 @@ type Renewal struct {
 	// empty if nothing is.
 	Data        DataState
 	DataProblem string
+	// Endpoint is the problem that samples wait for at the endpoint; its kind is empty if they wait for nothing.
+	Endpoint EndpointProblem
 	// JudgeProblem is why judges cannot be asked, for people; empty if they can.
 	JudgeProblem string
 	// Unavailable says why no episode of an environment can begin at this worker, by the environment's name.
 	Unavailable map[string]string
+}
+
+// EndpointProblem describes requests to the endpoint that fail.
+type EndpointProblem struct {
+	// Kind is that of contract.HeartbeatReply.Upstream.
+	Kind string
+	// Op is the operation that failed, and Status the HTTP status of its answer.
+	Op     string
+	Status int
+	// Evidence names the request and its answer in one line, for people.
+	Evidence string
 }
 
 // DataState is how far a worker is with reading its data sets.

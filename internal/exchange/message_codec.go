@@ -55,6 +55,7 @@ func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 	return &pb.RenewRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
 		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem,
+		EndpointProblem: endpointToProto(r.Endpoint),
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
 			return &pb.Progress{Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens}
 		}),
@@ -75,6 +76,7 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 	renewal := Renewal{
 		Progress: progress, Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
 		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(),
+		Endpoint: endpointFromProto(r.GetEndpointProblem()),
 	}
 	for _, e := range r.GetUnavailable() {
 		if renewal.Unavailable == nil {
@@ -83,6 +85,17 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 		renewal.Unavailable[e.GetName()] = e.GetProblem()
 	}
 	return renewal, nil
+}
+
+func endpointToProto(p EndpointProblem) *pb.EndpointProblem {
+	if p.Kind == "" {
+		return nil
+	}
+	return &pb.EndpointProblem{Kind: p.Kind, Op: p.Op, Status: int32(p.Status), Evidence: p.Evidence}
+}
+
+func endpointFromProto(p *pb.EndpointProblem) EndpointProblem {
+	return EndpointProblem{Kind: p.GetKind(), Op: p.GetOp(), Status: int(p.GetStatus()), Evidence: p.GetEvidence()}
 }
 
 func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
 // Run trains until the run is complete, or until something ends the attempt, and returns which. When ctx ends the
@@ -101,8 +102,8 @@ func (l *learner) tick(ctx context.Context) {
 				accepted = now
 				l.status.Touch()
 			}
-			if kind := l.table.Problem(); kind != "" {
-				l.status.AddProblem(kind, "")
+			if problem := l.table.Problem(); problem.Kind != "" {
+				l.status.AddWorkersProblem(upstream.Problem(problem))
 			}
 		case <-ctx.Done():
 			return

@@ -71,6 +71,7 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 	renewal := exchange.Renewal{Progress: a.worker.active.progress(), Throttled: throttled, QueueState: queue}
 	renewal.Unavailable = a.worker.health.Problems()
 	a.worker.config.Data.report(&renewal)
+	renewal.Endpoint = exchange.EndpointProblem(a.worker.config.Pressure.problem())
 	renewal.JudgeProblem = a.worker.config.Judges.reported()
 	return renewal
 }

@@ -5,18 +5,31 @@ package rollout
 
 import (
 	"sync"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
-// Pressure collects what the endpoint reports of its load, so that the learner gives out fewer credits. The zero
-// Pressure is ready.
+// Pressure collects what the endpoint reports of its load, so that the learner gives out fewer credits, and which requests
+// it fails to answer. The zero Pressure is ready.
 type Pressure struct {
 	mu        sync.Mutex
 	throttled int
 	queue     tinker.QueueState
+	problems  upstream.Problems
 }
+
+const (
+	// opSample is the operation whose results fail.
+	opSample = "asample"
+	// problemLasts is how long a failed request counts that was abandoned.
+	problemLasts = 90 * time.Second
+	// problemAfter is how long requests must have failed, without one that succeeds after failures, before that is
+	// reported: at first a retry is likely to succeed.
+	problemAfter = 5 * time.Second
+)
 
 // Observe takes an event of the client; it is made for client.Config.Observe.
 func (p *Pressure) Observe(event client.Event) {
@@ -30,6 +43,21 @@ func (p *Pressure) Observe(event client.Event) {
 	case event.Category == tinker.CategoryPaused:
 		p.queue = event.QueueState
 	}
+	p.problems.Observe(event, time.Now())
+}
+
+// fail records that a sample failed at the server after it had been accepted, of which the client reports no event.
+func (p *Pressure) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problems.Add(upstream.Problem{Kind: upstream.ServerError, Op: opSample, Evidence: client.EvidenceOf(err)}, time.Now())
+}
+
+// succeed records that a sample that had failed has succeeded.
+func (p *Pressure) succeed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problems.Remove(upstream.ServerError)
 }
 
 // take gives the answers 429 since the last call, and the state of the queue, which is empty while the endpoint has
@@ -39,4 +67,13 @@ func (p *Pressure) take() (throttled int, queue string) {
 	defer p.mu.Unlock()
 	throttled, p.throttled = p.throttled, 0
 	return throttled, string(p.queue)
+}
+
+// problem returns what requests wait for; its kind is empty if they wait for nothing.
+func (p *Pressure) problem() upstream.Problem {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problems.Lasts, p.problems.After = problemLasts, problemAfter
+	problem, _ := p.problems.Newest(time.Now())
+	return problem
 }

@@ -4,10 +4,14 @@
 package rollout
 
 import (
+	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
 func TestPressure(t *testing.T) {
@@ -42,4 +46,40 @@ func TestPressure(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProblemOfSamples reports which request fails once that has lasted, and not while a retry is likely to succeed.
+func TestProblemOfSamples(t *testing.T) {
+	failing := client.Event{
+		Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/asample", Status: 500, Reason: "no adapter\nsecond line",
+	}
+	over := failing
+	over.Over = true
+	failed := &client.Error{Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/retrieve_future", Status: 200, Message: "out of memory"}
+	want := upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "POST /api/v1/asample was answered with 500: no adapter"}
+	synctest.Test(t, func(t *testing.T) {
+		var p Pressure
+		check := func(when string, want upstream.Problem) {
+			t.Helper()
+			if got := p.problem(); got != want {
+				t.Errorf("%s: the problem is %+v, want %+v", when, got, want)
+			}
+		}
+		check("at first", upstream.Problem{})
+		p.Observe(failing)
+		check("after one failure", upstream.Problem{})
+		time.Sleep(problemAfter)
+		p.Observe(failing)
+		check("after some time", want)
+		p.Observe(over)
+		check("when it is over", upstream.Problem{})
+		p.fail(failed)
+		time.Sleep(problemAfter)
+		check("after a failed result", upstream.Problem{Kind: "server_error", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
+		p.succeed()
+		check("after a sample", upstream.Problem{})
+		p.Observe(failing)
+		time.Sleep(problemLasts)
+		check("long after a request that was abandoned", upstream.Problem{})
+	})
 }

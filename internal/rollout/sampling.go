@@ -89,10 +89,16 @@ func (p *policy) repeat(ctx context.Context, request episode.Request, post func(
 	for {
 		key, err := p.admit(ctx, request, counts.reposts, post)
 		if err == nil {
+			if counts.all > 0 {
+				p.worker.config.Pressure.succeed()
+			}
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if retryFor(client.CategoryFrom(err)) == retryNext {
+			p.worker.config.Pressure.fail(err)
 		}
 		if err := p.worker.prepareRetry(err, key, &counts); err != nil {
 			return err

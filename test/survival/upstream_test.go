@@ -50,6 +50,35 @@ func operations(rule fault.Rule) []fault.Rule {
 	return rules
 }
 
+// TestEvidenceOfFailedSamples has the endpoint fail every sample of the workers: the learner reports which request fails and
+// how it is answered, and the run completes when the endpoint recovers.
+func TestEvidenceOfFailedSamples(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule fault.Rule
+		want string
+	}{
+		"requests": {fault.Rule{Do: fault.Refuse, Status: 503, Message: "no adapter"}, "POST /api/v1/asample was answered with 503: no adapter"},
+		"results":  {fault.Rule{Do: fault.Fail, Category: "server", Message: "out of memory"}, "POST /api/v1/retrieve_future was answered with 200: out of memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, nil)
+			tc.rule.Op, tc.rule.Count = "asample", -1
+			w.addFaults(tc.rule)
+			w.startRolloutWorker("w0")
+			a := w.startLearner(1, nil)
+			for reported := false; !reported; time.Sleep(10 * time.Millisecond) {
+				reply, err := w.heartbeat(a, 1, contract.DesiredRun)
+				if reported = err == nil && reply.Upstream == "server_error"; reported && reply.UpstreamError != tc.want {
+					t.Errorf("the learner reports %q, want %q", reply.UpstreamError, tc.want)
+				}
+			}
+			w.sim.Faults().Clear()
+			w.waitFor(a, contract.CauseCompleted)
+		})
+	}
+}
+
 // TestUpstreamFaults injects faults into all operations of the run at once. One attempt completes it, with the
 // weights of the undisturbed run: no gradient is added twice, no step is lost, nothing loops hot, and no
 // restart is spent.

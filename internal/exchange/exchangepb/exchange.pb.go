@@ -243,7 +243,7 @@ func (x SubmitReply_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Verdict.Descriptor instead.
 func (SubmitReply_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that sees a higher one
@@ -852,9 +852,11 @@ type RenewRequest struct {
 	// Why judges cannot be asked, for people; empty if they can.
 	JudgeProblem string `protobuf:"bytes,8,opt,name=judge_problem,json=judgeProblem,proto3" json:"judge_problem,omitempty"`
 	// Environments of which no episode can begin at this worker.
-	Unavailable   []*UnavailableEnvironment `protobuf:"bytes,9,rep,name=unavailable,proto3" json:"unavailable,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unavailable []*UnavailableEnvironment `protobuf:"bytes,9,rep,name=unavailable,proto3" json:"unavailable,omitempty"`
+	// What samples wait for at the endpoint; absent if they wait for nothing.
+	EndpointProblem *EndpointProblem `protobuf:"bytes,10,opt,name=endpoint_problem,json=endpointProblem,proto3" json:"endpoint_problem,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
@@ -950,6 +952,85 @@ func (x *RenewRequest) GetUnavailable() []*UnavailableEnvironment {
 	return nil
 }
 
+func (x *RenewRequest) GetEndpointProblem() *EndpointProblem {
+	if x != nil {
+		return x.EndpointProblem
+	}
+	return nil
+}
+
+// EndpointProblem is a problem of a worker at the endpoint.
+type EndpointProblem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As heartbeats spell it: server_error, unreachable, throttled and others.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The operation that failed, and the HTTP status of its answer.
+	Op     string `protobuf:"bytes,2,opt,name=op,proto3" json:"op,omitempty"`
+	Status int32  `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	// The request that failed and its answer, in one line, for people.
+	Evidence      string `protobuf:"bytes,4,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndpointProblem) Reset() {
+	*x = EndpointProblem{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndpointProblem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndpointProblem) ProtoMessage() {}
+
+func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndpointProblem.ProtoReflect.Descriptor instead.
+func (*EndpointProblem) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *EndpointProblem) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *EndpointProblem) GetOp() string {
+	if x != nil {
+		return x.Op
+	}
+	return ""
+}
+
+func (x *EndpointProblem) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *EndpointProblem) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
 // UnavailableEnvironment is an environment whose server takes no sessions.
 type UnavailableEnvironment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -963,7 +1044,7 @@ type UnavailableEnvironment struct {
 
 func (x *UnavailableEnvironment) Reset() {
 	*x = UnavailableEnvironment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1056,7 @@ func (x *UnavailableEnvironment) String() string {
 func (*UnavailableEnvironment) ProtoMessage() {}
 
 func (x *UnavailableEnvironment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1069,7 @@ func (x *UnavailableEnvironment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnavailableEnvironment.ProtoReflect.Descriptor instead.
 func (*UnavailableEnvironment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UnavailableEnvironment) GetName() string {
@@ -1016,7 +1097,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1109,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1122,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Progress) GetKey() *GroupKey {
@@ -1092,7 +1173,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1185,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1198,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RenewReply) GetEpoch() *Epoch {
@@ -1202,7 +1283,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1295,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1308,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Evaluation) GetPlan() string {
@@ -1255,7 +1336,7 @@ type Condemned struct {
 
 func (x *Condemned) Reset() {
 	*x = Condemned{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1348,7 @@ func (x *Condemned) String() string {
 func (*Condemned) ProtoMessage() {}
 
 func (x *Condemned) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1361,7 @@ func (x *Condemned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condemned.ProtoReflect.Descriptor instead.
 func (*Condemned) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Condemned) GetKey() *GroupKey {
@@ -1319,7 +1400,7 @@ type SubmitFrame struct {
 
 func (x *SubmitFrame) Reset() {
 	*x = SubmitFrame{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1412,7 @@ func (x *SubmitFrame) String() string {
 func (*SubmitFrame) ProtoMessage() {}
 
 func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1425,7 @@ func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitFrame.ProtoReflect.Descriptor instead.
 func (*SubmitFrame) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SubmitFrame) GetFrame() isSubmitFrame_Frame {
@@ -1402,7 +1483,7 @@ type SubmitHeader struct {
 
 func (x *SubmitHeader) Reset() {
 	*x = SubmitHeader{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1495,7 @@ func (x *SubmitHeader) String() string {
 func (*SubmitHeader) ProtoMessage() {}
 
 func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1508,7 @@ func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitHeader.ProtoReflect.Descriptor instead.
 func (*SubmitHeader) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SubmitHeader) GetEpoch() *Epoch {
@@ -1480,7 +1561,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1573,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1586,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Group) GetKey() *GroupKey {
@@ -1576,7 +1657,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1669,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1682,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -1706,7 +1787,7 @@ type Trajectory struct {
 
 func (x *Trajectory) Reset() {
 	*x = Trajectory{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1799,7 @@ func (x *Trajectory) String() string {
 func (*Trajectory) ProtoMessage() {}
 
 func (x *Trajectory) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1812,7 @@ func (x *Trajectory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trajectory.ProtoReflect.Descriptor instead.
 func (*Trajectory) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Trajectory) GetRole() string {
@@ -1795,7 +1876,7 @@ type Judgement struct {
 
 func (x *Judgement) Reset() {
 	*x = Judgement{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1888,7 @@ func (x *Judgement) String() string {
 func (*Judgement) ProtoMessage() {}
 
 func (x *Judgement) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1901,7 @@ func (x *Judgement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Judgement.ProtoReflect.Descriptor instead.
 func (*Judgement) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Judgement) GetCriterion() string {
@@ -1868,7 +1949,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1880,7 +1961,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1893,7 +1974,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Segment) GetRole() string {
@@ -1957,7 +2038,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2050,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2063,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Step) GetIndex() int32 {
@@ -2011,7 +2092,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2023,7 +2104,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2036,7 +2117,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -2074,7 +2155,7 @@ type JudgeUsage struct {
 
 func (x *JudgeUsage) Reset() {
 	*x = JudgeUsage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2167,7 @@ func (x *JudgeUsage) String() string {
 func (*JudgeUsage) ProtoMessage() {}
 
 func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2180,7 @@ func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeUsage.ProtoReflect.Descriptor instead.
 func (*JudgeUsage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *JudgeUsage) GetCalls() int64 {
@@ -2149,7 +2230,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2242,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2255,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -2211,7 +2292,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2223,7 +2304,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2236,7 +2317,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -2276,7 +2357,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2369,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2382,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -2363,7 +2444,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\asampler\x18\a \x01(\tR\asampler\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12)\n" +
 	"\x10sampling_session\x18\n" +
-	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xc8\x03\n" +
+	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xa1\x04\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
@@ -2375,7 +2456,14 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"data_state\x18\x06 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12!\n" +
 	"\fdata_problem\x18\a \x01(\tR\vdataProblem\x12#\n" +
 	"\rjudge_problem\x18\b \x01(\tR\fjudgeProblem\x12U\n" +
-	"\vunavailable\x18\t \x03(\v23.tinker_operator.exchange.v1.UnavailableEnvironmentR\vunavailable\"F\n" +
+	"\vunavailable\x18\t \x03(\v23.tinker_operator.exchange.v1.UnavailableEnvironmentR\vunavailable\x12W\n" +
+	"\x10endpoint_problem\x18\n" +
+	" \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\"i\n" +
+	"\x0fEndpointProblem\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
+	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x1a\n" +
+	"\bevidence\x18\x04 \x01(\tR\bevidence\"F\n" +
 	"\x16UnavailableEnvironment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aproblem\x18\x02 \x01(\tR\aproblem\"\x8d\x01\n" +
@@ -2537,7 +2625,7 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),                      // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),                   // 1: tinker_operator.exchange.v1.Outcome
@@ -2552,26 +2640,27 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*AcquireReply)(nil),           // 10: tinker_operator.exchange.v1.AcquireReply
 	(*Lease)(nil),                  // 11: tinker_operator.exchange.v1.Lease
 	(*RenewRequest)(nil),           // 12: tinker_operator.exchange.v1.RenewRequest
-	(*UnavailableEnvironment)(nil), // 13: tinker_operator.exchange.v1.UnavailableEnvironment
-	(*Progress)(nil),               // 14: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),             // 15: tinker_operator.exchange.v1.RenewReply
-	(*Evaluation)(nil),             // 16: tinker_operator.exchange.v1.Evaluation
-	(*Condemned)(nil),              // 17: tinker_operator.exchange.v1.Condemned
-	(*SubmitFrame)(nil),            // 18: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),           // 19: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),                  // 20: tinker_operator.exchange.v1.Group
-	(*Member)(nil),                 // 21: tinker_operator.exchange.v1.Member
-	(*Trajectory)(nil),             // 22: tinker_operator.exchange.v1.Trajectory
-	(*Judgement)(nil),              // 23: tinker_operator.exchange.v1.Judgement
-	(*Segment)(nil),                // 24: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),                   // 25: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),                  // 26: tinker_operator.exchange.v1.Usage
-	(*JudgeUsage)(nil),             // 27: tinker_operator.exchange.v1.JudgeUsage
-	(*SubmitReply)(nil),            // 28: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),         // 29: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),           // 30: tinker_operator.exchange.v1.ReleaseReply
-	nil,                            // 31: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                            // 32: tinker_operator.exchange.v1.Member.MetricsEntry
+	(*EndpointProblem)(nil),        // 13: tinker_operator.exchange.v1.EndpointProblem
+	(*UnavailableEnvironment)(nil), // 14: tinker_operator.exchange.v1.UnavailableEnvironment
+	(*Progress)(nil),               // 15: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),             // 16: tinker_operator.exchange.v1.RenewReply
+	(*Evaluation)(nil),             // 17: tinker_operator.exchange.v1.Evaluation
+	(*Condemned)(nil),              // 18: tinker_operator.exchange.v1.Condemned
+	(*SubmitFrame)(nil),            // 19: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),           // 20: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),                  // 21: tinker_operator.exchange.v1.Group
+	(*Member)(nil),                 // 22: tinker_operator.exchange.v1.Member
+	(*Trajectory)(nil),             // 23: tinker_operator.exchange.v1.Trajectory
+	(*Judgement)(nil),              // 24: tinker_operator.exchange.v1.Judgement
+	(*Segment)(nil),                // 25: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),                   // 26: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),                  // 27: tinker_operator.exchange.v1.Usage
+	(*JudgeUsage)(nil),             // 28: tinker_operator.exchange.v1.JudgeUsage
+	(*SubmitReply)(nil),            // 29: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),         // 30: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),           // 31: tinker_operator.exchange.v1.ReleaseReply
+	nil,                            // 32: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                            // 33: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
@@ -2588,53 +2677,54 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	11, // 11: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
 	5,  // 12: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
 	4,  // 13: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	14, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
+	15, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
 	2,  // 15: tinker_operator.exchange.v1.RenewRequest.data_state:type_name -> tinker_operator.exchange.v1.DataState
-	13, // 16: tinker_operator.exchange.v1.RenewRequest.unavailable:type_name -> tinker_operator.exchange.v1.UnavailableEnvironment
-	5,  // 17: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 18: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 19: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	16, // 20: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	5,  // 21: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	17, // 22: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
-	5,  // 23: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 24: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	19, // 25: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	4,  // 26: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 27: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 28: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 29: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	21, // 30: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	26, // 31: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 32: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	31, // 33: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	32, // 34: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	24, // 35: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
-	22, // 36: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	24, // 37: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	23, // 38: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	25, // 39: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	27, // 40: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 41: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 42: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
-	4,  // 43: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 44: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 45: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 46: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	9,  // 47: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	12, // 48: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	18, // 49: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	29, // 50: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	8,  // 51: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	10, // 52: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	15, // 53: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	28, // 54: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	30, // 55: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	51, // [51:56] is the sub-list for method output_type
-	46, // [46:51] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	14, // 16: tinker_operator.exchange.v1.RenewRequest.unavailable:type_name -> tinker_operator.exchange.v1.UnavailableEnvironment
+	13, // 17: tinker_operator.exchange.v1.RenewRequest.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
+	5,  // 18: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 19: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 20: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	17, // 21: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 22: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	18, // 23: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
+	5,  // 24: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 25: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	20, // 26: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 27: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 28: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 29: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 30: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	22, // 31: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	27, // 32: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 33: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	32, // 34: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	33, // 35: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	25, // 36: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
+	23, // 37: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	25, // 38: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	24, // 39: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	26, // 40: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	28, // 41: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 42: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 43: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
+	4,  // 44: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 45: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 46: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 47: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	9,  // 48: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	12, // 49: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	19, // 50: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	30, // 51: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	8,  // 52: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	10, // 53: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	16, // 54: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	29, // 55: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	31, // 56: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	52, // [52:57] is the sub-list for method output_type
+	47, // [47:52] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -2642,7 +2732,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 	if File_internal_exchange_exchangepb_exchange_proto != nil {
 		return
 	}
-	file_internal_exchange_exchangepb_exchange_proto_msgTypes[14].OneofWrappers = []any{
+	file_internal_exchange_exchangepb_exchange_proto_msgTypes[15].OneofWrappers = []any{
 		(*SubmitFrame_Header)(nil),
 		(*SubmitFrame_Piece)(nil),
 	}
@@ -2652,7 +2742,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

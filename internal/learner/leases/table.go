@@ -265,12 +265,19 @@ func (t *Table) Counters() Counters {
 	return t.counters
 }
 
-// Problem names what workers lately reported of the endpoint, as contract.Reply.Upstream spells it; it is
-// empty when there was nothing.
-func (t *Table) Problem() string {
+// Problem is what workers lately reported of the endpoint; its kind is empty when there was nothing.
+func (t *Table) Problem() exchange.EndpointProblem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.load.currentProblem(t.config.Now())
+	now := t.config.Now()
+	problem := exchange.EndpointProblem{Kind: t.load.currentProblem(now)}
+	for _, name := range t.workers.alive(now) {
+		reported := t.workers.byName[name].endpoint
+		if reported.Kind != "" && (problem.Kind == "" || problem.Kind == reported.Kind) {
+			return reported
+		}
+	}
+	return problem
 }
 
 // Workers are the names of the live workers, sorted.

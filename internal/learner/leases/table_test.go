@@ -292,7 +292,7 @@ func TestThrottling(t *testing.T) {
 	expect(t, "at first", 16, f.Directive("w0").Credits)
 	expect(t, "after a 429", 8, f.Renew("w0", exchange.Renewal{Throttled: 3}).Credits)
 	expect(t, "at once after", 8, f.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
-	expect(t, "what people read", "throttled", f.Problem())
+	expect(t, "what people read", "throttled", f.Problem().Kind)
 	c.now = c.now.Add(3 * time.Second)
 	expect(t, "later", 4, f.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
 	for range 40 {
@@ -301,9 +301,9 @@ func TestThrottling(t *testing.T) {
 		f.Tick()
 	}
 	expect(t, "when it is over", 16, f.Directive("w0").Credits)
-	expect(t, "what people read then", "", f.Problem())
+	expect(t, "what people read then", "", f.Problem().Kind)
 	expect(t, "a paused queue takes no credits", 16, f.Renew("w0", exchange.Renewal{QueueState: "paused_capacity"}).Credits)
-	expect(t, "but is reported", "paused_capacity", f.Problem())
+	expect(t, "but is reported", "paused_capacity", f.Problem().Kind)
 }
 
 func TestRelease(t *testing.T) {

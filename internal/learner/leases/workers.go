@@ -35,6 +35,8 @@ type worker struct {
 	data      data
 	// judgeProblem is why the worker cannot ask a judge.
 	judgeProblem string
+	// endpoint is what its samples wait for at the endpoint; its kind is empty if they wait for nothing.
+	endpoint exchange.EndpointProblem
 	// unavailable says why the worker cannot play environments, by their names.
 	unavailable map[string]string
 }
@@ -152,7 +154,7 @@ func (w *worker) renew(renewal exchange.Renewal) {
 	}
 	w.play(keys)
 	w.data.renew(renewal)
-	w.judgeProblem = renewal.JudgeProblem
+	w.judgeProblem, w.endpoint = renewal.JudgeProblem, renewal.Endpoint
 	w.unavailable = renewal.Unavailable
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
 // Status is the learner's state as heartbeats report it. It is safe for concurrent use.
@@ -20,7 +21,9 @@ type Status struct {
 	mu         sync.Mutex
 	reply      contract.HeartbeatReply
 	progressed time.Time
-	problems   problems
+	problems   upstream.Problems
+	// workersProblems are those that workers report.
+	workersProblems upstream.Problems
 	// store and tokenizer describe why the artifact store and the tokenizer cannot be reached; empty if they can.
 	store, tokenizer string
 	// model describes why the last model was thrown away, until a step succeeds.
@@ -33,7 +36,7 @@ type Status struct {
 // NewStatus returns the status of an attempt that is opening.
 func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	return &Status{
-		now: now, progressed: now(), problems: problems{},
+		now: now, progressed: now(), problems: upstream.Problems{Lasts: problemLasts}, workersProblems: upstream.Problems{Lasts: workersProblemLasts},
 		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening}},
 	}
 }
@@ -100,7 +103,7 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 	reply := s.reply
 	reply.Progress = progress
 	reply.SecondsSinceProgress = s.now().Sub(s.progressed).Seconds()
-	reply.Upstream, reply.UpstreamError = s.problems.newest(s.now())
+	reply.Upstream, reply.UpstreamError = s.upstream()
 	switch {
 	case reply.Upstream != "":
 		reply.BlockedOn = "endpoint: " + reply.Upstream

@@ -5,12 +5,44 @@ package report
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
+
+// TestProblemOfWorkers reports what a worker reports, in one line of bounded length, while the learner itself has no other
+// problem.
+func TestProblemOfWorkers(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := NewStatus("uid", 1, func() time.Time { return now })
+	check := func(when, kind, evidence string) {
+		t.Helper()
+		if got := s.Reply(""); got.Upstream != kind || got.UpstreamError != evidence {
+			t.Errorf("%s: upstream is %q with %q, want %q with %q", when, got.Upstream, got.UpstreamError, kind, evidence)
+		}
+	}
+	const failed, other = "POST /api/v1/asample was answered with 500: no adapter", "POST /api/v1/optim_step was answered with 502"
+	s.AddWorkersProblem(upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: failed + "\nsecond line"})
+	check("a worker's problem", "server_error", failed)
+	s.AddWorkersProblem(upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "another request"})
+	check("another request that fails alike", "server_error", failed)
+	event := client.Event{Op: "optim_step", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/optim_step", Status: 502}
+	s.Observe(event)
+	check("the learner's own problem", "server_error", other)
+	event.Over = true
+	s.Observe(event)
+	check("when that is over", "server_error", failed)
+	now = now.Add(workersProblemLasts)
+	check("when workers report nothing more", "", "")
+	s.AddWorkersProblem(upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: strings.Repeat("x", 2*maxEvidence)})
+	if n := len(s.Reply("").UpstreamError); n > maxEvidence {
+		t.Errorf("evidence has %d bytes", n)
+	}
+}
 
 // TestEvidenceOfConcurrentFailures lets several operations fail at the same time: the reported evidence changes only
 // when the endpoint fails in another way.
