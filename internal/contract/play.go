@@ -27,6 +27,9 @@ type Play struct {
 	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty. A worker that
 	// does not know the field gives groups without them, which the learner refuses.
 	Reference *Reference `json:"reference,omitempty"`
+	// ShortSeeds has the workers send seeds of 31 bits, for an endpoint that refuses others. A worker that does not know the
+	// field sends others, which are refused.
+	ShortSeeds bool `json:"shortSeeds,omitempty"`
 }
 
 // EncodePlay returns the JSON of a Play, whose version is this build's or the one before it.

@@ -5,6 +5,7 @@ package learner
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -27,7 +28,7 @@ func (b *beginning) pinTokenizer(ctx context.Context) error {
 	if err != nil || digest == "" {
 		return err
 	}
-	play, err := encodePlay(b.file, digest)
+	play, err := encodePlay(b.file, digest, false)
 	if err != nil {
 		return err
 	}
@@ -49,16 +50,23 @@ func (b *beginning) check(ctx context.Context) error {
 		b.status.Update(func(p *contract.Progress) { p.Capabilities = known })
 	}
 	b.loop.capabilities = preflight.Assumed(found)
-	b.adapt(b.loop.capabilities)
-	return err
+	return errors.Join(err, b.adapt(b.loop.capabilities))
 }
 
 // adapt makes up for what the endpoint does differently.
-func (b *beginning) adapt(found capability.Report) {
+func (b *beginning) adapt(found capability.Report) error {
 	if found.Lacks(capability.Repeats) {
 		b.client.NeverRepeatSteps()
 	}
 	b.factory.Averages.Store(found.Of(capability.GradientSum) == capability.Ignored)
+	if found.Of(capability.Seed) != capability.Unsupported {
+		return nil
+	}
+	play, err := encodePlay(b.file, b.status.Progress().TokenizerSHA256, true)
+	if err == nil {
+		b.table.SetPlay(play)
+	}
+	return err
 }
 
 // connect makes the session that groups are sampled in, or takes over that of the attempt before.
@@ -108,11 +116,13 @@ func recordWorkers(ctx context.Context, table workerList, journal workerRecord, 
 	}
 }
 
-// encodePlay encodes what workers must know; digest is that of the tokenizer's file, empty while it is not known.
-func encodePlay(file contract.RunFile, digest string) ([]byte, error) {
+// encodePlay encodes what workers must know; digest is that of the tokenizer's file, empty while it is not known, and
+// shortSeeds says that the endpoint refuses seeds of more than 31 bits.
+func encodePlay(file contract.RunFile, digest string, shortSeeds bool) ([]byte, error) {
 	play := contract.Play{
 		Version: file.Version, Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,
 		Concurrency: file.Concurrency, Evaluations: evaluation.NewSchedule(file).Environments(),
+		ShortSeeds: shortSeeds,
 	}
 	if t := play.Model.Tokenizer; t != nil {
 		pinned := *t

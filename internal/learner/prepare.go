@@ -138,7 +138,7 @@ func (l *learner) prepareEvaluator() {
 // newTable returns the lease table, and the source of batches where the run trains.
 func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 	file := config.File
-	encoded, err := encodePlay(file, "")
+	encoded, err := encodePlay(file, "", false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -245,7 +245,7 @@ func TestEncodePlay(t *testing.T) {
 	}
 	for version := 1; version <= contract.FormatVersion; version++ {
 		file.Version = version
-		encoded, err := encodePlay(file, "new")
+		encoded, err := encodePlay(file, "new", false)
 		if err != nil {
 			t.Fatal(err)
 		}

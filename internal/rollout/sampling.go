@@ -162,6 +162,15 @@ func sampleDelay(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 5), 30*time.Second)
 }
 
+// seedFor returns the seed that is sent in place of one of 63 bits.
+func (w *Worker) seedFor(seed int64) int64 {
+	const longest = 1<<31 - 1
+	if play := w.play.Load(); play != nil && play.play.ShortSeeds {
+		return seed & longest
+	}
+	return seed
+}
+
 // numberOf numbers a request in its sampling session. A request that no number fits is refused, as it always will be;
 // one that was posted too often is sampled in another session.
 func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error) {
@@ -187,7 +196,7 @@ func (p *policy) once(ctx context.Context, request episode.Request, number int64
 	begin := func() { began.Store(new(time.Now())) }
 	begin()
 	ctx = client.WithObserver(ctx, func(client.Event) { begin() })
-	seed := int64(rl.Seed(lease.Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try))
+	seed := p.worker.seedFor(int64(rl.Seed(lease.Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try)))
 	result, err := p.worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(request.Prompt), SamplingSession: session, SeqID: &number,
 		SamplingParams: tinker.SamplingParams{

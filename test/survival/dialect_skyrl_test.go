@@ -63,6 +63,7 @@ func TestFindingsAtSkyRL(t *testing.T) {
 	for name, list := range map[capability.Feature][]string{
 		capability.Protobuf: found.Unsupported, capability.Repeats: found.Unsupported, capability.SamplerSnapshot: found.Unsupported,
 		capability.GradientSum: found.Ignored, capability.OptimizerRestore: found.Supported, capability.ListCheckpoints: found.Unsupported,
+		capability.Seed: found.Unsupported,
 	} {
 		if !slices.Contains(list, string(name)) {
 			t.Errorf("%s is not among %v; found %+v", name, list, found)

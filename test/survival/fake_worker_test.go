@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
@@ -38,6 +39,7 @@ type fakeWorker struct {
 	wanted           map[rl.Key]bool
 	sampling         map[rl.Key]context.CancelFunc
 	session          string
+	shortSeeds       bool
 	samplingSessions map[string]string
 	finished         map[rl.Key]int
 }
@@ -134,6 +136,9 @@ func (p *fakeWorker) HandleHello(reply exchange.HelloReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.session = reply.Session
+	if play, err := contract.DecodePlay(reply.Play); err == nil {
+		p.shortSeeds = play.ShortSeeds
+	}
 	p.want(reply.Wanted)
 	kept := map[rl.Key]bool{}
 	for _, lease := range reply.Keep {
@@ -320,6 +325,11 @@ func (p *fakeWorker) member(ctx context.Context, lease exchange.Lease, index int
 		prompt = append(prompt, int32(c))
 	}
 	seed := int64(rl.Seed(lease.Seed, lease.Key.Kind, lease.Key.Slot, index, 0, 0))
+	p.mu.Lock()
+	if p.shortSeeds {
+		seed &= 1<<31 - 1
+	}
+	p.mu.Unlock()
 	tokens := 8
 	for repost := 0; ; repost++ {
 		session, err := p.samplingSession(ctx, lease)

@@ -5,6 +5,7 @@ package trainingrun
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
@@ -24,7 +25,10 @@ func acceptedCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionFailed, status.False)
 	}
 	message := "The spec makes a run."
-	if status.Lacks(v.next.Capabilities, contract.CapabilitySeed) {
+	switch found := v.next.Capabilities; {
+	case found != nil && slices.Contains(found.Unsupported, contract.CapabilitySeed):
+		message += " The endpoint refuses seeds of 63 bits: samples are drawn with seeds of 31 bits."
+	case status.Lacks(found, contract.CapabilitySeed):
 		message += " The endpoint ignores the seeds of samples, so that another run of the spec has other weights."
 	}
 	if v.run.Spec.Algorithm != nil && status.IsUndecided(v.next.Capabilities, contract.CapabilityGradientSum) {

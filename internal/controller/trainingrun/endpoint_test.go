@@ -51,6 +51,7 @@ func TestAcceptedNamesWhatIsNotCertain(t *testing.T) {
 		"averages, compensated":      {found: &contract.Capabilities{Supported: []string{seed}, Ignored: []string{sum}}},
 		"gradients not measured":     {found: &contract.Capabilities{Supported: []string{seed}}, says: []string{"whether the endpoint sums gradients"}},
 		"a run that only evaluates":  {found: &contract.Capabilities{Supported: []string{seed}}, evaluates: true},
+		"long seeds are refused":     {found: &contract.Capabilities{Supported: []string{sum}, Unsupported: []string{seed}}, says: []string{"seeds of 31 bits"}},
 		"neither, and seeds ignored": {found: &contract.Capabilities{Supported: []string{"ttl"}, Ignored: []string{seed}}, says: []string{"whether the endpoint sums gradients", "ignores the seeds"}},
 	}
 	for name, tc := range cases {
@@ -63,7 +64,7 @@ func TestAcceptedNamesWhatIsNotCertain(t *testing.T) {
 			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
 			got := computeStatus(run, seen, planned(run, seen), now)
 			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAccepted).Message
-			for _, text := range []string{"whether the endpoint sums gradients", "ignores the seeds"} {
+			for _, text := range []string{"whether the endpoint sums gradients", "ignores the seeds", "seeds of 31 bits"} {
 				if strings.Contains(message, text) != slices.Contains(tc.says, text) {
 					t.Errorf("Accepted says %q, want %q in it", message, tc.says)
 				}

@@ -32,7 +32,7 @@ const (
 	SamplerSnapshot Feature = "sampler_snapshot"
 	// LossSum means that losses are summed over datums, and not averaged.
 	LossSum Feature = "loss_sum"
-	// Seed means that a seed determines the samples.
+	// Seed means that a seed of up to 63 bits determines the samples. It is Unsupported if the server refuses such seeds.
 	Seed Feature = "seed"
 	// Temperature, TopK and TopP mean that these settings narrow the choice of tokens.
 	Temperature Feature = "temperature"

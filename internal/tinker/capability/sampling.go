@@ -26,6 +26,9 @@ type samplingCheck struct {
 	*check
 	session string
 	seq     atomic.Int64
+	// firstSeed is added to the seeds of all requests. seedsRefused says that the server refused seeds of 63 bits.
+	firstSeed    int64
+	seedsRefused string
 	// wide holds samples that no setting narrows, or nil.
 	wide [][]string
 }
@@ -50,7 +53,7 @@ func (k *check) checkSampling(ctx context.Context) {
 		}
 		return
 	}
-	s := &samplingCheck{check: k, session: session}
+	s := &samplingCheck{check: k, session: session, firstSeed: longSeed}
 	for _, f := range wanted {
 		switch f {
 		case Seed:
@@ -75,7 +78,7 @@ func (s *samplingCheck) draw(ctx context.Context, seed int64, change func(*tinke
 	requests, ctx := errgroup.WithContext(ctx)
 	for i := range drawn {
 		own := params
-		own.Seed = new(seed + int64(i))
+		own.Seed = new(s.firstSeed + seed + int64(i))
 		requests.Go(func() error {
 			result, err := s.API.Sample(ctx, tinker.SampleRequest{
 				NumSamples: numSamples, Prompt: tinker.Text(sequence[:len(sequence)-i]), SamplingParams: own,
@@ -97,12 +100,20 @@ const (
 	seedNarrow = 201
 )
 
-// drawWide returns samples that no setting narrows. It draws them once.
+// longSeed has 63 bits, as most seeds of a run have.
+const longSeed = 1 << 62
+
+// drawWide returns samples that no setting narrows. It draws them once. If the server refuses seeds of 63 bits, all
+// samples are drawn with small seeds.
 func (s *samplingCheck) drawWide(ctx context.Context) ([][]string, error) {
 	if s.wide != nil {
 		return s.wide, nil
 	}
 	drawn, err := s.draw(ctx, seedWide, nil)
+	if isRejected(err) && s.firstSeed != 0 {
+		s.firstSeed, s.seedsRefused = 0, err.Error()
+		drawn, err = s.draw(ctx, seedWide, nil)
+	}
 	if err == nil {
 		s.wide = drawn
 	}
@@ -127,6 +138,9 @@ func (s *samplingCheck) seed(ctx context.Context) {
 		return
 	}
 	support, note := seeding(wide, same, other)
+	if s.seedsRefused != "" {
+		support, note = Unsupported, "seeds of 63 bits are refused: "+s.seedsRefused
+	}
 	s.record(Seed, support, note)
 }
 

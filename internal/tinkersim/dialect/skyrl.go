@@ -26,6 +26,7 @@ const api = "/api/v1/"
 //   - A name that is taken is 409. A sampler's path has no kind. The optimizer is always restored.
 //   - A sampler is no snapshot: it samples the newest weights of its model, while that is loaded.
 //   - grad_clip_norm, the train_* flags, metadata and TTLs are ignored. There are no metrics of a loss.
+//   - Seeds of more than 31 bits fail.
 //   - There is no listing of a user's checkpoints, no delete, no sessions, and no dro.
 //
 // The dialect averages over tokens; the state of the simulator averages over sequences.
@@ -224,8 +225,13 @@ func (s *skyRL) submit(r *http.Request, model string, body object) (any, *httpEr
 
 // refuse returns a future that fails because the model is not loaded.
 func (s *skyRL) refuse(model string) any {
+	return s.refuseFor(fmt.Sprintf("Model %s not loaded (likely stale request from previous server)", model))
+}
+
+// refuseFor returns a future that fails for a reason.
+func (s *skyRL) refuseFor(reason string) any {
 	id := fmt.Sprintf("refused-%d", len(s.refused))
-	s.refused[id] = fmt.Sprintf("Model %s not loaded (likely stale request from previous server)", model)
+	s.refused[id] = reason
 	return map[string]string{"future_id": id, "status": "pending", "request_id": id}
 }
 

@@ -6,6 +6,7 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -35,7 +36,8 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 		return nil, failf(http.StatusNotFound, "Sampling session not found")
 	}
 	var params struct {
-		MaxTokens *int `json:"max_tokens"`
+		MaxTokens *int   `json:"max_tokens"`
+		Seed      *int64 `json:"seed"`
 	}
 	if err := json.Unmarshal(body["sampling_params"], &params); err != nil || params.MaxTokens == nil {
 		return nil, failf(http.StatusBadRequest, "max_tokens is currently required")
@@ -47,6 +49,9 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 	}
 	if s.unloaded[from.model] {
 		return s.refuse(from.model), nil
+	}
+	if params.Seed != nil && *params.Seed > math.MaxInt32 {
+		return s.refuseFor(fmt.Sprintf("Python integer %d out of bounds for int32", *params.Seed)), nil
 	}
 	id, err := s.innerSampler(r, from)
 	if err != nil {
