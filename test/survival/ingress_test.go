@@ -1,0 +1,95 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// cutPolls puts an ingress before the simulator that answers polls with 504 after a while, and returns how many it has cut.
+func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
+	w.t.Helper()
+	target, err := url.Parse(w.url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var cut atomic.Int64
+	polls, others := httputil.NewSingleHostReverseProxy(target), httputil.NewSingleHostReverseProxy(target)
+	polls.Transport = &http.Transport{ResponseHeaderTimeout: after}
+	polls.ErrorHandler = func(rw http.ResponseWriter, r *http.Request, _ error) {
+		if r.Context().Err() == nil {
+			cut.Add(1)
+		}
+		http.Error(rw, "upstream request timeout", http.StatusGatewayTimeout)
+	}
+	ingress := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/retrieve_future") {
+			polls.ServeHTTP(rw, r)
+			return
+		}
+		others.ServeHTTP(rw, r)
+	}))
+	w.t.Cleanup(func() {
+		ingress.CloseClientConnections()
+		ingress.Close()
+	})
+	w.url = ingress.URL
+	w.file.Fixed.BaseURL = w.url
+	if w.file.Capabilities != nil {
+		w.file.Capabilities.BaseURL = w.url
+	}
+	return &cut
+}
+
+// TestIngressThatCutsPolls trains behind an ingress that cuts polls long before the server answers them: the run completes
+// with the weights of an undisturbed one, and no operation is executed twice.
+func TestIngressThatCutsPolls(t *testing.T) {
+	for _, name := range []string{dialect.Protobuf, dialect.NameSkyRL} {
+		t.Run("dialect "+name, func(t *testing.T) {
+			t.Parallel()
+			const cutAfter, result, hold = 30 * time.Millisecond, 0.15, 5 * time.Second
+			run := func(ingress bool) (weights string, executed map[string]int64, cut int64) {
+				w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: hold, PollHold: hold, Dialect: name}, nil)
+				if name == dialect.NameSkyRL {
+					found, _ := skyRLBaseline(t)
+					w.knowing(found)
+				}
+				w.addFaults(operations(fault.Rule{Do: fault.Pause, Seconds: result, Stage: fault.Reply, Count: -1})...)
+				var cuts atomic.Int64
+				counter := &cuts
+				if ingress {
+					counter = w.cutPolls(cutAfter)
+				}
+				w.startWorker("w0", behavior{})
+				verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+				return w.weights(verdict), w.sim.Stats().Operations, counter.Load()
+			}
+			want, undisturbed, _ := run(false)
+			got, executed, cut := run(true)
+			if cut == 0 {
+				t.Error("the ingress has cut no poll")
+			}
+			if got != want {
+				t.Errorf("final adapter is %s, undisturbed %s", got, want)
+			}
+			for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights"} {
+				if executed[op] != undisturbed[op] || executed[op] == 0 {
+					t.Errorf("%s was executed %d times, undisturbed %d times", op, executed[op], undisturbed[op])
+				}
+			}
+		})
+	}
+}
