@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 # One set of flags everywhere, so that tests, image and tools share the build cache.
 export GOFLAGS := -trimpath
 
+comma := ,
 MODULE := github.com/tinker-operator/tinker-operator
 TOOLS := go tool -modfile=hack/tools/go.mod
 # GOLANGCI is golangci-lint together with kube-api-linter.
@@ -139,6 +140,12 @@ conformance-cookbook: ## Run tinker-cookbook's own loops against tinkersim (inst
 conformance-environments: ## Run the adapters of verifiers and OpenEnv with their packages (installs 1 GB; not in `make test`).
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/adapters,CGO_ENABLED=0)
+
+.PHONY: conformance-skyrl
+conformance-skyrl: ## Train at SkyRL 0.3.0 on the local cluster, and kill a learner (installs 7 GB; not in `make test`).
+	@hack/need-python.sh
+	@test/conformance/skyrl/versions
+	$(call suite,-tags e2e$(comma)skyrl -count=1 -timeout 150m -run '^TestSkyRL$$' ./test/e2e/...,CGO_ENABLED=0)
 
 .PHONY: conformance-endpoint
 conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the environment, URL= MODEL= (SDK=oldest for the older SDK).
