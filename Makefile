@@ -142,7 +142,7 @@ conformance-environments: ## Run the adapters of verifiers and OpenEnv with thei
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/adapters,CGO_ENABLED=0)
 
 .PHONY: conformance-skyrl
-conformance-skyrl: ## Train at SkyRL 0.3.0 on the local cluster, and kill a learner (installs 7 GB; not in `make test`).
+conformance-skyrl: ## Train at SkyRL 0.3.0 on the local cluster, and kill the learner (installs 7 GB; not in `make test`).
 	@hack/need-python.sh
 	@test/conformance/skyrl/versions
 	$(call suite,-tags e2e$(comma)skyrl -count=1 -timeout 150m -run '^TestSkyRL$$' ./test/e2e/...,CGO_ENABLED=0)
