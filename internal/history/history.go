@@ -73,7 +73,7 @@ func (h *History) Add(source string, records []contract.Record) bool {
 		h.Source, h.Known, added = source, record.Number, true
 		switch {
 		case record.Resumed:
-			h.truncate(record.Step)
+			h.truncate(record)
 		case record.Evaluation:
 			h.addEvaluation(record)
 		default:
@@ -84,10 +84,11 @@ func (h *History) Add(source string, records []contract.Record) bool {
 	return added
 }
 
-// truncate removes the rows of steps after one.
-func (h *History) truncate(step int64) {
-	at, found := h.find(step)
-	if found {
+// truncate removes the rows that do not lead to the version that was loaded: those of later steps, and that of its own step
+// where another version had that, as when a run begins anew with other settings.
+func (h *History) truncate(record contract.Record) {
+	at, found := h.find(record.Step)
+	if found && (record.Lineage == "" || h.Rows[at].Lineage == record.Lineage) {
 		at++
 	}
 	h.Rows = h.Rows[:at]

@@ -48,16 +48,18 @@ func TestAdd(t *testing.T) {
 		records []contract.Record
 		want    []string
 	}{
-		"steps":                              {[]contract.Record{step(1, 1, "a"), step(2, 2, "a")}, []string{"1a", "2a"}},
-		"a record that is known":             {[]contract.Record{step(1, 1, "a"), step(1, 1, "b")}, []string{"1a"}},
-		"an evaluation before the first":     {[]contract.Record{evaluation(1, 0, "z"), step(2, 1, "a")}, []string{"0zE", "1a"}},
-		"an evaluation completes its row":    {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), evaluation(3, 1, "a")}, []string{"1aE", "2a"}},
-		"an evaluation of other weights":     {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "b")}, []string{"1a"}},
-		"a resume removes what was lost":     {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 3, "a"), resumed(4, 1)}, []string{"1a"}},
-		"a step that is made again":          {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), resumed(4, 0), step(5, 1, "b")}, []string{"1b"}},
-		"the same step made again":           {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), step(4, 1, "a")}, []string{"1aE", "2a"}},
-		"other weights remove what followed": {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 1, "b")}, []string{"1b"}},
-		"a row that comes late":              {[]contract.Record{step(1, 1, "a"), step(2, 3, "a"), step(3, 2, "a")}, []string{"1a", "2a", "3a"}},
+		"steps":                               {[]contract.Record{step(1, 1, "a"), step(2, 2, "a")}, []string{"1a", "2a"}},
+		"a record that is known":              {[]contract.Record{step(1, 1, "a"), step(1, 1, "b")}, []string{"1a"}},
+		"an evaluation before the first":      {[]contract.Record{evaluation(1, 0, "z"), step(2, 1, "a")}, []string{"0zE", "1a"}},
+		"an evaluation completes its row":     {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), evaluation(3, 1, "a")}, []string{"1aE", "2a"}},
+		"an evaluation of other weights":      {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "b")}, []string{"1a"}},
+		"a resume removes what was lost":      {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 3, "a"), resumed(4, 1)}, []string{"1a"}},
+		"a run that begins anew":              {[]contract.Record{evaluation(1, 0, "z"), {Number: 2, Lineage: "y", Resumed: true}, evaluation(3, 0, "y")}, []string{"0yE"}},
+		"a run that resumes at its beginning": {[]contract.Record{evaluation(1, 0, "z"), {Number: 2, Lineage: "z", Resumed: true}, step(3, 1, "a")}, []string{"0zE", "1a"}},
+		"a step that is made again":           {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), resumed(4, 0), step(5, 1, "b")}, []string{"1b"}},
+		"the same step made again":            {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), step(4, 1, "a")}, []string{"1aE", "2a"}},
+		"other weights remove what followed":  {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 1, "b")}, []string{"1b"}},
+		"a row that comes late":               {[]contract.Record{step(1, 1, "a"), step(2, 3, "a"), step(3, 2, "a")}, []string{"1a", "2a", "3a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
