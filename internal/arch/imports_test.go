@@ -43,7 +43,8 @@ var permitted = map[string][]string{
 	"internal/arch":               nil,
 	"internal/atomicfile":         nil,
 	"internal/chat":               nil,
-	"internal/contract":           nil,
+	"internal/contract":           {"internal/contract/settings"},
+	"internal/contract/settings":  nil,
 	"internal/controller": {
 		"api/v1alpha1", "internal/controller/poller", "internal/controller/rewardenvironment",
 		"internal/controller/trainingrun", "internal/desired", "k8s.io/api", "k8s.io/apimachinery",
@@ -73,6 +74,10 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/desired", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
 	"internal/controller/metricsauth": {"github.com/go-logr/logr", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+	"internal/controller/runfiles": {
+		"api/v1alpha1", "internal/contract", "internal/contract/settings", "internal/controller/observe", "internal/desired", "k8s.io/api",
+		"k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
+	},
 	"internal/controller/runmetrics": {
 		"api/v1alpha1", "github.com/prometheus/client_golang", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
@@ -88,7 +93,7 @@ var permitted = map[string][]string{
 	"internal/controller/trainingrun": {
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
-		"internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
+		"internal/controller/runfiles", "internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/workers": {
 		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api", "k8s.io/apimachinery",

@@ -3,6 +3,8 @@
 
 package contract
 
+import "github.com/tinker-operator/tinker-operator/internal/contract/settings"
+
 // RunFileName is the key of the ConfigMap, and the file's name within a pod.
 const RunFileName = "run.json"
 
@@ -17,7 +19,7 @@ type RunFile struct {
 	Attempt int32 `json:"attempt"`
 	// SpecDigest digests what decides the weights (Fixed); 64 hex digits.
 	SpecDigest string `json:"specDigest"`
-	// Fixed decides the weights and is the same in every attempt of the run.
+	// Fixed decides the weights and is the same in every attempt from that on which commits the first step.
 	Fixed Fixed `json:"fixed"`
 	// Checkpoints is when states are saved and how long they are kept.
 	Checkpoints Checkpoints `json:"checkpoints"`
@@ -40,6 +42,8 @@ type RunFile struct {
 	// TokenizerSHA256 is the digest that an earlier attempt found of a tokenizer whose digest Fixed does not
 	// say; empty when none has looked.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
+	// Former are what decided the weights in earlier attempts, if that was changed.
+	Former settings.History `json:"former,omitempty"`
 	// LearnerAddress is host:port of the exchange, by the Service's name.
 	LearnerAddress string `json:"learnerAddress"`
 }

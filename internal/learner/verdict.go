@@ -9,6 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -22,11 +23,13 @@ const (
 	reasonNotTinker          = "EndpointNotTinker"
 	reasonSuperseded         = "Superseded"
 	reasonDiverged           = "Diverged"
+	ReasonSettingsDiffer     = "SettingsDiffer"
 )
 
 // verdictOf returns why the loop ended: the cause, and the remedy where the run requires intervention.
 func verdictOf(err error) contract.Verdict {
 	var unsupported *preflight.RejectedError
+	var settings *opening.SettingsError
 	kind := failure.KindOf(err)
 	switch {
 	case err == nil:
@@ -39,6 +42,8 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: contract.CauseFenced, Reason: reasonSuperseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: unsupported.Reason, Message: unsupported.Message}
+	case errors.As(err, &settings):
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: ReasonSettingsDiffer, Message: settings.Error()}
 	case kind == failure.SettingsRefused:
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
 			Message: err.Error() + ": change the setting, or use an endpoint that supports it"}

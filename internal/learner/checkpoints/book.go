@@ -113,6 +113,14 @@ func (b *Book) Parent(v Version) (Version, bool) {
 	return Version{}, false
 }
 
+// Origin returns the lineage of the version 0 that an entry descends from, if names record it.
+func (b *Book) Origin(e Entry) (lineage string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lineage, ok = b.index.Chain(e.VersionOf(), e.Name.Parent)[0]
+	return lineage, ok
+}
+
 // Version returns the version of the chain at a step, if it is known.
 func (b *Book) Version(step int64) (Version, bool) {
 	b.mu.Lock()

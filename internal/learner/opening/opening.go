@@ -31,6 +31,7 @@ type models interface {
 	Fresh(ctx context.Context, init *contract.InitFrom) (*trainee.Model, error)
 	Resume(ctx context.Context, states []checkpoints.Entry) (*trainee.Model, checkpoints.Entry, error)
 	RemakeSampler(ctx context.Context, states []checkpoints.Entry) (string, rl.CheckpointName, error)
+	Exists(ctx context.Context, state checkpoints.Entry) (bool, error)
 }
 
 // rows names states that the server may not list.
@@ -67,13 +68,20 @@ type Loaded struct {
 // Load loads the newest state, or what the run begins with. A state of a higher attempt means that this attempt is
 // superseded.
 func (o *Opener) Load(ctx context.Context) (Loaded, error) {
-	states := o.Book.States()
-	if o.File.Fixed.Algorithm == nil || len(states) == 0 {
+	var states []checkpoints.Entry
+	if o.File.Fixed.Algorithm != nil {
+		states = o.Book.States()
+	}
+	if len(states) > 0 && states[0].Name.Attempt > o.File.Attempt {
+		return Loaded{}, fmt.Errorf("attempt %d: %w: %d", o.File.Attempt, journal.ErrFenced, states[0].Name.Attempt)
+	}
+	states, err := o.ofOwnSettings(ctx, states)
+	if err != nil {
+		return Loaded{}, err
+	}
+	if len(states) == 0 {
 		model, err := o.first(ctx)
 		return Loaded{Model: model, At: checkpoints.Position{Lineage: rl.Genesis(o.File.SpecDigest)}}, err
-	}
-	if highest := states[0].Name.Attempt; highest > o.File.Attempt {
-		return Loaded{}, fmt.Errorf("attempt %d: %w: %d", o.File.Attempt, journal.ErrFenced, highest)
 	}
 	model, state, err := o.Models.Resume(ctx, states)
 	if err != nil {

@@ -44,6 +44,7 @@ type fake struct {
 	resumed     int // index of the state that loads
 	remakeErr   error
 	remade      int
+	existsErr   error
 }
 
 func each[T any](list []T, err error) iter.Seq2[T, error] {
@@ -89,6 +90,10 @@ func (f *fake) RemakeSampler(_ context.Context, states []checkpoints.Entry) (str
 	return "remade", states[0].Name, f.remakeErr
 }
 
+func (f *fake) Exists(_ context.Context, state checkpoints.Entry) (bool, error) {
+	return state.Listed, f.existsErr
+}
+
 func (f *fake) RecentStates() []string { return f.rows }
 
 // lineage returns one for each step.
@@ -107,7 +112,7 @@ func saved(attempt int32, step int64, kind tinker.Kind) tinker.Checkpoint {
 // open returns an opener of attempt 2.
 func open(f *fake, change func(*contract.RunFile)) *Opener {
 	file := contract.RunFile{
-		Run: contract.RunReference{UID: uid}, Attempt: 2, SpecDigest: "digest",
+		Run: contract.RunReference{UID: uid}, Attempt: 2, SpecDigest: "a", // lineage(0) is the first version of these settings
 		Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 9, Lag: 2}},
 	}
 	if change != nil {

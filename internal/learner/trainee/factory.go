@@ -195,14 +195,35 @@ func (f *Factory) cold(ctx context.Context, state checkpoints.Entry) (*Model, er
 }
 
 func (f *Factory) restore(ctx context.Context, state checkpoints.Entry, optimizer bool) (*Model, error) {
-	if !state.Listed {
-		// Rows name states that may never have been saved; asking is cheaper than making a model.
-		_, err := f.API.WeightsInfo(ctx, state.Path)
-		if isLost(err) {
-			return nil, failure.New(failure.LostCheckpoint, err, "asking for %s", state.Path)
-		}
+	if err := f.askFor(ctx, state); failure.KindOf(err) == failure.LostCheckpoint {
+		return nil, err
 	}
 	return f.load(ctx, state.Path, optimizer)
+}
+
+// askFor asks for a state that the server does not list: rows name states that may never have been saved, and asking is
+// cheaper than making a model.
+func (f *Factory) askFor(ctx context.Context, state checkpoints.Entry) error {
+	if state.Listed {
+		return nil
+	}
+	_, err := f.API.WeightsInfo(ctx, state.Path)
+	if isLost(err) {
+		return failure.New(failure.LostCheckpoint, err, "asking for %s", state.Path)
+	}
+	return asking.Failed(err, "asking for %s", state.Path)
+}
+
+// Exists reports whether a state exists. It believes an endpoint that does not say.
+func (f *Factory) Exists(ctx context.Context, state checkpoints.Entry) (bool, error) {
+	err := f.askFor(ctx, state)
+	switch failure.KindOf(err) {
+	case failure.LostCheckpoint:
+		return false, nil
+	case failure.Outage, failure.CredentialsRefused, failure.NotTinker:
+		return false, err
+	}
+	return true, ctx.Err()
 }
 
 // isLost reports whether a question for a checkpoint was answered, and the answer is that it does not exist.

@@ -1,0 +1,162 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runfiles reads the run files of a run's earlier attempts: what they fixed, and how that differs from the spec.
+package runfiles
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/settings"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// File is the run file of an earlier attempt, with the environments that it pinned.
+type File struct {
+	contract.RunFile
+	Pins desired.Pins
+
+	object *corev1.ConfigMap
+}
+
+// Files are those of earlier attempts that still exist, the newest first.
+type Files []File
+
+// Error says that the run file of an earlier attempt cannot be used, which trying again does not change.
+type Error struct {
+	name string
+	err  error
+}
+
+// Error names the file and the repair.
+func (e *Error) Error() string {
+	return fmt.Sprintf("ConfigMap %s, the run file of an earlier attempt, cannot be read: %v: install the version of the operator that wrote it, "+
+		"or create another run with initFrom.", e.name, e.err)
+}
+
+// Unwrap returns why the file cannot be used.
+func (e *Error) Unwrap() error { return e.err }
+
+// Read reads the run files of the attempts that the status lists: of a run whose settings are fixed the newest alone, since all
+// that follow are alike. It fails with an *Error for one that cannot be used.
+func Read(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun) (Files, error) {
+	var files Files
+	for _, attempt := range run.Status.Attempts {
+		config, err := observe.Find(ctx, live, run.Namespace, desired.RunFileName(run, attempt.Number), &corev1.ConfigMap{})
+		if err != nil {
+			return nil, fmt.Errorf("reading run file: %w", err)
+		}
+		if config == nil {
+			continue
+		}
+		file, err := decode(config)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+		if Fixed(run) {
+			break
+		}
+	}
+	return files, nil
+}
+
+func decode(config *corev1.ConfigMap) (File, error) {
+	file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
+	if err != nil {
+		return File{}, &Error{config.Name, err}
+	}
+	pins := desired.Pins{}
+	if err := json.Unmarshal([]byte(config.Data[desired.PinsKey]), &pins); err != nil {
+		return File{}, &Error{config.Name, fmt.Errorf("decoding pinned environments: %w", err)}
+	}
+	return File{RunFile: file, Pins: pins, object: config}, nil
+}
+
+// Fixed says that what decides the weights can no longer be changed. The status of a run that a former version of the operator
+// started does not say so until this one has written it.
+func Fixed(run *v1alpha1.TrainingRun) bool {
+	return run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true)
+}
+
+// Newest is the file of the newest attempt that has one; nil without.
+func (f Files) Newest() *File {
+	if len(f) == 0 {
+		return nil
+	}
+	return &f[0]
+}
+
+// Matching is the newest file that was made from the settings that the spec has now; nil without.
+func (f Files) Matching(run *v1alpha1.TrainingRun) *File {
+	i := slices.IndexFunc(f, func(file File) bool {
+		changed, known := desired.ChangedSettings(run, file.object.Annotations)
+		return known && len(changed) == 0
+	})
+	if i < 0 {
+		return nil
+	}
+	return &f[i]
+}
+
+// Former is the history of settings for the next attempt, with the fields that changed as far as files are left to tell. It is
+// empty while all attempts have had the same.
+func (f Files) Former(run *v1alpha1.TrainingRun, digest string) settings.History {
+	newest := f.Newest()
+	if newest == nil || newest.SpecDigest == digest && len(newest.Former) == 0 {
+		return nil
+	}
+	history := newest.Former.Append(newest.Attempt, newest.SpecDigest)
+	for i := range history {
+		history[i].Changed = nil
+		for _, file := range f {
+			if file.SpecDigest == history[i].SpecDigest {
+				history[i].Changed, _ = desired.ChangedSettings(run, file.object.Annotations)
+				break
+			}
+		}
+	}
+	return history
+}
+
+// Keep names the files that a run still needs: the newest two and, until its settings are fixed, those of the attempts that the
+// status lists.
+func Keep(run *v1alpha1.TrainingRun, newest int32) []string {
+	keep := []string{desired.RunFileName(run, newest), desired.RunFileName(run, newest-1)}
+	if Fixed(run) {
+		return keep
+	}
+	for _, attempt := range run.Status.Attempts {
+		keep = append(keep, desired.RunFileName(run, attempt.Number))
+	}
+	return keep
+}
+
+// Prune deletes the run files of earlier attempts except those to keep.
+func Prune(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun, keep []string, remove func(client.Object) error) error {
+	files := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
+	if err := live.List(ctx, &files, client.InNamespace(run.Namespace), client.MatchingLabels(desired.RunLabels(run))); err != nil {
+		return fmt.Errorf("listing run files: %w", err)
+	}
+	for i := range files.Items {
+		if slices.Contains(keep, files.Items[i].Name) {
+			continue
+		}
+		files.Items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		if err := remove(&files.Items[i]); err != nil {
+			return fmt.Errorf("deleting run file: %w", err)
+		}
+	}
+	return nil
+}
