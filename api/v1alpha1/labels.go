@@ -23,8 +23,10 @@ const (
 	LabelDefinition = "rl.tinker-operator.dev/definition"
 	// AnnotationTemplate digests a Job's pod template, which cannot be changed in place.
 	AnnotationTemplate = "rl.tinker-operator.dev/template"
-	// AnnotationSettings digests the fields of the spec that a learner's Job was created with, by field.
+	// AnnotationSettings digests the fields of the spec that a learner's Job and its run file were made from, by field.
 	AnnotationSettings = "rl.tinker-operator.dev/settings"
+	// AnnotationSpecDigest digests what decides the weights, as the run file has it.
+	AnnotationSpecDigest = "rl.tinker-operator.dev/spec-digest"
 	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers: what
 	// another controller suspends is left to it.
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"

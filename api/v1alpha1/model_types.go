@@ -83,7 +83,7 @@ type Tokenizer struct {
 // Tinker is the endpoint that samples and trains.
 type Tinker struct {
 	// baseURL is the address of the endpoint; without it, the operator's default, which is hosted Tinker
-	// unless the chart says otherwise. Fixed once the run has started.
+	// unless the chart says otherwise. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional

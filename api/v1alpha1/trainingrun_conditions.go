@@ -45,6 +45,8 @@ const (
 	ReasonInitFromNotReady = "InitFromNotReady"
 	ReasonRunFileInvalid   = "RunFileInvalid"
 	ReasonRoleNotFound     = "RoleNotFound"
+	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
+	ReasonSettingsDiffer = "SettingsDiffer"
 )
 
 // Reasons of EnvironmentsReady.
@@ -98,6 +100,12 @@ const (
 	ReasonPaymentRequired     = "PaymentRequired"
 	ReasonPausedCapacity      = "PausedCapacity"
 	ReasonPausedRateLimit     = "PausedRateLimit"
+)
+
+// Reasons of the end of an attempt that are no condition's.
+const (
+	// ReasonSettingsChanged says that the learner was stopped because what decides the weights was changed before a first step.
+	ReasonSettingsChanged = "SettingsChanged"
 )
 
 // Reasons of RolloutsReady.

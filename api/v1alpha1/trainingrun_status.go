@@ -23,9 +23,13 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	State string `json:"state,omitempty"`
-	// startTime is when the first attempt began. From here on what decides the weights is fixed.
+	// startTime is when the first attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// settingsFixed says whether model, tinker.baseURL, environments, algorithm and initFrom can no longer be changed, since
+	// a step was committed with them, or an evaluation completed. Until then the next attempt starts with what was changed.
+	// +optional
+	SettingsFixed *bool `json:"settingsFixed,omitempty"`
 	// completionTime is when the run became Complete or Failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`

@@ -26,11 +26,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:selectablefield:JSONPath=`.spec.model.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.state`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 40 characters, of a-z, 0-9 and '-', begin with a letter and end with a letter or digit: pods, Jobs and the Service are named after the run; shorten or rename it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to continue from its weights"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.tinker.baseURL) == has(oldSelf.spec.tinker.baseURL) && (!has(self.spec.tinker.baseURL) || self.spec.tinker.baseURL == oldSelf.spec.tinker.baseURL))",fieldPath=".spec.tinker.baseURL",reason=FieldValueForbidden,message="tinker.baseURL is fixed once the run has started, since its checkpoints are there: create another run"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once the run has started: create another run, with initFrom.run naming this one to continue from its weights"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once the run has started: create another run, with initFrom.run naming this one to continue from its weights"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once the run has started: create another run"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.tinker.baseURL) == has(oldSelf.spec.tinker.baseURL) && (!has(self.spec.tinker.baseURL) || self.spec.tinker.baseURL == oldSelf.spec.tinker.baseURL))",fieldPath=".spec.tinker.baseURL",reason=FieldValueForbidden,message="tinker.baseURL is fixed once a step is committed, since the checkpoints are there: create another run"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once a step is committed: create another run"
 type TrainingRun struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the metadata of the object.
@@ -61,14 +61,14 @@ type TrainingRunList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || !has(self.algorithm) || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
 type TrainingRunSpec struct {
 	// model is the base model and the LoRA adapter that is trained.
-	// Fixed once the run has started.
+	// Fixed once a step is committed.
 	// +required
 	Model Model `json:"model"`
 	// tinker is the endpoint that samples and trains.
 	// +required
 	Tinker Tinker `json:"tinker"`
 	// environments are what the run trains on, keyed by name; their order means nothing. Without
-	// weights all tasks form one pool. Fixed once the run has started.
+	// weights all tasks form one pool. Fixed once a step is committed.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -78,11 +78,11 @@ type TrainingRunSpec struct {
 	// +optional
 	Environments []TrainingEnvironment `json:"environments,omitempty"`
 	// algorithm is how groups of episodes become optimizer steps. Without it, and without
-	// environments, the run evaluates once and is done. Fixed once the run has started.
+	// environments, the run evaluates once and is done. Fixed once a step is committed.
 	// +optional
 	Algorithm *Algorithm `json:"algorithm,omitempty"`
 	// initFrom is where the first weights come from; without it they are the base model's.
-	// Fixed once the run has started.
+	// Fixed once a step is committed.
 	// +optional
 	InitFrom *InitFrom `json:"initFrom,omitempty"`
 	// checkpoints is when states are saved and how long they are kept. A change takes effect with

@@ -1575,6 +1575,11 @@ func (in *TrainingRunStatus) DeepCopyInto(out *TrainingRunStatus) {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.SettingsFixed != nil {
+		in, out := &in.SettingsFixed, &out.SettingsFixed
+		*out = new(bool)
+		**out = **in
+	}
 	if in.CompletionTime != nil {
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()

@@ -29,9 +29,11 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*core
 	if err != nil {
 		return nil, fmt.Errorf("encoding pinned environments: %w", err)
 	}
+	meta := ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt))
+	meta.Annotations = map[string]string{v1alpha1.AnnotationSettings: learnerSettings(run)}
 	immutable := true
 	return &corev1.ConfigMap{
-		ObjectMeta: ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt)),
+		ObjectMeta: meta,
 		Immutable:  &immutable,
 		Data:       map[string]string{contract.RunFileName: string(encoded), PinsKey: string(pinned)},
 	}, nil

@@ -5,9 +5,11 @@ package desired
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
@@ -22,7 +24,7 @@ func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
 
 // settingsOf digests each field of the spec that a learner reads when its attempt starts, and that may be changed later.
 func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
-	return map[string]string{
+	digests := map[string]string{
 		"checkpoints":                       templateDigest(run.Spec.Checkpoints),
 		"evaluation":                        templateDigest(run.Spec.Evaluation),
 		"rollouts.concurrency":              templateDigest(run.Spec.Rollouts.Concurrency),
@@ -34,9 +36,48 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"tinker.clientCertificateSecretRef": templateDigest(run.Spec.Tinker.ClientCertificateSecretRef),
 		"failurePolicy.requireOptimizer":    templateDigest(run.Spec.FailurePolicy.RequireOptimizer),
 	}
+	maps.Copy(digests, fixedSettingsOf(run))
+	return digests
 }
 
-// learnerSettings is the annotation of a learner's Job that PendingChanges reads.
+// fixedSettingsOf digests each field that decides the weights, which can be changed until a first step is committed.
+func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
+	return map[string]string{
+		"model":          templateDigest(run.Spec.Model),
+		"tinker.baseURL": templateDigest(run.Spec.Tinker.BaseURL),
+		"environments":   templateDigest(run.Spec.Environments),
+		"algorithm":      templateDigest(run.Spec.Algorithm),
+		"initFrom":       templateDigest(run.Spec.InitFrom),
+	}
+}
+
+// DecidesWeights says that a field of the spec decides the weights.
+func DecidesWeights(field string) bool {
+	_, decides := fixedSettingsOf(&v1alpha1.TrainingRun{})[field]
+	return decides
+}
+
+// ChangedSettings are the fields of the spec, sorted, that decide the weights and differ from those that a learner's Job, or a
+// run file, was made from; known is false where its annotations do not say.
+func ChangedSettings(run *v1alpha1.TrainingRun, annotations map[string]string) (changed []string, known bool) {
+	return compare(fixedSettingsOf(run), annotations)
+}
+
+// compare gives the fields, sorted, whose digests annotations note otherwise, and whether they note all.
+func compare(digests, annotations map[string]string) (changed []string, all bool) {
+	var former map[string]string
+	all = json.Unmarshal([]byte(annotations[v1alpha1.AnnotationSettings]), &former) == nil
+	for field, digest := range digests {
+		was, noted := former[field]
+		if all = all && noted; noted && was != digest {
+			changed = append(changed, field)
+		}
+	}
+	slices.Sort(changed)
+	return changed, all
+}
+
+// learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings read.
 func learnerSettings(run *v1alpha1.TrainingRun) string {
 	data, err := json.Marshal(settingsOf(run))
 	if err != nil {
@@ -48,16 +89,14 @@ func learnerSettings(run *v1alpha1.TrainingRun) string {
 // PendingChanges are the fields of the spec, sorted, whose changes since a learner's Job was created wait for the next
 // attempt; none for a Job that does not say what it was created with.
 func PendingChanges(run *v1alpha1.TrainingRun, job *batchv1.Job) []string {
-	var former map[string]string
-	if job == nil || json.Unmarshal([]byte(job.Annotations[v1alpha1.AnnotationSettings]), &former) != nil {
+	if job == nil {
 		return nil
 	}
-	var changed []string
-	for field, digest := range settingsOf(run) {
-		if was, known := former[field]; known && was != digest {
-			changed = append(changed, field)
-		}
+	digests := settingsOf(run)
+	if run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true) {
+		// The API server refuses a change of these; their defaults may differ between two versions of the operator.
+		maps.DeleteFunc(digests, func(field, _ string) bool { return DecidesWeights(field) })
 	}
-	slices.Sort(changed)
+	changed, _ := compare(digests, job.Annotations)
 	return changed
 }

@@ -300,6 +300,31 @@ var _ = Describe("A started run", func() {
 		}),
 	)
 
+	DescribeTable("may change what decides the weights until that is fixed",
+		func(change func(*v1alpha1.TrainingRun)) {
+			w := emptyEnv()
+			run := w.create()
+			now := metav1.Now()
+			run.Status.StartTime, run.Status.SettingsFixed = &now, new(false)
+			Expect(kube.Status().Update(context.Background(), run)).To(Succeed())
+			change(run)
+			Expect(kube.Update(context.Background(), run)).To(Succeed())
+			run.Status.SettingsFixed = new(true)
+			Expect(kube.Status().Update(context.Background(), run)).To(Succeed())
+			fresh := w.newRun()
+			fresh.ResourceVersion = run.ResourceVersion
+			run.Spec = fresh.Spec
+			Expect(kube.Update(context.Background(), run)).To(MatchError(ContainSubstring("once a step is committed")))
+		},
+		Entry("model", func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "other" }),
+		Entry("endpoint", func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "http://other" }),
+		Entry("environments", func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].GroupSize = 4 }),
+		Entry("algorithm", func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Seed = new(int64(5)) }),
+		Entry("initFrom", func(run *v1alpha1.TrainingRun) {
+			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://a/weights/b", Optimizer: v1alpha1.OptimizerReset}
+		}),
+	)
+
 	It("takes changes of all else", func() {
 		w := emptyEnv()
 		run := w.create()

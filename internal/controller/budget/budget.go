@@ -83,6 +83,9 @@ type Final struct {
 // Finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
 // it.
 func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end End) *Final {
+	if end.Reason == v1alpha1.ReasonSettingsDiffer {
+		return nil // The run waits until the settings of its committed step are restored.
+	}
 	switch end.Cause {
 	case contract.CauseCompleted:
 		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "Every step is committed, and every evaluation has its result."}
@@ -143,9 +146,9 @@ func fruitful(a v1alpha1.Attempt) bool {
 // Backoff is how long to wait after the newest attempt before the next: not at all after one that made
 // progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
 // on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
-// whose Job was not valid is followed by one of another spec.
+// whose spec was refused or changed is followed by one of another spec.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
-	if attempts[0].Reason == v1alpha1.ReasonSpecRefused {
+	if r := attempts[0].Reason; r == v1alpha1.ReasonSpecRefused || r == v1alpha1.ReasonSettingsDiffer || r == v1alpha1.ReasonSettingsChanged {
 		return 0
 	}
 	if AwaitsRepair(attempts[0]) {

@@ -49,11 +49,35 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments m
 	if pinned != nil {
 		return pins, nil
 	}
-	if err := pins.CheckPorts(); err != nil {
-		return nil, &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
-			Message: err.Error(), NeedsAction: true}
+	if p := checkPorts(pins); p != nil {
+		return nil, p
 	}
 	return pins, environmentsChanged(run, pins)
+}
+
+func checkPorts(pins desired.Pins) *Problem {
+	err := pins.CheckPorts()
+	if err == nil {
+		return nil
+	}
+	return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+		Message: err.Error(), NeedsAction: true}
+}
+
+// Repin gives the pins of all environments as they are now, for a run whose settings are not fixed yet. One that was pinned and
+// does not exist any more stays as it is.
+func Repin(run *v1alpha1.TrainingRun, pinned desired.Pins, environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *Problem) {
+	missing := desired.Pins{}
+	for name, pin := range pinned {
+		if environments[name] == nil {
+			missing[name] = pin
+		}
+	}
+	pins, problem := Environments(run, missing, environments)
+	if problem == nil {
+		problem = checkPorts(pins)
+	}
+	return pins, problem
 }
 
 // SharedServers says which environment has a server that the run has once, for a manager that may not run such servers.

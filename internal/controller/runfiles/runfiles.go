@@ -90,6 +90,29 @@ func Fixed(run *v1alpha1.TrainingRun) bool {
 	return run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true)
 }
 
+// Version is the format version that a run began with, by its status; 0 before its start. Runs of builds that did
+// not note it have version 1.
+func Version(run *v1alpha1.TrainingRun) int {
+	if run.Status.StartTime == nil {
+		return 0
+	}
+	return int(ptr.Deref(run.Status.FormatVersion, 1))
+}
+
+// HasStep says that a step is committed, though perhaps with other settings than those of the spec, which are not fixed then: only
+// the settings of that step can continue the run.
+func HasStep(run *v1alpha1.TrainingRun) bool {
+	attempts := run.Status.Attempts
+	return ptr.Deref(run.Status.Step, 0) > 0 || len(attempts) > 0 && attempts[0].Reason == v1alpha1.ReasonSettingsDiffer
+}
+
+// BeginsAnew says that a run without a step begins anew although its spec is the same: it is a failed run that is tried again, or
+// the operator's default endpoint is another one.
+func BeginsAnew(run *v1alpha1.TrainingRun, newest *File, defaultBaseURL string) bool {
+	retries := *run.Spec.Retry > ptr.Deref(run.Status.ObservedRetry, 0)
+	return retries || newest != nil && run.Spec.Tinker.BaseURL == "" && newest.Fixed.BaseURL != defaultBaseURL
+}
+
 // Newest is the file of the newest attempt that has one; nil without.
 func (f Files) Newest() *File {
 	if len(f) == 0 {

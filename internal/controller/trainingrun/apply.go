@@ -33,6 +33,7 @@ import (
 const (
 	eventManagerKeyChanged = "ManagerKeyChanged"
 	eventAPIKeyChanged     = "APIKeyChanged"
+	eventSettingsChanged   = "SettingsChanged"
 )
 
 // reportRefusal is when to reconcile a run again, so that its status has what the API server has just refused.
@@ -48,6 +49,10 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 	if p.apiKeyChanged {
 		record.Events(r.Recorder, run, record.Warning(eventAPIKeyChanged, "Restart",
 			"tinker.apiKeySecretRef has changed: the learner is stopped at a saved state, and the next attempt has the other key."))
+	}
+	if p.settingsChanged {
+		record.Events(r.Recorder, run, record.Normal(eventSettingsChanged, "Restart",
+			"What decides the weights was changed before a first step was committed: the learner is stopped, and the next attempt starts with it."))
 	}
 	propagation := metav1.DeletePropagationBackground
 	if p.foreground {
@@ -71,7 +76,7 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 		return 0, err
 	}
 	if p.workers || p.start > 0 {
-		wait, err := r.reconcileWorkers(ctx, run, seen, p.pins)
+		wait, err := r.reconcileWorkers(ctx, run, seen, p)
 		if err != nil {
 			return 0, err
 		}
@@ -87,12 +92,16 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 }
 
 // reconcileWorkers makes the workers' Service and Job as the spec has them, unless they were refused a moment ago.
-func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins) (time.Duration, error) {
+func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
 	if wait, again := seen.RefusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
 		return wait, nil
 	}
 	reconciler := workers.Reconciler{Client: r.Client, Settings: r.Settings, Delete: r.delete}
-	err := reconciler.Reconcile(ctx, run, workersOf(run, seen, pins), r.Now())
+	observed := workersOf(run, seen, p.pins)
+	if p.file != nil {
+		observed.SpecDigest = p.file.SpecDigest
+	}
+	err := reconciler.Reconcile(ctx, run, observed, r.Now())
 	if r.refusals.Record(run, v1alpha1.RoleRollout, desired.RolloutJobName(run), err, r.Now()) {
 		return reportRefusal, nil
 	}
@@ -119,6 +128,9 @@ func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins)
 		o.Learner = seen.Learners[o.Attempt].Job
 	}
 	o.KeyReplaced = keyReplaced(run, o.Job)
+	if learner := seen.Learners[o.Attempt].Job; learner != nil {
+		o.SpecDigest = learner.Annotations[v1alpha1.AnnotationSpecDigest]
+	}
 	switch learner := seen.Learners[o.Attempt].Job; {
 	case pins != nil:
 		o.Data, o.Servers = pins.Data(), pins.Servers()

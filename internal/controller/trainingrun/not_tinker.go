@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 )
 
 // upstreamNotTinker is how a learner reports that what answers is not the Tinker API.
@@ -19,9 +20,9 @@ const upstreamNotTinker = "not_tinker"
 func notTinker(run *v1alpha1.TrainingRun, request string) string {
 	quoted := evidence(contract.HeartbeatReply{UpstreamError: request})
 	repair := repairAddress(run.Spec.Tinker, request)
-	if strings.Contains(repair, "tinker.baseURL") {
+	if runfiles.Fixed(run) && strings.Contains(repair, "tinker.baseURL") {
 		// The API server refuses a change of it.
-		return fmt.Sprintf("%s%s To repair it, %s: in another run, since tinker.baseURL is fixed once a run has started. Should the server change, "+
+		return fmt.Sprintf("%s%s To repair it, %s: in another run, since tinker.baseURL is fixed once a step is committed. Should the server change, "+
 			"this run continues by itself.", upstreams[upstreamNotTinker].message, quoted, repair)
 	}
 	return fmt.Sprintf("%s%s To repair it, %s; the run then continues by itself.", upstreams[upstreamNotTinker].message, quoted, repair)

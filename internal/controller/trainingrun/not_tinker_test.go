@@ -59,6 +59,12 @@ func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
 			if fixed := strings.Contains(tc.repair, "tinker.baseURL"); strings.Contains(message, "in another run") != fixed {
 				t.Errorf("Ready says %q; a field that is fixed is to be changed in another run: %v", message, fixed)
 			}
+			run.Status.SettingsFixed = new(false)
+			next = computeStatus(run, seen, makePlan(run, seen, now), now)
+			message = meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
+			if !strings.Contains(message, tc.repair) || !strings.Contains(message, "; the run then continues by itself.") || strings.Contains(message, "another run") {
+				t.Errorf("before a first step Ready says %q, want that %q repairs this run", message, tc.repair)
+			}
 		})
 	}
 }

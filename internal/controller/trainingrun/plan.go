@@ -55,6 +55,8 @@ type plan struct {
 	credentialsChanged bool
 	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretRef has changed.
 	apiKeyChanged bool
+	// settingsChanged says that the learner is restarted because what decides the weights was changed before a first step.
+	settingsChanged bool
 	// expire deletes the run itself.
 	expire bool
 	// requeue is when to reconcile again without an event; 0 means never.
@@ -90,6 +92,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		p.next = &next
 		end := budget.End{Cause: p.ending.Cause, Reason: p.ending.Reason, Message: p.ending.Message}
 		if p.final = budget.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end); p.final != nil {
+			explainFinal(run, seen, p.final)
 			p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 			return p
 		}
@@ -104,7 +107,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		p.requeue = maxRequeue
 		return p
 	}
-	if left := backoffLeft(run, seen, now); left > 0 && !retrying {
+	if left := backoffLeft(run, seen, now); left > 0 && !retrying && !settingsChanged(run, seen) {
 		p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 		p.backingOff, p.requeue = true, left
 		return p
@@ -141,7 +144,7 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *end
 		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
 			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Reason, Message: seen.Refused.Words}
 		}
-		return explainDrain(run, end)
+		return explainDrain(run, seen, end)
 	}
 	if l.Pod == nil && desired.SuspendedByOther(l.Job) && hasRun(run, newest) {
 		return &ending.Ending{Cause: contract.CauseDisrupted, Message: "Another controller suspended the learner's Job, which deleted its pod."}
@@ -155,8 +158,12 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *end
 	return overdue(run, newest, l, seen, now)
 }
 
-// explainDrain says of a learner that has drained although its run was not to stop what made it do so.
-func explainDrain(run *v1alpha1.TrainingRun, end *ending.Ending) *ending.Ending {
+// explainDrain says of a learner that has drained, or was deleted, although its run was not to stop what made it do so.
+func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *ending.Ending) *ending.Ending {
+	if (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted) && settingsChanged(run, seen) {
+		end.Reason, end.Message = v1alpha1.ReasonSettingsChanged, "What decides the weights was changed before a first step was committed: the next attempt starts with it."
+		return end
+	}
 	if end.Cause == contract.CauseDrained && end.Progress != nil && !suspended(run) && !askedToStop(run.Status) {
 		end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its state first."
 	}
@@ -216,9 +223,10 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 		p.credentialsChanged, p.deletes = len(jobs) > 0, append(p.deletes, jobs...)
 		return p
 	}
-	if desired.APIKeyChanged(run, l.Job) {
+	if key, settings := desired.APIKeyChanged(run, l.Job), settingsChanged(run, seen); key || settings {
 		jobs := learnerJob(seen, status.NewestAttempt(run))
-		p.apiKeyChanged, p.deletes = len(jobs) > 0, append(p.deletes, jobs...)
+		p.apiKeyChanged, p.settingsChanged = key && len(jobs) > 0, settings && len(jobs) > 0
+		p.deletes = append(p.deletes, jobs...)
 	}
 	if !suspended(run) {
 		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now))

@@ -24,13 +24,21 @@ func refusedWorkers(seen observe.State) podstate.Obstacle {
 	return observe.ObstacleOf(seen.RefusedWorkers.Refusal, "workers", "rollouts.pod")
 }
 
-// refusedSpec blocks a run whose learner's Job is not valid, until the spec is another one. Of an attempt that ended
-// earlier the condition Accepted knows the spec.
+// refusedSpec blocks a run whose learner's Job is not valid, or whose learner found a step that was committed with other settings,
+// until the spec is another one. Of an attempt that ended earlier the condition Accepted knows the spec.
 func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *resolve.Problem {
-	if ended := run.Status.Attempts; len(ended) == 0 || ended[0].Reason != v1alpha1.ReasonSpecRefused {
+	ended := run.Status.Attempts
+	if len(ended) == 0 || ended[0].Reason != v1alpha1.ReasonSpecRefused && ended[0].Reason != v1alpha1.ReasonSettingsDiffer {
 		return nil
 	}
-	problem := resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonSpecRefused, NeedsAction: true}
+	problem := resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: ended[0].Reason, NeedsAction: true}
+	if just && problem.Reason == v1alpha1.ReasonSettingsDiffer {
+		if settingsChanged(run, seen) {
+			return nil // since the attempt began
+		}
+		problem.Message = ended[0].Message
+		return &problem
+	}
 	if just {
 		if seen.Refused.Generation != run.Generation {
 			return nil
@@ -39,7 +47,7 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *reso
 		return &problem
 	}
 	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionAccepted)
-	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonSpecRefused || c.ObservedGeneration != run.Generation {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != problem.Reason || c.ObservedGeneration != run.Generation {
 		return nil
 	}
 	problem.Message = c.Message

@@ -5,13 +5,11 @@ package trainingrun
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +18,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // Fault points of the manager: see Reconciler.Fault.
@@ -29,14 +29,15 @@ const (
 	FaultJobCreated     = "job.created"
 )
 
-// prepare makes the run file of the attempt that is to start, or sets what blocks it.
+// prepare makes the run file of the attempt that is to start, or sets what blocks it. Until the settings are fixed, an attempt
+// begins with what the spec has by then and, if that has changed, with the environments as they are by then.
 func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (plan, error) {
 	if p.next != nil {
 		run = run.DeepCopy()
 		run.Status = *p.next
 	}
-	earlier, pinned, err := r.earlierFile(ctx, run)
-	var unreadable *fileError
+	files, err := runfiles.Read(ctx, r.Live, run)
+	var unreadable *runfiles.Error
 	if errors.As(err, &unreadable) {
 		return p.withBlock(&resolve.Problem{
 			Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: unreadable.Error(), NeedsAction: true,
@@ -46,53 +47,62 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		p.start = 0
 		return p, err
 	}
-	pins, blocked := resolve.Environments(run, pinned, seen.Environments)
-	var path string
-	if blocked == nil && earlier == nil {
-		path, blocked = resolve.InitFrom(run, seen.Source)
-	}
-	if blocked == nil && !r.Settings.SharedServers {
-		blocked = resolve.SharedServers(pins)
-	}
+	input, blocked := r.fileInput(run, seen, files, p.start)
 	if blocked != nil {
 		return p.withBlock(blocked, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)), nil
 	}
-	input := desired.FileInput{
-		Run: run, Attempt: p.start, Pins: pins, DefaultBaseURL: r.Settings.DefaultBaseURL, InitFrom: path,
-		Version: formatVersion(run),
-	}
-	if earlier != nil {
-		input.Fixed, input.Version = &earlier.Fixed, earlier.Version
-	}
 	file, err := desired.File(input)
+	if newest := files.Newest(); err == nil && newest != nil && newest.SpecDigest != file.SpecDigest && ptr.Deref(run.Status.Step, 0) == 0 {
+		next := status.WithoutProgress(run.Status, equality.Semantic.DeepEqual(newest.Fixed.Model, file.Fixed.Model))
+		p.next = &next
+		input.Run = run.DeepCopy()
+		input.Run.Status = next
+		file, err = desired.File(input)
+	}
 	if err != nil {
 		return p.withBlock(resolve.FileProblem(err), 0), nil
 	}
-	p.file, p.pins = &file, pins
+	file.Former = files.Former(run, file.SpecDigest)
+	p.file, p.pins = &file, input.Pins
 	return p, nil
 }
 
-// formatVersion is the format version that a run began with, by its status; 0 before its start. Runs of builds that did
-// not note it have version 1.
-func formatVersion(run *v1alpha1.TrainingRun) int {
-	if run.Status.StartTime == nil {
-		return 0
+// fileInput is what a run file is made from, or why it cannot be made yet.
+func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files runfiles.Files, attempt int32) (desired.FileInput, *resolve.Problem) {
+	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL, Version: runfiles.Version(run)}
+	newest, matching := files.Newest(), files.Matching(run)
+	if newest != nil {
+		input.Version = newest.Version
 	}
-	return int(ptr.Deref(run.Status.FormatVersion, 1))
+	var kept *runfiles.File // the file whose settings and pins the attempt keeps
+	switch {
+	case runfiles.Fixed(run):
+		kept = newest
+	case runfiles.HasStep(run), matching == newest && !runfiles.BeginsAnew(run, newest, r.Settings.DefaultBaseURL):
+		kept = matching
+	}
+	var blocked *resolve.Problem
+	switch {
+	case kept != nil:
+		input.Fixed = &kept.Fixed
+		input.Pins, blocked = resolve.Environments(run, kept.Pins, seen.Environments)
+	case newest != nil:
+		input.Pins, blocked = resolve.Repin(run, newest.Pins, seen.Environments)
+	default:
+		input.Pins, blocked = resolve.Environments(run, nil, seen.Environments)
+	}
+	switch {
+	case blocked != nil || kept != nil:
+	case matching != nil && matching.Fixed.InitFrom != nil:
+		input.InitFrom = matching.Fixed.InitFrom.Checkpoint
+	default:
+		input.InitFrom, blocked = resolve.InitFrom(run, seen.Source)
+	}
+	if blocked == nil && !r.Settings.SharedServers {
+		blocked = resolve.SharedServers(input.Pins)
+	}
+	return input, blocked
 }
-
-// fileError says that the run file of an earlier attempt cannot be used, which trying again does not change.
-type fileError struct {
-	name string
-	err  error
-}
-
-func (e *fileError) Error() string {
-	return fmt.Sprintf("ConfigMap %s, the run file of an earlier attempt, cannot be read: %v: install the version of the operator that wrote it, "+
-		"or create another run with initFrom.", e.name, e.err)
-}
-
-func (e *fileError) Unwrap() error { return e.err }
 
 // withBlock gives the plan without its start.
 func (p plan) withBlock(by *resolve.Problem, grace time.Duration) plan {
@@ -101,30 +111,6 @@ func (p plan) withBlock(by *resolve.Problem, grace time.Duration) plan {
 		p.requeue = min(maxRequeue, grace+time.Second)
 	}
 	return p
-}
-
-// earlierFile reads the run file of an earlier attempt, and the environments it had pinned; nil before the first, or
-// when no file is left.
-func (r *Reconciler) earlierFile(ctx context.Context, run *v1alpha1.TrainingRun) (*contract.RunFile, desired.Pins, error) {
-	for _, attempt := range run.Status.Attempts {
-		config, err := observe.Find(ctx, r.Live, run.Namespace, desired.RunFileName(run, attempt.Number), &corev1.ConfigMap{})
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading run file: %w", err)
-		}
-		if config == nil {
-			continue
-		}
-		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
-		if err != nil {
-			return nil, nil, &fileError{config.Name, err}
-		}
-		pins := desired.Pins{}
-		if err := json.Unmarshal([]byte(config.Data[desired.PinsKey]), &pins); err != nil {
-			return nil, nil, &fileError{config.Name, fmt.Errorf("decoding pinned environments: %w", err)}
-		}
-		return &file, pins, nil
-	}
-	return nil, nil, nil
 }
 
 // startAttempt makes what an attempt needs and then its Job. The attempt is recorded already: whatever goes
@@ -151,6 +137,7 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	job := desired.LearnerJob(run, p.start, r.credentialsName(run), r.Settings)
 	desired.AnnotateData(job, p.pins.Data())
 	desired.AnnotateServers(job, p.pins.Servers())
+	job.Annotations[v1alpha1.AnnotationSpecDigest] = p.file.SpecDigest
 	if err := r.Client.Create(ctx, job); err != nil {
 		return fmt.Errorf("creating learner job: %w", err)
 	}
@@ -162,25 +149,13 @@ func (r *Reconciler) credentialsName(run *v1alpha1.TrainingRun) string {
 	return desired.CredentialsName(run, contract.SecretSuffix(r.ManagerKey, string(run.UID)))
 }
 
-// pruneFiles deletes the run files of attempts before the last one that no worker's Job mounts.
+// pruneFiles deletes the run files that neither the run nor its workers' Job needs.
 func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, newest int32) error {
-	keep := []string{desired.RunFileName(run, newest), desired.RunFileName(run, newest-1)}
+	keep := runfiles.Keep(run, newest)
 	if seen.Rollout != nil {
 		keep = append(keep, seen.Rollout.Annotations[v1alpha1.AnnotationRunFile])
 	}
-	files := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
-	labels := desired.RunLabels(run)
-	if err := r.Live.List(ctx, &files, client.InNamespace(run.Namespace), client.MatchingLabels(labels)); err != nil {
-		return fmt.Errorf("listing run files: %w", err)
-	}
-	for i := range files.Items {
-		if slices.Contains(keep, files.Items[i].Name) {
-			continue
-		}
-		files.Items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-		if err := r.delete(ctx, &files.Items[i], metav1.DeletePropagationBackground); err != nil {
-			return fmt.Errorf("deleting run file: %w", err)
-		}
-	}
-	return nil
+	return runfiles.Prune(ctx, r.Live, run, keep, func(file client.Object) error {
+		return r.delete(ctx, file, metav1.DeletePropagationBackground)
+	})
 }

@@ -46,13 +46,15 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now ti
 	if p.final != nil {
 		next.CompletionTime = ptr.To(metav1.NewTime(now))
 	}
-	next.PendingChanges = nil
-	if !status.AttemptEnded(run) && p.ending == nil {
-		next.PendingChanges = desired.PendingChanges(run, seen.Learners[status.NewestAttempt(run)].Job)
+	if job := seen.Learners[status.NewestAttempt(run)].Job; status.AttemptEnded(run) || p.ending != nil {
+		next.PendingChanges = nil
+	} else if job != nil { // Otherwise the learner, whose Job is deleted, ends.
+		next.PendingChanges = desired.PendingChanges(run, job)
 	}
 	next.WorkerSelector = desired.WorkerSelector(run)
 	next.Workers, next.ReadyWorkers = ptr.To(seen.WorkersActive()), ptr.To(seen.WorkersReady())
 	setConditions(&next, view{run: run, next: &next, seen: seen, plan: p, now: now})
+	next.SettingsFixed = settingsFixed(run, &next, seen, p.ending)
 	status.Fit(&next)
 	return next
 }
@@ -85,7 +87,7 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	}
 	former := next.Attempts[1]
 	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || askedToStop(*next))
-	if drained || former.Cause == string(contract.CauseRefused) {
+	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Cause == string(contract.CauseRefused) {
 		return count
 	}
 	return count + 1

@@ -41,6 +41,8 @@ type Observed struct {
 	Credentials string
 	// Data lists what workers mount for the data sets of the newest attempt: desired.Pins.Data.
 	Data string
+	// SpecDigest is that of the newest attempt, empty when its Job does not exist or does not say: workers talk to a learner of their own alone.
+	SpecDigest string
 	// Servers lists what runs beside the workers of the newest attempt: desired.Pins.Servers.
 	Servers string
 }
@@ -87,7 +89,7 @@ const (
 )
 
 // actionOf decides what is to be done about the Job. It is replaced when what a user can change of its pods has changed,
-// when the newest attempt has begun with another image, with other credentials or with other data, and, after a delay,
+// when the newest attempt has begun with another image, other credentials, other data or other settings, and, after a delay,
 // when it cannot work.
 func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time) action {
 	switch {
@@ -96,7 +98,8 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 	case o.Job.DeletionTimestamp != nil:
 		return keep
 	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image), o.KeyReplaced,
-		desired.DataOf(o.Job) != o.Data, desired.ServersOf(o.Job) != o.Servers:
+		desired.DataOf(o.Job) != o.Data, desired.ServersOf(o.Job) != o.Servers,
+		o.SpecDigest != "" && o.Job.Annotations[v1alpha1.AnnotationSpecDigest] != o.SpecDigest:
 		return replace
 	case o.CannotWork(run) && o.RetryIn(now) <= 0:
 		return replace
@@ -160,6 +163,9 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 		credentials = cmp.Or(desired.CredentialsOf(o.Learner), credentials)
 	}
 	job := desired.RolloutJob(run, o.Attempt, credentials, r.Settings)
+	if o.SpecDigest != "" {
+		job.Annotations[v1alpha1.AnnotationSpecDigest] = o.SpecDigest
+	}
 	desired.MountData(job, o.Data)
 	if err := desired.RunServers(job, o.Servers, desired.ServiceName(run)); err != nil {
 		return err

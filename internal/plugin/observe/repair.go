@@ -33,6 +33,7 @@ var repairs = map[string]string{
 	v1alpha1.ReasonSpecRefused:           "Correct the field that the message names; nothing is tried until the spec changes.",
 	v1alpha1.ReasonWorkersCrashed:        "Read the workers' log: kubectl tinker logs $(run) --role rollout",
 	v1alpha1.ReasonScaledToZero:          "Add workers: kubectl tinker scale $(run) --replicas 2",
+	v1alpha1.ReasonSettingsDiffer:        "Restore the fields that the message names, and the run continues; put the new values into another run.",
 	v1alpha1.ReasonRoleNotFound:          "Correct algorithm.roles or algorithm.grouping, as the message says.",
 	v1alpha1.ReasonModelUnknown:          "Correct the model that the message names, or give model.renderer and model.tokenizer; create the run again.",
 	v1alpha1.ReasonUnsupportedByEndpoint: "Change the setting that the message names and create the run again.",

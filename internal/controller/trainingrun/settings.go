@@ -1,0 +1,73 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// settingsChanged says that what decides the weights was changed since the newest attempt's learner was created, and may still be.
+// Of a learner whose Job is deleted already, the status has what was changed.
+func settingsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
+	if runfiles.Fixed(run) {
+		return false
+	}
+	job := seen.Learners[status.NewestAttempt(run)].Job
+	if job == nil {
+		return slices.ContainsFunc(run.Status.PendingChanges, desired.DecidesWeights)
+	}
+	changed, _ := desired.ChangedSettings(run, job.Annotations)
+	return len(changed) > 0
+}
+
+// explainFinal says of a run that completes that its spec was changed too late.
+func explainFinal(run *v1alpha1.TrainingRun, seen observe.State, final *budget.Final) {
+	if final.Condition == v1alpha1.ConditionComplete && settingsChanged(run, seen) {
+		final.Message += " What decides the weights was changed too late: the results are those of the former spec."
+	}
+}
+
+// settingsFixed says whether what decides the weights can no longer be changed: the newest attempt's own learner, which was created
+// with what the spec has, reports a committed step or the end of the run. It is written under the version of the run that was
+// compared, so that a change which comes at the same time makes the write fail.
+func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, seen observe.State, end *ending.Ending) *bool {
+	if next.StartTime == nil {
+		return nil
+	}
+	step := ptr.Deref(next.Step, 0)
+	switch {
+	case run.Status.StartTime != nil && run.Status.SettingsFixed == nil: // by a former version of the operator, which fixed them at the start
+		return ptr.To(step > 0 || status.RunFinished(run))
+	case runfiles.Fixed(run):
+		return ptr.To(true)
+	case !commits(run, seen, end):
+		return ptr.To(false)
+	}
+	job := seen.Learners[status.NewestAttempt(run)].Job
+	if job == nil {
+		return ptr.To(end != nil && end.Cause == contract.CauseCompleted && !settingsChanged(run, seen))
+	}
+	changed, known := desired.ChangedSettings(run, job.Annotations)
+	return ptr.To(len(changed) == 0 && known)
+}
+
+// commits says that the newest attempt's learner reports a committed step, or has completed the run.
+func commits(run *v1alpha1.TrainingRun, seen observe.State, end *ending.Ending) bool {
+	if end != nil {
+		return end.Cause == contract.CauseCompleted || end.Progress != nil && end.Progress.Step > 0
+	}
+	reply := ownReply(run, seen)
+	return reply != nil && reply.Progress.Step > 0
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// learnerOf returns the Job of an attempt, as the spec was before a change.
+func learnerOf(run *v1alpha1.TrainingRun, attempt int32) *batchv1.Job {
+	return desired.LearnerJob(run, attempt, "", desired.Settings{})
+}
+
+func fasterLearning(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Optimizer.LearningRate = 2 }
+
+// notFixed is a started run whose settings may still be changed.
+func notFixed(run *v1alpha1.TrainingRun) { run.Status.SettingsFixed = new(false) }
+
+// TestChangedSettingsRestartLearner stops a learner whose settings are changed before its first step, and starts the next one at
+// once; a learner whose settings are fixed is left alone.
+func TestChangedSettingsRestartLearner(t *testing.T) {
+	cases := map[string]struct {
+		change   func(*v1alpha1.TrainingRun)
+		restarts bool
+	}{
+		"before the first step":      {fasterLearning, true},
+		"of what is no such field":   {func(run *v1alpha1.TrainingRun) { run.Spec.Checkpoints.EverySteps = new(int64(3)) }, false},
+		"once the settings are so":   {func(run *v1alpha1.TrainingRun) { fasterLearning(run); run.Status.SettingsFixed = new(true) }, false},
+		"of a run of a former build": {func(run *v1alpha1.TrainingRun) { fasterLearning(run); run.Status.SettingsFixed = nil }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(attempts(inProgress(1)), notFixed)
+			job := learnerOf(run, 1)
+			tc.change(run)
+			reply := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}
+			p := makePlan(run, observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(reply)), now)
+			if p.settingsChanged != tc.restarts || len(p.deletes) > 0 != tc.restarts {
+				t.Errorf("the learner is restarted: %v, and %d objects are deleted; want %v", p.settingsChanged, len(p.deletes), tc.restarts)
+			}
+		})
+	}
+
+	run := newRun(attempts(inProgress(1)), notFixed)
+	job := learnerOf(run, 1)
+	fasterLearning(run)
+	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1})
+	p := makePlan(run, observing(1, observe.Learner{Job: job, Pod: newPod(exited(int32(contract.CauseDrained.ExitCode()), "Error", verdict))}), now)
+	if p.ending == nil || p.ending.Reason != v1alpha1.ReasonSettingsChanged || p.start != 2 {
+		t.Fatalf("the ending is %+v, and attempt %d starts; want SettingsChanged and attempt 2", p.ending, p.start)
+	}
+	p.file = &contract.RunFile{Attempt: 2, Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 60}}}
+	if next := computeStatus(run, observing(1, observe.Learner{}), p, now); *next.Restarts != 0 {
+		t.Errorf("%d restarts are counted, want none for a change of the spec", *next.Restarts)
+	}
+}
+
+// TestSettingsAreFixedByFirstStep fixes the settings with the first step that was committed with those of the spec.
+func TestSettingsAreFixedByFirstStep(t *testing.T) {
+	cases := map[string]struct {
+		step   int64
+		change func(*v1alpha1.TrainingRun)
+		want   bool
+	}{
+		"no step":                  {0, func(*v1alpha1.TrainingRun) {}, false},
+		"a step":                   {1, func(*v1alpha1.TrainingRun) {}, true},
+		"a step of another spec":   {1, fasterLearning, false},
+		"a run of a former build":  {0, func(run *v1alpha1.TrainingRun) { run.Status.SettingsFixed = nil }, false},
+		"its first step":           {1, func(run *v1alpha1.TrainingRun) { run.Status.SettingsFixed = nil }, true},
+		"a run that was so before": {0, func(run *v1alpha1.TrainingRun) { run.Status.SettingsFixed = new(true) }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(attempts(inProgress(1)), notFixed)
+			job := learnerOf(run, 1)
+			tc.change(run)
+			reply := contract.HeartbeatReply{Attempt: 1, RunUID: string(run.UID), Progress: contract.Progress{Phase: contract.PhaseTraining, Step: tc.step, Lineage: "ab"}}
+			seen := observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(reply))
+			next := computeStatus(run, seen, makePlan(run, seen, now), now)
+			if got := ptr.Deref(next.SettingsFixed, false); got != tc.want {
+				t.Errorf("settingsFixed is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestCommittedStepWithOtherSettingsWaits makes no further attempt, and does not fail, where a learner found a step that was
+// committed with other settings, until the spec changes.
+func TestCommittedStepWithOtherSettingsWaits(t *testing.T) {
+	const words = "Attempt 1 committed step 3 before a change of spec.algorithm took effect"
+	run := newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 0, time.Hour)), notFixed)
+	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: v1alpha1.ReasonSettingsDiffer, Message: words, Attempt: 2})
+	code := int32(contract.CauseConfigRejected.ExitCode())
+	seen := observing(2, observe.Learner{Job: learnerOf(run, 2), Pod: newPod(exited(code, "Error", verdict))})
+	for range 2 { // as the learner ends, and ever after
+		p := makePlan(run, seen, now)
+		run.Status = computeStatus(run, seen, p, now)
+		if p.start != 0 || p.final != nil {
+			t.Fatalf("attempt %d starts, or the run ends: %+v", p.start, p.final)
+		}
+		for kind, want := range map[string]string{
+			v1alpha1.ConditionAccepted: "False SettingsDiffer", v1alpha1.ConditionStalled: "True SettingsDiffer", v1alpha1.ConditionReady: "False SettingsDiffer",
+		} {
+			if got := conditionOf(run.Status, kind); got != want {
+				t.Errorf("%s = %s, want %s", kind, got, want)
+			}
+		}
+		if message := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady).Message; !strings.Contains(message, words) {
+			t.Errorf("Ready says %q, want %q", message, words)
+		}
+	}
+	run.Generation++
+	if p := makePlan(run, seen, now); p.start != 3 {
+		t.Errorf("attempt %d starts after a change of the spec, want 3", p.start)
+	}
+}
