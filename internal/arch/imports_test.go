@@ -44,6 +44,7 @@ var permitted = map[string][]string{
 	"internal/atomicfile":         nil,
 	"internal/chat":               nil,
 	"internal/contract":           {"internal/contract/settings"},
+	"internal/contract/heartbeat": {"internal/contract"},
 	"internal/contract/settings":  nil,
 	"internal/controller": {
 		"api/v1alpha1", "internal/controller/poller", "internal/controller/rewardenvironment",
@@ -66,7 +67,7 @@ var permitted = map[string][]string{
 	},
 	"internal/controller/podstate": {"api/v1alpha1", "internal/contract", "k8s.io/api"},
 	"internal/controller/poller": {
-		"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
+		"api/v1alpha1", "internal/contract", "internal/contract/heartbeat", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/record":  {"internal/contract", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/refusal": {"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
@@ -178,7 +179,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/tinker", "internal/tinker/capability", "internal/tinker/client",
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
-	"internal/learner/report":  {"internal/contract", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
+	"internal/learner/report":  {"internal/contract", "internal/contract/heartbeat", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/session": {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/store":   {"internal/atomicfile", "golang.org/x/sync"},
 	"internal/learner/trainee": {

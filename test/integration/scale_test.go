@@ -26,6 +26,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -132,7 +133,7 @@ func (f *fleet) serve(uid, ip string, began time.Time) {
 	Expect(err).NotTo(HaveOccurred())
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(desired.HeartbeatPort)))
 	Expect(err).NotTo(HaveOccurred())
-	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: contract.HeartbeatHandler(uid, secrets.AuthorizesManager,
+	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: heartbeat.Handler(uid, secrets.AuthorizesManager,
 		func(contract.HeartbeatRequest) contract.HeartbeatReply {
 			step := int64(time.Since(began).Seconds())
 			at := progress(step)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
@@ -110,7 +111,7 @@ func (w *fixture) post(a *attempt, request contract.HeartbeatRequest) (contract.
 	}
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
-	client := contract.HeartbeatClient{HTTP: &http.Client{Transport: transport}, Token: w.credentials.ManagerToken}
+	client := heartbeat.Client{HTTP: &http.Client{Transport: transport}, Token: w.credentials.ManagerToken}
 	return client.Post(w.t.Context(), a.heartbeat, request)
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 )
 
 var runName = types.NamespacedName{Namespace: "n", Name: "run"}
@@ -206,7 +207,7 @@ func TestPoster(t *testing.T) {
 		t.Fatal(err)
 	}
 	serving := func(learner contract.Credentials) Target {
-		server := httptest.NewUnstartedServer(contract.HeartbeatHandler("uid", learner.AuthorizesManager, func(contract.HeartbeatRequest) contract.HeartbeatReply {
+		server := httptest.NewUnstartedServer(heartbeat.Handler("uid", learner.AuthorizesManager, func(contract.HeartbeatRequest) contract.HeartbeatReply {
 			return contract.HeartbeatReply{RunUID: "uid", Attempt: 1}
 		}))
 		if server.TLS, err = secrets.ServerTLS(); err != nil {

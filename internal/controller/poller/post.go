@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 )
 
 // NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
 // between heartbeats and closed when it has not been polled for a while.
 func NewPoster(managerKey []byte) Poster {
-	clients := &clients{managerKey: managerKey, byRun: map[clientKey]contract.HeartbeatClient{}}
+	clients := &clients{managerKey: managerKey, byRun: map[clientKey]heartbeat.Client{}}
 	return func(ctx context.Context, target Target) (contract.HeartbeatReply, error) {
 		client, err := clients.of(target)
 		if err != nil {
@@ -33,7 +34,7 @@ type clients struct {
 	managerKey []byte
 
 	mu    sync.Mutex
-	byRun map[clientKey]contract.HeartbeatClient
+	byRun map[clientKey]heartbeat.Client
 }
 
 // clientKey is a run, and which token its learner takes.
@@ -42,7 +43,7 @@ type clientKey struct {
 	workerToken bool
 }
 
-func (c *clients) of(target Target) (contract.HeartbeatClient, error) {
+func (c *clients) of(target Target) (heartbeat.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := clientKey{target.Request.RunUID, target.WorkerToken}
@@ -51,11 +52,11 @@ func (c *clients) of(target Target) (contract.HeartbeatClient, error) {
 	}
 	secrets, err := contract.DeriveCredentials(c.managerKey, key.runUID)
 	if err != nil {
-		return contract.HeartbeatClient{}, err
+		return heartbeat.Client{}, err
 	}
 	trust, err := secrets.ClientTLS()
 	if err != nil {
-		return contract.HeartbeatClient{}, err
+		return heartbeat.Client{}, err
 	}
 	if len(c.byRun) >= maxClients {
 		clear(c.byRun)
@@ -64,7 +65,7 @@ func (c *clients) of(target Target) (contract.HeartbeatClient, error) {
 	if key.workerToken {
 		token = secrets.Token
 	}
-	client := contract.HeartbeatClient{Token: token, HTTP: &http.Client{Transport: &http.Transport{
+	client := heartbeat.Client{Token: token, HTTP: &http.Client{Transport: &http.Transport{
 		TLSClientConfig:     trust,
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 2 * time.Second,

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 )
 
 // Server answers heartbeats of the manager, probes of Kubernetes and scrapes of Prometheus.
@@ -48,7 +49,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(contract.HeartbeatPath, contract.HeartbeatHandler(s.RunUID, s.Credentials.AuthorizesManager, s.Beat))
+	mux.Handle(contract.HeartbeatPath, heartbeat.Handler(s.RunUID, s.Credentials.AuthorizesManager, s.Beat))
 	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 	// A heartbeat of no attempt asks for nothing, but takes the locks that any other does.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +58,7 @@ func (s *Server) routes() http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", ok)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		if !contract.HasBearer(r, s.Credentials.AuthorizesManager) {
+		if !heartbeat.HasBearer(r, s.Credentials.AuthorizesManager) {
 			http.Error(w, "the manager's token is required", http.StatusUnauthorized)
 			return
 		}

@@ -1,13 +1,15 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package heartbeat
 
 import (
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // maxRequestBytes and maxReplyBytes bound what either side reads.
@@ -22,18 +24,18 @@ func HasBearer(r *http.Request, authorized func(token string) bool) bool {
 	return ok && authorized(token)
 }
 
-// HeartbeatHandler is the learner's side of one run. authorized says whether a bearer token is the manager's; observe is
+// Handler is the learner's side of one run. authorized says whether a bearer token is the manager's; observe is
 // called for each request of this run and must not block: it notes what is desired and answers where the
 // learner is. observe also receives attempts above and below the learner's own; what to do about them is its
 // business. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
-func HeartbeatHandler(runUID string, authorized func(token string) bool, observe func(HeartbeatRequest) HeartbeatReply) http.Handler {
+func Handler(runUID string, authorized func(token string) bool, observe func(contract.HeartbeatRequest) contract.HeartbeatReply) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+HeartbeatPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST "+contract.HeartbeatPath, func(w http.ResponseWriter, r *http.Request) {
 		if !HasBearer(r, authorized) {
 			http.Error(w, "the manager's token is required", http.StatusUnauthorized)
 			return
 		}
-		var request HeartbeatRequest
+		var request contract.HeartbeatRequest
 		if err := json.NewDecoder(io.LimitReader(r.Body, maxRequestBytes)).Decode(&request); err != nil {
 			http.Error(w, "the body is not a heartbeat", http.StatusBadRequest)
 			return

@@ -1,0 +1,69 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package heartbeat is the HTTP interface through which the manager asks a learner where its run is: a client for the one,
+// and a handler for the other.
+package heartbeat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// StatusError is an answer other than 200.
+type StatusError struct {
+	Status  int
+	Message string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the learner answered %d: %s", e.Status, e.Message)
+}
+
+// Client is the manager's side of one run.
+type Client struct {
+	// HTTP trusts the run's certificate.
+	HTTP *http.Client
+	// Token of the run.
+	Token string
+}
+
+// Post sends one heartbeat to a learner; address is host:port. A *StatusError says that somebody answered,
+// but not with a reply.
+func (c Client) Post(ctx context.Context, address string, request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return contract.HeartbeatReply{}, fmt.Errorf("encoding heartbeat: %w", err)
+	}
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+contract.HeartbeatPath, bytes.NewReader(body))
+	if err != nil {
+		return contract.HeartbeatReply{}, fmt.Errorf("building heartbeat: %w", err)
+	}
+	post.Header.Set("Authorization", "Bearer "+c.Token)
+	post.Header.Set("Content-Type", "application/json")
+	response, err := c.HTTP.Do(post)
+	if err != nil {
+		return contract.HeartbeatReply{}, fmt.Errorf("posting heartbeat: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxReplyBytes))
+	if err != nil {
+		return contract.HeartbeatReply{}, fmt.Errorf("reading heartbeat's reply: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return contract.HeartbeatReply{}, &StatusError{Status: response.StatusCode, Message: strings.TrimSpace(contract.Truncate(string(data), 256))}
+	}
+	var reply contract.HeartbeatReply
+	if err := json.Unmarshal(data, &reply); err != nil {
+		return contract.HeartbeatReply{}, fmt.Errorf("decoding heartbeat's reply: %w", err)
+	}
+	return reply, nil
+}
