@@ -158,6 +158,11 @@ conformance-models: ## Compare tokenizers with the reference packages (MODELS_TE
 	@hack/need-python.sh
 	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
 
+.PHONY: conformance-observe
+conformance-observe: ## Record anew what the official packages of tracking services send (installs 250 MB; not in `make test`).
+	@hack/need-python.sh
+	@CGO_ENABLED=0 go test -tags observe -count=1 -timeout 30m -v ./test/observe/...
+
 .PHONY: test-integration
 test-integration: ## Run the controllers against a real API server and controller manager.
 	@$(CLUSTER_SCRIPT) binaries >/dev/null

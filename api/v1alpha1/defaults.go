@@ -22,6 +22,9 @@ func (r *TrainingRun) Default() {
 	setDefault(&r.Spec.Rollouts.Workers, 2)
 	setDefault(&r.Spec.Rollouts.Concurrency, 256)
 	r.Spec.FailurePolicy.setDefaults()
+	if t := r.Spec.Tracking; t != nil && t.WandB != nil {
+		setDefaultText(&t.WandB.BaseURL, "https://api.wandb.ai")
+	}
 	setDefault(&r.Spec.Suspend, false)
 	setDefault(&r.Spec.Retry, 0)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 )
 
 // object is a decoded JSON object.
@@ -140,6 +141,7 @@ func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {
 			Environments: []v1alpha1.TrainingEnvironment{{GroupSize: 2}}},
 		"a run that only evaluates": {Evaluation: &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{}}}},
 		"a KL penalty":              {Algorithm: &v1alpha1.Algorithm{KL: &v1alpha1.KL{Coefficient: 0.1}}},
+		"a run that is tracked":     {Tracking: &tracking.Tracking{WandB: &tracking.WandB{Project: "p"}}},
 		"given values": {
 			Model:     v1alpha1.Model{LoraRank: new(int32(8)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}},
 			Algorithm: &v1alpha1.Algorithm{Loss: v1alpha1.Loss{Name: v1alpha1.LossDRO}, Lag: new(int32(3)), Optimizer: v1alpha1.Optimizer{Beta1: new(0.5)}},

@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// Conditions of a TrainingRun. Every TrainingRun has all of them.
+// Conditions of a TrainingRun. Every TrainingRun has all of them, except for TrackingReady.
 const (
 	// ConditionAccepted says that the spec makes sense together with what it refers to.
 	ConditionAccepted = "Accepted"
@@ -23,6 +23,9 @@ const (
 	ConditionComplete = "Complete"
 	// ConditionFailed says that the run has failed. It makes no further attempts unless spec.retry is increased.
 	ConditionFailed = "Failed"
+	// ConditionTrackingReady says that the services of spec.tracking receive the run's steps; runs without such have no such
+	// condition. It decides nothing: the run trains all the same.
+	ConditionTrackingReady = "TrackingReady"
 	// ConditionReady sums up for Flux and kstatus: the run does what the spec asks for.
 	ConditionReady = "Ready"
 	// ConditionStalled says that the run requires intervention: it makes no progress until somebody acts.
@@ -143,6 +146,18 @@ const (
 	ReasonModelUnknown          = "ModelUnknown"
 	ReasonTokenizerRejected     = "TokenizerRejected"
 	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
+)
+
+// Reasons of TrackingReady, besides KeyRefused.
+const (
+	ReasonRecording           = "Recording"
+	ReasonTrackingConnecting  = "Connecting"
+	ReasonTrackingKeyMissing  = "KeyMissing"
+	ReasonTrackingDenied      = "PermissionDenied"
+	ReasonTrackingNotFound    = "ServiceNotFound"
+	ReasonTrackingUnreachable = "ServiceUnreachable"
+	ReasonTrackingFailing     = "ServiceFailing"
+	ReasonStepsDropped        = "StepsDropped"
 )
 
 // Reasons of Ready and Stalled, besides those of the condition that decides.

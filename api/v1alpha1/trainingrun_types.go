@@ -3,7 +3,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
+)
 
 // TrainingRun is one reinforcement-learning run against the Tinker API: what to train, on which
 // environments, and how. The operator keeps it going until its last step is committed, whatever
@@ -109,6 +113,10 @@ type TrainingRunSpec struct {
 	// lost with it.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`
+	// tracking names services that show the run's curves, such as Weights & Biases. A change takes effect with the learner's
+	// next attempt.
+	// +optional
+	Tracking *tracking.Tracking `json:"tracking,omitempty"`
 	// suspend drains the run at a saved state and deletes its pods; false resumes it.
 	// +kubebuilder:default=false
 	// +optional

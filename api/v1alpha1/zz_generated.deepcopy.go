@@ -10,6 +10,7 @@ package v1alpha1
 import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -1522,6 +1523,11 @@ func (in *TrainingRunSpec) DeepCopyInto(out *TrainingRunSpec) {
 	if in.Artifacts != nil {
 		in, out := &in.Artifacts, &out.Artifacts
 		*out = new(Artifacts)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Tracking != nil {
+		in, out := &in.Tracking, &out.Tracking
+		*out = new(tracking.Tracking)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.Suspend != nil {

@@ -14,9 +14,10 @@ import (
 // imports more fails the test, and so does an entry that nothing uses, so that every new arrow is drawn
 // knowingly.
 var permitted = map[string][]string{
-	"api/v1alpha1":             {"api/v1alpha1/environment", "api/v1alpha1/ref", "k8s.io/api", "k8s.io/apimachinery"},
+	"api/v1alpha1":             {"api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "k8s.io/api", "k8s.io/apimachinery"},
 	"api/v1alpha1/environment": {"api/v1alpha1/ref", "k8s.io/api", "k8s.io/apimachinery"},
 	"api/v1alpha1/ref":         {},
+	"api/v1alpha1/tracking":    {"api/v1alpha1/ref"},
 	"cmd/kubectl-tinker":       {"internal/plugin", "internal/plugin/cli", "golang.org/x/crypto"},
 	"cmd/learner": {
 		"internal/contract", "internal/learner", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version",
@@ -43,7 +44,8 @@ var permitted = map[string][]string{
 	"internal/arch":               nil,
 	"internal/atomicfile":         nil,
 	"internal/chat":               nil,
-	"internal/contract":           {"internal/contract/settings"},
+	"internal/contract":           {"internal/contract/settings", "internal/contract/tracking"},
+	"internal/contract/tracking":  nil,
 	"internal/contract/heartbeat": {"internal/contract"},
 	"internal/contract/settings":  nil,
 	"internal/controller": {
@@ -101,8 +103,8 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {
-		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "internal/contract", "internal/models", "k8s.io/api", "k8s.io/apimachinery",
-		"k8s.io/utils",
+		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/contract/tracking",
+		"internal/models", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 	},
 	"internal/environment":         {"internal/chat"},
 	"internal/environment/dataset": {"internal/environment/dataset/shuffle", "internal/chat", "internal/environment"},
@@ -157,8 +159,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/report", "internal/learner/session",
-		"internal/learner/store", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker",
-		"internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch",
+		"internal/learner/store", "internal/learner/tracking", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch",
 	},
 	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
 	"internal/learner/bucket/buckettest": {"github.com/johannesboyne/gofakes3"},
@@ -179,9 +180,12 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/tinker", "internal/tinker/capability", "internal/tinker/client",
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
-	"internal/learner/report":  {"internal/contract", "internal/contract/heartbeat", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
-	"internal/learner/session": {"internal/learner/failure", "internal/tinker/client"},
-	"internal/learner/store":   {"internal/atomicfile", "golang.org/x/sync"},
+	"internal/learner/report":             {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/rl/measure", "internal/tinker", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
+	"internal/learner/session":            {"internal/learner/failure", "internal/tinker/client"},
+	"internal/learner/store":              {"golang.org/x/sync", "internal/atomicfile"},
+	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store"},
+	"internal/learner/tracking/wandbtest": nil,
+	"test/observe":                        nil,
 	"internal/learner/trainee": {
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/rl", "internal/tinker",
 		"internal/tinker/client",
@@ -251,7 +255,7 @@ var permitted = map[string][]string{
 		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
 	},
 	"internal/stall":  nil,
-	"internal/status": {"api/v1alpha1", "internal/contract", "k8s.io/apimachinery", "k8s.io/utils"},
+	"internal/status": {"api/v1alpha1", "internal/contract", "internal/contract/tracking", "k8s.io/apimachinery", "k8s.io/utils"},
 	"internal/tinker": {
 		"internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},

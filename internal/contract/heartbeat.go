@@ -3,7 +3,11 @@
 
 package contract
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+)
 
 // HeartbeatPath is the path of the one endpoint.
 const HeartbeatPath = "/heartbeat"
@@ -60,7 +64,9 @@ type HeartbeatReply struct {
 	UpstreamError string `json:"upstreamError,omitempty"`
 	// Unavailable are the environments that no worker can play, by name.
 	Unavailable []UnavailableEnvironment `json:"unavailable,omitempty"`
-	Progress    Progress                 `json:"progress"`
+	// Tracking are the problems of the services that show the run's curves; training continues meanwhile.
+	Tracking []tracking.Problem `json:"tracking,omitempty"`
+	Progress Progress           `json:"progress"`
 	// Records are the oldest records after KnownRecords of the request, at most MaxRecords.
 	Records []Record `json:"records,omitempty"`
 }

@@ -3,7 +3,10 @@
 
 package contract
 
-import "github.com/tinker-operator/tinker-operator/internal/contract/settings"
+import (
+	"github.com/tinker-operator/tinker-operator/internal/contract/settings"
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+)
 
 // RunFileName is the key of the ConfigMap, and the file's name within a pod.
 const RunFileName = "run.json"
@@ -34,6 +37,8 @@ type RunFile struct {
 	ArtifactsDir string `json:"artifactsDir,omitempty"`
 	// ArtifactsURL is where the artifacts are kept instead of a claim; empty without one.
 	ArtifactsURL string `json:"artifactsURL,omitempty"`
+	// Tracking names the services that show the run's curves; nil for none.
+	Tracking *tracking.Settings `json:"tracking,omitempty"`
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`

@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
 // testFile is a valid file, changed; its digest is that of what it then says.
@@ -218,8 +220,14 @@ func TestValidateNamesTheField(t *testing.T) {
 		"evaluation.everySteps":                  func(f *RunFile) { f.Evaluation.EverySteps = -1 },
 		"evaluation.environments must":           func(f *RunFile) { f.Evaluation.Environments = nil },
 		"evaluation.environments[0].passAt":      func(f *RunFile) { f.Evaluation.Environments[0].PassAt = []int{2} },
-		"concurrency":                            func(f *RunFile) { f.Concurrency = 0 },
-		"learnerAddress":                         func(f *RunFile) { f.LearnerAddress = "" },
+		"tracking.wandb.baseURL": func(f *RunFile) {
+			f.Tracking = &tracking.Settings{WandB: &tracking.WandB{BaseURL: "wandb", Project: "p", RunName: "r", KeyFile: "k"}}
+		},
+		"tracking.wandb.project": func(f *RunFile) {
+			f.Tracking = &tracking.Settings{WandB: &tracking.WandB{BaseURL: "https://wandb", RunName: "r", KeyFile: "k"}}
+		},
+		"concurrency":    func(f *RunFile) { f.Concurrency = 0 },
+		"learnerAddress": func(f *RunFile) { f.LearnerAddress = "" },
 	}
 	checkFields(t, cases)
 }

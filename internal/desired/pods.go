@@ -27,6 +27,7 @@ const (
 	spillDir       = "/var/spill"
 	tokenizerDir   = "/var/tokenizers"
 	dataDir        = "/var/data"
+	trackingDir    = "/etc/tinker-operator/tracking"
 
 	runVolume         = "tinker-operator-run"
 	credentialsVolume = "tinker-operator-link"
@@ -36,6 +37,7 @@ const (
 	artifactsVolume   = "tinker-operator-artifacts"
 	dataVolume        = "tinker-operator-data"
 	serverVolume      = "tinker-operator-server"
+	wandbVolume       = "tinker-operator-wandb"
 
 	healthPort = 8081
 
@@ -98,6 +100,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
 	p.connect(run.Spec.Tinker)
 	p.keepArtifacts(run.Spec.Artifacts)
+	p.mountTrackingKeys(run.Spec.Tracking)
 	return p.template(LearnerLabels(run, attempt), userLabels(run), withPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults))
 }
 

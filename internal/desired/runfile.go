@@ -68,6 +68,7 @@ func File(in FileInput) (contract.RunFile, error) {
 	if run.Spec.Artifacts != nil {
 		file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, run.Spec.Artifacts.URL
 	}
+	file.Tracking = trackingOf(run)
 	return file, file.Validate()
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -68,6 +70,10 @@ func TestFileOfEverything(t *testing.T) {
 		s.Rollouts.Concurrency = new(int32(128))
 		s.FailurePolicy.RequireOptimizer = new(false)
 		s.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+		s.Tracking = &tracking.Tracking{WandB: &tracking.WandB{
+			Project: "p", Entity: "team", RunName: "fast", BaseURL: "https://wandb.example.com", Tags: []string{"b", "a"},
+			APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "WANDB_API_KEY"},
+		}}
 		run.Status.Capabilities = &v1alpha1.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
 		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 2, State: "tinker://m/weights/2"}, {Step: 1, Sampler: "tinker://m/sampler_weights/1"}}
 	})))

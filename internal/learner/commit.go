@@ -89,6 +89,7 @@ func (c *commit) evaluate(context.Context) error {
 		c.book.Score(c.loop.at.Version(), value)
 	}
 	c.evaluator.Begin(c.loop.saved.Step)
+	tracked{c.learner}.advance()
 	return nil
 }
 

@@ -61,6 +61,10 @@ type Timing struct {
 	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
 	// 30 s, since a server that is replaced by another is soon available again.
 	SkipAfter time.Duration
+	// Tracking is how often the services that show the run's curves receive steps: 15 s.
+	Tracking time.Duration
+	// TrackingPatience is how long a learner that ends tries to send the last steps: 60 s.
+	TrackingPatience time.Duration
 }
 
 // wait waits before the next try, longer the more have failed without progress.
@@ -98,6 +102,8 @@ func (c Config) withDefaults() Config {
 	c.Timing.Pause = orDefault(c.Timing.Pause, 500*time.Millisecond)
 	c.Timing.KeyPatience = orDefault(c.Timing.KeyPatience, 45*time.Second)
 	c.Timing.SkipAfter = orDefault(c.Timing.SkipAfter, 30*time.Second)
+	c.Timing.Tracking = orDefault(c.Timing.Tracking, 15*time.Second)
+	c.Timing.TrackingPatience = orDefault(c.Timing.TrackingPatience, time.Minute)
 	if c.Hub == nil {
 		c.Hub = &fetch.Fetcher{}
 	}

@@ -21,8 +21,9 @@ const repeated = 64
 // recorder reports to the manager what its history of the run has.
 type recorder struct{ *learner }
 
-// step reports a committed step to the manager.
+// step reports a committed step to the manager, and to the services that show the run's curves.
 func (r recorder) step(row store.Row) {
+	r.tracker.Commit(row)
 	record := recordOf(row)
 	record.Time = r.config.Now().Unix()
 	r.status.AddRecord(record)

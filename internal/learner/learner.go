@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/session"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -40,6 +41,7 @@ type learner struct {
 	factory   *trainee.Factory
 	opener    *opening.Opener
 	evaluator *evaluation.Evaluator
+	tracker   *tracking.Tracker
 	// rollouts keeps the session that groups are sampled in.
 	rollouts *session.Keeper
 	cancel   context.CancelCauseFunc
@@ -47,6 +49,8 @@ type learner struct {
 	drain     chan struct{}
 	drainOnce sync.Once
 	tasks     sync.WaitGroup
+	// tracking is for the goroutines of the tracker.
+	tracking sync.WaitGroup
 	// background runs a task beside the loop until the learner ends.
 	background func(task func(context.Context))
 	retirer    *retirer

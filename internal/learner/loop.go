@@ -97,6 +97,7 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		return err
 	}
 	l.evaluator.Begin(l.loop.saved.Step)
+	tracked{l}.advance()
 	if err := l.rejectGroups(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -102,10 +103,15 @@ func (o *modelOpening) resume() {
 	o.book.Begin(at)
 	o.journal.Discard()
 	o.restoreUsage()
+	var chain []store.Row
 	for version := range o.journal.Chain(at.Step, at.Lineage.String()) {
 		o.book.Complete(version.Step, version.Lineage)
 		o.score(version)
+		if version.Row != nil {
+			chain = append(chain, *version.Row)
+		}
 	}
+	o.tracker.Resume(tracking.Version{Step: at.Step, Lineage: at.Lineage.String()}, chain)
 	recorder{o.learner}.resumed(at)
 	o.evaluator.Restore(at.Step)
 	o.journal.Rebuild(at.Step, at.Lineage.String())
@@ -135,6 +141,7 @@ func (o *modelOpening) restoreUsage() {
 	if !o.loop.begun {
 		for _, result := range o.journal.Evaluations() {
 			o.evaluator.Count(result)
+			o.tracker.Restore(result)
 		}
 	}
 	at := o.loop.at

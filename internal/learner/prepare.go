@@ -63,7 +63,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	}
 	l.prepareModels(ctx)
 	l.prepareEvaluator()
-	return nil
+	return tracked{l}.prepare()
 }
 
 // parents returns the lineage of the version before one, as the names of checkpoints record it.
@@ -127,6 +127,7 @@ func (l *learner) prepareEvaluator() {
 			l.status.SetEvaluation(l.file, step, metrics)
 			recorder{l}.evaluation(step, metrics)
 		},
+		Settled: func(result store.Evaluation) { l.tracker.Evaluated(result) },
 		Blocked: l.status.BlockOnEvaluation, Pause: l.config.Timing.wait,
 	})
 	l.retirer = &retirer{

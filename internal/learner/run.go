@@ -32,6 +32,7 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 func (l *learner) run(ctx context.Context) error {
 	ctx, l.cancel = context.WithCancelCause(ctx)
 	defer l.tasks.Wait()
+	defer l.tracking.Wait()
 	defer l.cancel(nil)
 	l.background = func(task func(context.Context)) { l.tasks.Go(func() { task(ctx) }) }
 	if err := l.prepare(ctx); err != nil {
@@ -59,6 +60,7 @@ func (l *learner) run(ctx context.Context) error {
 	if err == nil {
 		l.status.Update(func(p *contract.Progress) { p.Phase = contract.PhaseDone })
 	}
+	tracked{l}.end(ctx, err)
 	if err == nil || errors.Is(err, errDrained) {
 		l.status.AwaitRecords(ctx, historyPatience)
 	}
@@ -84,6 +86,7 @@ func (l *learner) serve(ctx context.Context) {
 		})
 	}
 	l.background(l.tick)
+	l.tracking.Go(func() { l.tracker.Run(ctx) })
 	if l.batches != nil {
 		l.background(l.batches.Run)
 	}

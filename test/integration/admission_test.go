@@ -182,6 +182,14 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("keys for a claim", "spec: {artifacts: {claimName: c, secretRef: {name: s}}}", "spec.artifacts", "secretRef has the keys of url's store"),
 		Entry("a store of a kind that is not built in", "spec: {artifacts: {url: 'gs://b/p'}}", "spec.artifacts.url", "gs:// is not built in"),
 		Entry("a typing error in the artifacts' URL", "spec: {artifacts: {url: 's3:/b/p'}}", "spec.artifacts.url", "url must be s3://BUCKET/PREFIX"),
+		Entry("tracking by nothing", "spec: {tracking: {}}", "spec.tracking", "tracking names no service: give wandb"),
+		Entry("wandb without a project", "spec: {tracking: {wandb: {apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.project", "Required"),
+		Entry("wandb without a key", "spec: {tracking: {wandb: {project: p}}}", "spec.tracking.wandb.apiKeySecretRef", "Required"),
+		Entry("an entity in wandb's project", "spec: {tracking: {wandb: {project: team/p, apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.project", "the team belongs into entity"),
+		Entry("a project in wandb's entity", "spec: {tracking: {wandb: {project: p, entity: team/p, apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.entity", "the project belongs into project"),
+		Entry("a typing error in wandb's baseURL", "spec: {tracking: {wandb: {project: p, baseURL: 'api.wandb.ai', apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.baseURL", "must be http:// or https:// with a host"),
+		Entry("a key in wandb's baseURL", "spec: {tracking: {wandb: {project: p, baseURL: 'https://api:KEY@api.wandb.ai', apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.baseURL", "the key belongs into apiKeySecretRef's Secret"),
+		Entry("a tag twice", "spec: {tracking: {wandb: {project: p, tags: [a, a], apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.tags", "Duplicate"),
 		Entry("volume of two kinds", "spec: {learner: {pod: {volumes: [{name: x, emptyDir: {}, configMap: {name: other}}]}}}", "spec.learner.pod.volumes[0]", "give exactly one of"),
 	)
 })

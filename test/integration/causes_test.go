@@ -16,7 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -355,4 +358,31 @@ var _ = Describe("A learner that cannot start", func() {
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `persistentvolumeclaim "runs" not found`,
 		}}}}, "Unschedulable", `PersistentVolumeClaim "runs" does not exist in namespace "NS": create it, or correct learner.pod.volumes.`),
 	)
+})
+
+var _ = Describe("A tracking service that refuses the run", func() {
+	It("is named with the repair, stops nothing, and recovers by itself", func() {
+		w := newEnv()
+		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) {
+			run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{
+				Project: "p", APIKeySecretRef: ref.SecretKey{Name: "missing", Key: "K"},
+			}}
+		})
+		reply := contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Tracking: []tracking.Problem{
+			{Service: "wandb", Reason: "KeyMissing", Message: "The Secret does not exist: create it"},
+		}}
+		w.learners.answer(first.ip, reply)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionTrackingReady)).To(Equal("False KeyMissing"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+		})
+		Expect(message(run, v1alpha1.ConditionTrackingReady)).To(Equal("wandb: The Secret does not exist: create it."))
+
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(2)})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionTrackingReady)).To(Equal("True Recording"))
+		})
+		Expect(run.Status.Attempts).To(HaveLen(1))
+	})
 })

@@ -97,7 +97,11 @@ func consistency(run *v1alpha1.TrainingRun) []string {
 			found = append(found, words)
 		}
 	}
-	deny(len(run.Status.Conditions) != 11, fmt.Sprintf("%d conditions", len(run.Status.Conditions)))
+	conditions := 11
+	if run.Spec.Tracking != nil {
+		conditions++ // TrackingReady
+	}
+	deny(len(run.Status.Conditions) != conditions, fmt.Sprintf("%d conditions", len(run.Status.Conditions)))
 	deny(is(v1alpha1.ConditionReady) && is(v1alpha1.ConditionStalled), "Ready and Stalled")
 	deny(is(v1alpha1.ConditionComplete) && is(v1alpha1.ConditionFailed), "Complete and Failed")
 	deny(is(v1alpha1.ConditionFailed) != (run.Status.State == v1alpha1.StateFailed), "the state contradicts Failed")

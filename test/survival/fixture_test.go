@@ -249,6 +249,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
 		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{
+			Tracking: time.Millisecond, TrackingPatience: 5 * time.Second,
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
 			KeyPatience: w.keyPatience, SkipAfter: w.skipAfter,
 		},

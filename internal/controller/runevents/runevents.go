@@ -127,6 +127,9 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 		{v1alpha1.ConditionResumable, func(_, is *metav1.Condition) (record.Event, bool) {
 			return record.Warning(is.Reason, "Resume", is.Message), is.Reason == v1alpha1.ReasonOptimizerNotRestored && !failed
 		}},
+		{v1alpha1.ConditionTrackingReady, func(_, is *metav1.Condition) (record.Event, bool) {
+			return record.Warning(is.Reason, "Track", is.Message), is.Status == metav1.ConditionFalse
+		}},
 		{v1alpha1.ConditionComplete, func(_, is *metav1.Condition) (record.Event, bool) {
 			return record.Normal(is.Reason, "Complete", is.Message+lastPath(after)), is.Status == metav1.ConditionTrue
 		}},

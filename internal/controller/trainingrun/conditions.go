@@ -38,7 +38,24 @@ func setConditions(next *v1alpha1.TrainingRunStatus, v view) {
 	} {
 		status.Set(&next.Conditions, v.run.Generation, v.now, c(v))
 	}
+	setTracking(next, v)
 	next.State = stateOf(v)
+}
+
+// setTracking sets TrackingReady for a run that has services to track it. While no learner answers, it stays as it is.
+func setTracking(next *v1alpha1.TrainingRunStatus, v view) {
+	const kind = v1alpha1.ConditionTrackingReady
+	c := status.Unknown(kind, v1alpha1.ReasonNotStarted, "No learner has connected to the services of spec.tracking.")
+	if reply := v.reply(); reply != nil {
+		c = status.Tracking(reply.Tracking)
+	} else if meta.FindStatusCondition(next.Conditions, kind) != nil {
+		c = v.asBefore(kind)
+	}
+	if v.run.Spec.Tracking == nil {
+		meta.RemoveStatusCondition(&next.Conditions, kind)
+		return
+	}
+	status.Set(&next.Conditions, v.run.Generation, v.now, c)
 }
 
 // is says whether a condition that is set already holds.

@@ -68,6 +68,8 @@ type Config struct {
 	Versions versions
 	// Evaluated receives the step and the metrics of each evaluation that ends.
 	Evaluated func(step int64, metrics map[string]float64)
+	// Settled receives each result before Evaluated does, also that of a version that can no longer be evaluated; nil for nobody.
+	Settled func(result store.Evaluation)
 	// Blocked receives why an evaluation failed that is tried again, and an empty text once one has its result.
 	Blocked func(problem string)
 	// Pause waits before the next try, longer the more have failed.
@@ -230,8 +232,11 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	return nil
 }
 
-// report reports a result, unless it is that the version can no longer be evaluated.
+// report reports a result; whether the version can no longer be evaluated matters to Settled alone.
 func (e *Evaluator) report(result store.Evaluation) {
+	if e.Settled != nil {
+		e.Settled(result)
+	}
 	if result.Lost == "" {
 		e.Evaluated(result.Step, result.Metrics)
 	}

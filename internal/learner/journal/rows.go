@@ -68,21 +68,26 @@ func (j *Journal) Complete(change func(*store.Row)) {
 // restored when the file is rebuilt, apart from what completed a row.
 func (j *Journal) AppendLines() {
 	for _, line := range j.lines {
+		if err := appendLine(j.store, line); err != nil {
+			j.config.Logger.Warn("metrics are not written", "step", line.Step, "err", err)
+		}
 		if j.config.Committed != nil {
 			j.config.Committed(line.Row)
 		}
-		if j.store == nil {
-			continue
-		}
-		err := j.store.AppendStep(line.Row)
-		if line.completed {
-			err = errors.Join(err, j.store.WriteRow(line.Row))
-		}
-		if err != nil {
-			j.config.Logger.Warn("metrics are not written", "step", line.Step, "err", err)
-		}
 	}
 	j.lines = nil
+}
+
+// appendLine adds a line to the metrics of a store, which may be nil, and completes its row.
+func appendLine(s *store.Store, line line) error {
+	if s == nil {
+		return nil
+	}
+	err := s.AppendStep(line.Row)
+	if line.completed {
+		err = errors.Join(err, s.WriteRow(line.Row))
+	}
+	return err
 }
 
 // Rebuild puts metrics.jsonl together for a version that was loaded.

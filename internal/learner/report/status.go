@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
@@ -82,6 +83,14 @@ func (s *Status) BlockOnEvaluation(problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.evaluation = problem
+}
+
+// SetTracking reports the problems of the services that show the run's curves.
+func (s *Status) SetTracking(problems []tracking.Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply.Tracking = problems
+	s.reply.Sequence++
 }
 
 // Progress returns a copy of the progress.

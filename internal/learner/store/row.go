@@ -43,6 +43,8 @@ type Row struct {
 	// State is the path of the state that the row goes with; empty when the step saves none.
 	State   string `json:"state,omitempty"`
 	Attempt int32  `json:"attempt"`
+	// Time is when the step was made, in Unix seconds; 0 in rows of earlier versions of the program.
+	Time int64 `json:"time,omitempty"`
 	// Manifest of the batch in slot order.
 	Manifest []Slot             `json:"manifest"`
 	Metrics  map[string]float64 `json:"metrics"`

@@ -1,0 +1,57 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// +kubebuilder:object:generate=true
+// +groupName=rl.tinker-operator.dev
+// +versionName=v1alpha1
+
+// Package tracking has the services that show the curves of a TrainingRun.
+package tracking
+
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
+// Tracking names services that show the run's curves. They receive the committed steps, each once, over all attempts. A service that
+// does not answer or refuses a key never stops the run: the condition TrackingReady says what to do, and steps that were missed follow.
+// +kubebuilder:validation:XValidation:rule="has(self.wandb)",message="tracking names no service: give wandb, or remove tracking"
+type Tracking struct {
+	// wandb is Weights & Biases.
+	// +optional
+	WandB *WandB `json:"wandb,omitempty"`
+}
+
+// WandB is Weights & Biases, or a server that speaks its HTTP interface. The run's id there is the object's uid.
+type WandB struct {
+	// project that the run is shown in; it is created if it does not exist.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="project must not contain any of / \\ # ? % : (the team belongs into entity)"
+	// +required
+	Project string `json:"project"`
+	// entity is the team or user that the project is of; without it, the default one of the key's user.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="entity must not contain any of / \\ # ? % : (the project belongs into project)"
+	// +optional
+	Entity string `json:"entity,omitempty"`
+	// runName is the name that people see; without it, the object's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	RunName string `json:"runName,omitempty"`
+	// baseURL of the server's interface.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretRef's Secret"
+	// +kubebuilder:default="https://api.wandb.ai"
+	// +optional
+	BaseURL string `json:"baseURL,omitempty"`
+	// tags of the run.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Tags []string `json:"tags,omitempty"`
+	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used by itself.
+	// +required
+	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+)
+
+// TestTrackingReady checks the condition of a run that is tracked, and that no other condition follows from it.
+func TestTrackingReady(t *testing.T) {
+	refused := tracking.Problem{Service: "wandb", Reason: "KeyRefused", Message: "host answers 401: put a valid key"}
+	connecting := tracking.Problem{Service: "mlflow", Reason: "Connecting", Message: "not yet"}
+	cases := map[string]struct {
+		problems []tracking.Problem
+		silent   bool
+		former   string
+		want     string
+	}{
+		"without problems":          {want: "True Recording"},
+		"a refused key":             {problems: []tracking.Problem{refused}, want: "False KeyRefused wandb: host answers 401: put a valid key."},
+		"before the first contact":  {problems: []tracking.Problem{connecting}, want: "Unknown Connecting"},
+		"one of two is refused":     {problems: []tracking.Problem{connecting, refused}, want: "False KeyRefused mlflow: not yet. wandb: "},
+		"no learner has answered":   {silent: true, want: "Unknown NotStarted"},
+		"no learner answers longer": {silent: true, former: "KeyRefused", want: "False KeyRefused"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			reply := contract.HeartbeatReply{
+				Attempt: 1, Tracking: tc.problems,
+				Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2},
+			}
+			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
+			run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{Project: "p"}}
+			if tc.former != "" {
+				former := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{
+					Attempt: 1, Tracking: []tracking.Problem{{Service: "wandb", Reason: tc.former, Message: "former"}}, Progress: reply.Progress,
+				}))
+				run.Status = computeStatus(run, former, planned(run, former), now)
+			}
+			if tc.silent {
+				seen = observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()})
+			}
+			got := computeStatus(run, seen, planned(run, seen), now)
+			c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionTrackingReady)
+			if c == nil {
+				t.Fatal("the condition is missing")
+			}
+			if text := string(c.Status) + " " + c.Reason + " " + c.Message; !strings.HasPrefix(text, tc.want) {
+				t.Errorf("the condition is %q, want %q", text, tc.want)
+			}
+			run.Spec.Tracking = nil
+			untracked := computeStatus(run, seen, planned(run, seen), now)
+			if err := check(untracked, closedReasons(t), run.Generation); err != nil {
+				t.Errorf("without tracking: %v", err)
+			}
+			if !tc.silent && !meta.IsStatusConditionTrue(got.Conditions, v1alpha1.ConditionReady) {
+				t.Error("the run is not ready")
+			}
+		})
+	}
+}

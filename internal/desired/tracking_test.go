@@ -1,0 +1,58 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+)
+
+// TestTrackingKeys checks that the learner alone is given the key, from a Secret that need not exist.
+func TestTrackingKeys(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{
+			Project: "p", BaseURL: "https://api.wandb.ai", Tags: []string{"b", "a"}, APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "K"},
+		}}
+	})
+	keys := func(pod corev1.PodSpec) map[string]string {
+		found := map[string]string{}
+		for _, v := range pod.Volumes {
+			if v.Name != wandbVolume {
+				continue
+			}
+			if !*v.Secret.Optional {
+				t.Error("the pod waits for the Secret")
+			}
+			for _, m := range pod.Containers[0].VolumeMounts {
+				if m.Name == v.Name {
+					found[m.MountPath+"/"+v.Secret.Items[0].Path] = v.Secret.SecretName + "/" + v.Secret.Items[0].Key
+				}
+			}
+		}
+		return found
+	}
+	want := &tracking.Settings{WandB: &tracking.WandB{
+		Project: "p", BaseURL: "https://api.wandb.ai", RunName: run.Name, Tags: []string{"a", "b"}, KeyFile: "/etc/tinker-operator/tracking/wandb/key",
+	}}
+	if diff := cmp.Diff(want, trackingOf(run)); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{want.WandB.KeyFile: "wandb/K"}, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
+		t.Errorf("keys of the learner (-want +got):\n%s", diff)
+	}
+	if got := keys(rolloutTemplate(run, 1, "link", Settings{}).Spec); len(got) > 0 {
+		t.Errorf("a worker is given %v", got)
+	}
+	run.Spec.Tracking = nil
+	if got := trackingOf(run); got != nil {
+		t.Errorf("a run without tracking has the settings %v", got)
+	}
+}

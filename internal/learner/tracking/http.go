@@ -1,0 +1,114 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// requestTimeout bounds one request.
+	requestTimeout = time.Minute
+	// maxAnswerBytes bounds what is read of an answer.
+	maxAnswerBytes = 8 << 20
+	// maxQuotedBytes bounds what a problem quotes of an answer.
+	maxQuotedBytes = 160
+)
+
+// service sends JSON to a service.
+type service struct {
+	// field is that of the service in the spec, and keyField that of its key.
+	field, keyField string
+	baseURL         string
+	client          *http.Client
+	// authorize adds the key to a request.
+	authorize func(*http.Request)
+}
+
+func newService(field, baseURL string) service {
+	return service{
+		field: field, keyField: field + ".apiKeySecretRef", baseURL: strings.TrimRight(baseURL, "/"),
+		client: &http.Client{
+			Timeout:       requestTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// readKey reads a key from a file, which Kubernetes replaces when the Secret changes.
+func (s *service) readKey(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	key := strings.TrimSpace(string(data))
+	if err != nil || key == "" {
+		return "", &problem{reason: reasonKeyMissing, message: "The Secret or the key in it that " + s.keyField +
+			" names does not exist or is empty: create it; it is read again by itself, and training continues meanwhile"}
+	}
+	return key, nil
+}
+
+// call sends a request, and decodes the answer into answer unless that is nil. A failure is a *problem.
+func (s *service) call(ctx context.Context, method, path string, request, answer any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encoding request: %w", err)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.baseURL+path, bytes.NewReader(body))
+	if err != nil {
+		return &problem{reason: reasonNotFound, message: s.field + ".baseURL is invalid: correct it"}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	s.authorize(r)
+	response, err := s.client.Do(r)
+	if err != nil {
+		return &problem{reason: reasonUnreachable, message: fmt.Sprintf(
+			"%s cannot be reached (%v): check %s.baseURL and the network; training continues, and what was not recorded is recorded then",
+			r.URL.Host, cause(err), s.field)}
+	}
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	if err != nil {
+		return &problem{reason: reasonUnreachable, message: fmt.Sprintf("%s breaks off its answer (%v): it is tried again", r.URL.Host, cause(err))}
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		p := refusal(s.field, s.keyField, r.URL.Host, response.StatusCode, quote(data))
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+			p.retryAfter = time.Duration(seconds) * time.Second
+		}
+		return p
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		return &problem{reason: reasonNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL", r.URL.Host, quote(data), s.field)}
+	}
+	return nil
+}
+
+// cause returns an error of net/http without the URL, which the message names already.
+func cause(err error) error {
+	if e, ok := err.(*url.Error); ok {
+		return e.Err
+	}
+	return err
+}
+
+// quote returns the beginning of an answer in one line.
+func quote(data []byte) string {
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(data), "")), " ")
+	if len(text) > maxQuotedBytes {
+		text = strings.ToValidUTF8(text[:maxQuotedBytes], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,239 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// rows reads rows that were committed.
+type rows interface {
+	HasStore() bool
+	Row(step int64, lineage string) (store.Row, error)
+}
+
+// maxKept is how many rows are kept in memory. Beyond it, rows are read again from the store; without one, the oldest are dropped.
+const maxKept = 4096
+
+// Version identifies what an evaluation is of.
+type Version struct {
+	Step    int64
+	Lineage string
+}
+
+// series is the sequence of a run's lines. It is safe for concurrent use.
+type series struct {
+	source rows
+
+	mu sync.Mutex
+	// entries are the committed steps on the chain of the newest version, in order.
+	entries []entry
+	// results are those of evaluations. waiting are the versions of evaluations that have begun, and settled those of
+	// evaluations that this process knows to have ended.
+	results          map[Version]map[string]float64
+	waiting, settled map[Version]bool
+	// newest is the version that is saved, and up to which lines are available.
+	newest Version
+	// last is set once the newest version is the run's last.
+	last bool
+	// dropped counts the steps that were dropped before a service received them.
+	dropped int
+	changed chan struct{}
+}
+
+// entry is a step that is committed.
+type entry struct {
+	row Version
+	// parent is the lineage of the version before, which its line has the evaluation of.
+	parent string
+	// metrics are nil if they are to be read from the store.
+	metrics map[string]float64
+	time    time.Time
+}
+
+func newSeries(source rows) *series {
+	return &series{
+		source: source, results: map[Version]map[string]float64{}, waiting: map[Version]bool{}, settled: map[Version]bool{},
+		changed: make(chan struct{}),
+	}
+}
+
+// change changes the series, and wakes those who wait for that.
+func (s *series) change(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// resume makes the series that of a version which was loaded. chain has the rows that led to it, the newest first, and may be
+// empty without a store: then the steps up to that version stay as they are known. No line is available before advance.
+func (s *series) resume(at Version, chain []store.Row) {
+	s.change(func() {
+		s.newest, s.last = Version{}, false // which evaluations are outstanding is not known before advance
+		known := map[Version]entry{}
+		for _, e := range s.entries {
+			known[e.row] = e
+		}
+		s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.row.Step > at.Step })
+		if len(chain) == 0 {
+			return
+		}
+		s.entries = nil
+		for _, row := range slices.Backward(chain) {
+			e, ok := known[Version{row.Step, row.Lineage}]
+			if !ok {
+				e = entryOf(row)
+				e.metrics = nil
+			}
+			s.entries = append(s.entries, e)
+		}
+	})
+}
+
+func entryOf(row store.Row) entry {
+	e := entry{row: Version{row.Step, row.Lineage}, parent: row.Parent, metrics: row.Metrics, time: time.Unix(row.Time, 0)}
+	if row.Time == 0 {
+		e.time = time.Now() // an earlier version of the program wrote the row
+	}
+	return e
+}
+
+// commit adds a step behind all others.
+func (s *series) commit(row store.Row) {
+	s.change(func() {
+		for n := len(s.entries); n > 0 && s.entries[n-1].row.Step >= row.Step; n-- {
+			s.entries = s.entries[:n-1]
+		}
+		s.entries = append(s.entries, entryOf(row))
+		if len(s.entries) <= maxKept {
+			return
+		}
+		if s.source.HasStore() {
+			s.entries[len(s.entries)-maxKept-1].metrics = nil
+			return
+		}
+		s.entries = slices.Delete(s.entries, 0, 1)
+		s.dropped++
+	})
+}
+
+// advance makes lines available up to a version that is saved, except for those whose evaluation has no result yet.
+func (s *series) advance(at Version, last bool, outstanding []Version) {
+	s.change(func() {
+		s.newest, s.last = at, last
+		clear(s.waiting)
+		for _, v := range outstanding {
+			s.waiting[v] = true
+		}
+	})
+}
+
+// evaluated adds the metrics of an evaluation. settled says that it is one of this process and has ended, be it without metrics.
+func (s *series) evaluated(v Version, metrics map[string]float64, settled bool) {
+	s.change(func() {
+		if settled {
+			s.settled[v] = true
+		}
+		if len(metrics) == 0 {
+			return
+		}
+		all := maps.Clone(s.results[v])
+		if all == nil {
+			all = map[string]float64{}
+		}
+		maps.Copy(all, metrics)
+		s.results[v] = all
+	})
+}
+
+// forget drops the steps that no sink requires any more, where there is no store to read them from again.
+func (s *series) forget(before int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.source.HasStore() {
+		s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.row.Step-1 < before })
+	}
+}
+
+// lines returns at most limit lines behind a step, and a channel that is closed when there may be more.
+func (s *series) lines(after int64, limit int) ([]Line, <-chan struct{}, error) {
+	s.mu.Lock()
+	changed := s.changed
+	found := s.available(after, limit)
+	s.mu.Unlock()
+	list := make([]Line, 0, len(found))
+	for _, e := range found {
+		line, err := s.line(e)
+		if err != nil {
+			return list, changed, err
+		}
+		if line != nil {
+			list = append(list, *line)
+		}
+	}
+	return list, changed, nil
+}
+
+// available returns the entries of the lines behind a step, with the metrics of their evaluations.
+func (s *series) available(after int64, limit int) []evaluatedEntry {
+	var found []evaluatedEntry
+	first, _ := slices.BinarySearchFunc(s.entries, after+1, func(e entry, step int64) int { return cmp.Compare(e.row.Step-1, step) })
+	for _, e := range s.entries[first:] {
+		version := Version{e.row.Step - 1, e.parent}
+		if len(found) == limit || e.row.Step > s.newest.Step || s.waiting[version] && !s.settled[version] {
+			return found
+		}
+		found = append(found, evaluatedEntry{entry: e, evaluation: s.results[version]})
+	}
+	// The last version has a line of its evaluation alone.
+	if result := s.results[s.newest]; s.last && result != nil && after < s.newest.Step && len(found) < limit {
+		found = append(found, evaluatedEntry{
+			entry: entry{row: Version{Step: s.newest.Step + 1}, metrics: map[string]float64{}, time: time.Now()}, evaluation: result,
+		})
+	}
+	return found
+}
+
+// evaluatedEntry is a step with the evaluation of the version that it began with.
+type evaluatedEntry struct {
+	entry
+	evaluation map[string]float64
+}
+
+// line returns the line of an entry, and nil for one whose row no longer exists.
+func (s *series) line(e evaluatedEntry) (*Line, error) {
+	line := Line{Step: e.row.Step - 1, Time: e.time, Metrics: maps.Clone(e.metrics)}
+	if e.metrics == nil {
+		row, err := s.source.Row(e.row.Step, e.row.Lineage)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading what is to be recorded: %w", err)
+		}
+		line.Metrics = maps.Clone(row.Metrics)
+	}
+	if line.Metrics == nil {
+		line.Metrics = map[string]float64{}
+	}
+	maps.Copy(line.Metrics, e.evaluation)
+	return &line, nil
+}
+
+func (s *series) droppedSteps() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dropped
+}

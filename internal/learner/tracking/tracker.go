@@ -1,0 +1,250 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// Config configures a Tracker.
+type Config struct {
+	Sinks []Sink
+	// Rows are the run's.
+	Rows rows
+	// Report receives the problems of all services whenever one has changed.
+	Report func([]tracking.Problem)
+	Logger *slog.Logger
+	// Interval is the least time between two writes to a service that is not behind, Silence is how long it receives nothing
+	// at most, and Pause is the first pause after a failure, which doubles up to a minute.
+	Interval, Silence, Pause time.Duration
+}
+
+// maxLines bounds one write.
+const maxLines = 256
+
+// longestPause bounds the pause after failures.
+const longestPause = time.Minute
+
+// Tracker sends the lines of a run to the sinks. Without sinks it does nothing.
+type Tracker struct {
+	config Config
+	series *series
+	// ending is closed when the run ends, with the outcome.
+	ending  chan struct{}
+	outcome Outcome
+
+	mu       sync.Mutex
+	problems map[string]tracking.Problem
+	// sent is the newest step that each service has, by its name.
+	sent map[string]int64
+}
+
+// NewTracker returns a tracker that sends nothing yet.
+func NewTracker(config Config) *Tracker {
+	return &Tracker{
+		config: config, series: newSeries(config.Rows), ending: make(chan struct{}),
+		problems: map[string]tracking.Problem{}, sent: map[string]int64{},
+	}
+}
+
+// Resume makes the series that of a version which was loaded; chain has the rows that led to it, the newest first.
+func (t *Tracker) Resume(at Version, chain []store.Row) { t.series.resume(at, chain) }
+
+// Commit adds a step.
+func (t *Tracker) Commit(row store.Row) {
+	if len(t.config.Sinks) > 0 {
+		t.series.commit(row)
+	}
+}
+
+// Advance makes lines available up to a version that is saved, the last of the run or not; outstanding are the versions whose
+// evaluation has no result yet.
+func (t *Tracker) Advance(at Version, last bool, outstanding []Version) {
+	t.series.advance(at, last, outstanding)
+}
+
+// Restore adds the result of an evaluation of an earlier attempt.
+func (t *Tracker) Restore(result store.Evaluation) {
+	t.series.evaluated(Version{result.Step, result.Lineage}, result.Metrics, false)
+}
+
+// Evaluated adds the result of an evaluation that has ended.
+func (t *Tracker) Evaluated(result store.Evaluation) {
+	t.series.evaluated(Version{result.Step, result.Lineage}, result.Metrics, true)
+}
+
+// Run sends what there is until the run has ended and everything is sent, or until ctx ends.
+func (t *Tracker) Run(ctx context.Context) {
+	var sinks sync.WaitGroup
+	for _, sink := range t.config.Sinks {
+		t.report(sink.Service(), &tracking.Problem{
+			Service: sink.Service(), Reason: reasonConnecting, Message: "The learner has not connected to the service yet",
+		})
+	}
+	for _, sink := range t.config.Sinks {
+		sinks.Go(func() { t.send(ctx, sink) })
+	}
+	sinks.Wait()
+}
+
+// End makes Run send what is left at once, and end.
+func (t *Tracker) End(outcome Outcome) {
+	t.outcome = outcome
+	close(t.ending)
+}
+
+// send sends all lines to a sink, and connects anew after each failure.
+func (t *Tracker) send(ctx context.Context, sink Sink) {
+	for failures := 0; ; failures++ {
+		sent, err := t.connect(ctx, sink)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if sent {
+			failures = 0
+		}
+		t.config.Logger.Warn("tracking service does not record the run", "service", sink.Service(), "err", err)
+		found := problemOf(sink.Service(), err)
+		t.report(sink.Service(), found)
+		if !t.sleep(ctx, t.pause(failures, err)) {
+			return
+		}
+	}
+}
+
+// connect opens a sink and sends until the run has ended; sent reports whether anything was sent before a failure.
+func (t *Tracker) connect(ctx context.Context, sink Sink) (sent bool, err error) {
+	newest, err := sink.Open(ctx)
+	if err != nil {
+		return false, err
+	}
+	t.report(sink.Service(), nil)
+	t.received(sink.Service(), newest)
+	wrote := time.Time{}
+	for {
+		lines, changed, err := t.series.lines(newest, maxLines)
+		if err != nil {
+			return sent, err
+		}
+		wait := t.config.Silence - time.Since(wrote)
+		if len(lines) > 0 {
+			wait = t.config.Interval - time.Since(wrote)
+		}
+		if t.hasEnded() && len(lines) == 0 {
+			return sent, sink.Close(ctx, t.outcome)
+		}
+		if wait > 0 && len(lines) < maxLines && !t.hasEnded() {
+			if len(lines) > 0 {
+				changed = nil
+			}
+			if !t.wait(ctx, changed, wait) {
+				return sent, context.Cause(ctx)
+			}
+			continue
+		}
+		if err := sink.Write(ctx, lines); err != nil {
+			return sent, err
+		}
+		wrote, sent = time.Now(), true
+		if n := len(lines); n > 0 {
+			newest = lines[n-1].Step
+			t.received(sink.Service(), newest)
+		}
+	}
+}
+
+// hasEnded reports whether the run has ended.
+func (t *Tracker) hasEnded() bool {
+	select {
+	case <-t.ending:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until something has changed, the run has ended or a time is over, and reports whether ctx has not ended.
+func (t *Tracker) wait(ctx context.Context, changed <-chan struct{}, longest time.Duration) bool {
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-t.ending:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// pause returns how long to wait after a failure.
+func (t *Tracker) pause(failures int, err error) time.Duration {
+	pause := longestPause
+	if failures < 10 {
+		pause = min(longestPause, t.config.Pause<<failures)
+	}
+	if p, ok := err.(*problem); ok && p.retryAfter > 0 {
+		pause = min(p.retryAfter, longestPause)
+	}
+	return pause
+}
+
+// sleep waits after a failure, once the run ends for the first pause at most, and reports whether ctx has not ended.
+func (t *Tracker) sleep(ctx context.Context, pause time.Duration) bool {
+	first := min(pause, t.config.Pause)
+	return t.wait(ctx, nil, pause) && (!t.hasEnded() || wait(ctx, first))
+}
+
+func wait(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// received records which step a service has, and has the series forget what all of them have.
+func (t *Tracker) received(service string, newest int64) {
+	t.mu.Lock()
+	t.sent[service] = newest
+	least := newest
+	for _, sink := range t.config.Sinks {
+		step, known := t.sent[sink.Service()]
+		if !known {
+			step = -1
+		}
+		least = min(least, step)
+	}
+	t.mu.Unlock()
+	t.series.forget(least)
+}
+
+// report reports the problem of a service; nil for none.
+func (t *Tracker) report(service string, found *tracking.Problem) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.problems, service)
+	if found != nil {
+		t.problems[service] = *found
+	} else if dropped := t.series.droppedSteps(); dropped > 0 {
+		t.problems[service] = tracking.Problem{Service: service, Reason: reasonDropped, Message: fmt.Sprintf(
+			"%d steps were dropped before the services received them: give the run spec.artifacts, which keep all of them", dropped)}
+	}
+	var list []tracking.Problem
+	for _, sink := range t.config.Sinks {
+		if p, ok := t.problems[sink.Service()]; ok {
+			list = append(list, p)
+		}
+	}
+	t.config.Report(slices.Clip(list))
+}

@@ -1,0 +1,290 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// fakeRows are rows of a store; nil for a run without one.
+type fakeRows map[Version]store.Row
+
+func (r fakeRows) HasStore() bool { return r != nil }
+
+func (r fakeRows) Row(step int64, lineage string) (store.Row, error) {
+	row, ok := r[Version{step, lineage}]
+	if !ok {
+		return store.Row{}, fs.ErrNotExist
+	}
+	return row, nil
+}
+
+func lineage(step int64) string { return fmt.Sprint("l", step) }
+
+func rowOf(step int64) store.Row {
+	return store.Row{
+		Step: step, Lineage: lineage(step), Parent: lineage(step - 1), Time: 1000 + step, Metrics: map[string]float64{"batch": float64(step - 1)},
+	}
+}
+
+// chainOf returns the rows up to a step, the newest first, and a store with them.
+func chainOf(step int64) ([]store.Row, fakeRows) {
+	var chain []store.Row
+	kept := fakeRows{}
+	for s := step; s > 0; s-- {
+		chain = append(chain, rowOf(s))
+		kept[Version{s, lineage(s)}] = rowOf(s)
+	}
+	return chain, kept
+}
+
+func at(step int64) Version { return Version{step, lineage(step)} }
+
+func evaluationOf(step int64) store.Evaluation {
+	return store.Evaluation{Step: step, Lineage: lineage(step), Metrics: map[string]float64{"test/x": float64(step)}}
+}
+
+// want returns the metrics of lines: of a batch from trained on, and of an evaluation of the steps that are given.
+func want(first, last int64, evaluated ...int64) map[int64]map[string]float64 {
+	lines := map[int64]map[string]float64{}
+	for step := first; step < last; step++ {
+		lines[step] = map[string]float64{"batch": float64(step)}
+	}
+	for _, step := range evaluated {
+		if lines[step] == nil {
+			lines[step] = map[string]float64{}
+		}
+		lines[step]["test/x"] = float64(step)
+	}
+	return lines
+}
+
+func TestSeries(t *testing.T) {
+	chain, kept := chainOf(6)
+	cases := map[string]struct {
+		rows  fakeRows
+		do    func(*series)
+		after int64
+		want  map[int64]map[string]float64
+	}{
+		"steps before their state is saved": {do: func(s *series) { s.commit(rowOf(1)) }, after: -1, want: want(0, 0)},
+		"steps that were resumed from, before it is known which evaluations are outstanding": {rows: kept, do: func(s *series) {
+			s.resume(at(6), chain)
+		}, after: -1, want: want(0, 0)},
+		"committed steps": {do: func(s *series) {
+			s.commit(rowOf(1))
+			s.commit(rowOf(2))
+			s.advance(at(2), false, nil)
+		}, after: -1, want: want(0, 2)},
+		"steps behind one that the service has": {rows: kept, do: func(s *series) {
+			s.resume(at(6), chain)
+			s.advance(at(6), false, nil)
+		}, after: 3, want: want(4, 6)},
+		"an evaluation that has no result yet": {rows: kept, do: func(s *series) {
+			s.resume(at(6), chain)
+			s.advance(at(6), false, []Version{at(3)})
+		}, after: -1, want: want(0, 3)},
+		"an evaluation that has its result": {rows: kept, do: func(s *series) {
+			s.resume(at(6), chain)
+			s.advance(at(6), false, []Version{at(3)})
+			s.evaluated(at(3), evaluationOf(3).Metrics, true)
+		}, after: -1, want: want(0, 6, 3)},
+		"an evaluation of another schedule": {rows: kept, do: func(s *series) {
+			s.evaluated(at(3), map[string]float64{"test/y": 1}, false)
+			s.resume(at(6), chain)
+			s.advance(at(6), false, []Version{at(3)})
+		}, after: -1, want: want(0, 3)},
+		"an evaluation that is lost": {rows: kept, do: func(s *series) {
+			s.resume(at(6), chain)
+			s.advance(at(6), false, []Version{at(3)})
+			s.evaluated(at(3), nil, true)
+		}, after: -1, want: want(0, 6)},
+		"the evaluation of the last version": {rows: kept, do: func(s *series) {
+			s.resume(at(6), chain)
+			s.evaluated(at(6), evaluationOf(6).Metrics, true)
+			s.advance(at(6), true, nil)
+		}, after: 4, want: want(5, 6, 6)},
+		"a return to an earlier step": {rows: kept, do: func(s *series) {
+			s.resume(at(6), chain)
+			s.advance(at(6), false, nil)
+			s.resume(at(4), chain[2:])
+			s.advance(at(4), false, nil)
+		}, after: -1, want: want(0, 4)},
+		"a model that is thrown away without a store": {do: func(s *series) {
+			for _, row := range []int64{1, 2} {
+				s.commit(rowOf(row))
+			}
+			s.resume(at(2), nil)
+			s.commit(rowOf(3))
+			s.advance(at(3), false, nil)
+		}, after: -1, want: want(0, 3)},
+		"a row that no longer exists": {rows: fakeRows{at(2): rowOf(2)}, do: func(s *series) {
+			s.resume(at(2), chain[4:])
+			s.advance(at(2), false, nil)
+		}, after: -1, want: want(1, 2)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSeries(tc.rows)
+			tc.do(s)
+			lines, _, err := s.lines(tc.after, maxLines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, last := map[int64]map[string]float64{}, tc.after
+			for _, line := range lines {
+				if line.Step <= last {
+					t.Errorf("step %d follows step %d", line.Step, last)
+				}
+				last, got[line.Step] = line.Step, line.Metrics
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSeriesIsBoundedInMemory(t *testing.T) {
+	for name, rows := range map[string]fakeRows{"with a store": {}, "without a store": nil} {
+		t.Run(name, func(t *testing.T) {
+			s := newSeries(rows)
+			const steps = maxKept + 10
+			for step := range int64(steps) {
+				if rows != nil {
+					rows[at(step+1)] = rowOf(step + 1)
+				}
+				s.commit(rowOf(step + 1))
+			}
+			s.advance(at(steps), false, nil)
+			inMemory := 0
+			for _, e := range s.entries {
+				if e.metrics != nil {
+					inMemory++
+				}
+			}
+			if inMemory != maxKept {
+				t.Errorf("%d rows are in memory, want %d", inMemory, maxKept)
+			}
+			lines, _, err := s.lines(-1, steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wanted, dropped := steps, 0
+			if rows == nil {
+				wanted, dropped = maxKept, 10
+			}
+			if len(lines) != wanted || s.droppedSteps() != dropped {
+				t.Errorf("there are %d lines and %d were dropped, want %d and %d", len(lines), s.droppedSteps(), wanted, dropped)
+			}
+		})
+	}
+}
+
+// fakeSink is a service that keeps steps, and fails as often as it is asked to.
+type fakeSink struct {
+	name string
+
+	mu    sync.Mutex
+	steps []int64
+	// refusals is how often Open fails, losses how often the answer to Write is lost.
+	refusals, losses int
+	outcome          *Outcome
+}
+
+func (s *fakeSink) Service() string { return s.name }
+
+func (s *fakeSink) Open(context.Context) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusals > 0 {
+		s.refusals--
+		return 0, &problem{reason: reasonDenied, message: "denied"}
+	}
+	if len(s.steps) == 0 {
+		return -1, nil
+	}
+	return s.steps[len(s.steps)-1], nil
+}
+
+func (s *fakeSink) Write(_ context.Context, lines []Line) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range lines {
+		s.steps = append(s.steps, line.Step)
+	}
+	if s.losses > 0 {
+		s.losses--
+		return errors.New("the answer was lost")
+	}
+	return nil
+}
+
+func (s *fakeSink) Close(_ context.Context, outcome Outcome) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outcome = &outcome
+	return nil
+}
+
+// TestTrackerSendsEachStepOnce has one service refuse the run, another lose an answer, and a third one work.
+func TestTrackerSendsEachStepOnce(t *testing.T) {
+	sinks := []*fakeSink{{name: "a", refusals: 3}, {name: "b", losses: 1}, {name: "c"}}
+	var mu sync.Mutex
+	reported := map[string]bool{}
+	var newest []tracking.Problem
+	tracker := NewTracker(Config{
+		Sinks: []Sink{sinks[0], sinks[1], sinks[2]}, Rows: fakeRows(nil), Logger: slog.New(slog.DiscardHandler),
+		Report: func(problems []tracking.Problem) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, p := range problems {
+				reported[p.Service+" "+p.Reason] = true
+			}
+			newest = problems
+		},
+		Interval: time.Microsecond, Silence: time.Hour, Pause: time.Millisecond,
+	})
+	done := make(chan struct{})
+	go func() {
+		tracker.Run(t.Context())
+		close(done)
+	}()
+	for step := range int64(40) {
+		tracker.Commit(rowOf(step + 1))
+		tracker.Advance(at(step+1), step == 39, nil)
+	}
+	tracker.End(Completed)
+	<-done
+	for _, sink := range sinks {
+		for i, step := range sink.steps {
+			if step != int64(i) {
+				t.Fatalf("service %s has the steps %v, want each once and in order", sink.name, sink.steps)
+			}
+		}
+		if len(sink.steps) != 40 || sink.outcome == nil || *sink.outcome != Completed {
+			t.Errorf("service %s has %d steps and the outcome %v", sink.name, len(sink.steps), sink.outcome)
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{
+		"a Connecting": true, "b Connecting": true, "c Connecting": true, "a PermissionDenied": true, "b ServiceFailing": true,
+	}, reported); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if len(newest) > 0 {
+		t.Errorf("in the end there are the problems %v", newest)
+	}
+}

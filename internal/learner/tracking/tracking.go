@@ -1,0 +1,120 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tracking sends the committed steps of a run to services that show its curves. Each service is a Sink with a
+// goroutine of its own, so that none delays another, or the training.
+//
+// What is sent are the lines of metrics.jsonl, in order: line i has the metrics of batch i, and those of the evaluation of
+// version i. A line is sent once its step is committed and that evaluation has its result. A sink asks its service for
+// the newest step that it has, whenever it connects, and continues behind it: so each step is sent once, whatever was killed
+// or did not answer.
+package tracking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+)
+
+// Line is a line of metrics.jsonl.
+type Line struct {
+	Step    int64
+	Time    time.Time
+	Metrics map[string]float64
+}
+
+// Run is what services show of a run beside its lines.
+type Run struct {
+	UID, Namespace, Name string
+	// Config is the spec as it runs, as a JSON object.
+	Config map[string]any
+}
+
+// Outcome is how a run ended.
+type Outcome int
+
+// The outcomes. A run that is interrupted may continue later.
+const (
+	Interrupted Outcome = iota
+	Completed
+	Failed
+)
+
+// Sink is a service that shows curves. Its methods are called by one goroutine.
+type Sink interface {
+	// Service is the name of its field in the spec.
+	Service() string
+	// Open finds the run at the service, or creates it, and returns the newest step that the service has; -1 for none.
+	Open(ctx context.Context) (newest int64, err error)
+	// Write adds lines behind the newest step. Without lines it shows the service that the run continues.
+	Write(ctx context.Context, lines []Line) error
+	// Close records how the run ended.
+	Close(ctx context.Context, outcome Outcome) error
+}
+
+// New returns the sinks that the settings name; none for nil.
+func New(settings *tracking.Settings, run Run) []Sink {
+	if settings == nil {
+		return nil
+	}
+	var sinks []Sink
+	if settings.WandB != nil {
+		sinks = append(sinks, newWandB(*settings.WandB, run))
+	}
+	return sinks
+}
+
+// The reasons of problems.
+const (
+	reasonConnecting  = "Connecting"
+	reasonKeyMissing  = "KeyMissing"
+	reasonKeyRefused  = "KeyRefused"
+	reasonDenied      = "PermissionDenied"
+	reasonNotFound    = "ServiceNotFound"
+	reasonUnreachable = "ServiceUnreachable"
+	reasonFailing     = "ServiceFailing"
+	reasonDropped     = "StepsDropped"
+)
+
+// problem is a failure with its reason and what to do.
+type problem struct {
+	reason, message string
+	// retryAfter is how long the service asks to wait; 0 if it does not.
+	retryAfter time.Duration
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.message }
+
+// problemOf returns a failure as heartbeats report it.
+func problemOf(service string, err error) *tracking.Problem {
+	var known *problem
+	if !errors.As(err, &known) {
+		known = &problem{reason: reasonFailing, message: err.Error()}
+	}
+	return &tracking.Problem{Service: service, Reason: known.reason, Message: known.message}
+}
+
+// refusal returns the problem of an answer other than success. field is that of the service in the spec, and keyField that
+// of its key.
+func refusal(field, keyField, host string, status int, body string) *problem {
+	answer := fmt.Sprintf("%s answers %d", host, status)
+	if body != "" {
+		answer += fmt.Sprintf(" (%s)", body)
+	}
+	const repair = "; training continues, and what was not recorded is recorded then"
+	switch {
+	case status == http.StatusUnauthorized:
+		return &problem{reason: reasonKeyRefused, message: answer + ": put a valid key into the Secret that " + keyField + " names" + repair}
+	case status == http.StatusForbidden:
+		return &problem{reason: reasonDenied, message: answer + ": give the key's user the right to write there, or correct " + field + repair}
+	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
+		return &problem{reason: reasonFailing, message: answer + ": it is tried again; training continues"}
+	default:
+		return &problem{reason: reasonNotFound, message: answer + ": correct " + field + ".baseURL, or what " + field + " names there" + repair}
+	}
+}
