@@ -48,6 +48,7 @@ const (
 	ReasonInitFromNotReady = "InitFromNotReady"
 	ReasonRunFileInvalid   = "RunFileInvalid"
 	ReasonRoleNotFound     = "RoleNotFound"
+	ReasonPriceUnknown     = "PriceUnknown"
 	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
 	ReasonSettingsDiffer = "SettingsDiffer"
 )
@@ -129,8 +130,9 @@ const (
 
 // Reasons of Suspended and Complete.
 const (
-	ReasonNotSuspended = "NotSuspended"
-	ReasonCompleted    = "Completed"
+	ReasonNotSuspended  = "NotSuspended"
+	ReasonBudgetReached = "BudgetReached"
+	ReasonCompleted     = "Completed"
 )
 
 // Reasons of Failed, besides NotFinished and Finished.

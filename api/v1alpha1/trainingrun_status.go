@@ -94,6 +94,9 @@ type TrainingRunStatus struct {
 	// of the operator.
 	// +optional
 	FormatVersion *int32 `json:"formatVersion,omitempty"`
+	// activeSeconds is for how long attempts that have ended were in progress.
+	// +optional
+	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
 	// usage is the usage over all attempts.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
@@ -286,6 +289,12 @@ type Usage struct {
 	// judgeSampledTokens is how many tokens judges sampled.
 	// +optional
 	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
+	// referenceTokens is how many tokens the reference of a KL penalty read.
+	// +optional
+	ReferenceTokens *int64 `json:"referenceTokens,omitempty"`
+	// estimatedUSD is what these tokens cost, by budget.prices or else the operator's table; absent where a price is not known.
+	// +optional
+	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
 }
 
 // EnvironmentStatus is one environment as the run pinned it.

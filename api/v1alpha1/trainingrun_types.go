@@ -63,6 +63,7 @@ type TrainingRunList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.evaluation) || !has(self.evaluation.environments) || self.evaluation.environments.all(v, (has(v.sampling) && has(v.sampling.maxTokens)) || (has(self.environments) && self.environments.exists(e, e.name == v.name)))",message="evaluation.environments[].sampling.maxTokens is needed where no training environment has the same name: add it"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.algorithm) || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore continues with the saved optimizer, Reset starts with a new one"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || !has(self.algorithm) || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
+// +kubebuilder:validation:XValidation:rule="!has(self.budget) || !(has(self.budget.tokens) || has(self.budget.usd)) || has(self.artifacts)",message="budget.tokens and budget.usd need artifacts, which keep what was used over restarts: give artifacts, or limit budget.activeSeconds alone"
 type TrainingRunSpec struct {
 	// model is the base model and the LoRA adapter that is trained.
 	// Fixed once a step is committed.
@@ -117,6 +118,10 @@ type TrainingRunSpec struct {
 	// next attempt.
 	// +optional
 	Tracking *tracking.Tracking `json:"tracking,omitempty"`
+	// budget is what the run may use, in tokens, dollars or time; without it there is no limit. A limit that is raised takes effect at
+	// once, also where it is reached.
+	// +optional
+	Budget *Budget `json:"budget,omitempty"`
 	// suspend drains the run at a saved state and deletes its pods; false resumes it.
 	// +kubebuilder:default=false
 	// +optional

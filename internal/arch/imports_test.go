@@ -44,7 +44,8 @@ var permitted = map[string][]string{
 	"internal/arch":               nil,
 	"internal/atomicfile":         nil,
 	"internal/chat":               nil,
-	"internal/contract":           {"internal/contract/settings", "internal/contract/tracking"},
+	"internal/contract":           {"internal/contract/settings", "internal/contract/spending", "internal/contract/tracking"},
+	"internal/contract/spending":  nil,
 	"internal/contract/tracking":  nil,
 	"internal/contract/heartbeat": {"internal/contract"},
 	"internal/contract/settings":  nil,
@@ -74,7 +75,7 @@ var permitted = map[string][]string{
 	"internal/controller/record":  {"internal/contract", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/refusal": {"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/resolve": {
-		"api/v1alpha1", "internal/desired", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
+		"api/v1alpha1", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
 	"internal/controller/metricsauth": {"github.com/go-logr/logr", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/runfiles": {
@@ -96,16 +97,19 @@ var permitted = map[string][]string{
 	"internal/controller/trainingrun": {
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
-		"internal/controller/runfiles", "internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
+		"internal/controller/runfiles", "internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/workers": {
 		"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api", "k8s.io/apimachinery",
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {
-		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/contract/tracking",
+		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/desired/budget", "internal/desired/services",
 		"internal/models", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 	},
+	"internal/desired/services":    {"api/v1alpha1", "internal/contract/tracking"},
+	"internal/desired/budget":      {"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "k8s.io/utils"},
+	"internal/prices":              {"internal/contract/spending"},
 	"internal/environment":         {"internal/chat"},
 	"internal/environment/dataset": {"internal/environment/dataset/shuffle", "internal/chat", "internal/environment"},
 	"internal/environment/ors": {
@@ -183,7 +187,7 @@ var permitted = map[string][]string{
 	"internal/learner/report":             {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/rl/measure", "internal/tinker", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/session":            {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/store":              {"golang.org/x/sync", "internal/atomicfile"},
-	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store"},
+	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store", "internal/wait"},
 	"internal/learner/tracking/wandbtest": nil,
 	"test/observe":                        nil,
 	"internal/learner/trainee": {
@@ -198,7 +202,7 @@ var permitted = map[string][]string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
-		"api/v1alpha1", "internal/contract", "internal/controller/resolve", "internal/desired", "internal/plugin/cli", "internal/plugin/manifest",
+		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/resolve", "internal/desired", "internal/plugin/cli", "internal/plugin/manifest",
 		"internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/checkpoints": {

@@ -6,6 +6,7 @@ package contract
 import (
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
@@ -121,6 +122,8 @@ type Progress struct {
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
 	Best        *Checkpoint  `json:"best,omitempty"`
 	Usage       Usage        `json:"usage"`
+	// EstimatedUSD is what Usage costs; nil where a price is not known.
+	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
 	// Environments by name.
 	Environments []EnvironmentMetrics `json:"environments,omitempty"`
 	// WorkersSeen is how many workers have sent Hello to this attempt and are alive.
@@ -159,16 +162,8 @@ type Checkpoint struct {
 	Value          *float64 `json:"value,omitempty"`
 }
 
-// Usage counts the tokens of the steps and evaluations that count, each once, and apart from them what was bought again.
-type Usage struct {
-	PromptTokens      int64 `json:"promptTokens"`
-	SampledTokens     int64 `json:"sampledTokens"`
-	TrainedTokens     int64 `json:"trainedTokens"`
-	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
-	// JudgePromptTokens and JudgeSampledTokens are those of judges, which the first two do not contain.
-	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
-	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
-}
+// Usage counts the tokens of a run.
+type Usage = spending.Usage
 
 // EnvironmentMetrics is what the newest step and evaluation measured in one environment.
 type EnvironmentMetrics struct {

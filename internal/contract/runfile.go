@@ -5,6 +5,7 @@ package contract
 
 import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/settings"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
@@ -39,6 +40,10 @@ type RunFile struct {
 	ArtifactsURL string `json:"artifactsURL,omitempty"`
 	// Tracking names the services that show the run's curves; nil for none.
 	Tracking *tracking.Settings `json:"tracking,omitempty"`
+	// Budget is what the run may use; nil for no limit of tokens and dollars.
+	Budget *spending.Budget `json:"budget,omitempty"`
+	// Prices of the run's models; nil where one is not known.
+	Prices *spending.Prices `json:"prices,omitempty"`
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`

@@ -27,7 +27,9 @@ func (f RunFile) Validate() error {
 	p.require(f.Fixed.Algorithm != nil || f.Evaluation != nil, "evaluation", "is needed where nothing is trained")
 	f.Checkpoints.validate(&p, f.Fixed.Algorithm != nil)
 	f.Evaluation.validate(&p)
-	f.Tracking.Validate(func(path, problem string) { p.require(false, path, "%s", problem) })
+	invalid := func(path, problem string) { p.require(false, path, "%s", problem) }
+	f.Tracking.Validate(invalid)
+	f.Budget.Validate(f.Prices, invalid)
 	p.require(f.Concurrency >= 1, "concurrency", "must be at least 1")
 	p.require(f.LearnerAddress != "", "learnerAddress", "is needed")
 	return p.join()

@@ -27,7 +27,6 @@ const (
 	spillDir       = "/var/spill"
 	tokenizerDir   = "/var/tokenizers"
 	dataDir        = "/var/data"
-	trackingDir    = "/etc/tinker-operator/tracking"
 
 	runVolume         = "tinker-operator-run"
 	credentialsVolume = "tinker-operator-link"

@@ -11,6 +11,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
+	"github.com/tinker-operator/tinker-operator/internal/desired/services"
 )
 
 // FileInput is what an attempt's run file is made from.
@@ -31,7 +33,8 @@ type FileInput struct {
 }
 
 // File returns the run file of an attempt. A *SplitError says what the spec asks of an environment and cannot
-// have, a *RoleError what it asks of roles, a *ModelError what is not known of its model; any other error is a file that is not valid.
+// have, a *RoleError what it asks of roles, a *ModelError what is not known of its model, a *budget.PriceError why its
+// dollars cannot be counted; any other error is a file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -68,7 +71,10 @@ func File(in FileInput) (contract.RunFile, error) {
 	if run.Spec.Artifacts != nil {
 		file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, run.Spec.Artifacts.URL
 	}
-	file.Tracking = trackingOf(run)
+	file.Tracking = services.Of(run)
+	if err := budget.Add(&file, run); err != nil {
+		return contract.RunFile{}, err
+	}
 	return file, file.Validate()
 }
 

@@ -70,6 +70,9 @@ func TestFileOfEverything(t *testing.T) {
 		s.Rollouts.Concurrency = new(int32(128))
 		s.FailurePolicy.RequireOptimizer = new(false)
 		s.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+		s.Budget = &v1alpha1.Budget{Tokens: new(int64(1000)), USD: new(9.5), Prices: []v1alpha1.ModelPrice{
+			{Model: s.Model.Name, PromptUSDPerMillion: 1, SampledUSDPerMillion: 2, TrainedUSDPerMillion: 3},
+		}}
 		s.Tracking = &tracking.Tracking{WandB: &tracking.WandB{
 			Project: "p", Entity: "team", RunName: "fast", BaseURL: "https://wandb.example.com", Tags: []string{"b", "a"},
 			APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "WANDB_API_KEY"},

@@ -31,6 +31,7 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"learner.pod":                       templateDigest(run.Spec.Learner.Pod),
 		settingAPIKey:                       templateDigest(run.Spec.Tinker.APIKeySecretRef),
 		"artifacts":                         templateDigest(run.Spec.Artifacts),
+		"budget":                            templateDigest(run.Spec.Budget),
 		"tracking":                          templateDigest(run.Spec.Tracking),
 		"tinker.proxyURL":                   templateDigest(run.Spec.Tinker.ProxyURL),
 		"tinker.caBundleConfigMapRef":       templateDigest(run.Spec.Tinker.CABundleConfigMapRef),

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/desired/services"
 )
 
 // TestTrackingKeys checks that the learner alone is given the key, from a Secret that need not exist.
@@ -42,7 +43,7 @@ func TestTrackingKeys(t *testing.T) {
 	want := &tracking.Settings{WandB: &tracking.WandB{
 		Project: "p", BaseURL: "https://api.wandb.ai", RunName: run.Name, Tags: []string{"a", "b"}, KeyFile: "/etc/tinker-operator/tracking/wandb/key",
 	}}
-	if diff := cmp.Diff(want, trackingOf(run)); diff != "" {
+	if diff := cmp.Diff(want, services.Of(run)); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{want.WandB.KeyFile: "wandb/K"}, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
@@ -52,7 +53,7 @@ func TestTrackingKeys(t *testing.T) {
 		t.Errorf("a worker is given %v", got)
 	}
 	run.Spec.Tracking = nil
-	if got := trackingOf(run); got != nil {
+	if got := services.Of(run); got != nil {
 		t.Errorf("a run without tracking has the settings %v", got)
 	}
 }

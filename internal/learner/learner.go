@@ -108,8 +108,7 @@ func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (str
 
 // report changes what heartbeats report, and brings the rest of it up to date.
 func (l *learner) report(change func(*contract.Progress)) {
-	used, seconds := l.book.Usage(l.loop.at.Version())
-	used.BoughtTwiceTokens += l.table.Counters().BoughtTwiceTokens
+	used, seconds := budgeted{l}.used()
 	newest, best := l.book.List(l.loop.saved.Step)
 	l.status.Update(func(p *contract.Progress) {
 		saved := l.loop.saved
@@ -118,6 +117,7 @@ func (l *learner) report(change func(*contract.Progress)) {
 			p.Steps = l.file.Fixed.Algorithm.Steps
 		}
 		p.Usage, p.TrainingSeconds = used, seconds
+		p.EstimatedUSD = costOf(l.file, used)
 		p.Checkpoints, p.Best = newest, best
 		p.WorkersSeen = len(l.table.Workers())
 		change(p)

@@ -105,6 +105,9 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		if l.isDraining() {
 			return errDrained
 		}
+		if limit := (budgeted{l}).reachedLimit(); limit != "" {
+			return fmt.Errorf("%w: %s", errBudget, limit)
+		}
 		if err := l.makeStep(ctx, soft); err != nil {
 			return err
 		}

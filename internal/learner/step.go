@@ -116,7 +116,7 @@ func (s *trainingStep) record(context.Context) error {
 func (s *trainingStep) countUsage(seconds float64) {
 	at := s.loop.at
 	spent := checkpoints.Spent{Tokens: usageOf(s.batch.Groups), Seconds: seconds}
-	spent.Tokens.TrainedTokens = s.work.tokens()
+	spent.Tokens.TrainedTokens, spent.Tokens.ReferenceTokens = s.work.tokens(), s.work.referenceTokens()
 	_, err := s.journal.Row(at.Step, at.Lineage.String())
 	s.book.AddStep(at.Version(), checkpoints.Version{Step: at.Step - 1, Lineage: at.Parent.Short()}, spent, err == nil)
 }

@@ -20,6 +20,7 @@ import (
 const (
 	reasonNoUsableCheckpoint = "NoUsableCheckpoint"
 	ReasonKeyRefused         = "KeyRefused"
+	ReasonBudgetReached      = "BudgetReached"
 	reasonNotTinker          = "EndpointNotTinker"
 	reasonSuperseded         = "Superseded"
 	reasonDiverged           = "Diverged"
@@ -34,6 +35,8 @@ func verdictOf(err error) contract.Verdict {
 	switch {
 	case err == nil:
 		return contract.Verdict{Cause: contract.CauseCompleted}
+	case errors.Is(err, errBudget):
+		return contract.Verdict{Cause: contract.CauseDrained, Reason: ReasonBudgetReached, Message: "Stopped at a saved state: " + err.Error()}
 	case errors.Is(err, errDrained):
 		return contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked"}
 	case errors.Is(err, errNoProgress):

@@ -63,6 +63,14 @@ func (w stepWork) tokens() int64 {
 	return n
 }
 
+// referenceTokens counts the tokens that the reference of a KL penalty reads.
+func (w stepWork) referenceTokens() int64 {
+	if w.klReference == nil {
+		return 0
+	}
+	return w.tokens() + int64(len(w.datums))
+}
+
 // measureStep returns the metrics of a step, with the share of the run's steps that are done, and the seconds that it took.
 func measureStep(
 	batch leases.Batch, work stepWork, replies trainee.Replies, clock *stopwatch, steps int64,
@@ -78,7 +86,7 @@ func measureStep(
 	}
 	if work.klReference != nil {
 		metrics["kl_policy_base"] = *work.klReference
-		metrics["batch/reference_tokens"] = float64(work.tokens() + int64(len(work.datums)))
+		metrics["batch/reference_tokens"] = float64(work.referenceTokens())
 	}
 	if lag := batch.Slots.Step - batch.Version.Step; lag > 0 {
 		metrics["batch/lag"] = float64(lag)

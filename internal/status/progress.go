@@ -238,6 +238,10 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 		next.Usage.JudgePromptTokens = ptr.To(p.Usage.JudgePromptTokens)
 		next.Usage.JudgeSampledTokens = ptr.To(p.Usage.JudgeSampledTokens)
 	}
+	if p.Usage.ReferenceTokens > 0 {
+		next.Usage.ReferenceTokens = ptr.To(p.Usage.ReferenceTokens)
+	}
+	next.Usage.EstimatedUSD = p.EstimatedUSD
 }
 
 // Round gives a number of four digits; columns print numbers whole.

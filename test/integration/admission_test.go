@@ -190,6 +190,12 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("a typing error in wandb's baseURL", "spec: {tracking: {wandb: {project: p, baseURL: 'api.wandb.ai', apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.baseURL", "must be http:// or https:// with a host"),
 		Entry("a key in wandb's baseURL", "spec: {tracking: {wandb: {project: p, baseURL: 'https://api:KEY@api.wandb.ai', apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.baseURL", "the key belongs into apiKeySecretRef's Secret"),
 		Entry("a tag twice", "spec: {tracking: {wandb: {project: p, tags: [a, a], apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.tags", "Duplicate"),
+		Entry("a budget without a limit", "spec: {budget: {}}", "spec.budget", "budget has no limit: give tokens, usd or activeSeconds"),
+		Entry("a budget of no tokens", "spec: {artifacts: {claimName: c}, budget: {tokens: 0}}", "spec.budget.tokens", "greater than or equal to 1"),
+		Entry("a budget of tokens without artifacts", "spec: {budget: {tokens: 1000}}", "spec", "budget.tokens and budget.usd need artifacts"),
+		Entry("prices without dollars", "spec: {artifacts: {claimName: c}, budget: {tokens: 1, prices: [{model: m, promptUSDPerMillion: 1, sampledUSDPerMillion: 1}]}}", "spec.budget", "give usd, or remove prices"),
+		Entry("a price below 0", "spec: {artifacts: {claimName: c}, budget: {usd: 1, prices: [{model: m, promptUSDPerMillion: -1, sampledUSDPerMillion: 1}]}}", "spec.budget.prices[0].promptUSDPerMillion", "greater than or equal to 0"),
+		Entry("two prices of a model", "spec: {artifacts: {claimName: c}, budget: {usd: 1, prices: [{model: m, promptUSDPerMillion: 1, sampledUSDPerMillion: 1}, {model: m, promptUSDPerMillion: 1, sampledUSDPerMillion: 2}]}}", "spec.budget.prices[1]", "Duplicate"),
 		Entry("volume of two kinds", "spec: {learner: {pod: {volumes: [{name: x, emptyDir: {}, configMap: {name: other}}]}}}", "spec.learner.pod.volumes[0]", "give exactly one of"),
 	)
 })

@@ -165,3 +165,55 @@ var _ = Describe("The end of the object", func() {
 		}).Should(BeTrue())
 	})
 })
+
+var _ = Describe("A budget that is reached", func() {
+	It("suspends the run at a saved state, and raising it continues", func() {
+		w := newEnv()
+		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) {
+			run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+			run.Spec.Budget = &v1alpha1.Budget{Tokens: new(int64(100))}
+		})
+		below, reached := progress(30), progress(31)
+		below.Usage = contract.Usage{SampledTokens: 60, ReferenceTokens: 39}
+		reached.Usage = contract.Usage{SampledTokens: 60, ReferenceTokens: 40}
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: below})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Progress).To(Equal("30/60"))
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended"))
+		})
+
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{
+			Cause: contract.CauseDrained, Reason: v1alpha1.ReasonBudgetReached, Attempt: 1, Progress: reached,
+		})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True BudgetReached")) })
+		Expect(message(run, v1alpha1.ConditionSuspended)).To(And(
+			ContainSubstring("budget.tokens (100) is reached: 100 tokens are used"), ContainSubstring("Raise the limit")))
+		Expect(run.Status.State).To(Equal(v1alpha1.StateSuspended))
+		Expect(w.attemptsWithJobs()).To(BeEmpty())
+		Expect(w.jobs(v1alpha1.RoleRollout)).To(BeEmpty())
+
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Budget.Tokens = new(int64(1000)) })
+		w.attempt(run, 2, reached)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended")) })
+		Expect(*run.Status.Restarts).To(BeZero())
+	})
+})
+
+var _ = Describe("A budget in dollars of a model without a price", func() {
+	It("is refused before the run begins, with the repair", func() {
+		w := newEnv()
+		w.environment()
+		run := w.create(func(run *v1alpha1.TrainingRun) {
+			run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+			run.Spec.Budget = &v1alpha1.Budget{USD: new(10.0)}
+		})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False PriceUnknown"))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("add it to budget.prices"))
+		})
+		w.change(run, func(run *v1alpha1.TrainingRun) {
+			run.Spec.Budget.Prices = []v1alpha1.ModelPrice{{Model: run.Spec.Model.Name, SampledUSDPerMillion: 1}}
+		})
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("True Accepted")) })
+	})
+})

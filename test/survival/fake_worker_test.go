@@ -423,6 +423,19 @@ func (p *fakeWorker) sampledTwice() int {
 	return n
 }
 
+// trained counts the groups that this worker sampled to train on.
+func (p *fakeWorker) trained() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := int64(0)
+	for key := range p.finished {
+		if key.Evaluation == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // checkSampledOnce fails if a group was sampled more than once, by one worker or by two.
 func (w *fixture) checkSampledOnce() {
 	w.t.Helper()

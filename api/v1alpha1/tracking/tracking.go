@@ -21,7 +21,7 @@ type Tracking struct {
 
 // WandB is Weights & Biases, or a server that speaks its HTTP interface. The run's id there is the object's uid.
 type WandB struct {
-	// project that the run is shown in; it is created if it does not exist.
+	// project is where the run is shown; it is created if it does not exist.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="project must not contain any of / \\ # ? % : (the team belongs into entity)"
@@ -38,13 +38,13 @@ type WandB struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	RunName string `json:"runName,omitempty"`
-	// baseURL of the server's interface.
+	// baseURL is the address of the server's interface.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretRef's Secret"
 	// +kubebuilder:default="https://api.wandb.ai"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// tags of the run.
+	// tags are those of the run.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1

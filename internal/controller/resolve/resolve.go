@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -232,6 +233,10 @@ func FileProblem(err error) *Problem {
 	var model *desired.ModelError
 	if errors.As(err, &model) {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonModelUnknown, Message: model.Error(), NeedsAction: true}
+	}
+	var price *budget.PriceError
+	if errors.As(err, &price) {
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonPriceUnknown, Message: price.Error(), NeedsAction: true}
 	}
 	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: "The spec does not make a valid run: " + err.Error(), NeedsAction: true}
 }

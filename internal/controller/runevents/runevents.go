@@ -155,7 +155,7 @@ func newEvidence(was, is *metav1.Condition) bool {
 
 func suspendEvent(was, is *metav1.Condition) (record.Event, bool) {
 	if is.Reason == v1alpha1.ReasonNotSuspended {
-		return record.Normal(eventResumed, "Resume", "The run continues."), was != nil && was.Reason == v1alpha1.ReasonSuspended
+		return record.Normal(eventResumed, "Resume", "The run continues."), was != nil && was.Status == metav1.ConditionTrue
 	}
 	return record.Normal(is.Reason, "Suspend", is.Message), is.Status != metav1.ConditionFalse
 }

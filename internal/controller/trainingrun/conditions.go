@@ -113,12 +113,14 @@ func suspendedCondition(v view) status.Condition {
 	switch attempt := v.attempt(); {
 	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
-	case !suspended(v.run):
+	case !v.suspended():
 		return status.False(kind, v1alpha1.ReasonNotSuspended, "The spec does not ask to suspend.")
 	case attempt != nil && attempt.CompletionTime == nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted.")
+	case !*v.run.Spec.Suspend:
+		return status.True(kind, v1alpha1.ReasonBudgetReached, limitReached(v.run, *v.next, v.now)+". Raise the limit, and the run continues from its newest checkpoint.")
 	case v.run.Spec.Algorithm == nil:
 		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended until suspend is false; then it evaluates again.")
 	default:
@@ -159,7 +161,7 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
 	case v.plan.start > 0:
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
-	case attempt.CompletionTime != nil && suspended(v.run):
+	case attempt.CompletionTime != nil && v.suspended():
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
 	case attempt.CompletionTime != nil && attempt.Reason == v1alpha1.ReasonCreateRefused:
 		return v.learnerRefused()
@@ -218,7 +220,7 @@ func progressCondition(v view) status.Condition {
 	switch attempt := v.attempt(); {
 	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
-	case suspended(v.run):
+	case v.suspended():
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
 	case v.plan.blocked != nil:
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)

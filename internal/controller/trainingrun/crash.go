@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +28,7 @@ func endOf(a v1alpha1.Attempt) string {
 
 // withCrash adds to a message why the learner crashed the last time, until a checkpoint of a further step is saved.
 func (v view) withCrash(c status.Condition) status.Condition {
-	if ptr.Deref(v.next.FailuresSinceCheckpoint, 0) == 0 || v.finished() || suspended(v.run) {
+	if ptr.Deref(v.next.FailuresSinceCheckpoint, 0) == 0 || v.finished() || v.suspended() {
 		return c
 	}
 	for _, a := range v.next.Attempts {
@@ -44,14 +45,14 @@ func (v view) withCrash(c status.Condition) status.Condition {
 
 // earlierJobs are learner Jobs below the newest attempt: a request of a manager that has crashed may arrive late.
 // Those above it are left alone: they mean that this view of the run is old.
-func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State) []client.Object {
+func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) []client.Object {
 	newest := status.NewestAttempt(run)
 	var jobs []client.Object
 	for _, number := range slices.Sorted(maps.Keys(seen.Learners)) {
 		if number >= newest {
 			break
 		}
-		log := !status.AttemptEnded(run) && !suspended(run) && len(run.Status.Attempts) > 1 && run.Status.Attempts[1].Number == number
+		log := !status.AttemptEnded(run) && !suspended(run, now) && len(run.Status.Attempts) > 1 && run.Status.Attempts[1].Number == number
 		if !log || !keepsLog(run.Status.Attempts[1], seen) {
 			jobs = append(jobs, learnerJob(seen, number)...)
 		}

@@ -70,7 +70,7 @@ const maxRequeue = 5 * time.Minute
 // attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt; otherwise the next attempt starts, after its
 // back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
-	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen)}
+	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen, now)}
 	retrying := status.RunFinished(run) && retried(run)
 	switch {
 	case retrying:
@@ -80,7 +80,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	case status.RunFinished(run):
 		return p.withCleanup(run, seen, now)
 	}
-	if suspended(run) {
+	if suspended(run, now) {
 		p.desired = contract.DesiredDrain
 	}
 	if !status.AttemptEnded(run) {
@@ -99,7 +99,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		run = run.DeepCopy()
 		run.Status = next
 	}
-	if suspended(run) {
+	if suspended(run, now) {
 		return p.withSuspension(run, seen)
 	}
 	p.workers = run.Status.StartTime != nil
@@ -137,19 +137,19 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *ending.Ending {
 	newest := run.Status.Attempts[0]
 	l := seen.Learners[newest.Number]
-	if creating(newest, l, seen, now) > 0 && !suspended(run) {
+	if creating(newest, l, seen, now) > 0 && !suspended(run, now) {
 		return nil
 	}
 	if end := ending.OfLearner(newest.Number, l.Job, l.Pod, now); end != nil {
 		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
 			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Reason, Message: seen.Refused.Words}
 		}
-		return explainDrain(run, seen, end)
+		return explainDrain(run, seen, end, now)
 	}
 	if l.Pod == nil && desired.SuspendedByOther(l.Job) && hasRun(run, newest) {
 		return &ending.Ending{Cause: contract.CauseDisrupted, Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	}
-	if suspended(run) {
+	if suspended(run, now) {
 		return neverStarted(l)
 	}
 	if changed(run, l) {
@@ -159,12 +159,12 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *end
 }
 
 // explainDrain says of a learner that has drained, or was deleted, although its run was not to stop what made it do so.
-func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *ending.Ending) *ending.Ending {
+func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *ending.Ending, now time.Time) *ending.Ending {
 	if (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted) && settingsChanged(run, seen) {
 		end.Reason, end.Message = v1alpha1.ReasonSettingsChanged, "What decides the weights was changed before a first step was committed: the next attempt starts with it."
 		return end
 	}
-	if end.Cause == contract.CauseDrained && end.Progress != nil && !suspended(run) && !askedToStop(run.Status) {
+	if end.Cause == contract.CauseDrained && end.Reason == "" && end.Progress != nil && !suspended(run, now) && !askedToStop(run.Status) {
 		end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its state first."
 	}
 	return end
@@ -228,8 +228,8 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 		p.apiKeyChanged, p.settingsChanged = key && len(jobs) > 0, settings && len(jobs) > 0
 		p.deletes = append(p.deletes, jobs...)
 	}
-	if !suspended(run) {
-		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now))
+	if !suspended(run, now) {
+		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now), untilLimit(run, now))
 		return p
 	}
 	since, draining := status.Since(run.Status.Conditions, v1alpha1.ConditionSuspended, metav1.ConditionUnknown)
@@ -293,8 +293,6 @@ func unlessDeleted(job *batchv1.Job) []client.Object {
 	}
 	return []client.Object{job}
 }
-
-func suspended(run *v1alpha1.TrainingRun) bool { return *run.Spec.Suspend }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 

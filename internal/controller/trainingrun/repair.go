@@ -29,7 +29,7 @@ func (v view) unrepaired() string {
 
 func (v view) awaiting() *v1alpha1.Attempt {
 	attempts := v.next.Attempts
-	if len(attempts) == 0 || suspended(v.run) || v.finished() {
+	if len(attempts) == 0 || v.suspended() || v.finished() {
 		return nil
 	}
 	latest := &attempts[0]

@@ -20,7 +20,7 @@ func stateOf(v view) string {
 		return v1alpha1.StateFailed
 	case v.is(v1alpha1.ConditionSuspended):
 		return v1alpha1.StateSuspended
-	case suspended(v.run):
+	case v.suspended():
 		return v1alpha1.StateDraining
 	case attempt == nil || v.plan.blocked != nil:
 		return v1alpha1.StatePending

@@ -154,6 +154,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end ending.Ending
 	newest.Cause = string(end.Cause)
 	newest.Reason = status.Trim(end.Reason, maxAttemptReason)
 	newest.Message = status.Trim(end.Message, ending.MaxMessage)
+	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) + int64(lasted(*newest, now).Round(time.Second).Seconds()))
 	newest.CompletionTime = ptr.To(metav1.NewTime(now))
 	next.Attempts = budget.Join(next.Attempts)
 	return next

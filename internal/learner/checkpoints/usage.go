@@ -55,7 +55,7 @@ func (b *Book) AddStep(v, parent Version, step Spent, again bool) {
 		b.usage.boughtTwice += step.Tokens.TrainedTokens
 	}
 	spent := b.usage.steps[parent]
-	spent.Tokens = add(spent.Tokens, step.Tokens)
+	spent.Tokens = spent.Tokens.Add(step.Tokens)
 	spent.Seconds += step.Seconds
 	b.usage.steps[v] = spent
 }
@@ -97,16 +97,8 @@ func (b *Book) Usage(at Version) (used contract.Usage, trainingSeconds float64) 
 	spent := b.usage.steps[at]
 	used = spent.Tokens
 	for _, evaluated := range b.usage.evaluations {
-		used = add(used, evaluated)
+		used = used.Add(evaluated)
 	}
 	used.BoughtTwiceTokens = b.usage.boughtTwice
 	return used, spent.Seconds
-}
-
-func add(a, b contract.Usage) contract.Usage {
-	return contract.Usage{
-		PromptTokens: a.PromptTokens + b.PromptTokens, SampledTokens: a.SampledTokens + b.SampledTokens,
-		TrainedTokens: a.TrainedTokens + b.TrainedTokens, JudgePromptTokens: a.JudgePromptTokens + b.JudgePromptTokens,
-		JudgeSampledTokens: a.JudgeSampledTokens + b.JudgeSampledTokens,
-	}
 }

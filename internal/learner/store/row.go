@@ -22,6 +22,8 @@ type Usage struct {
 	// JudgePromptTokens and JudgeSampledTokens are those of judges.
 	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
 	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
+	// ReferenceTokens are those that the reference of a KL penalty read.
+	ReferenceTokens int64 `json:"referenceTokens,omitempty"`
 }
 
 // Slot is one entry of a batch's manifest.

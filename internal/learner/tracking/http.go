@@ -12,9 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 const (
@@ -82,9 +83,7 @@ func (s *service) call(ctx context.Context, method, path string, request, answer
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		p := refusal(s.field, s.keyField, r.URL.Host, response.StatusCode, quote(data))
-		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-			p.retryAfter = time.Duration(seconds) * time.Second
-		}
+		p.retryAfter, _ = wait.RetryAfter(response.Header)
 		return p
 	}
 	if answer == nil {

@@ -201,10 +201,10 @@ func (t *Tracker) pause(failures int, err error) time.Duration {
 // sleep waits after a failure, once the run ends for the first pause at most, and reports whether ctx has not ended.
 func (t *Tracker) sleep(ctx context.Context, pause time.Duration) bool {
 	first := min(pause, t.config.Pause)
-	return t.wait(ctx, nil, pause) && (!t.hasEnded() || wait(ctx, first))
+	return t.wait(ctx, nil, pause) && (!t.hasEnded() || pauseFor(ctx, first))
 }
 
-func wait(ctx context.Context, pause time.Duration) bool {
+func pauseFor(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-time.After(pause):
 		return true

@@ -16,10 +16,12 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/prices"
 )
 
 const planHelp = `kubectl tinker plan says what a run would do before anything is spent: tasks, steps, groups, episodes and tokens. The API
@@ -134,6 +136,8 @@ type estimate struct {
 	Evaluations        int64  `json:"evaluations"`
 	EvaluationEpisodes int64  `json:"evaluationEpisodes"`
 	EvaluationTokens   int64  `json:"maxEvaluationTokens"`
+	// USD is what sampling and training on these tokens costs, without prompts, judges and references; nil where the price is not known.
+	USD *float64 `json:"maxUSD,omitempty"`
 }
 
 // estimateOf computes the estimate. Where environments differ, episodes and tokens are those of the largest.
@@ -157,6 +161,11 @@ func estimateOf(file contract.RunFile) estimate {
 			e.EvaluationEpisodes += e.Evaluations * episodes
 			e.EvaluationTokens += e.Evaluations * episodes * episodeTokens(environment)
 		}
+	}
+	if file.Prices != nil {
+		policy := spending.Prices{Policy: file.Prices.Policy}
+		usd := policy.USD(spending.Usage{SampledTokens: e.SampledTokens + e.EvaluationTokens, TrainedTokens: e.SampledTokens})
+		e.USD = &usd
 	}
 	return e
 }
@@ -209,5 +218,10 @@ func (e estimate) result() output.Result {
 	count("evaluations", e.Evaluations)
 	count("episodes of evaluations", e.EvaluationEpisodes)
 	row("sampled tokens of evaluations, at most", output.Count(e.EvaluationTokens))
+	if e.USD != nil {
+		row("dollars for sampled and trained tokens, at most", strconv.FormatFloat(*e.USD, 'f', 2, 64))
+	} else {
+		row("dollars", "unknown: the price of a model is not in the table of "+prices.Date()+", nor in spec.budget.prices")
+	}
 	return result
 }

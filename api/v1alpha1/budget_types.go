@@ -1,0 +1,56 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Budget is what the run may use. Once a limit is reached the run stops at a saved state and is suspended with the reason
+// BudgetReached; raising the limit continues it. The batches and evaluations that are being sampled then are bought beyond the limit:
+// of steps at most algorithm.lag + 1 batches.
+// +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd) || has(self.activeSeconds)",message="budget has no limit: give tokens, usd or activeSeconds, or remove budget"
+// +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices are what usd is computed with: give usd, or remove prices"
+type Budget struct {
+	// tokens is the limit of tokens of all kinds: prompts, sampled, trained on and bought twice, with those of judges and of the KL penalty's reference.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Tokens *int64 `json:"tokens,omitempty"`
+	// usd is the limit of what all tokens cost, by prices or else the operator's table, in dollars. A run with a model whose price is not known is refused.
+	// +kubebuilder:validation:Minimum=0.01
+	// +kubebuilder:validation:Maximum=1000000000
+	// +optional
+	USD *float64 `json:"usd,omitempty"`
+	// activeSeconds is the limit of the time in which attempts of the run are in progress.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
+	// prices are those of models, which override the operator's table. A change takes effect with the learner's next attempt.
+	// +listType=map
+	// +listMapKey=model
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Prices []ModelPrice `json:"prices,omitempty"`
+}
+
+// ModelPrice is what a model's tokens cost.
+type ModelPrice struct {
+	// model is the name of a base model or of a judge's model, or the tinker:// path of a checkpoint that judges.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +required
+	Model string `json:"model"`
+	// promptUSDPerMillion is the price of a million tokens of prompts, in dollars.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	// +required
+	PromptUSDPerMillion float64 `json:"promptUSDPerMillion"`
+	// sampledUSDPerMillion is the price of a million sampled tokens, in dollars.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	// +required
+	SampledUSDPerMillion float64 `json:"sampledUSDPerMillion"`
+	// trainedUSDPerMillion is the price of a million tokens that are trained on, in dollars; 0 for a model that only judges.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	TrainedUSDPerMillion float64 `json:"trainedUSDPerMillion,omitempty"`
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spending
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestTotalAndUSDCountEachField sets one field after the other, so that a field which is added later is not forgotten.
+func TestTotalAndUSDCountEachField(t *testing.T) {
+	prices := Prices{
+		Policy: Price{Prompt: 1, Sampled: 2, Trained: 3}, Judge: Price{Prompt: 4, Sampled: 5}, Reference: Price{Prompt: 6},
+	}
+	want := map[string]float64{
+		"PromptTokens": 1, "SampledTokens": 2, "TrainedTokens": 3, "BoughtTwiceTokens": 3,
+		"JudgePromptTokens": 4, "JudgeSampledTokens": 5, "ReferenceTokens": 6,
+	}
+	fields := reflect.TypeFor[Usage]()
+	for i := range fields.NumField() {
+		var used Usage
+		reflect.ValueOf(&used).Elem().Field(i).SetInt(2e6)
+		name := fields.Field(i).Name
+		if got := used.Total(); got != 2e6 {
+			t.Errorf("%s: the total is %d", name, got)
+		}
+		if got := prices.USD(used); got != 2*want[name] {
+			t.Errorf("%s: 2,000,000 tokens cost %v, want %v", name, got, 2*want[name])
+		}
+		if sum := used.Add(used); name != "BoughtTwiceTokens" && sum.Total() != 4e6 {
+			t.Errorf("%s: the sum is %d", name, sum.Total())
+		}
+	}
+}
+
+func TestReached(t *testing.T) {
+	used := Usage{SampledTokens: 60, TrainedTokens: 40}
+	cases := map[string]struct {
+		budget *Budget
+		usd    float64
+		want   string
+	}{
+		"without a budget":      {nil, 5, ""},
+		"below the tokens":      {&Budget{Tokens: 101}, 5, ""},
+		"at the tokens":         {&Budget{Tokens: 100}, 0, "budget.tokens (100) is reached: 100 tokens are used"},
+		"below the dollars":     {&Budget{Tokens: 101, USD: 5.01}, 5, ""},
+		"at the dollars":        {&Budget{USD: 5}, 5, "budget.usd (5.00) is reached: the tokens used cost about 5.00"},
+		"dollars without price": {&Budget{USD: 5}, 0, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.budget.Reached(used, tc.usd); got != tc.want {
+				t.Errorf("the limit is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for path, budget := range map[string]Budget{"budget.tokens": {Tokens: -1}, "budget.usd": {USD: -1}, "prices": {USD: 1}} {
+		var found []string
+		budget.Validate(nil, func(path, problem string) { found = append(found, path+" "+problem) })
+		if len(found) == 0 || !strings.HasPrefix(found[0], path+" ") {
+			t.Errorf("problems of %+v are %q, want one of %s", budget, found, path)
+		}
+	}
+}

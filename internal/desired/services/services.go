@@ -1,0 +1,32 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package services turns the tracking services of a spec into those of a run file.
+package services
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+)
+
+// WandBDir is the folder of the learner that has the key of Weights & Biases, and KeyFile the name of the file.
+const (
+	WandBDir = "/etc/tinker-operator/tracking/wandb"
+	KeyFile  = "key"
+)
+
+// Of returns the services that show the run's curves; nil for none.
+func Of(run *v1alpha1.TrainingRun) *tracking.Settings {
+	spec := run.Spec.Tracking
+	if spec == nil || spec.WandB == nil {
+		return nil
+	}
+	w := spec.WandB
+	return &tracking.Settings{WandB: &tracking.WandB{
+		BaseURL: w.BaseURL, Project: w.Project, Entity: w.Entity, RunName: cmp.Or(w.RunName, run.Name),
+		Tags: slices.Sorted(slices.Values(w.Tags)), KeyFile: WandBDir + "/" + KeyFile,
+	}}
+}
