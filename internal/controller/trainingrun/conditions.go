@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	spent "github.com/tinker-operator/tinker-operator/internal/desired/budget"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -40,22 +41,6 @@ func setConditions(next *v1alpha1.TrainingRunStatus, v view) {
 	}
 	setTracking(next, v)
 	next.State = stateOf(v)
-}
-
-// setTracking sets TrackingReady for a run that has services to track it. While no learner answers, it stays as it is.
-func setTracking(next *v1alpha1.TrainingRunStatus, v view) {
-	const kind = v1alpha1.ConditionTrackingReady
-	c := status.Unknown(kind, v1alpha1.ReasonNotStarted, "No learner has connected to the services of spec.tracking.")
-	if reply := v.reply(); reply != nil {
-		c = status.Tracking(reply.Tracking)
-	} else if meta.FindStatusCondition(next.Conditions, kind) != nil {
-		c = v.asBefore(kind)
-	}
-	if v.run.Spec.Tracking == nil {
-		meta.RemoveStatusCondition(&next.Conditions, kind)
-		return
-	}
-	status.Set(&next.Conditions, v.run.Generation, v.now, c)
 }
 
 // is says whether a condition that is set already holds.
@@ -120,7 +105,7 @@ func suspendedCondition(v view) status.Condition {
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted.")
 	case !*v.run.Spec.Suspend:
-		return status.True(kind, v1alpha1.ReasonBudgetReached, limitReached(v.run, *v.next, v.now)+". Raise the limit, and the run continues from its newest checkpoint.")
+		return status.True(kind, v1alpha1.ReasonBudgetReached, spent.Reached(v.run, *v.next, v.now)+". Raise the limit, and the run continues from its newest checkpoint.")
 	case v.run.Spec.Algorithm == nil:
 		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended until suspend is false; then it evaluates again.")
 	default:

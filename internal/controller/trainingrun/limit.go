@@ -4,70 +4,20 @@
 package trainingrun
 
 import (
-	"fmt"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
 )
 
 // suspended says that a run is not to run now: the spec suspends it, or its budget is reached.
 func suspended(run *v1alpha1.TrainingRun, now time.Time) bool {
-	return *run.Spec.Suspend || limitReached(run, run.Status, now) != ""
+	return *run.Spec.Suspend || budget.Reached(run, run.Status, now) != ""
 }
 
 // suspended is that of the status that is being computed.
 func (v view) suspended() bool {
-	return *v.run.Spec.Suspend || limitReached(v.run, *v.next, v.now) != ""
-}
-
-// limitReached describes the limit of the budget that a run has reached, by a status of it; it is empty if there is none.
-func limitReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now time.Time) string {
-	if run.Spec.Budget == nil {
-		return ""
-	}
-	used, usd := usageOf(s.Usage)
-	if reached := budget.Of(run).Reached(used, usd); reached != "" {
-		return reached
-	}
-	limit := run.Spec.Budget.ActiveSeconds
-	if limit == nil || active(s, now) < seconds64(*limit) {
-		return ""
-	}
-	return fmt.Sprintf("budget.activeSeconds (%d) is reached: attempts were in progress for %d s", *limit, int64(active(s, now).Seconds()))
-}
-
-// usageOf returns what a status says of the usage, and what that costs.
-func usageOf(u *v1alpha1.Usage) (contract.Usage, float64) {
-	if u == nil {
-		return contract.Usage{}, 0
-	}
-	value := func(n *int64) int64 { return ptr.Deref(n, 0) }
-	return contract.Usage{
-		PromptTokens: value(u.PromptTokens), SampledTokens: value(u.SampledTokens), TrainedTokens: value(u.TrainedTokens),
-		BoughtTwiceTokens: value(u.BoughtTwiceTokens), JudgePromptTokens: value(u.JudgePromptTokens),
-		JudgeSampledTokens: value(u.JudgeSampledTokens), ReferenceTokens: value(u.ReferenceTokens),
-	}, ptr.Deref(u.EstimatedUSD, 0)
-}
-
-// active is for how long attempts were in progress.
-func active(s v1alpha1.TrainingRunStatus, now time.Time) time.Duration {
-	total := seconds64(ptr.Deref(s.ActiveSeconds, 0))
-	if len(s.Attempts) > 0 {
-		total += lasted(s.Attempts[0], now)
-	}
-	return total
-}
-
-// lasted is for how long an attempt has been in progress; 0 once it has ended, since the status then counts it.
-func lasted(a v1alpha1.Attempt, now time.Time) time.Duration {
-	if a.StartTime == nil || a.CompletionTime != nil {
-		return 0
-	}
-	return max(0, now.Sub(a.StartTime.Time))
+	return *v.run.Spec.Suspend || budget.Reached(v.run, *v.next, v.now) != ""
 }
 
 // untilLimit is how long a run may still be in progress; maxRequeue for one without such a limit.
@@ -75,7 +25,5 @@ func untilLimit(run *v1alpha1.TrainingRun, now time.Time) time.Duration {
 	if run.Spec.Budget == nil || run.Spec.Budget.ActiveSeconds == nil {
 		return maxRequeue
 	}
-	return max(time.Second, seconds64(*run.Spec.Budget.ActiveSeconds)-active(run.Status, now))
+	return max(time.Second, time.Duration(*run.Spec.Budget.ActiveSeconds)*time.Second-budget.Active(run.Status, now))
 }
-
-func seconds64(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	spent "github.com/tinker-operator/tinker-operator/internal/desired/budget"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -154,7 +155,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end ending.Ending
 	newest.Cause = string(end.Cause)
 	newest.Reason = status.Trim(end.Reason, maxAttemptReason)
 	newest.Message = status.Trim(end.Message, ending.MaxMessage)
-	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) + int64(lasted(*newest, now).Round(time.Second).Seconds()))
+	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) + int64(spent.Lasted(*newest, now).Round(time.Second).Seconds()))
 	newest.CompletionTime = ptr.To(metav1.NewTime(now))
 	next.Attempts = budget.Join(next.Attempts)
 	return next
