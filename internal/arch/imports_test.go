@@ -77,6 +77,7 @@ var permitted = map[string][]string{
 	"internal/controller/resolve": {
 		"api/v1alpha1", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
+	"internal/controller/endpoint":    {"api/v1alpha1", "internal/status"},
 	"internal/controller/metricsauth": {"github.com/go-logr/logr", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/runfiles": {
 		"api/v1alpha1", "internal/contract", "internal/contract/settings", "internal/controller/observe", "internal/desired", "k8s.io/api",
@@ -95,7 +96,7 @@ var permitted = map[string][]string{
 	},
 	"internal/controller/servers": {"api/v1alpha1", "internal/desired", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/trainingrun": {
-		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
+		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/endpoint", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
 		"internal/controller/runfiles", "internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
@@ -104,9 +105,10 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {
-		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/desired/budget", "internal/desired/services",
+		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/desired/budget", "internal/desired/definition", "internal/desired/services",
 		"internal/models", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 	},
+	"internal/desired/definition":  {"api/v1alpha1/environment", "internal/contract", "k8s.io/utils"},
 	"internal/desired/services":    {"api/v1alpha1", "internal/contract/tracking"},
 	"internal/desired/budget":      {"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "k8s.io/utils"},
 	"internal/prices":              {"internal/contract/spending"},
@@ -184,7 +186,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/tinker", "internal/tinker/capability", "internal/tinker/client",
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
-	"internal/learner/report":             {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/rl/measure", "internal/tinker", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
+	"internal/learner/report":             {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/session":            {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/store":              {"golang.org/x/sync", "internal/atomicfile"},
 	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store", "internal/wait"},

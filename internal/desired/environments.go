@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired/definition"
 )
 
 // Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
@@ -44,20 +45,20 @@ func (e *SplitError) Error() string {
 // Definition returns what the spec of a RewardEnvironment says, as programs read it. The spec has its defaults
 // (RewardEnvironment.Default).
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
-	var definition contract.Definition
+	var made contract.Definition
 	if spec.Dataset != nil {
-		definition.Dataset = datasetOf(*spec.Dataset)
+		made.Dataset = datasetOf(*spec.Dataset)
 	}
 	if spec.Reward != nil {
-		definition.Reward = rewardOf(*spec.Reward)
+		made.Reward = definition.Reward(*spec.Reward)
 	}
 	if spec.ORS != nil {
-		definition.ORS = orsOf(*spec.ORS)
+		made.ORS = orsOf(*spec.ORS)
 	}
 	if spec.Interaction != nil {
-		definition.Interaction = interactionOf(*spec.Interaction)
+		made.Interaction = definition.Interaction(*spec.Interaction)
 	}
-	return definition
+	return made
 }
 
 // RefName is the name of the RewardEnvironment that an entry means.

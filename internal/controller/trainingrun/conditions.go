@@ -11,8 +11,10 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	spent "github.com/tinker-operator/tinker-operator/internal/desired/budget"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -212,7 +214,7 @@ func progressCondition(v view) status.Condition {
 	case v.plan.backingOff && v.unrepaired() == v1alpha1.ReasonKeyRefused:
 		return status.False(kind, attempt.Reason, keyRefused(v.run))
 	case v.plan.backingOff && v.unrepaired() == v1alpha1.ReasonEndpointNotTinker:
-		return status.False(kind, attempt.Reason, notTinker(v.run, attempt.Message))
+		return status.False(kind, attempt.Reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), attempt.Message))
 	case v.unrepaired() == v1alpha1.ReasonCreateRefused:
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
@@ -237,12 +239,12 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		reason, message := status.BlockedOn(blocked)
 		return status.False(kind, reason, message)
 	}
-	if up, known := upstreams[reply.Upstream]; reply.Upstream == upstreamNotTinker {
-		return status.False(kind, up.reason, notTinker(v.run, reply.UpstreamError))
-	} else if known && up.continues {
-		return status.True(kind, up.reason, up.message+evidence(reply))
+	if up, known := endpoint.Upstreams[reply.Upstream]; reply.Upstream == endpoint.NotTinker {
+		return status.False(kind, up.Reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), reply.UpstreamError))
+	} else if known && up.Continues {
+		return status.True(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))
 	} else if known {
-		return status.False(kind, up.reason, up.message+evidence(reply))
+		return status.False(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))
 	}
 	if reply.Progress.WorkersSeen == 0 && v.seen.WorkersReady() == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		if c, refused := v.workersRefused(); refused {
@@ -306,7 +308,7 @@ func awaitsRepair(v view) bool {
 	if reply == nil {
 		return false
 	}
-	lasting := reply.Blocked() != "" || reply.Upstream == upstreamNotTinker || v.workersAwaitRepair()
+	lasting := reply.Blocked() != "" || reply.Upstream == endpoint.NotTinker || v.workersAwaitRepair()
 	return reply.Upstream == "payment" || lasting && v.lasts(v1alpha1.ConditionProgressing)
 }
 

@@ -81,33 +81,3 @@ func resumableCondition(v view) status.Condition {
 		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint.")
 	}
 }
-
-// upstreams are the reasons by what a learner reports of its endpoint.
-var upstreams = map[string]struct {
-	reason, message string
-	// continues says that the run makes progress all the same.
-	continues bool
-}{
-	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows.", true},
-	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: check the account's billing; the run then continues by itself.", false},
-	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model because it lacks capacity.", false},
-	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit.", false},
-	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network.", false},
-	"credentials": {v1alpha1.ReasonKeyRefused, "The endpoint refuses the API key: put a valid one into the Secret of tinker.apiKeySecretRef; " +
-		"the run then continues by itself.", false},
-	"too_large": {v1alpha1.ReasonRequestTooLarge, "The endpoint, or a proxy before it, rejects a request with one training sequence as too large: " +
-		"raise its limit of request bodies; the run then continues by itself.", false},
-	upstreamNotTinker: {v1alpha1.ReasonEndpointNotTinker, "What answers at tinker.baseURL is not the Tinker API.", false},
-	"server_error":    {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
-}
-
-// maxEvidence bounds what a learner reports of a failed request, in bytes.
-const maxEvidence = 512
-
-// evidence names the request that the endpoint failed to answer, as a further sentence.
-func evidence(reply contract.HeartbeatReply) string {
-	if reply.UpstreamError == "" {
-		return ""
-	}
-	return " " + status.Trim(reply.UpstreamError, maxEvidence) + "."
-}

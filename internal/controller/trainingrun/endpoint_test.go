@@ -12,13 +12,14 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 )
 
 // TestConditionQuotesTheFailedRequest checks that Progressing says which request the endpoint failed to answer.
 func TestConditionQuotesTheFailedRequest(t *testing.T) {
 	const evidence = "POST /api/v1/forward_backward was answered with 500: Internal Server Error"
-	for upstream, up := range upstreams {
+	for upstream, up := range endpoint.Upstreams {
 		reply := contract.HeartbeatReply{
 			Attempt: 1, Upstream: upstream, UpstreamError: evidence,
 			Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2},
@@ -28,10 +29,10 @@ func TestConditionQuotesTheFailedRequest(t *testing.T) {
 			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
 			got := computeStatus(run, seen, planned(run, seen), now)
 			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgressing).Message
-			if upstream == upstreamNotTinker {
+			if upstream == endpoint.NotTinker {
 				message, _, _ = strings.Cut(message, " To repair it, ")
 			}
-			if !strings.HasPrefix(message, up.message+" "+evidence) || !strings.HasSuffix(message, ".") || len(message) > len(up.message)+maxEvidence+2 {
+			if !strings.HasPrefix(message, up.Message+" "+evidence) || !strings.HasSuffix(message, ".") || len(message) > len(up.Message)+endpoint.MaxEvidence+2 {
 				t.Errorf("%s: message is %q", upstream, message)
 			}
 		}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -75,7 +77,7 @@ func (v view) stall(kind string) status.Condition {
 	case v1alpha1.ReasonKeyRefused:
 		return status.True(kind, reason, keyRefused(v.run))
 	case v1alpha1.ReasonEndpointNotTinker:
-		return status.True(kind, reason, notTinker(v.run, v.awaiting().Message))
+		return status.True(kind, reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), v.awaiting().Message))
 	default:
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -26,7 +27,7 @@ func unavailableMessage(list []contract.UnavailableEnvironment) string {
 		if e.Skipped {
 			meanwhile = "the run trains on its other environments meanwhile"
 		}
-		fmt.Fprintf(&text, "The server of environment %q takes no sessions (%s); %s. ", e.Name, status.Trim(e.Problem, maxEvidence), meanwhile)
+		fmt.Fprintf(&text, "The server of environment %q takes no sessions (%s); %s. ", e.Name, status.Trim(e.Problem, endpoint.MaxEvidence), meanwhile)
 	}
 	text.WriteString("Repair the server (for ors.server see the log of the pods' container environment-NAME); the run then continues by itself.")
 	return text.String()

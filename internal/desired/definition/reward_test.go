@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package desired
+package definition
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-func TestRewardOf(t *testing.T) {
+func TestReward(t *testing.T) {
 	cases := map[string]contract.RewardRule{
 		"exactMatch: {}":                  {ExactMatch: &contract.ExactMatch{}},
 		"exactMatch: {part: LastInteger}": {ExactMatch: &contract.ExactMatch{}},
@@ -54,9 +54,9 @@ func TestRewardOf(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(text), &reward); err != nil {
 				t.Fatal(err)
 			}
-			got := rewardOf(reward)
+			got := Reward(reward)
 			if diff := cmp.Diff(&want, got); diff != "" {
-				t.Errorf("rewardOf (-want +got):\n%s", diff)
+				t.Errorf("Reward (-want +got):\n%s", diff)
 			}
 			definition := contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}, Reward: got}
 			if err := definition.Validate(); err != nil {

@@ -1,15 +1,15 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package desired
+package definition
 
 import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// interactionOf returns what the spec of an interaction says, as programs read it.
-func interactionOf(spec environment.Interaction) *contract.Interaction {
+// Interaction returns what the spec of an interaction says, as programs read it.
+func Interaction(spec environment.Interaction) *contract.Interaction {
 	var interaction contract.Interaction
 	if use := spec.ToolUse; use != nil {
 		interaction.ToolUse = toolUseOf(*use)

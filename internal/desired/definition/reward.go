@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package desired
+// Package definition says what the spec of a RewardEnvironment says, as programs of the pods read it.
+package definition
 
 import (
 	"bytes"
@@ -15,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// rewardOf returns the reward of a spec as programs read it.
-func rewardOf(reward environment.Reward) *contract.RewardRule {
+// Reward returns the reward of a spec as programs read it.
+func Reward(reward environment.Reward) *contract.RewardRule {
 	rule := ruleOf(reward.RewardRule)
 	for _, part := range reward.Weighted {
 		rule.Weighted = append(rule.Weighted, contract.WeightedReward{Name: part.Name, Weight: part.Weight, Rule: ruleOf(part.RewardRule)})
