@@ -16,6 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/probe"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
+	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
 // runProbe checks the environment of a definition and leaves the result in the termination log, and on
@@ -31,8 +33,8 @@ func runProbe(ctx context.Context, env environ) error {
 		return err
 	}
 	logger := newLogger(env.stderr, slog.LevelInfo)
-	loader := newLoader(data, logger)
-	builder := registry.Builder{Data: loader.Open, Secret: readSecret(data.Root), Logger: logger, Now: time.Now}
+	loader := setup.NewLoader(data, version.UserAgent(userAgent), logger)
+	builder := registry.Builder{Data: loader.Open, Secret: setup.ReadSecret(data.Root), Logger: logger, Now: time.Now}
 	result, final := probeFile(ctx, *definition, loader, builder)
 	encoded, err := contract.EncodeProbeResult(result)
 	if err != nil {

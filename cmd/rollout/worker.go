@@ -16,11 +16,11 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
-	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
@@ -149,17 +149,9 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
-	reading, judges := &rollout.Data{}, newJudges(o, endpoint)
-	o.data.Permit = reading.Permit
-	worker := rollout.New(rollout.Config{
-		Environments: registry.Builder{
-			Data: newLoader(o.data, logger).Open, Secret: readSecret(o.data.Root), Logger: logger,
-			SharedServers: o.sharedServers,
-			TinkerJudge:   judges.New, JudgeProblem: judges.Report, Now: time.Now,
-		},
-		Data: reading, Judges: judges,
-		Learner: learner, Endpoint: endpoint, Groups: store, Pressure: pressure, Grace: o.grace, Logger: logger,
-		Renderer: modelRenderer,
+	worker := setup.NewWorker(setup.Config{
+		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: store, Renderer: modelRenderer, Hub: &o.hub, Data: o.data,
+		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, Logger: logger,
 	})
 	return parts{client: learner, groups: store, worker: worker}, nil
 }
@@ -190,7 +182,7 @@ func connect(o options, baseURL string, logger *slog.Logger, pressure *rollout.P
 		return nil, fmt.Errorf("preparing to connect to the endpoint: %w", err)
 	}
 	return client.New(client.Config{
-		BaseURL: baseURL, APIKey: o.apiKey, UserAgent: version.UserAgent("tinker-operator-rollout"),
+		BaseURL: baseURL, APIKey: o.apiKey, UserAgent: version.UserAgent(userAgent),
 		HTTP: &http.Client{Transport: connection}, Logger: logger, Observe: pressure.Observe,
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package setup
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
 // newJudges returns what samples judgements at the endpoint.
-func newJudges(o options, endpoint *client.Client) *rollout.Judges {
+func newJudges(hub *fetch.Fetcher, endpoint *client.Client) *rollout.Judges {
 	return &rollout.Judges{
 		Renderer: func(ctx context.Context, model, name string) (renderer.Renderer, error) {
-			return load.ForModel(ctx, &o.hub, judgeModel(model, name))
+			return load.ForModel(ctx, hub, judgeModel(model, name))
 		},
 		BaseModel: func(ctx context.Context, checkpoint string) (string, error) {
 			info, err := endpoint.WeightsInfo(ctx, checkpoint)

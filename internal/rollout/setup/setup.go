@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setup makes rollout workers of what a program is given: their environments, data sets, Secrets and judges.
+package setup
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/download"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+)
+
+// Config is what a worker is made of.
+type Config struct {
+	Learner  rollout.Learner
+	Endpoint *client.Client
+	// Pressure observes the endpoint's client.
+	Pressure *rollout.Pressure
+	Groups   *groupstore.Store
+	// Renderer is that of the run's model.
+	Renderer *load.Renderer
+	// Hub fetches tokenizers of judges.
+	Hub *fetch.Fetcher
+	// Data is where data sets are read from and stored.
+	Data source.Config
+	// SharedServers is the prefix of the names of environment servers that the run has once.
+	SharedServers string
+	// UserAgent identifies the program where data sets are downloaded.
+	UserAgent string
+	// Grace is that of rollout.Config.
+	Grace  time.Duration
+	Logger *slog.Logger
+}
+
+// NewWorker makes a worker.
+func NewWorker(config Config) *rollout.Worker {
+	reading, judges := &rollout.Data{}, newJudges(config.Hub, config.Endpoint)
+	config.Data.Permit = reading.Permit
+	return rollout.New(rollout.Config{
+		Environments: registry.Builder{
+			Data: NewLoader(config.Data, config.UserAgent, config.Logger).Open, Secret: ReadSecret(config.Data.Root), Logger: config.Logger,
+			SharedServers: config.SharedServers,
+			TinkerJudge:   judges.New, JudgeProblem: judges.Report, Now: time.Now,
+		},
+		Data: reading, Judges: judges,
+		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure, Grace: config.Grace,
+		Logger: config.Logger, Renderer: config.Renderer,
+	})
+}
+
+// NewLoader returns what loads data sets.
+func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *source.Loader {
+	config.Logger, config.Now = logger, time.Now
+	config.Client = &download.Client{UserAgent: userAgent, Logger: logger}
+	return source.New(config)
+}
+
+// ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break more
+// often than keys do.
+func ReadSecret(root string) func(contract.SecretKey) (string, error) {
+	return func(key contract.SecretKey) (string, error) {
+		value, err := os.ReadFile(filepath.Join(root, key.Mount(), key.Key))
+		if err != nil {
+			return "", errors.New("the Secret or its key does not exist: create it")
+		}
+		return strings.TrimSpace(string(value)), nil
+	}
+}
