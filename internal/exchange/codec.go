@@ -86,7 +86,7 @@ func leaseToProto(l Lease) *pb.Lease {
 	return &pb.Lease{
 		Key: keyToProto(l.Key), Environment: l.Environment, Split: l.Split, Task: l.Task,
 		GroupSize: int32(l.GroupSize), MinMembers: int32(l.MinMembers), Sampler: l.Sampler,
-		Seed: l.Seed, SamplingSession: l.SamplingSession,
+		Seed: l.Seed, SamplingSession: l.SamplingSession, Transcript: l.Transcript,
 	}
 }
 
@@ -98,6 +98,6 @@ func leaseFromProto(field string, l *pb.Lease) (Lease, error) {
 	return Lease{
 		Key: key, Environment: l.GetEnvironment(), Split: l.GetSplit(), Task: l.GetTask(),
 		GroupSize: int(l.GetGroupSize()), MinMembers: int(l.GetMinMembers()), Sampler: l.GetSampler(),
-		Seed: l.GetSeed(), SamplingSession: l.GetSamplingSession(),
+		Seed: l.GetSeed(), SamplingSession: l.GetSamplingSession(), Transcript: l.GetTranscript(),
 	}, nil
 }

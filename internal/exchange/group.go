@@ -91,6 +91,7 @@ func memberToProto(m rl.Member) *pb.Member {
 		Index: int32(m.Index), Outcome: pb.Outcome(m.Outcome), Reward: m.Reward, Parts: m.Parts,
 		StopReason: m.StopReason, Metrics: m.Metrics, Turns: int32(m.Turns),
 		PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens, Retries: int32(m.Retries),
+		Transcript: m.Transcript,
 	}
 }
 
@@ -135,6 +136,10 @@ func memberFromProto(field string, m *pb.Member, version int) (rl.Member, error)
 		Index: int(m.GetIndex()), Outcome: outcome, Reward: m.GetReward(), Parts: m.GetParts(),
 		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
 		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
+	}
+	// What is only for people is no reason to refuse a group.
+	if t := m.GetTranscript(); len(t) > 0 && len(t) <= rl.MaxTranscript {
+		member.Transcript = t
 	}
 	if version == 1 {
 		member.Trajectories, err = simpleTrajectories(field, m)

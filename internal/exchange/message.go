@@ -57,12 +57,14 @@ type Lease struct {
 	Task               int64
 	GroupSize          int
 	MinMembers         int
-	// Sampler is the path of the weights that play the group, tinker://RUN/sampler_weights/NAME.
+	// Sampler is the path of the weights that play the group, tinker://RUN/sampler_weights/NAME, or the name of a base model.
 	Sampler string
 	// Seed is the run's; rl.Seed derives those of samples from it.
 	Seed uint64
 	// SamplingSession names the policy's sampling session within the rollout session.
 	SamplingSession int64
+	// Transcript has the conversations of the members recorded, for people.
+	Transcript bool
 }
 
 // Renewal is what a worker reports of its leases.

@@ -93,7 +93,12 @@ type Member struct {
 	PromptTokens, SampledTokens int64
 	// Retries of faults before this outcome.
 	Retries int
+	// Transcript is for people: package transcript encodes it, and it is in no digest. It is nil unless the lease asked for it.
+	Transcript []byte
 }
+
+// MaxTranscript bounds the transcripts of a group's members together, in bytes.
+const MaxTranscript = 2 << 20
 
 // Trajectory is what one conversation of an episode recorded. It gets an advantage of its own.
 type Trajectory struct {

@@ -91,6 +91,7 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 		GroupSize: lease.GroupSize, MinMembers: lease.MinMembers, Seed: lease.Seed,
 		DropConstant: c.play.DropConstantGroups && lease.Key.Kind == rl.Train,
 		StepRewards:  c.play.StepRewards && lease.Key.Kind == rl.Train,
+		Transcript:   lease.Transcript,
 	}
 	return spec, &episode.Player{Environment: env, Renderer: c.renderer}, nil
 }

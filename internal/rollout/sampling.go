@@ -187,7 +187,7 @@ func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error)
 // once samples a reply under one number. The key is that of the sampling session.
 func (p *policy) once(ctx context.Context, request episode.Request, number int64) (episode.Sample, samplerKey, error) {
 	group, lease := p.group.key, p.group.currentLease()
-	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, weights{path: lease.Sampler})
+	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, weightsOf(lease.Sampler))
 	if err != nil {
 		return episode.Sample{}, samplerKey{}, err
 	}

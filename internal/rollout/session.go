@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,14 @@ const mostSamplers = 64
 
 // weights are what a sampling session samples from: saved sampler weights or, without a path, a base model.
 type weights struct{ path, base string }
+
+// weightsOf returns the weights of a lease's sampler: those at a path, or the base model of that name.
+func weightsOf(sampler string) weights {
+	if strings.HasPrefix(sampler, "tinker://") {
+		return weights{path: sampler}
+	}
+	return weights{base: sampler}
+}
 
 // samplerKey names a sampling session.
 type samplerKey struct {

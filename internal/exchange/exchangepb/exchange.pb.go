@@ -739,8 +739,10 @@ type Lease struct {
 	Seed uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
 	// 48 bits that name the sampling session within the rollout session.
 	SamplingSession int64 `protobuf:"varint,10,opt,name=sampling_session,json=samplingSession,proto3" json:"sampling_session,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The members' conversations are recorded for people.
+	Transcript    bool `protobuf:"varint,12,opt,name=transcript,proto3" json:"transcript,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lease) Reset() {
@@ -834,6 +836,13 @@ func (x *Lease) GetSamplingSession() int64 {
 		return x.SamplingSession
 	}
 	return 0
+}
+
+func (x *Lease) GetTranscript() bool {
+	if x != nil {
+		return x.Transcript
+	}
+	return false
 }
 
 type RenewRequest struct {
@@ -1650,7 +1659,9 @@ type Member struct {
 	// Faults of the environment or judge that were retried.
 	Retries int32 `protobuf:"varint,11,opt,name=retries,proto3" json:"retries,omitempty"`
 	// From version 2 on: what each conversation of the episode recorded.
-	Trajectories  []*Trajectory `protobuf:"bytes,12,rep,name=trajectories,proto3" json:"trajectories,omitempty"`
+	Trajectories []*Trajectory `protobuf:"bytes,12,rep,name=trajectories,proto3" json:"trajectories,omitempty"`
+	// Conversations for people, as package transcript encodes them; empty unless the lease asked for them.
+	Transcript    []byte `protobuf:"bytes,13,opt,name=transcript,proto3" json:"transcript,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1765,6 +1776,13 @@ func (x *Member) GetRetries() int32 {
 func (x *Member) GetTrajectories() []*Trajectory {
 	if x != nil {
 		return x.Trajectories
+	}
+	return nil
+}
+
+func (x *Member) GetTranscript() []byte {
+	if x != nil {
+		return x.Transcript
 	}
 	return nil
 }
@@ -2431,7 +2449,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x04free\x18\x03 \x01(\x05R\x04free\"\x84\x01\n" +
 	"\fAcquireReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12:\n" +
-	"\x06leases\x18\x02 \x03(\v2\".tinker_operator.exchange.v1.LeaseR\x06leases\"\xb1\x02\n" +
+	"\x06leases\x18\x02 \x03(\v2\".tinker_operator.exchange.v1.LeaseR\x06leases\"\xd1\x02\n" +
 	"\x05Lease\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12 \n" +
 	"\venvironment\x18\x02 \x01(\tR\venvironment\x12\x14\n" +
@@ -2444,7 +2462,10 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\asampler\x18\a \x01(\tR\asampler\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12)\n" +
 	"\x10sampling_session\x18\n" +
-	" \x01(\x03R\x0fsamplingSessionJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xa1\x04\n" +
+	" \x01(\x03R\x0fsamplingSession\x12\x1e\n" +
+	"\n" +
+	"transcript\x18\f \x01(\bR\n" +
+	"transcriptJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xa1\x04\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
@@ -2508,7 +2529,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\amembers\x18\x03 \x03(\v2#.tinker_operator.exchange.v1.MemberR\amembers\x12 \n" +
 	"\venvironment\x18\x04 \x01(\tR\venvironment\x128\n" +
 	"\x05usage\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.UsageR\x05usage\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xaa\x05\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xca\x05\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12\x16\n" +
@@ -2523,7 +2544,10 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x0esampled_tokens\x18\n" +
 	" \x01(\x03R\rsampledTokens\x12\x18\n" +
 	"\aretries\x18\v \x01(\x05R\aretries\x12K\n" +
-	"\ftrajectories\x18\f \x03(\v2'.tinker_operator.exchange.v1.TrajectoryR\ftrajectories\x1a8\n" +
+	"\ftrajectories\x18\f \x03(\v2'.tinker_operator.exchange.v1.TrajectoryR\ftrajectories\x12\x1e\n" +
+	"\n" +
+	"transcript\x18\r \x01(\fR\n" +
+	"transcript\x1a8\n" +
 	"\n" +
 	"PartsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

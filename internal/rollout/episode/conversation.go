@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
 // conversation is one trajectory of an episode.
@@ -27,6 +28,8 @@ type conversation struct {
 	segments []rl.Segment
 	// stop is how the last reply ended, or what ended the conversation otherwise.
 	stop string
+	// recorder records the conversation for people; it is nil where nobody asked for that.
+	recorder *transcript.Recorder
 }
 
 // render gives a prompt as the renderer takes it. An assistant's message that is what the policy sampled, as the

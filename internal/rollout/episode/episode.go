@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
 // The stop reasons of a member: how its last reply ended, that the environment ended the episode by a tool's result, or
@@ -197,6 +198,9 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 // request renders one prompt, the i-th of its round.
 func (e *episode) request(prompt environment.Prompt, i int) (request Request, limit string, err error) {
 	c := e.conversation(prompt)
+	if c.recorder != nil {
+		c.recorder.Prompt(prompt.Messages, prompt.Tools)
+	}
 	ids, err := e.player.Renderer.Prompt(c.render(prompt))
 	if err != nil {
 		return Request{}, "", &environment.Fault{Permanent: true, Err: err}
@@ -243,6 +247,9 @@ func (e *episode) conversation(prompt environment.Prompt) *conversation {
 	c, ok := e.conversations[prompt.Conversation]
 	if !ok {
 		c = &conversation{role: prompt.Role, key: prompt.Conversation}
+		if e.spec.Transcript {
+			c.recorder = &transcript.Recorder{}
+		}
 		e.conversations[prompt.Conversation] = c
 		e.order = append(e.order, c)
 	}
@@ -309,6 +316,9 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 	c := e.conversation(prompt)
 	c.replies, c.rounds = append(c.replies, kept), append(c.rounds, e.turns+1)
 	out.Message.Reply = len(c.replies)
+	if c.recorder != nil {
+		c.recorder.Reply(out.Message, kept.Parts, out.Malformed)
+	}
 	out.Seed = rl.JudgeSeed(e.spec.Seed, e.spec.Key.Kind, e.spec.Key.Slot, e.member, request.Request, e.try)
 	if err := c.add(request, sample); err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}

@@ -15,6 +15,7 @@
 package episode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -132,6 +133,8 @@ type Spec struct {
 	DropConstant bool
 	// StepRewards records the rewards of single replies.
 	StepRewards bool
+	// Transcript records the conversations for people.
+	Transcript bool
 }
 
 // Player plays groups of one environment with one policy.
@@ -205,7 +208,7 @@ func (p *Player) admitted(ctx context.Context, spec Spec, index, try int) (m rl.
 		if !fault.Permanent && (fault.Unavailable || try < spec.Settings.Retries) {
 			return m, "", err
 		}
-		m, reason, err = rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try}, fault.Error(), nil
+		m, reason, err = rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try, Transcript: m.Transcript}, fault.Error(), nil
 	}
 	p.Progress.MembersDone.Add(1)
 	return m, reason, err
@@ -230,8 +233,9 @@ func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Mem
 	}
 	var refused *RefusedError
 	if errors.As(err, &refused) {
-		return rl.Member{Outcome: rl.InvalidTokens}, refused.Error(), nil
+		m, reason, err = rl.Member{Outcome: rl.InvalidTokens}, refused.Error(), nil
 	}
+	m.Transcript = e.transcript(cmp.Or(reason, messageOf(err)))
 	return m, reason, err
 }
 

@@ -1,0 +1,132 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+)
+
+// Record is what a worker records of an episode.
+type Record struct {
+	// Reason says why the episode is not usable.
+	Reason        string         `json:"reason,omitempty"`
+	Conversations []Conversation `json:"conversations,omitempty"`
+}
+
+// Recorder records one conversation. The zero value is ready.
+type Recorder struct {
+	tools    []chat.Tool
+	messages []chat.Message
+	// begins are the indices of messages with which a prompt begins anew.
+	begins []int
+	// problems are those of replies, by their indices.
+	problems map[int]string
+	// seen is the last prompt with its reply.
+	seen []chat.Message
+}
+
+// Prompt records a prompt: the messages that it adds to what was seen before, or all of them where it does not extend that.
+func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
+	if len(tools) > 0 {
+		r.tools = tools
+	}
+	added := messages
+	switch {
+	case len(messages) >= len(r.seen) && slices.EqualFunc(r.seen, messages[:len(r.seen)], isSame):
+		added = messages[len(r.seen):]
+	default:
+		r.begins = append(r.begins, len(r.messages))
+	}
+	r.messages = append(r.messages, added...)
+	r.seen = slices.Clone(messages)
+}
+
+// Reply records what the policy sampled: the message that the environment was given, the parts that it was not given, and
+// what is wrong with a reply that could not be parsed.
+func (r *Recorder) Reply(given chat.Message, parts []chat.Part, problem string) {
+	r.seen = append(r.seen, given)
+	given.Parts = parts
+	if problem != "" {
+		if r.problems == nil {
+			r.problems = map[int]string{}
+		}
+		r.problems[len(r.messages)] = problem
+	}
+	r.messages = append(r.messages, given)
+}
+
+// isSame reports whether two messages are the same for a reader.
+func isSame(a, b chat.Message) bool {
+	return a.Role == b.Role && a.Content == b.Content && a.CallID == b.CallID && slices.Equal(a.Calls, b.Calls)
+}
+
+// conversation returns what was recorded, with texts of at most limit bytes.
+func (r *Recorder) conversation(limit int) (messages []Message, tools []Tool) {
+	for i, m := range r.messages {
+		message := messageOf(m, limit)
+		message.NewPrompt, message.Problem = i > 0 && slices.Contains(r.begins, i), cut(r.problems[i], limit)
+		messages = append(messages, message)
+	}
+	for _, t := range r.tools {
+		tool := Tool{Name: t.Name, Description: cut(t.Description, limit)}
+		if json.Valid(t.Parameters) && len(t.Parameters) <= limit {
+			tool.Parameters = t.Parameters
+		}
+		tools = append(tools, tool)
+	}
+	return messages, tools
+}
+
+// Part is a conversation to be encoded.
+type Part struct {
+	Role, Key, StopReason string
+	*Recorder
+}
+
+// maxText bounds each text of a record that has room, and minText that of one that has not.
+const (
+	maxText = 32 << 10
+	minText = 256
+)
+
+// Encode encodes an episode in at most the given number of bytes: texts are cut where it would be longer, and messages in the
+// middle are left out where that does not suffice.
+func Encode(reason string, parts []Part, bytes int) []byte {
+	reason = cut(reason, minText*4)
+	for limit := maxText; limit >= minText; limit /= 4 {
+		if data := encode(reason, parts, limit, 0); data != nil && len(data) <= bytes {
+			return data
+		}
+	}
+	for most := 64; most > 0; most /= 4 {
+		if data := encode(reason, parts, minText, most); data != nil && len(data) <= bytes {
+			return data
+		}
+	}
+	return nil
+}
+
+// encode encodes an episode with texts of at most limit bytes, and at most the given number of messages a conversation; 0
+// keeps all.
+func encode(reason string, parts []Part, limit, most int) []byte {
+	record := Record{Reason: reason}
+	for _, p := range parts {
+		c := Conversation{Role: p.Role, Key: p.Key, StopReason: p.StopReason}
+		c.Messages, c.Tools = p.conversation(limit)
+		if n := len(c.Messages); most > 0 && n > most {
+			c.Omitted = fmt.Sprintf("%d messages in the middle are left out for lack of room", n-most)
+			c.Messages = slices.Concat(c.Messages[:most/2], c.Messages[n-(most-most/2):])
+		}
+		record.Conversations = append(record.Conversations, c)
+	}
+	data, err := json.Marshal(record)
+	if err != nil {
+		return nil
+	}
+	return data
+}

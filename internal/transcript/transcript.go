@@ -1,0 +1,211 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transcript is what people read of a step: the conversations of its first groups with rewards, judgements and
+// stop reasons. Workers record the messages, and the learner adds what a group has besides. Nothing of it is digested,
+// and nothing is trained on.
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// Step is the transcript of one committed step.
+type Step struct {
+	// Step is the number of the version that the step made, from 1.
+	Step    int64  `json:"step"`
+	Lineage string `json:"lineage"`
+	// SampledAt is the version that sampled the groups.
+	SampledAt int64 `json:"sampledAt"`
+	// Missing says why the step has no transcript; it is empty for one that has.
+	Missing string  `json:"missing,omitempty"`
+	Groups  []Group `json:"groups,omitempty"`
+
+	size int
+}
+
+// Group has the episodes of one task.
+type Group struct {
+	Slot        int64  `json:"slot"`
+	Environment string `json:"environment"`
+	Outcome     string `json:"outcome"`
+	// Reason says why the group is not trained on.
+	Reason   string    `json:"reason,omitempty"`
+	Episodes []Episode `json:"episodes,omitempty"`
+	// Missing says why the group has no conversations.
+	Missing string `json:"missing,omitempty"`
+}
+
+// Episode is one member of a group.
+type Episode struct {
+	Index   int    `json:"index"`
+	Outcome string `json:"outcome"`
+	// Reason says why the episode is not trained on.
+	Reason        string             `json:"reason,omitempty"`
+	Reward        float64            `json:"reward"`
+	Parts         map[string]float64 `json:"parts,omitempty"`
+	Metrics       map[string]float64 `json:"metrics,omitempty"`
+	StopReason    string             `json:"stopReason,omitempty"`
+	Retries       int                `json:"retries,omitempty"`
+	Conversations []Conversation     `json:"conversations,omitempty"`
+}
+
+// Conversation is one trajectory of an episode.
+type Conversation struct {
+	Role string `json:"role,omitempty"`
+	Key  string `json:"key,omitempty"`
+	// Reward is nil for a conversation that is not trained on.
+	Reward      *float64    `json:"reward,omitempty"`
+	StepRewards []float64   `json:"stepRewards,omitempty"`
+	StopReason  string      `json:"stopReason,omitempty"`
+	Tools       []Tool      `json:"tools,omitempty"`
+	Messages    []Message   `json:"messages,omitempty"`
+	Judgements  []Judgement `json:"judgements,omitempty"`
+	// Omitted says what is left out for lack of room.
+	Omitted string `json:"omitted,omitempty"`
+}
+
+// Tool is a tool that the policy could call.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// Message is one message of a conversation.
+type Message struct {
+	Role     string `json:"role"`
+	Thinking string `json:"thinking,omitempty"`
+	Text     string `json:"text"`
+	Calls    []Call `json:"calls,omitempty"`
+	// Name is that of the tool whose result the message is.
+	Name string `json:"name,omitempty"`
+	// Reply numbers what the policy sampled, from 1; it is 0 for other messages.
+	Reply int `json:"reply,omitempty"`
+	// Problem says why the reply could not be parsed.
+	Problem string `json:"problem,omitempty"`
+	// NewPrompt is set where the environment began the prompt anew instead of extending it.
+	NewPrompt bool `json:"newPrompt,omitempty"`
+}
+
+// Call is a call of a tool as the policy wrote it.
+type Call struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// Judgement is how a judge rated one criterion, from 0 to 1.
+type Judgement struct {
+	Criterion string  `json:"criterion"`
+	Rating    float64 `json:"rating"`
+	Rationale string  `json:"rationale,omitempty"`
+}
+
+// FromGroup returns the transcript of a group, with the conversations that its worker recorded.
+func FromGroup(g rl.Group) Group {
+	out := Group{Slot: g.Key.Slot, Environment: g.Environment, Outcome: g.Outcome.String(), Reason: g.Reason}
+	recorded := false
+	for _, m := range g.Members {
+		recorded = recorded || len(m.Transcript) > 0
+		out.Episodes = append(out.Episodes, fromMember(m))
+	}
+	if !recorded {
+		out.Missing = "the group's worker recorded no conversations"
+	}
+	return out
+}
+
+func fromMember(m rl.Member) Episode {
+	e := Episode{
+		Index: m.Index, Outcome: m.Outcome.String(), Reward: m.Reward, Parts: m.Parts, Metrics: m.Metrics,
+		StopReason: m.StopReason, Retries: m.Retries,
+	}
+	var record Record
+	if len(m.Transcript) > 0 && json.Unmarshal(m.Transcript, &record) == nil {
+		e.Reason, e.Conversations = record.Reason, record.Conversations
+	}
+	for _, t := range m.Trajectories {
+		c := e.conversation(t.Role, t.Key)
+		c.Reward, c.StepRewards, c.StopReason = &t.Reward, t.StepRewards, t.StopReason
+		for _, j := range t.Judgements {
+			c.Judgements = append(c.Judgements, Judgement{Criterion: j.Criterion, Rating: j.Rating, Rationale: j.Rationale})
+		}
+	}
+	return e
+}
+
+// conversation returns the conversation of a trajectory, which it adds if no worker recorded it.
+func (e *Episode) conversation(role, key string) *Conversation {
+	for i := range e.Conversations {
+		if e.Conversations[i].Key == key {
+			return &e.Conversations[i]
+		}
+	}
+	e.Conversations = append(e.Conversations, Conversation{Role: role, Key: key})
+	return &e.Conversations[len(e.Conversations)-1]
+}
+
+// MaxStepBytes bounds the groups of a step as JSON. Those beyond it are stated to be missing.
+const MaxStepBytes = 16 << 20
+
+// Size returns the bytes of the groups as JSON, once Bound has counted them.
+func (s *Step) Size() int { return s.size }
+
+// Withhold leaves out the groups and states why.
+func (s *Step) Withhold(reason string) {
+	if s.Missing == "" {
+		s.Groups, s.size, s.Missing = nil, 0, reason
+	}
+}
+
+// Bound leaves out conversations of groups that do not fit.
+func (s *Step) Bound() {
+	room := MaxStepBytes
+	defer func() { s.size = MaxStepBytes - room }()
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		encoded, err := json.Marshal(g)
+		if err == nil && len(encoded) <= room {
+			room -= len(encoded)
+			continue
+		}
+		g.Episodes = nil
+		g.Missing = fmt.Sprintf("the transcript of a step has at most %d MiB, which the groups before this one fill", MaxStepBytes>>20)
+		if err != nil {
+			g.Missing = "the group cannot be encoded: " + err.Error()
+		}
+	}
+}
+
+// messageOf returns a message as it is recorded, with texts of at most limit bytes.
+func messageOf(m chat.Message, limit int) Message {
+	out := Message{Role: m.Role, Name: cut(m.Name, limit), Reply: m.Reply}
+	var text, thinking strings.Builder
+	for _, part := range m.AllParts() {
+		if part.Thinking {
+			thinking.WriteString(part.Text)
+		} else {
+			text.WriteString(part.Text)
+		}
+	}
+	out.Text, out.Thinking = cut(text.String(), limit), cut(thinking.String(), limit)
+	for _, call := range m.Calls {
+		out.Calls = append(out.Calls, Call{Name: cut(call.Name, limit), Arguments: cut(call.Arguments, limit)})
+	}
+	return out
+}
+
+// cut returns valid text of at most limit bytes, besides a note of what is left out.
+func cut(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	kept := strings.ToValidUTF8(text[:limit], "")
+	return fmt.Sprintf("%s… (%d bytes are left out)", kept, len(text)-len(kept))
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcript
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+func user(text string) chat.Message { return chat.Message{Role: chat.RoleUser, Content: text} }
+
+func decoded(t *testing.T, data []byte) Record {
+	t.Helper()
+	var record Record
+	if err := json.Unmarshal(data, &record); err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func TestRecorder(t *testing.T) {
+	var r Recorder
+	r.Prompt([]chat.Message{user("a")}, []chat.Tool{{Name: "add"}})
+	reply := chat.Message{Role: chat.RoleAssistant, Content: "b", Reply: 1}
+	r.Reply(reply, []chat.Part{{Text: "hm", Thinking: true}, {Text: "b"}}, "a call is no JSON")
+	r.Prompt([]chat.Message{user("a"), reply, user("c")}, nil)
+	r.Reply(chat.Message{Role: chat.RoleAssistant, Content: "d", Reply: 2}, nil, "")
+	r.Prompt([]chat.Message{user("new")}, nil)
+	want := Record{Conversations: []Conversation{{Key: "k", Tools: []Tool{{Name: "add"}}, Messages: []Message{
+		{Role: "user", Text: "a"}, {Role: "assistant", Thinking: "hm", Text: "b", Reply: 1, Problem: "a call is no JSON"},
+		{Role: "user", Text: "c"}, {Role: "assistant", Text: "d", Reply: 2}, {Role: "user", Text: "new", NewPrompt: true},
+	}}}}
+	if diff := cmp.Diff(want, decoded(t, Encode("", []Part{{Key: "k", Recorder: &r}}, 1<<20))); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+func TestEncodeIsBounded(t *testing.T) {
+	var r Recorder
+	var messages []chat.Message
+	for range 120 {
+		messages = append(messages, user(strings.Repeat("long ", 7000)))
+	}
+	r.Prompt(messages, nil)
+	for _, limit := range []int{8 << 20, 1 << 20, 100 << 10, 8 << 10} {
+		data := Encode("", []Part{{Recorder: &r}}, limit)
+		if len(data) == 0 || len(data) > limit {
+			t.Fatalf("%d bytes, want some and at most %d", len(data), limit)
+		}
+		c := decoded(t, data).Conversations[0]
+		if !strings.Contains(c.Messages[0].Text, "bytes are left out") || (len(c.Messages) < 120) != (c.Omitted != "") {
+			t.Errorf("in %d bytes: %d messages, omitted %q, and nothing says that texts are cut", limit, len(c.Messages), c.Omitted)
+		}
+	}
+}
+
+func TestBoundStatesWhatIsMissing(t *testing.T) {
+	big := Group{Episodes: []Episode{{Reason: strings.Repeat("x", MaxStepBytes/2+1)}}}
+	step := Step{Groups: []Group{big, big, {Slot: 3}}}
+	step.Bound()
+	if step.Groups[0].Missing != "" || step.Groups[1].Missing == "" || step.Groups[1].Episodes != nil || step.Groups[2].Missing != "" {
+		t.Errorf("missing are %q, %q and %q, want the second alone", step.Groups[0].Missing, step.Groups[1].Missing, step.Groups[2].Missing)
+	}
+	if step.Size() > MaxStepBytes || step.Size() < MaxStepBytes/2 {
+		t.Errorf("the size is %d", step.Size())
+	}
+}
+
+func TestFromGroup(t *testing.T) {
+	var r Recorder
+	r.Prompt([]chat.Message{user("a")}, nil)
+	group := rl.Group{Environment: "e", Members: []rl.Member{{
+		Reward: 0.5, Parts: map[string]float64{"format": 0.5}, StopReason: "stop",
+		Trajectories: []rl.Trajectory{{Role: "solver", Key: "s", Reward: 0.25, Judgements: []rl.Judgement{{Criterion: "c", Rationale: "why", Rating: 1}}}},
+		Transcript:   Encode("", []Part{{Role: "solver", Key: "s", Recorder: &r}}, 1<<20),
+	}}}
+	reward := 0.25
+	want := Group{Environment: "e", Outcome: "Usable", Episodes: []Episode{{
+		Outcome: "Usable", Reward: 0.5, Parts: map[string]float64{"format": 0.5}, StopReason: "stop",
+		Conversations: []Conversation{{Role: "solver", Key: "s", Reward: &reward, Messages: []Message{{Role: "user", Text: "a"}},
+			Judgements: []Judgement{{Criterion: "c", Rationale: "why", Rating: 1}}}},
+	}}}
+	if diff := cmp.Diff(want, FromGroup(group)); diff != "" {
+		t.Errorf("group (-want +got):\n%s", diff)
+	}
+	group.Members[0].Transcript = nil
+	if got := FromGroup(group); got.Missing == "" || len(got.Episodes) != 1 {
+		t.Errorf("a group without a record is %+v, want that it says so and has its rewards", got)
+	}
+}
