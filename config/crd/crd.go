@@ -10,3 +10,8 @@ import _ "embed"
 //
 //go:embed bases/rl.tinker-operator.dev_trainingruns.yaml
 var TrainingRuns []byte
+
+// RewardEnvironments is the definition of the kind RewardEnvironment, as YAML.
+//
+//go:embed bases/rl.tinker-operator.dev_rewardenvironments.yaml
+var RewardEnvironments []byte

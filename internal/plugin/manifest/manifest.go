@@ -26,10 +26,17 @@ const (
 // Manifests are the objects of a file.
 type Manifests struct {
 	Runs, Environments []*unstructured.Unstructured
+	// Others are ConfigMaps and Secrets, which ParseAll reads.
+	Others []*unstructured.Unstructured
 }
 
 // Parse reads the documents of a file, which are RewardEnvironments and TrainingRuns.
-func Parse(data []byte) (Manifests, error) {
+func Parse(data []byte) (Manifests, error) { return parse(data, false) }
+
+// ParseAll is Parse for a file that may also have ConfigMaps and Secrets.
+func ParseAll(data []byte) (Manifests, error) { return parse(data, true) }
+
+func parse(data []byte, others bool) (Manifests, error) {
 	var all Manifests
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for number := 1; ; number++ {
@@ -47,17 +54,26 @@ func Parse(data []byte) (Manifests, error) {
 		if len(object) == 0 {
 			continue
 		}
-		parsed := &unstructured.Unstructured{Object: object}
-		switch {
-		case parsed.GetAPIVersion() != v1alpha1.SchemeGroupVersion.String():
-			return Manifests{}, fmt.Errorf("document %d: apiVersion is %q, want %s: apply other objects with kubectl apply", number, parsed.GetAPIVersion(),
-				v1alpha1.SchemeGroupVersion)
-		case parsed.GetKind() == KindRun:
-			all.Runs = append(all.Runs, parsed)
-		case parsed.GetKind() == KindEnvironment:
-			all.Environments = append(all.Environments, parsed)
-		default:
-			return Manifests{}, fmt.Errorf("document %d: kind is %q, want %s or %s", number, parsed.GetKind(), KindRun, KindEnvironment)
+		if err := all.add(object, others); err != nil {
+			return Manifests{}, fmt.Errorf("document %d: %w", number, err)
 		}
 	}
+}
+
+// add adds the object of a document.
+func (m *Manifests) add(object map[string]any, others bool) error {
+	parsed := &unstructured.Unstructured{Object: object}
+	switch kind := parsed.GetKind(); {
+	case others && parsed.GetAPIVersion() == "v1" && (kind == "ConfigMap" || kind == "Secret"):
+		m.Others = append(m.Others, parsed)
+	case parsed.GetAPIVersion() != v1alpha1.SchemeGroupVersion.String():
+		return fmt.Errorf("apiVersion is %q, want %s: apply other objects with kubectl apply", parsed.GetAPIVersion(), v1alpha1.SchemeGroupVersion)
+	case kind == KindRun:
+		m.Runs = append(m.Runs, parsed)
+	case kind == KindEnvironment:
+		m.Environments = append(m.Environments, parsed)
+	default:
+		return fmt.Errorf("kind is %q, want %s or %s", kind, KindRun, KindEnvironment)
+	}
+	return nil
 }

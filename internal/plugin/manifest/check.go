@@ -1,0 +1,123 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tinker-operator/tinker-operator/config/crd"
+	"github.com/tinker-operator/tinker-operator/internal/nearest"
+)
+
+// checker checks objects of one kind by the schema and the rules of its definition, with the API server's own code.
+type checker struct {
+	structural *structuralschema.Structural
+	schema     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+var checkers = map[string]func() (*checker, error){
+	KindRun:         sync.OnceValues(func() (*checker, error) { return newChecker(crd.TrainingRuns) }),
+	KindEnvironment: sync.OnceValues(func() (*checker, error) { return newChecker(crd.RewardEnvironments) }),
+}
+
+func newChecker(definition []byte) (*checker, error) {
+	var parsed apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(definition, &parsed); err != nil {
+		return nil, fmt.Errorf("reading the definition of the kind: %w", err)
+	}
+	var internal apiextensions.CustomResourceValidation
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(
+		parsed.Spec.Versions[0].Schema, &internal, nil); err != nil {
+		return nil, fmt.Errorf("converting the definition of the kind: %w", err)
+	}
+	structural, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of the kind: %w", err)
+	}
+	schema, _, err := validation.NewSchemaValidator(internal.OpenAPIV3Schema)
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of the kind: %w", err)
+	}
+	return &checker{structural: structural, schema: schema, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+}
+
+// Check checks an object as the API server does at kubectl apply, and sets its defaults: unknown fields, types, ranges and
+// rules.
+func Check(ctx context.Context, object *unstructured.Unstructured) error {
+	make, ok := checkers[object.GetKind()]
+	if !ok {
+		return fmt.Errorf("checking %s %q: the kind is not known", object.GetKind(), object.GetName())
+	}
+	c, err := make()
+	if err != nil {
+		return err
+	}
+	// Whole numbers that were read as YAML are floats, which rules do not take for integers.
+	data, err := object.MarshalJSON()
+	if err == nil {
+		err = object.UnmarshalJSON(data)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	if err := c.check(ctx, object); err != nil {
+		return fmt.Errorf("%s %q is invalid: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) error {
+	var errs []error
+	copied := object.DeepCopy()
+	unknown := pruning.PruneWithOptions(copied.Object, c.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	for _, path := range unknown {
+		errs = append(errs, fmt.Errorf("unknown field %s%s", path, suggestion(path)))
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	defaulting.Default(object.Object, c.structural)
+	var found field.ErrorList
+	found = append(found, validation.ValidateCustomResource(nil, object.Object, c.schema)...)
+	found = append(found, listtype.ValidateListSetsAndMaps(nil, c.structural, object.Object)...)
+	if len(found) == 0 {
+		rules, _ := c.rules.Validate(ctx, nil, c.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)
+		found = append(found, rules...)
+	}
+	for _, e := range found {
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// suggestion names the field that was probably meant; it knows those of runs.
+func suggestion(path string) string {
+	schema, err := runSchema()
+	if err != nil {
+		return ""
+	}
+	paths := schema.paths("")
+	if near := nearest.Name(path, paths); near != "" && !slices.Contains(paths, path) {
+		return ": did you mean " + near + "?"
+	}
+	return ": remove it, or correct its name"
+}

@@ -1,0 +1,138 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transcripts has the command of `kubectl tinker` that shows the conversations of a run, and prints them for others.
+package transcripts
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+)
+
+// Print prints a step for a terminal.
+func Print(w io.Writer, step transcript.Step) {
+	fmt.Fprintf(w, "step %d, sampled by version %d\n", step.Step, step.SampledAt)
+	if step.Missing != "" {
+		fmt.Fprintf(w, "  the step has no transcript: %s\n", clean(step.Missing))
+	}
+	for _, group := range step.Groups {
+		fmt.Fprintln(w)
+		PrintGroup(w, group)
+	}
+}
+
+// PrintGroup prints the episodes of a group for a terminal.
+func PrintGroup(w io.Writer, g transcript.Group) {
+	fmt.Fprintf(w, "slot %d  environment %s  %s%s\n", g.Slot, clean(g.Environment), g.Outcome, prefixed(", ", clean(g.Reason)))
+	if g.Missing != "" {
+		fmt.Fprintf(w, "  %s\n", clean(g.Missing))
+	}
+	for _, e := range g.Episodes {
+		fmt.Fprintf(w, "  episode %d  reward %s  stop reason %s%s%s\n", e.Index, output.Number(&e.Reward), stop(e.StopReason), unusable(e), numbers("  parts", e.Parts))
+		if len(e.Metrics) > 0 {
+			fmt.Fprintf(w, "    metrics%s\n", numbers("", e.Metrics))
+		}
+		for _, c := range e.Conversations {
+			printConversation(w, c)
+		}
+	}
+}
+
+func printConversation(w io.Writer, c transcript.Conversation) {
+	if c.Role != "" || c.Key != "" {
+		fmt.Fprintf(w, "    conversation %s %s%s\n", clean(c.Role), clean(c.Key), prefixed("  reward ", output.Number(c.Reward)))
+	}
+	if len(c.Tools) > 0 {
+		names := make([]string, 0, len(c.Tools))
+		for _, t := range c.Tools {
+			names = append(names, clean(t.Name))
+		}
+		fmt.Fprintf(w, "    tools: %s\n", strings.Join(names, ", "))
+	}
+	if c.Omitted != "" {
+		fmt.Fprintf(w, "    (%s)\n", c.Omitted)
+	}
+	for _, m := range c.Messages {
+		if m.NewPrompt {
+			fmt.Fprintln(w, "    (the environment begins a new prompt)")
+		}
+		who := m.Role + prefixed(" ", clean(m.Name))
+		text(w, who+" (thinking)", m.Thinking)
+		if m.Text != "" || m.Thinking == "" && len(m.Calls) == 0 {
+			text(w, who, m.Text+" ")
+		}
+		for _, call := range m.Calls {
+			text(w, who, fmt.Sprintf("calls %s(%s)", call.Name, call.Arguments))
+		}
+		text(w, who+" (malformed)", m.Problem)
+	}
+	for _, j := range c.Judgements {
+		fmt.Fprintf(w, "    judged %s  %s%s\n", output.Number(&j.Rating), clean(j.Criterion), prefixed(": ", clean(j.Rationale)))
+	}
+}
+
+// text prints who says what, with further lines below the first.
+func text(w io.Writer, who, said string) {
+	if said == "" {
+		return
+	}
+	const indent = "    "
+	for i, line := range strings.Split(strings.TrimRight(said, " \n"), "\n") {
+		if i == 0 {
+			fmt.Fprintf(w, "%s%s: %s\n", indent, who, clean(line))
+			continue
+		}
+		fmt.Fprintf(w, "%s%s%s\n", indent, strings.Repeat(" ", len(who)+2), clean(line))
+	}
+}
+
+// clean returns text of models and data sets without characters that control a terminal.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func stop(reason string) string {
+	if reason == "" {
+		return "unknown"
+	}
+	return clean(reason)
+}
+
+// unusable says why an episode is not trained on.
+func unusable(e transcript.Episode) string {
+	if e.Outcome == "Usable" && e.Reason == "" {
+		return ""
+	}
+	return "  " + e.Outcome + prefixed(": ", clean(e.Reason))
+}
+
+func numbers(title string, values map[string]float64) string {
+	if len(values) == 0 {
+		return ""
+	}
+	text := title
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		v := values[name]
+		text += " " + clean(name) + "=" + output.Number(&v)
+	}
+	return text
+}

@@ -1,0 +1,208 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package try
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/manifest"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+)
+
+// input is what the file has.
+type input struct {
+	run          *v1alpha1.TrainingRun
+	environments map[string]*v1alpha1.RewardEnvironment
+	// others are ConfigMaps and Secrets.
+	others []*unstructured.Unstructured
+	// train is set where steps are trained.
+	train bool
+}
+
+// read reads and checks the file, as the API server would.
+func (f flags) read(ctx context.Context, data []byte) (input, error) {
+	all, err := manifest.ParseAll(data)
+	if err != nil {
+		return input{}, err
+	}
+	in := input{environments: map[string]*v1alpha1.RewardEnvironment{}, others: all.Others}
+	for _, object := range all.Environments {
+		environment := &v1alpha1.RewardEnvironment{}
+		if err := decode(ctx, object, environment); err != nil {
+			return input{}, err
+		}
+		environment.Default()
+		in.environments[environment.Name] = environment
+	}
+	if len(in.environments) == 0 {
+		return input{}, fmt.Errorf("the file has no RewardEnvironment: put those that the run names into the same file, separated by ---")
+	}
+	var object *unstructured.Unstructured
+	switch len(all.Runs) {
+	case 0:
+		if object, err = f.runFor(in.environments); err != nil {
+			return input{}, err
+		}
+	case 1:
+		object, in.train = all.Runs[0], f.episodes == 0 && f.environment == ""
+	default:
+		return input{}, fmt.Errorf("the file has %d TrainingRuns, want 1 at most", len(all.Runs))
+	}
+	if err := f.adapt(object, in.train); err != nil {
+		return input{}, err
+	}
+	in.run = &v1alpha1.TrainingRun{}
+	if err := decode(ctx, object, in.run); err != nil {
+		return input{}, err
+	}
+	in.run.Default()
+	return in, in.check(f)
+}
+
+// decode checks an object and reads it.
+func decode(ctx context.Context, object *unstructured.Unstructured, into any) error {
+	if err := manifest.Check(ctx, object); err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
+		return fmt.Errorf("reading %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// runFor returns a run that plays the one environment of a file.
+func (f flags) runFor(environments map[string]*v1alpha1.RewardEnvironment) (*unstructured.Unstructured, error) {
+	name := f.environment
+	if name == "" && len(environments) > 1 {
+		return nil, cli.Misused("the file has %d RewardEnvironments: choose one with --environment", len(environments))
+	}
+	for only := range environments {
+		name = cmp.Or(name, only)
+	}
+	const defaultTokens = 256
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": manifest.KindRun,
+		"metadata": map[string]any{"name": "try"},
+		"spec": map[string]any{
+			"model":        map[string]any{"name": cmp.Or(f.model, tinkersim.ModelName)},
+			"tinker":       map[string]any{"apiKeySecretRef": map[string]any{"name": "try", "key": "TINKER_API_KEY"}},
+			"environments": []any{map[string]any{"name": name, "groupSize": int64(2), "sampling": map[string]any{"maxTokens": int64(defaultTokens)}}},
+			"algorithm":    map[string]any{"tasksPerStep": int64(1), "steps": int64(1), "optimizer": map[string]any{"learningRate": 1e-5}},
+		},
+	}}, nil
+}
+
+// adapt sets what the flags say, and leaves out of a run what a trial does not do.
+func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
+	if list, _, _ := unstructured.NestedSlice(object.Object, "spec", "environments"); len(list) == 0 {
+		return fmt.Errorf("spec.environments is missing: a run that only evaluates is not tried; give the file of its RewardEnvironment alone")
+	}
+	fields := [][]string{{"spec", "evaluation"}, {"spec", "artifacts"}, {"spec", "initFrom"}, {"spec", "suspend"}}
+	if f.url != "" && train {
+		fields = slices.DeleteFunc(fields, func(field []string) bool { return field[1] == "initFrom" })
+	}
+	for _, field := range fields {
+		unstructured.RemoveNestedField(object.Object, field...)
+	}
+	set := func(value any, path ...string) error {
+		if err := unstructured.SetNestedField(object.Object, value, path...); err != nil {
+			return fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)
+		}
+		return nil
+	}
+	if f.model != "" {
+		if err := set(f.model, "spec", "model", "name"); err != nil {
+			return err
+		}
+	}
+	if train {
+		if _, ok, _ := unstructured.NestedMap(object.Object, "spec", "algorithm"); !ok {
+			return fmt.Errorf("the run has no algorithm, so that there is nothing to train: play its environments with --episodes")
+		}
+		if err := set(f.steps, "spec", "algorithm", "steps"); err != nil {
+			return err
+		}
+	}
+	if f.maxTokens == 0 {
+		return nil
+	}
+	list, _, err := unstructured.NestedSlice(object.Object, "spec", "environments")
+	if err != nil {
+		return fmt.Errorf("reading spec.environments: %w", err)
+	}
+	for _, entry := range list {
+		if fields, ok := entry.(map[string]any); ok {
+			if err := unstructured.SetNestedField(fields, int64(f.maxTokens), "sampling", "maxTokens"); err != nil {
+				return fmt.Errorf("setting sampling.maxTokens: %w", err)
+			}
+		}
+	}
+	return set(list, "spec", "environments")
+}
+
+// check checks what the objects of a file are to one another.
+func (in input) check(f flags) error {
+	for _, name := range desired.References(in.run) {
+		if in.environments[name] == nil {
+			return fmt.Errorf("the run names RewardEnvironment %q, which the file does not have: put it into the same file, separated by ---", name)
+		}
+	}
+	if f.environment != "" && in.environments[f.environment] == nil {
+		return cli.Misused("--environment: the file has no RewardEnvironment %q", f.environment)
+	}
+	served := []string{tinkersim.ModelName, tinkersim.CountdownModelName}
+	if name := in.run.Spec.Model.Name; f.url == "" && !slices.Contains(served, name) {
+		return fmt.Errorf("spec.model.name: the simulator of this program serves %s, and the run's model is %s: name an endpoint with --url, or add --model %s",
+			strings.Join(served, " and "), name, tinkersim.ModelName)
+	}
+	return nil
+}
+
+// files returns the files of the ConfigMaps or Secrets of the input, by their names.
+func (in input) files(kind string) (map[string]map[string][]byte, error) {
+	all := map[string]map[string][]byte{}
+	for _, object := range in.others {
+		if object.GetKind() != kind {
+			continue
+		}
+		files := map[string][]byte{}
+		switch kind {
+		case "ConfigMap":
+			var m corev1.ConfigMap
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &m); err != nil {
+				return nil, fmt.Errorf("reading ConfigMap %q: %w", object.GetName(), err)
+			}
+			for name, text := range m.Data {
+				files[name] = []byte(text)
+			}
+			for name, data := range m.BinaryData {
+				files[name] = data
+			}
+		default:
+			var s corev1.Secret
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &s); err != nil {
+				return nil, fmt.Errorf("reading Secret %q: %w", object.GetName(), err)
+			}
+			for name, text := range s.StringData {
+				files[name] = []byte(text)
+			}
+			for name, data := range s.Data {
+				files[name] = data
+			}
+		}
+		all[object.GetName()] = files
+	}
+	return all, nil
+}

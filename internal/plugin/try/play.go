@@ -1,0 +1,154 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package try
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+)
+
+const defaultEpisodes = 4
+
+// play plays episodes of the tasks that the run would train on first, one of each.
+func (t *trial) play(ctx context.Context, file contract.RunFile) error {
+	leases, err := t.leases(file)
+	if err != nil {
+		return err
+	}
+	play, err := contract.EncodePlay(contract.Play{
+		Version: file.Version, Model: file.Fixed.Model, BaseURL: t.url, Environments: file.Fixed.Environments, Concurrency: len(leases),
+	})
+	if err != nil {
+		return err
+	}
+	lessor := newLessor(leases, play, file.Version, t.progress)
+	worker, endpoint, err := t.worker(ctx, file, lessor)
+	if err != nil {
+		return err
+	}
+	if lessor.session, err = endpoint.CreateSession(ctx, client.SessionRequest{Tags: []string{"kubectl-tinker-try"}}); err != nil {
+		return t.explain(err)
+	}
+	if err := lessor.play(ctx, worker.Run); err != nil {
+		return t.explain(err)
+	}
+	return t.printGroups(lessor.results())
+}
+
+// leases returns a lease for each episode.
+func (t *trial) leases(file contract.RunFile) ([]exchange.Lease, error) {
+	var sources []rl.Source
+	for _, env := range file.Fixed.Environments {
+		for _, split := range env.Splits {
+			sources = append(sources, rl.Source{Environment: env.Name, Split: split.Name, Tasks: split.Tasks, Shuffle: split.Shuffle, Weight: env.Weight})
+		}
+	}
+	seed := uint64(file.Fixed.Algorithm.Seed)
+	stream, err := rl.NewStream(seed, sources)
+	if err != nil {
+		return nil, err
+	}
+	lineage := rl.Genesis(file.SpecDigest)
+	leases := make([]exchange.Lease, cmp.Or(t.episodes, defaultEpisodes))
+	for i := range leases {
+		slot := int64(i)
+		task := stream.Task(slot)
+		leases[i] = exchange.Lease{
+			Key:         rl.Key{Kind: rl.Train, Slot: slot, Lineage: lineage},
+			Environment: task.Environment, Split: task.Split, Task: task.Index, GroupSize: 1, MinMembers: 1, Seed: seed,
+			Sampler: cmp.Or(t.checkpoint, file.Fixed.Model.Name), SamplingSession: 1, Transcript: true,
+		}
+	}
+	return leases, nil
+}
+
+// printGroups prints what was played. Episodes that gave no reward are an error.
+func (t *trial) printGroups(groups []rl.Group) error {
+	list := []transcript.Group{}
+	var failed, usable int
+	total := 0.0
+	for _, group := range groups {
+		g := transcript.FromGroup(group)
+		list = append(list, g)
+		for _, e := range g.Episodes {
+			if e.Outcome != rl.Usable.String() {
+				failed++
+				continue
+			}
+			usable++
+			total += e.Reward
+		}
+	}
+	switch t.format {
+	case output.JSON:
+		if err := output.PrintJSON(t.env.Stdout, list); err != nil {
+			return err
+		}
+	default:
+		for _, g := range list {
+			transcripts.PrintGroup(t.env.Stdout, g)
+			fmt.Fprintln(t.env.Stdout)
+		}
+	}
+	if usable > 0 {
+		mean := total / float64(usable)
+		t.progress("%d episodes, mean reward %s", usable, output.Number(&mean))
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d episodes have no reward: the reasons stand beside them", failed, failed+usable)
+	}
+	return nil
+}
+
+// explain adds to an error of the endpoint what to do about it.
+func (t *trial) explain(err error) error {
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryUnauthorized:
+		return fmt.Errorf("%w: set the variable %s to a key of %s", err, keyVariable, t.url)
+	case tinker.CategoryNotTinker, tinker.CategoryUnreachable:
+		return fmt.Errorf("%w: check --url and that this machine reaches it", err)
+	case tinker.CategoryNotFound:
+		return fmt.Errorf("%w: the endpoint does not know the model or the checkpoint: choose another with --model or --checkpoint", err)
+	}
+	return err
+}
+
+// errPlayed ends the worker once all groups are there.
+var errPlayed = errors.New("all episodes are played")
+
+// play runs a worker until it has submitted all groups.
+func (l *lessor) play(ctx context.Context, run func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		select {
+		case err := <-l.ended:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	group.Go(func() error {
+		if err := run(ctx); err != nil {
+			return fmt.Errorf("playing: %w", err)
+		}
+		return nil
+	})
+	if err := group.Wait(); !errors.Is(err, errPlayed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package try
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+)
+
+func (t *trial) root() string { return filepath.Join(t.dir, "data") }
+
+// fillRoot makes the folder of what a pod mounts: ConfigMaps, claims and Secrets.
+func (t *trial) fillRoot() error {
+	for kind, folder := range map[string]string{"ConfigMap": "configmap", "Secret": "secret"} {
+		objects, err := t.input.files(kind)
+		if err != nil {
+			return err
+		}
+		for name, files := range objects {
+			if err := writeFiles(filepath.Join(t.root(), folder, name), files); err != nil {
+				return err
+			}
+		}
+	}
+	for _, given := range []struct {
+		flag    string
+		values  []string
+		folders []string
+	}{{"--data", t.data, []string{"claim", "configmap"}}, {"--secret", t.secrets, []string{"secret"}}} {
+		for _, value := range given.values {
+			if err := t.mount(given.flag, value, given.folders); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mount makes a folder of this machine that of a claim, ConfigMap or Secret.
+func (t *trial) mount(flag, value string, folders []string) error {
+	name, dir, ok := strings.Cut(value, "=")
+	if !ok || name == "" || dir == "" {
+		return cli.Misused("%s: %q is not NAME=DIR", flag, value)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return cli.Misused("%s: %s is not a folder", flag, dir)
+	}
+	for _, folder := range folders {
+		link := filepath.Join(t.root(), folder, name)
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			return fmt.Errorf("making a folder: %w", err)
+		}
+		if err := os.RemoveAll(link); err != nil {
+			return fmt.Errorf("replacing %s: %w", link, err)
+		}
+		if err := os.Symlink(dir, link); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	return nil
+}
+
+func writeFiles(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), data, 0o600); err != nil {
+			return fmt.Errorf("writing a file: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package try
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/probe"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+	"github.com/tinker-operator/tinker-operator/internal/version"
+)
+
+const (
+	keyVariable = "TINKER_API_KEY"
+	userAgent   = "kubectl-tinker"
+	// simulatorKey is the key of the simulator in this process.
+	simulatorKey = "tml-try"
+	dataBytes    = 4 << 30
+)
+
+// trial is one run of the command.
+type trial struct {
+	flags
+	input  input
+	env    cli.Environment
+	dir    string
+	format output.Format
+	logger *slog.Logger
+
+	key    string
+	http   *http.Client
+	hub    *fetch.Fetcher
+	outage outage
+}
+
+// run prepares what the pods are given, and plays or trains.
+func (t *trial) run(ctx context.Context) error {
+	if err := t.fillRoot(); err != nil {
+		return err
+	}
+	stop, err := t.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	t.outage = outage{url: t.url, progress: t.progress, giveUp: giveUp}
+	t.hub = &fetch.Fetcher{Endpoint: t.env.Getenv("HF_ENDPOINT"), Token: t.env.Getenv("HF_TOKEN")}
+	pins, err := t.probeAll(ctx)
+	if err != nil {
+		return err
+	}
+	file, err := t.runFile(pins)
+	if err != nil {
+		return err
+	}
+	act := t.play
+	if t.input.train {
+		act = t.train
+	}
+	err = act(ctx, file)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// progress prints a line about what takes a while.
+func (t *trial) progress(format string, args ...any) {
+	fmt.Fprintf(t.env.Stderr, format+"\n", args...)
+}
+
+// connect starts the simulator, or takes the endpoint that the command line names.
+func (t *trial) connect(ctx context.Context) (stop func(), err error) {
+	if t.url == "" {
+		return t.simulate(ctx)
+	}
+	if t.key = strings.TrimSpace(t.env.Getenv(keyVariable)); t.key == "" {
+		return nil, fmt.Errorf("the variable %s is not set: set it to the key of the endpoint %s", keyVariable, t.url)
+	}
+	if !strings.HasPrefix(t.url, "http://") && !strings.HasPrefix(t.url, "https://") {
+		return nil, cli.Misused("--url %q is invalid: it begins with http:// or https://, followed by a host", t.url)
+	}
+	options := transport.FromEnvironment(t.env.Getenv)
+	connection, err := transport.New(options)
+	if err != nil {
+		return nil, err
+	}
+	t.http = &http.Client{Transport: connection}
+	return func() {}, nil
+}
+
+// simulate serves tinkersim in this process.
+func (t *trial) simulate(ctx context.Context) (stop func(), err error) {
+	sim, err := tinkersim.New(tinkersim.Options{Dir: filepath.Join(t.dir, "tinkersim"), APIKey: simulatorKey, Log: t.logger})
+	if err != nil {
+		return nil, fmt.Errorf("starting the simulator: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		sim.Close()
+		return nil, fmt.Errorf("starting the simulator: %w", err)
+	}
+	server := &http.Server{Handler: sim, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	t.url, t.key = "http://"+listener.Addr().String(), simulatorKey
+	return func() {
+		sim.Close()
+		_ = server.Close()
+	}, nil
+}
+
+// probeAll probes the environments as probe Jobs do, and pins them.
+func (t *trial) probeAll(ctx context.Context) (desired.Pins, error) {
+	pins := desired.Pins{}
+	names := desired.References(t.input.run)
+	if t.environment != "" {
+		names = []string{t.environment}
+	}
+	servers, err := t.servers()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		environment := t.input.environments[name]
+		definition := desired.Definition(environment.Spec)
+		if err := t.useServer(name, &definition, servers); err != nil {
+			return nil, err
+		}
+		pin, err := t.probe(ctx, name, definition)
+		if err != nil {
+			return nil, err
+		}
+		pins[name] = pin
+	}
+	return pins, nil
+}
+
+func (t *trial) sourceConfig() source.Config {
+	return source.Config{Root: t.root(), Dir: t.dir, Space: dataBytes}
+}
+
+// probe checks one environment, and says every few seconds that it still does.
+func (t *trial) probe(ctx context.Context, name string, definition contract.Definition) (desired.Pin, error) {
+	defer t.repeat(fmt.Sprintf("environment %s: still reading its data and checking its rewards", name))()
+	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
+	builder := registry.Builder{Data: loader.Open, Secret: setup.ReadSecret(t.root()), Logger: t.logger, Now: time.Now}
+	result, _ := probe.Probe(ctx, builder, definition)
+	if ctx.Err() != nil {
+		return desired.Pin{}, ctx.Err()
+	}
+	if !result.OK {
+		return desired.Pin{}, fmt.Errorf("RewardEnvironment %q (%s): %s%s", name, result.Reason, result.Message, advice(name, result.Reason, definition))
+	}
+	if definition.Dataset != nil {
+		definition.Dataset.Contents = loader.Contents(*definition.Dataset)
+	}
+	digest, err := contract.DefinitionDigest(definition)
+	if err != nil {
+		return desired.Pin{}, err
+	}
+	pin := desired.Pin{Digest: digest, Definition: definition, Splits: map[string]int64{}}
+	line := ""
+	for _, split := range result.Splits {
+		pin.Splits[split.Name] = split.Tasks
+		line += fmt.Sprintf(" %s=%d", split.Name, split.Tasks)
+	}
+	if result.CanaryReward != nil {
+		line += fmt.Sprintf(", and a right answer earns %s", output.Number(result.CanaryReward))
+	}
+	t.progress("environment %s: tasks%s", name, line)
+	return pin, nil
+}
+
+// repeat prints a line every few seconds until the returned function is called.
+func (t *trial) repeat(line string) (stop func()) {
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(5 * time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				t.progress("%s", line)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// advice says what to give the command for what a definition refers to.
+func advice(name, reason string, definition contract.Definition) string {
+	switch d := definition.Dataset; {
+	case definition.ORS != nil && reason == probe.ReasonEnvironmentFault:
+		return fmt.Sprintf("; check the server at %s, which --ors %s=URL names", definition.ORS.URL, name)
+	case reason != probe.ReasonDataInvalid:
+		return ""
+	case d != nil && d.JSONL != nil && d.JSONL.Claim != "":
+		return fmt.Sprintf("; give the claim's folder with --data %s=DIR", d.JSONL.Claim)
+	case d != nil && d.JSONL != nil && d.JSONL.ConfigMap != "":
+		return fmt.Sprintf("; put the ConfigMap into the file, or give its files with --data %s=DIR", d.JSONL.ConfigMap)
+	}
+	return ""
+}
+
+// servers returns the addresses of --ors, by environment.
+func (t *trial) servers() (map[string]string, error) {
+	servers := map[string]string{}
+	for _, value := range t.ors {
+		name, address, ok := strings.Cut(value, "=")
+		if !ok || !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
+			return nil, cli.Misused("--ors: %q is not NAME=URL with a URL that begins with http:// or https://", value)
+		}
+		if t.input.environments[name] == nil {
+			return nil, cli.Misused("--ors: the file has no RewardEnvironment %q; it has %s", name,
+				strings.Join(slices.Sorted(maps.Keys(t.input.environments)), ", "))
+		}
+		servers[name] = address
+	}
+	return servers, nil
+}
+
+// useServer sets where the server of an environment runs. Nothing here runs images.
+func (t *trial) useServer(name string, definition *contract.Definition, servers map[string]string) error {
+	address, given := servers[name]
+	switch o := definition.ORS; {
+	case o == nil && given:
+		return cli.Misused("--ors: RewardEnvironment %q has no environment server", name)
+	case o == nil, !given && o.Server == nil:
+		return nil
+	case !given:
+		return cli.Misused("RewardEnvironment %q runs an image, which this command does not: start it, for instance with docker run -p 8080:%d %s, and add --ors %s=http://localhost:8080",
+			name, o.Server.Port, o.Server.Image, name)
+	default:
+		o.URL, o.Server = address, nil
+	}
+	return nil
+}
+
+// runFile returns what the pods of the run would be given.
+func (t *trial) runFile(pins desired.Pins) (contract.RunFile, error) {
+	run := t.input.run
+	if t.environment != "" {
+		use := v1alpha1.TrainingEnvironment{}
+		for _, known := range run.Spec.Environments {
+			if desired.RefName(known.EnvironmentUse) == t.environment {
+				use = known
+			}
+		}
+		if use.Name == "" {
+			return contract.RunFile{}, cli.Misused("--environment: the run does not train on %q", t.environment)
+		}
+		run.Spec.Environments = []v1alpha1.TrainingEnvironment{use}
+	}
+	run.Spec.Tinker.BaseURL = t.url
+	run.Namespace, run.UID = cmp.Or(run.Namespace, "default"), trialUID()
+	checkpoint := ""
+	if from := run.Spec.InitFrom; from != nil {
+		if from.Run != nil {
+			return contract.RunFile{}, fmt.Errorf("spec.initFrom.run: no cluster is asked for checkpoints: name one with spec.initFrom.checkpoint")
+		}
+		checkpoint = from.Checkpoint
+	}
+	file, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: t.url, InitFrom: checkpoint})
+	if err != nil {
+		return contract.RunFile{}, fmt.Errorf("the run would be refused: %w", err)
+	}
+	return file, nil
+}
+
+// worker makes a rollout worker.
+func (t *trial) worker(ctx context.Context, file contract.RunFile, learner rollout.Learner) (*rollout.Worker, *client.Client, error) {
+	defer t.repeat("still reading the tokenizer of " + file.Fixed.Model.Name)()
+	modelRenderer, err := load.ForModel(ctx, t.hub, file.Fixed.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	pressure := &rollout.Pressure{}
+	endpoint, err := client.New(client.Config{
+		BaseURL: t.url, APIKey: t.key, UserAgent: version.UserAgent(userAgent), HTTP: t.http, Logger: t.logger,
+		Observe: func(event client.Event) {
+			pressure.Observe(event)
+			t.outage.observe(event)
+		},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	groups, err := groupstore.Open(groupstore.Config{Version: file.Version, MemoryBytes: 1 << 30, Logger: t.logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	worker := setup.NewWorker(setup.Config{
+		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: groups, Renderer: modelRenderer, Hub: t.hub,
+		Data: t.sourceConfig(), UserAgent: version.UserAgent(userAgent), Logger: t.logger,
+	})
+	return worker, endpoint, nil
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package try_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+)
+
+const sample = "../../../config/samples/arithmetic.yaml"
+
+// call runs the command and returns what it prints.
+func call(t *testing.T, variables map[string]string, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	command := try.New(cli.Environment{
+		Getenv: func(name string) string { return variables[name] }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errors, Now: time.Now,
+	})
+	command.SilenceErrors, command.SilenceUsage = true, true
+	command.SetOut(io.Discard)
+	command.SetArgs(args)
+	err = command.ExecuteContext(t.Context())
+	return out.String(), errors.String(), err
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// environment is the RewardEnvironment of the sample alone.
+func environment(t *testing.T) string {
+	t.Helper()
+	first, _, _ := strings.Cut(read(t, sample), "---\n")
+	return first
+}
+
+func TestTryPlaysEpisodesOfAnEnvironment(t *testing.T) {
+	stdout, stderr, err := call(t, nil, environment(t), "-f", "-", "--episodes", "3", "--max-tokens", "16", "-o", "json")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	var groups []transcript.Group
+	if err := json.Unmarshal([]byte(stdout), &groups); err != nil {
+		t.Fatal(err)
+	}
+	if len(groups) != 3 {
+		t.Fatalf("%d episodes, want 3", len(groups))
+	}
+	for _, g := range groups {
+		messages := g.Episodes[0].Conversations[0].Messages
+		if len(messages) != 2 || !strings.HasPrefix(messages[0].Text, "What is ") || messages[1].Reply != 1 {
+			t.Errorf("slot %d has the conversation %+v", g.Slot, messages)
+		}
+	}
+	if !strings.Contains(stderr, "train=7994") || !strings.Contains(stderr, "3 episodes, mean reward") {
+		t.Errorf("the standard error is %s", stderr)
+	}
+}
+
+func TestTryTrainsStepsOfARun(t *testing.T) {
+	small := strings.Replace(read(t, sample), "tasksPerStep: 32", "tasksPerStep: 3", 1)
+	stdout, stderr, err := call(t, nil, small, "-f", "-", "--steps", "1")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	for _, want := range []string{"step 1, sampled by version 0", "user: What is", "assistant: ", "reward"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the output lacks %q:\n%s", want, stdout)
+		}
+	}
+}
+
+func TestTryOnAnEndpoint(t *testing.T) {
+	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: "tml-right"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() {
+		sim.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	args := []string{"-f", "-", "--url", server.URL, "--episodes", "1", "--max-tokens", "16"}
+	if stdout, stderr, err := call(t, map[string]string{"TINKER_API_KEY": "tml-right"}, environment(t), args...); err != nil || !strings.Contains(stdout, "assistant:") {
+		t.Errorf("with the right key: %v\n%s%s", err, stdout, stderr)
+	}
+	if _, _, err := call(t, map[string]string{"TINKER_API_KEY": "tml-wrong"}, environment(t), args...); err == nil || !strings.Contains(err.Error(), "TINKER_API_KEY") {
+		t.Errorf("with a wrong key the error is %v, want one that names the variable", err)
+	}
+}
+
+func TestTryReadsFoldersAndConfigMaps(t *testing.T) {
+	object := `apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: RewardEnvironment
+metadata: {name: own}
+spec:
+  dataset:
+    jsonl: {configMapRef: {name: rows}}
+    fields: {answer: sum}
+    prompt: $(question)
+    splits: [{name: train, source: rows.jsonl}]
+  reward:
+    expression: 'reply.lastNumber() == double(row.answer) ? 1.0 : 0.0'
+`
+	row := `{"question": "What is 5 + 85?", "sum": 90}`
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(row+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, err := call(t, nil, object, "-f", "-", "--episodes", "1", "--max-tokens", "16", "--data", "rows="+dir); err != nil {
+		t.Errorf("with a folder: %v\n%s", err, stderr)
+	}
+	withMap := object + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rows}\ndata:\n  rows.jsonl: |\n    " + row + "\n"
+	if _, stderr, err := call(t, nil, withMap, "-f", "-", "--episodes", "1", "--max-tokens", "16"); err != nil {
+		t.Errorf("with a ConfigMap in the file: %v\n%s", err, stderr)
+	}
+	if _, _, err := call(t, nil, object, "-f", "-"); err == nil || !strings.Contains(err.Error(), "--data rows=DIR") {
+		t.Errorf("without the rows the error is %v, want one that names --data", err)
+	}
+}
+
+func TestTryRefusesBadInput(t *testing.T) {
+	run, one := read(t, sample), environment(t)
+	image := "apiVersion: rl.tinker-operator.dev/v1alpha1\nkind: RewardEnvironment\nmetadata: {name: e}\nspec: {ors: {server: {image: x}}}\n"
+	replace := func(old, with string) string { return strings.Replace(run, old, with, 1) }
+	cases := map[string]struct {
+		file string
+		args []string
+		want []string
+	}{
+		"unknown field":          {replace("groupSize", "groupSzie"), nil, []string{"groupSzie", "did you mean", "groupSize"}},
+		"value out of range":     {replace("3.0e-4", "-1"), nil, []string{"spec.algorithm.optimizer.learningRate"}},
+		"rule of the schema":     {replace("sampling: {maxTokens: 16}", ""), nil, []string{"sampling.maxTokens is needed"}},
+		"expression":             {strings.Replace(one, "exactMatch: {}", "expression: 'reply.lastNumbr()'", 1), nil, []string{"spec.reward.expression", "lastNumbr"}},
+		"type of an expression":  {strings.Replace(one, "exactMatch: {}", "expression: '1.0 + \"a\"'", 1), nil, []string{"spec.reward.expression"}},
+		"missing environment":    {strings.Replace(run, "name: arithmetic", "name: other", 1), nil, []string{`RewardEnvironment "arithmetic"`, "same file"}},
+		"model of the simulator": {replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), nil, []string{"spec.model.name", "--url", "--model"}},
+		"image":                  {image, nil, []string{"--ors e=http://"}},
+		"server of nothing":      {one, []string{"--ors", "x=http://h"}, []string{"--ors", `no RewardEnvironment "x"`}},
+		"folder":                 {one, []string{"--data", "x=/does/not/exist"}, []string{"--data", "not a folder"}},
+		"key":                    {one, []string{"--url", "http://127.0.0.1:1"}, []string{"TINKER_API_KEY"}},
+		"URL":                    {one, []string{"--url", "localhost"}, []string{"--url", "http://"}},
+		"other kind":             {"apiVersion: v1\nkind: Pod\n", nil, []string{"apiVersion", "kubectl apply"}},
+		"no file":                {"", nil, []string{"no RewardEnvironment"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			variables := map[string]string{}
+			if name == "URL" {
+				variables["TINKER_API_KEY"] = "tml-x"
+			}
+			_, _, err := call(t, variables, tc.file, append([]string{"-f", "-"}, tc.args...)...)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error is %q, want it to have %q", err, want)
+				}
+			}
+		})
+	}
+}
