@@ -25,6 +25,9 @@ func (r *TrainingRun) Default() {
 	if t := r.Spec.Tracking; t != nil && t.WandB != nil {
 		setDefaultText(&t.WandB.BaseURL, "https://api.wandb.ai")
 	}
+	if a := r.Spec.Artifacts; a != nil {
+		setDefault(&a.TranscriptGroups, DefaultTranscriptGroups)
+	}
 	setDefault(&r.Spec.Suspend, false)
 	setDefault(&r.Spec.Retry, 0)
 }

@@ -140,6 +140,7 @@ func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {
 		"a run that trains": {Algorithm: &v1alpha1.Algorithm{}, Evaluation: &v1alpha1.Evaluation{},
 			Environments: []v1alpha1.TrainingEnvironment{{GroupSize: 2}}},
 		"a run that only evaluates": {Evaluation: &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{}}}},
+		"artifacts":                 {Artifacts: &v1alpha1.Artifacts{ClaimName: "runs"}},
 		"a KL penalty":              {Algorithm: &v1alpha1.Algorithm{KL: &v1alpha1.KL{Coefficient: 0.1}}},
 		"a run that is tracked":     {Tracking: &tracking.Tracking{WandB: &tracking.WandB{Project: "p"}}},
 		"given values": {

@@ -84,4 +84,14 @@ type Artifacts struct {
 	// learner.pod is used.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
+	// transcriptGroups is how many groups of each step, the first in the order of slots, are written with their conversations,
+	// rewards and judgements. 0 writes none.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	// +kubebuilder:default=4
+	// +optional
+	TranscriptGroups *int32 `json:"transcriptGroups,omitempty"`
 }
+
+// DefaultTranscriptGroups is the default of Artifacts.TranscriptGroups.
+const DefaultTranscriptGroups = 4

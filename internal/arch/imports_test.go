@@ -28,10 +28,10 @@ var permitted = map[string][]string{
 		"github.com/go-logr/logr", "k8s.io/apimachinery", "k8s.io/client-go",
 		"sigs.k8s.io/controller-runtime",
 	},
-	"cmd/rollout": {"internal/environment/dataset/download", "internal/environment/dataset/source", "internal/environment/registry",
-		"internal/contract", "internal/environment/registry", "internal/exchange", "internal/models", "internal/renderer", "internal/renderer/load", "internal/rollout",
-		"internal/rollout/groupstore", "internal/rollout/probe", "internal/tinker/client", "internal/tinker/transport",
-		"internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
+	"cmd/rollout": {
+		"internal/contract", "internal/environment/dataset/source", "internal/environment/registry", "internal/exchange",
+		"internal/renderer/load", "internal/rollout", "internal/rollout/groupstore", "internal/rollout/probe", "internal/rollout/setup",
+		"internal/tinker/client", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
 	},
 	"cmd/tinkersim": {
 		"internal/tinkersim", "internal/tinkersim/fault", "internal/tinkersim/vocabulary",
@@ -165,7 +165,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/report", "internal/learner/session",
-		"internal/learner/store", "internal/learner/tracking", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch",
+		"internal/learner/store", "internal/learner/tracking", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript",
 	},
 	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
 	"internal/learner/bucket/buckettest": {"github.com/johannesboyne/gofakes3"},
@@ -175,7 +175,7 @@ var permitted = map[string][]string{
 		"internal/learner/leases", "internal/learner/report", "internal/learner/store", "internal/rl", "internal/rl/measure",
 	},
 	"internal/learner/failure": {"internal/tinker", "internal/tinker/client"},
-	"internal/learner/journal": {"internal/learner/bucket", "internal/learner/store"},
+	"internal/learner/journal": {"internal/learner/bucket", "internal/learner/store", "internal/transcript", "internal/transcript/page"},
 	"internal/learner/leases":  {"internal/contract", "internal/exchange", "internal/rl", "internal/wait"},
 	"internal/learner/opening": {
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/learner/journal",
@@ -200,7 +200,7 @@ var permitted = map[string][]string{
 	"internal/nearest": nil,
 	"internal/plugin": {
 		"internal/nearest", "internal/plugin/change", "internal/plugin/checkpoints", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/rubrics",
-		"internal/plugin/tokens", "internal/version",
+		"internal/plugin/tokens", "internal/plugin/try", "internal/version",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
@@ -216,7 +216,9 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/nearest", "github.com/go-logr/logr", "github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/apimachinery",
 		"k8s.io/client-go", "sigs.k8s.io/controller-runtime",
 	},
-	"internal/plugin/manifest": {"api/v1alpha1", "config/crd", "internal/nearest", "k8s.io/apimachinery", "sigs.k8s.io/yaml"},
+	"internal/plugin/manifest": {
+		"api/v1alpha1", "config/crd", "internal/nearest", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver", "sigs.k8s.io/yaml",
+	},
 	"internal/plugin/observe": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "internal/nearest", "internal/plugin/cli", "internal/plugin/output",
 		"charm.land/bubbletea", "github.com/spf13/cobra", "golang.org/x/term", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
@@ -227,6 +229,15 @@ var permitted = map[string][]string{
 	"internal/plugin/tokens": {
 		"internal/models", "internal/plugin/cli", "internal/renderer", "internal/renderer/chatjson", "internal/renderer/families",
 		"internal/tokenizer", "internal/tokenizer/fetch", "github.com/spf13/cobra",
+	},
+	"internal/plugin/transcripts": {"internal/plugin/output", "internal/transcript"},
+	"internal/plugin/try": {
+		"api/v1alpha1", "internal/contract", "internal/desired", "internal/environment/dataset/source", "internal/environment/registry",
+		"internal/exchange", "internal/learner", "internal/plugin/cli", "internal/plugin/manifest", "internal/plugin/output",
+		"internal/plugin/transcripts", "internal/renderer/load", "internal/rl", "internal/rollout", "internal/rollout/groupstore",
+		"internal/rollout/probe", "internal/rollout/setup", "internal/tinker", "internal/tinker/client", "internal/tinker/transport",
+		"internal/tinkersim", "internal/tokenizer/fetch", "internal/transcript", "internal/version", "github.com/google/uuid",
+		"github.com/spf13/cobra", "golang.org/x/sync", "k8s.io/api", "k8s.io/apimachinery",
 	},
 	"internal/renderer":          {"internal/chat"},
 	"internal/renderer/chatjson": {"internal/chat", "internal/renderer"},
@@ -253,12 +264,17 @@ var permitted = map[string][]string{
 	},
 	"internal/rollout/episode": {
 		"internal/chat", "internal/contract", "internal/environment", "internal/renderer", "internal/rl",
-		"internal/wait", "golang.org/x/sync",
+		"internal/transcript", "internal/wait", "golang.org/x/sync",
 	},
 	"internal/rollout/groupstore": {"internal/atomicfile", "internal/contract", "internal/exchange", "internal/rl"},
 	"internal/rollout/health":     {"internal/contract", "internal/environment", "internal/wait"},
 	"internal/rollout/probe": {"internal/environment/dataset/source", "internal/environment/verify",
 		"internal/chat", "internal/contract", "internal/environment", "internal/environment/registry",
+	},
+	"internal/rollout/setup": {
+		"internal/contract", "internal/environment/dataset/download", "internal/environment/dataset/source", "internal/environment/registry",
+		"internal/models", "internal/renderer", "internal/renderer/load", "internal/rollout", "internal/rollout/groupstore",
+		"internal/tinker/client", "internal/tokenizer/fetch",
 	},
 	"internal/stall":  nil,
 	"internal/status": {"api/v1alpha1", "internal/contract", "internal/contract/tracking", "k8s.io/apimachinery", "k8s.io/utils"},
@@ -298,6 +314,8 @@ var permitted = map[string][]string{
 	"internal/tokenizer/fetch":         {"internal/atomicfile", "internal/stall", "internal/tokenizer"},
 	"internal/tokenizer/nfc":           nil,
 	"internal/tokenizer/split":         nil,
+	"internal/transcript":              {"internal/chat", "internal/rl"},
+	"internal/transcript/page":         {"internal/transcript"},
 	"internal/version":                 nil,
 	"internal/wait":                    nil,
 	"test/archive":                     {"internal/tinker"},

@@ -44,6 +44,8 @@ type RunFile struct {
 	Budget *spending.Budget `json:"budget,omitempty"`
 	// Prices of the run's models; nil where one is not known.
 	Prices *spending.Prices `json:"prices,omitempty"`
+	// TranscriptGroups is how many groups of each step are in its transcript.
+	TranscriptGroups int `json:"transcriptGroups,omitempty"`
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`

@@ -70,6 +70,7 @@ func File(in FileInput) (contract.RunFile, error) {
 	}
 	if run.Spec.Artifacts != nil {
 		file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, run.Spec.Artifacts.URL
+		file.TranscriptGroups = int(*run.Spec.Artifacts.TranscriptGroups)
 	}
 	file.Tracking = services.Of(run)
 	if err := budget.Add(&file, run); err != nil {

@@ -30,7 +30,7 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"rollouts.concurrency":              templateDigest(run.Spec.Rollouts.Concurrency),
 		"learner.pod":                       templateDigest(run.Spec.Learner.Pod),
 		settingAPIKey:                       templateDigest(run.Spec.Tinker.APIKeySecretRef),
-		"artifacts":                         templateDigest(run.Spec.Artifacts),
+		"artifacts":                         templateDigest(artifactsOf(run)),
 		"budget":                            templateDigest(run.Spec.Budget),
 		"tracking":                          templateDigest(run.Spec.Tracking),
 		"tinker.proxyURL":                   templateDigest(run.Spec.Tinker.ProxyURL),
@@ -77,6 +77,16 @@ func compare(digests, annotations map[string]string) (changed []string, all bool
 	}
 	slices.Sort(changed)
 	return changed, all
+}
+
+// artifactsOf returns the artifacts without the default of transcriptGroups: Jobs that were created before the field existed
+// have the digest without it.
+func artifactsOf(run *v1alpha1.TrainingRun) *v1alpha1.Artifacts {
+	artifacts := run.Spec.Artifacts.DeepCopy()
+	if artifacts != nil && ptr.Deref(artifacts.TranscriptGroups, v1alpha1.DefaultTranscriptGroups) == v1alpha1.DefaultTranscriptGroups {
+		artifacts.TranscriptGroups = nil
+	}
+	return artifacts
 }
 
 // learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings read.

@@ -82,8 +82,11 @@ func (c *commit) cover(context.Context) error {
 
 // evaluate appends the metrics of the committed steps, scores the version by them should the best be chosen so, and
 // begins the evaluations that are due.
-func (c *commit) evaluate(context.Context) error {
+func (c *commit) evaluate(ctx context.Context) error {
 	c.journal.AppendLines()
+	if err := c.journal.Transcripts.Write(ctx, c.isLast()); err != nil {
+		return err
+	}
 	metric := c.file.Checkpoints.KeepBestMetric
 	if value, ok := c.status.Progress().Metrics[metric]; ok && !c.evaluator.Measures(metric) {
 		c.book.Score(c.loop.at.Version(), value)

@@ -115,6 +115,9 @@ func (o *modelOpening) resume() {
 	recorder{o.learner}.resumed(at)
 	o.evaluator.Restore(at.Step)
 	o.journal.Rebuild(at.Step, at.Lineage.String())
+	if o.file.TranscriptGroups > 0 {
+		o.journal.Transcripts.StateMissing(at.Step, at.Lineage.String())
+	}
 	o.report(func(p *contract.Progress) {
 		p.ColdOptimizer = o.loop.cold
 		if !o.loop.begun {

@@ -188,7 +188,7 @@ func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	alg := file.Fixed.Algorithm
 	config := leases.BatchConfig{
 		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},
-		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{},
+		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{}, Transcripts: int64(file.TranscriptGroups),
 	}
 	var sources []rl.Source
 	for _, env := range file.Fixed.Environments {

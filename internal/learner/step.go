@@ -104,6 +104,9 @@ func (s *trainingStep) record(context.Context) error {
 	s.countUsage(total)
 	metrics, diverged := measure.Finite(measured)
 	s.journal.Add(s.row(metrics))
+	if s.file.TranscriptGroups > 0 {
+		s.journal.Transcripts.Add(s.transcript())
+	}
 	// Without artifacts the log alone has the metrics.
 	s.config.Logger.Info("step is trained", "step", s.next, "lineage", s.loop.at.Lineage.Short(),
 		"cursor", s.loop.at.Cursor, "metrics", metrics)

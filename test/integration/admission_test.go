@@ -180,6 +180,7 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("artifacts of nothing", "spec: {artifacts: {}}", "spec.artifacts", "claimName"),
 		Entry("artifacts at two places", "spec: {artifacts: {claimName: c, url: 's3://b'}}", "spec.artifacts", "give exactly one of claimName and url"),
 		Entry("keys for a claim", "spec: {artifacts: {claimName: c, secretRef: {name: s}}}", "spec.artifacts", "secretRef has the keys of url's store"),
+		Entry("too many transcripts", "spec: {artifacts: {claimName: c, transcriptGroups: 65}}", "spec.artifacts.transcriptGroups", "less than or equal to 64"),
 		Entry("a store of a kind that is not built in", "spec: {artifacts: {url: 'gs://b/p'}}", "spec.artifacts.url", "gs:// is not built in"),
 		Entry("a typing error in the artifacts' URL", "spec: {artifacts: {url: 's3:/b/p'}}", "spec.artifacts.url", "url must be s3://BUCKET/PREFIX"),
 		Entry("tracking by nothing", "spec: {tracking: {}}", "spec.tracking", "tracking names no service: give wandb"),

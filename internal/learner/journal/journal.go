@@ -53,6 +53,8 @@ type Journal struct {
 	// rows are not durable yet, lines are not in metrics.jsonl yet.
 	rows  []store.Row
 	lines []line
+	// Transcripts are those of the steps.
+	Transcripts Transcripts
 }
 
 // line is a row that is durable, but not in metrics.jsonl yet. It is completed once it was changed since.
@@ -62,7 +64,11 @@ type line struct {
 }
 
 // New returns a journal that has claimed nothing.
-func New(config Config) *Journal { return &Journal{config: config} }
+func New(config Config) *Journal {
+	j := &Journal{config: config}
+	j.Transcripts.journal = j
+	return j
+}
 
 // HasStore reports whether there is an artifact store.
 func (j *Journal) HasStore() bool { return j.store != nil }

@@ -15,8 +15,8 @@ import (
 // Add adds the row of a step. It becomes durable with Flush or WriteRows.
 func (j *Journal) Add(row store.Row) { j.rows = append(j.rows, row) }
 
-// Discard drops the rows and lines that wait: their steps are made again.
-func (j *Journal) Discard() { j.rows, j.lines = nil, nil }
+// Discard drops the rows, lines and transcripts that wait: their steps are made again.
+func (j *Journal) Discard() { j.rows, j.lines, j.Transcripts.uncommitted = nil, nil, nil }
 
 // Flush makes rows durable, in order, and reports whether none are left.
 func (j *Journal) Flush() bool {

@@ -25,6 +25,8 @@ type BatchConfig struct {
 	Seed uint64
 	// Groups is the shape of a group by environment.
 	Groups map[string]GroupShape
+	// Transcripts is how many slots of a batch, the first ones, have their conversations recorded for people.
+	Transcripts int64
 }
 
 // GroupShape is how many episodes a group has, and how many of them have to be usable.
@@ -156,7 +158,9 @@ func (s *BatchSource) refresh() {
 		version := s.versions[r.version]
 		session := version.SamplingSession(rl.Train, "")
 		for slot := r.first; slot < r.next; slot++ {
-			leases = append(leases, s.lease(slot, version, session))
+			lease := s.lease(slot, version, session)
+			lease.Transcript = slot-r.first < s.config.Transcripts
+			leases = append(leases, lease)
 		}
 	}
 	s.table.Demand(trainConsumer, leases)

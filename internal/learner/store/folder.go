@@ -49,15 +49,7 @@ func claimName(attempt int32) string { return claimsDir + "/" + strconv.Itoa(int
 
 // claims returns the names of claims, without their folder.
 func (f *folder) claims() ([]string, error) {
-	if f.remote != nil {
-		return f.remote.list(claimsDir)
-	}
-	entries, err := os.ReadDir(f.path(claimsDir))
-	names := make([]string, 0, len(entries))
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return names, err
+	return f.list(claimsDir)
 }
 
 // writeJSON replaces a file by the encoded value.

@@ -10,6 +10,7 @@
 //	specs/<n>.json                            run file of attempt n
 //	rows/<step>-<lineage>.json                row of the step that led to that version
 //	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
+//	transcripts/<step>-<lineage>.json, .html  what people read of a committed step
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
 //	metrics.jsonl                             each step once, from the final state back along the parents
@@ -54,7 +55,7 @@ type Store struct {
 // Open makes the folders of the run below dir as needed.
 func Open(dir, runUID string) (*Store, error) {
 	files := &folder{dir: filepath.Join(dir, runUID)}
-	for _, sub := range []string{claimsDir, rowsDir, evaluationsDir, specsDir} {
+	for _, sub := range []string{claimsDir, rowsDir, evaluationsDir, specsDir, transcriptsDir} {
 		if err := os.MkdirAll(files.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making artifact folders: %w", err)
 		}

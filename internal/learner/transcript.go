@@ -1,0 +1,16 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import "github.com/tinker-operator/tinker-operator/internal/transcript"
+
+// transcript returns what people read of the step: the first slots of its batch, those that were dropped among them.
+func (s *trainingStep) transcript() transcript.Step {
+	out := transcript.Step{Step: s.loop.at.Step, Lineage: s.loop.at.Lineage.String(), SampledAt: s.batch.Version.Step}
+	for _, group := range s.batch.Groups[:min(len(s.batch.Groups), s.file.TranscriptGroups)] {
+		out.Groups = append(out.Groups, transcript.FromGroup(group))
+	}
+	out.Bound()
+	return out
+}
