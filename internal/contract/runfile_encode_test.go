@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 

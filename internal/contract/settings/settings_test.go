@@ -22,7 +22,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for attempt := range int32(100) {
-		h = h.Append(10+attempt, string(rune('c'+attempt%2)))
+		h = h.Append(10+attempt, string('c'+attempt%2))
 	}
 	if len(h) != maxLength || h[maxLength-1].LastAttempt != 109 {
 		t.Errorf("the history has %d entries, the last of attempt %d; want %d, and 109", len(h), h[len(h)-1].LastAttempt, maxLength)

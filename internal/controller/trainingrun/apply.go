@@ -42,18 +42,7 @@ const reportRefusal = time.Second
 // apply executes a plan after its status is written. What the API server refuses is no error: it returns when to
 // reconcile again, and the status reports it.
 func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
-	if p.credentialsChanged {
-		record.Events(r.Recorder, run, record.Warning(eventManagerKeyChanged, "Restart",
-			"The manager's key has changed: the learner is stopped at a saved state, and the next attempt has new credentials."))
-	}
-	if p.apiKeyChanged {
-		record.Events(r.Recorder, run, record.Warning(eventAPIKeyChanged, "Restart",
-			"tinker.apiKeySecretRef has changed: the learner is stopped at a saved state, and the next attempt has the other key."))
-	}
-	if p.settingsChanged {
-		record.Events(r.Recorder, run, record.Normal(eventSettingsChanged, "Restart",
-			"What decides the weights was changed before a first step was committed: the learner is stopped, and the next attempt starts with it."))
-	}
+	r.reportChanges(run, p)
 	propagation := metav1.DeletePropagationBackground
 	if p.foreground {
 		propagation = metav1.DeletePropagationForeground
@@ -89,6 +78,22 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 		return again, r.expire(ctx, run)
 	}
 	return again, nil
+}
+
+// reportChanges says why a learner is stopped for the next attempt.
+func (r *Reconciler) reportChanges(run *v1alpha1.TrainingRun, p plan) {
+	if p.credentialsChanged {
+		record.Events(r.Recorder, run, record.Warning(eventManagerKeyChanged, "Restart",
+			"The manager's key has changed: the learner is stopped at a saved state, and the next attempt has new credentials."))
+	}
+	if p.apiKeyChanged {
+		record.Events(r.Recorder, run, record.Warning(eventAPIKeyChanged, "Restart",
+			"tinker.apiKeySecretRef has changed: the learner is stopped at a saved state, and the next attempt has the other key."))
+	}
+	if p.settingsChanged {
+		record.Events(r.Recorder, run, record.Normal(eventSettingsChanged, "Restart",
+			"What decides the weights was changed before a first step was committed: the learner is stopped, and the next attempt starts with it."))
+	}
 }
 
 // reconcileWorkers makes the workers' Service and Job as the spec has them, unless they were refused a moment ago.

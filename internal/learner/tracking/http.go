@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,13 +59,13 @@ func (s *service) readKey(file string) (string, error) {
 	return key, nil
 }
 
-// call sends a request, and decodes the answer into answer unless that is nil. A failure is a *problem.
-func (s *service) call(ctx context.Context, method, path string, request, answer any) error {
+// call posts a request, and decodes the answer into answer unless that is nil. A failure is a *problem.
+func (s *service) call(ctx context.Context, path string, request, answer any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("encoding request: %w", err)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, s.baseURL+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.baseURL+path, bytes.NewReader(body))
 	if err != nil {
 		return &problem{reason: reasonNotFound, message: s.field + ".baseURL is invalid: correct it"}
 	}
@@ -97,7 +98,7 @@ func (s *service) call(ctx context.Context, method, path string, request, answer
 
 // cause returns an error of net/http without the URL, which the message names already.
 func cause(err error) error {
-	if e, ok := err.(*url.Error); ok {
+	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
 	}
 	return err

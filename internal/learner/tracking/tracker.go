@@ -5,6 +5,7 @@ package tracking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -192,7 +193,7 @@ func (t *Tracker) pause(failures int, err error) time.Duration {
 	if failures < 10 {
 		pause = min(longestPause, t.config.Pause<<failures)
 	}
-	if p, ok := err.(*problem); ok && p.retryAfter > 0 {
+	if p, ok := errors.AsType[*problem](err); ok && p.retryAfter > 0 {
 		pause = min(p.retryAfter, longestPause)
 	}
 	return pause

@@ -194,7 +194,7 @@ func (w *wandb) query(ctx context.Context, operation, text string, variables map
 		Errors []struct{ Message string } `json:"errors"`
 	}{Data: data}
 	request := map[string]any{"operationName": operation, "query": text, "variables": variables}
-	if err := w.call(ctx, http.MethodPost, "/graphql", request, &answer); err != nil {
+	if err := w.call(ctx, "/graphql", request, &answer); err != nil {
 		return err
 	}
 	if len(answer.Errors) == 0 {
@@ -229,7 +229,7 @@ type wandbFile struct {
 // Write implements Sink. An empty request shows that the run continues.
 func (w *wandb) Write(ctx context.Context, lines []Line) error {
 	if len(lines) == 0 {
-		return w.call(ctx, http.MethodPost, w.path, wandbStream{}, nil)
+		return w.call(ctx, w.path, wandbStream{}, nil)
 	}
 	began, summary := w.began, maps.Clone(w.summary)
 	if began.IsZero() {
@@ -254,7 +254,7 @@ func (w *wandb) Write(ctx context.Context, lines []Line) error {
 	if err != nil {
 		return fmt.Errorf("encoding summary: %w", err)
 	}
-	err = w.call(ctx, http.MethodPost, w.path, wandbStream{Files: map[string]wandbFile{
+	err = w.call(ctx, w.path, wandbStream{Files: map[string]wandbFile{
 		"wandb-history.jsonl": {Offset: w.written, Content: content},
 		"wandb-summary.json":  {Content: []string{string(encoded)}},
 	}}, nil)
@@ -275,7 +275,7 @@ func (w *wandb) Close(ctx context.Context, outcome Outcome) error {
 		}
 		body.ExitCode = &code
 	}
-	return w.call(ctx, http.MethodPost, w.path, body, nil)
+	return w.call(ctx, w.path, body, nil)
 }
 
 // optional returns a text that is null if it is empty.

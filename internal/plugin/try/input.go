@@ -135,6 +135,11 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 			return err
 		}
 	}
+	return f.limitTokens(object)
+}
+
+// limitTokens sets --max-tokens in each environment of a run, unless it is 0.
+func (f flags) limitTokens(object *unstructured.Unstructured) error {
 	if f.maxTokens == 0 {
 		return nil
 	}
@@ -149,7 +154,10 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 			}
 		}
 	}
-	return set(list, "spec", "environments")
+	if err := unstructured.SetNestedSlice(object.Object, list, "spec", "environments"); err != nil {
+		return fmt.Errorf("setting spec.environments: %w", err)
+	}
+	return nil
 }
 
 // check checks what the objects of a file are to one another.

@@ -90,7 +90,7 @@ func (f flags) run(ctx context.Context, env cli.Environment, format output.Forma
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	t := trial{flags: f, input: in, env: env, dir: dir, format: format, logger: newLogger(env.Stderr, f.verbose)}
 	return t.run(ctx)
 }
