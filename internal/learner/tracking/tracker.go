@@ -58,7 +58,11 @@ func NewTracker(config Config) *Tracker {
 }
 
 // Resume makes the series that of a version which was loaded; chain has the rows that led to it, the newest first.
-func (t *Tracker) Resume(at Version, chain []store.Row) { t.series.resume(at, chain) }
+func (t *Tracker) Resume(at Version, chain []store.Row) {
+	if len(t.config.Sinks) > 0 {
+		t.series.resume(at, chain)
+	}
+}
 
 // Commit adds a step.
 func (t *Tracker) Commit(row store.Row) {
