@@ -208,9 +208,13 @@ func testReconnect(t *testing.T, address string) {
 	var breaks atomic.Int64
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.FlushInterval = -1
+	// Tests run in parallel, and each test server that ends closes connections of http.DefaultTransport.
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	proxy.Transport = transport
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/call") && breaks.Add(1) <= 2 {
-			w = &aborting{w}
+			w = &aborting{ResponseWriter: w}
 		}
 		proxy.ServeHTTP(w, r)
 	}))
@@ -225,13 +229,17 @@ func testReconnect(t *testing.T, address string) {
 	}
 }
 
-// aborting aborts a response once it has sent the ID of the task.
-type aborting struct{ http.ResponseWriter }
+// aborting aborts a response once it has sent the event with the ID of the task.
+type aborting struct {
+	http.ResponseWriter
+	sent []byte
+}
 
 // Write implements http.ResponseWriter.
 func (a *aborting) Write(p []byte) (int, error) {
 	n, err := a.ResponseWriter.Write(p)
-	if strings.Contains(string(p), "task_id") {
+	a.sent = append(a.sent, p[:n]...)
+	if _, event, found := strings.Cut(strings.ReplaceAll(string(a.sent), "\r", ""), "task_id"); found && strings.Contains(event, "\n\n") {
 		http.NewResponseController(a.ResponseWriter).Flush()
 		panic(http.ErrAbortHandler)
 	}
