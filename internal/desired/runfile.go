@@ -70,7 +70,9 @@ func File(in FileInput) (contract.RunFile, error) {
 	}
 	if run.Spec.Artifacts != nil {
 		file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, run.Spec.Artifacts.URL
-		file.TranscriptGroups = int(*run.Spec.Artifacts.TranscriptGroups)
+		if file.Version > 1 { // learners of version 1 refuse the field
+			file.TranscriptGroups = int(*run.Spec.Artifacts.TranscriptGroups)
+		}
 	}
 	file.Tracking = services.Of(run)
 	if err := budget.Add(&file, run); err != nil {

@@ -4,7 +4,9 @@
 package desired
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -93,6 +95,58 @@ func TestFileOfEvaluationAlone(t *testing.T) {
 	if f.Fixed.Algorithm != nil || len(f.Fixed.Environments) != 0 || len(f.Evaluation.Environments) != 1 {
 		t.Errorf("File = %+v, want an evaluation and nothing else", f.Fixed)
 	}
+}
+
+// TestFileOfVersion1HasNoLaterFields compares the fields of a run file of version 1 with those that learners of that version
+// read, which refuse others: after a rollback they read what this version wrote.
+func TestFileOfVersion1HasNoLaterFields(t *testing.T) {
+	written, err := os.ReadFile("../contract/testdata/run-file-everything.v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := testRun()
+	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+	run.Default()
+	file, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := contract.EncodeRunFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := fieldsOf(t, written)
+	for field := range fieldsOf(t, data) {
+		if !known[field] {
+			t.Errorf("the run file of version 1 has the field %s, which learners of version 1 do not know", field)
+		}
+	}
+}
+
+// fieldsOf returns the paths of the fields of a JSON text, without the places in lists.
+func fieldsOf(t *testing.T, data []byte) map[string]bool {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	var add func(path string, value any)
+	add = func(path string, value any) {
+		switch value := value.(type) {
+		case []any:
+			for _, element := range value {
+				add(path+"[]", element)
+			}
+		case map[string]any:
+			for name, field := range value {
+				found[path+"."+name] = true
+				add(path+"."+name, field)
+			}
+		}
+	}
+	add("", value)
+	return found
 }
 
 func TestFileKeepsTheFormatVersion(t *testing.T) {
