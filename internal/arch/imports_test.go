@@ -188,7 +188,7 @@ var permitted = map[string][]string{
 	},
 	"internal/learner/report":             {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/session":            {"internal/learner/failure", "internal/tinker/client"},
-	"internal/learner/store":              {"golang.org/x/sync", "internal/atomicfile"},
+	"internal/learner/store":              {"golang.org/x/sync", "internal/atomicfile", "internal/contract/spending"},
 	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store", "internal/wait"},
 	"internal/learner/tracking/wandbtest": nil,
 	"test/observe":                        nil,

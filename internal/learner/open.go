@@ -153,7 +153,7 @@ func (o *modelOpening) restoreUsage() {
 	}
 	for version := range o.journal.Chain(at.Step, at.Lineage.String()) {
 		if row := version.Row; row != nil {
-			o.book.RestoreSpent(at.Version(), checkpoints.Spent{Tokens: contract.Usage(row.Usage), Seconds: row.TrainingSeconds})
+			o.book.RestoreSpent(at.Version(), checkpoints.Spent{Tokens: row.Usage, Seconds: row.TrainingSeconds})
 			if !o.loop.begun {
 				o.book.AddBoughtTwice(row.Usage.BoughtTwiceTokens)
 			}

@@ -142,7 +142,7 @@ func (s *trainingStep) row(metrics map[string]float64) store.Row {
 	spent.Tokens.BoughtTwiceTokens = s.book.BoughtTwice() + s.table.Counters().BoughtTwiceTokens
 	row := store.Row{
 		Step: at.Step, Lineage: at.Lineage.String(), Parent: at.Parent.String(), Cursor: at.Cursor,
-		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: store.Usage(spent.Tokens), TrainingSeconds: spent.Seconds,
+		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Tokens, TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {
 		row.Manifest = append(row.Manifest, store.Slot{

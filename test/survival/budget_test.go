@@ -40,7 +40,7 @@ func TestBudgetStopsARun(t *testing.T) {
 			undisturbed.startWorker("w0", behavior{})
 			want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
 			const step = 1
-			used := contract.Usage(undisturbed.rows()[step-1].Usage)
+			used := undisturbed.rows()[step-1].Usage
 
 			w := newFixture(t, tc.change)
 			tc.limit(&w.file, used)

@@ -153,7 +153,7 @@ func (e *Evaluator) Restore(step int64) {
 func (e *Evaluator) Count(result store.Evaluation) {
 	if lineage, err := rl.ParseLineage(result.Lineage); err == nil {
 		v := checkpoints.Version{Step: result.Step, Lineage: lineage.Short()}
-		e.Versions.AddEvaluation(v, result.Plan, contract.Usage(result.Usage))
+		e.Versions.AddEvaluation(v, result.Plan, result.Usage)
 	}
 }
 

@@ -11,20 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// Usage counts tokens.
-type Usage struct {
-	PromptTokens      int64 `json:"promptTokens"`
-	SampledTokens     int64 `json:"sampledTokens"`
-	TrainedTokens     int64 `json:"trainedTokens"`
-	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
-	// JudgePromptTokens and JudgeSampledTokens are those of judges.
-	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
-	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
-	// ReferenceTokens are those that the reference of a KL penalty read.
-	ReferenceTokens int64 `json:"referenceTokens,omitempty"`
-}
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+)
 
 // Slot is one entry of a batch's manifest.
 type Slot struct {
@@ -51,7 +40,7 @@ type Row struct {
 	Manifest []Slot             `json:"manifest"`
 	Metrics  map[string]float64 `json:"metrics"`
 	// Usage of this and all steps before it; that of evaluations is in their own results.
-	Usage Usage `json:"usage"`
+	Usage spending.Usage `json:"usage"`
 	// TrainingSeconds spent on this and all steps before it.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
@@ -65,7 +54,7 @@ type Evaluation struct {
 	Attempt int32              `json:"attempt"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Usage is what the evaluation itself used.
-	Usage Usage `json:"usage,omitzero"`
+	Usage spending.Usage `json:"usage,omitzero"`
 	// Lost says why there is no result and will never be one.
 	Lost string `json:"lost,omitempty"`
 }

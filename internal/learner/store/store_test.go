@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 )
 
 func open(t *testing.T, dir string) *Store {
@@ -56,7 +57,7 @@ func TestRow(t *testing.T) {
 		Step: 3, Lineage: "l3", Parent: "l2", Cursor: 12, State: "path", Attempt: 2,
 		Manifest: []Slot{{Slot: 8, Outcome: "Usable", Digest: "d"}},
 		Metrics:  map[string]float64{"a": 0.1, "nan": math.NaN(), "inf": math.Inf(1)},
-		Usage:    Usage{SampledTokens: 5}, TrainingSeconds: 1.5,
+		Usage:    spending.Usage{SampledTokens: 5}, TrainingSeconds: 1.5,
 	}
 	must(t, s.WriteRow(row))
 	got, err := s.Row(3, "l3")
