@@ -169,28 +169,6 @@ func TestWorkerSaysHelloAnewWheneverTheStreamEnds(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatGoesIsMissedAndOneThatDialsAgainIsNot(t *testing.T) {
-	t.Parallel()
-	l, w := newLearner(), newWorker()
-	s := serve(t, "", epochOf(1), l, Timing{Stream: 30 * time.Millisecond})
-	runClient(t, clientConfig(t, s.address), w)
-	for range 5 {
-		take(t, "Hello", l.hellos)
-	}
-	if len(l.disconnected) != 0 {
-		t.Error("a worker whose streams came to their regular end was missed")
-	}
-
-	lasting := newLearner()
-	s = serve(t, "", epochOf(1), lasting, Timing{})
-	a := runClient(t, clientConfig(t, s.address), w)
-	take(t, "first renewal", lasting.renewed)
-	a.stop()
-	if got := take(t, "parting", lasting.disconnected); got != a.config.Worker {
-		t.Errorf("%q was missed, want %q", got, a.config.Worker)
-	}
-}
-
 func TestCallsOutliveTheirConnectionsSuccessor(t *testing.T) {
 	t.Parallel()
 	l := newLearner()

@@ -152,6 +152,8 @@ func receiveRenewals(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewRe
 			select {
 			case requests <- request:
 			case <-stream.Context().Done():
+				// The message that was not taken must not hide that the stream ended.
+				failed <- stream.Context().Err()
 				return
 			}
 		}
