@@ -99,6 +99,17 @@ const (
 	DeliverBoth   SecretDelivery = "Both"
 )
 
+// ToolDialect is how calls of tools are written.
+type ToolDialect string
+
+// The dialects of calls. Empty, it is that of the model's format.
+const (
+	// HermesJSON is a JSON object with name and arguments between <tool_call> tags.
+	HermesJSON ToolDialect = "HermesJSON"
+	// QwenXML is <function=NAME> with a <parameter=NAME> for each argument between these tags.
+	QwenXML ToolDialect = "QwenXML"
+)
+
 // TrainParseErrors is what training makes of replies that break the model's format.
 type TrainParseErrors string
 

@@ -29,8 +29,10 @@ type SelfRefine struct {
 type ToolUse struct {
 	// SystemPrompt is the first message; empty for none. $(tools) in it is replaced by the tools, which the
 	// model's format then does not declare.
-	SystemPrompt string      `json:"systemPrompt,omitempty"`
-	ParseErrors  ParseErrors `json:"parseErrors"`
+	SystemPrompt string `json:"systemPrompt,omitempty"`
+	// Dialect is how calls are written; empty for the dialect of the model's format.
+	Dialect     ToolDialect `json:"dialect,omitempty"`
+	ParseErrors ParseErrors `json:"parseErrors"`
 }
 
 // ParseErrors is what becomes of replies that break the model's format.
@@ -39,6 +41,14 @@ type ParseErrors struct {
 	MaxConsecutive int `json:"maxConsecutive"`
 	// Train says whether such replies are training data.
 	Train TrainParseErrors `json:"train"`
+}
+
+// Dialect returns how calls of tools are written in the interaction; empty for the dialect of the model's format.
+func (i *Interaction) Dialect() ToolDialect {
+	if i == nil || i.ToolUse == nil {
+		return ""
+	}
+	return i.ToolUse.Dialect
 }
 
 func (i *Interaction) validate(p *problems, path string) {
@@ -60,5 +70,6 @@ func (i *Interaction) validate(p *problems, path string) {
 	}
 	errors := i.ToolUse.ParseErrors
 	p.require(errors.MaxConsecutive >= 0, path+".toolUse.parseErrors.maxConsecutive", "must be at least 0")
+	oneOf(p, path+".toolUse.dialect", i.ToolUse.Dialect, "", HermesJSON, QwenXML)
 	oneOf(p, path+".toolUse.parseErrors.train", errors.Train, TrainKeep, TrainMask)
 }

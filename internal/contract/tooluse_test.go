@@ -13,7 +13,7 @@ import (
 func toolUse() Definition {
 	return Definition{
 		Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 9}}, Reward: &RewardRule{ExactMatch: &ExactMatch{}},
-		Interaction: &Interaction{ToolUse: &ToolUse{SystemPrompt: "$(tools)", ParseErrors: ParseErrors{MaxConsecutive: 2, Train: TrainMask}}},
+		Interaction: &Interaction{ToolUse: &ToolUse{SystemPrompt: "$(tools)", Dialect: QwenXML, ParseErrors: ParseErrors{MaxConsecutive: 2, Train: TrainMask}}},
 	}
 }
 
@@ -37,6 +37,7 @@ func TestToolUseIsValidated(t *testing.T) {
 		"one of":         func(i *Interaction) { i.SelfRefine = &SelfRefine{} },
 		"solvers":        func(i *Interaction) { *i = Interaction{SolverJudge: &SolverJudge{}} },
 		"maxConsecutive": func(i *Interaction) { i.ToolUse.ParseErrors.MaxConsecutive = -1 },
+		"dialect":        func(i *Interaction) { i.ToolUse.Dialect = "XML" },
 		"train":          func(i *Interaction) { i.ToolUse.ParseErrors.Train = "" },
 	}
 	for field, change := range cases {

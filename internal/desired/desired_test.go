@@ -349,9 +349,9 @@ func TestDefinition(t *testing.T) {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	spec.Interaction.ToolUse = &environment.ToolUse{
-		SystemPrompt: "$(tools)", ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(0)), Train: environment.MaskParseErrors},
+		SystemPrompt: "$(tools)", Dialect: environment.HermesJSON, ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(0)), Train: environment.MaskParseErrors},
 	}
-	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", ParseErrors: contract.ParseErrors{Train: "Mask"}}
+	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", Dialect: contract.HermesJSON, ParseErrors: contract.ParseErrors{Train: "Mask"}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("all given (-want +got):\n%s", diff)
 	}

@@ -49,7 +49,7 @@ func newPlayConfig(data []byte, speaks *load.Renderer, built *environments) (*pl
 		if err := speaks.Check(c.play.Model); err != nil {
 			return nil, &ConfigError{Err: err}
 		}
-		c.renderer = speaks
+		c.renderer = speaks.Renderer
 		return c, nil
 	}
 	if c.renderer, err = families.ForModel(c.play.Model.Name); err != nil {
@@ -93,7 +93,16 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 		StepRewards:  c.play.StepRewards && lease.Key.Kind == rl.Train,
 		Transcript:   lease.Transcript,
 	}
-	return spec, &episode.Player{Environment: env, Renderer: c.renderer}, nil
+	return spec, &episode.Player{Environment: env, Renderer: c.rendererFor(list[at].Definition)}, nil
+}
+
+// rendererFor returns the renderer with the dialect of calls that an environment asks for.
+func (c *playConfig) rendererFor(definition contract.Definition) renderer.Renderer {
+	dialect := definition.Interaction.Dialect()
+	if dialect == "" {
+		return c.renderer
+	}
+	return families.WithCalls(c.renderer, dialect == contract.QwenXML)
 }
 
 // environments holds the environments that were built, by the digest of their definition.

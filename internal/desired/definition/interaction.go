@@ -29,7 +29,7 @@ func Interaction(spec environment.Interaction) *contract.Interaction {
 
 func toolUseOf(use environment.ToolUse) *contract.ToolUse {
 	return &contract.ToolUse{
-		SystemPrompt: use.SystemPrompt,
+		SystemPrompt: use.SystemPrompt, Dialect: contract.ToolDialect(use.Dialect),
 		ParseErrors: contract.ParseErrors{
 			MaxConsecutive: int(*use.ParseErrors.MaxConsecutive),
 			Train:          contract.TrainParseErrors(use.ParseErrors.Train),

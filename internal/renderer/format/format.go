@@ -154,6 +154,14 @@ type familyRenderer struct{ family Family }
 // New returns the renderer of a family.
 func New(f Family) renderer.Renderer { return &familyRenderer{family: f} }
 
+// FamilyOf returns the family of a renderer that New has made, and otherwise nil.
+func FamilyOf(r renderer.Renderer) Family {
+	if made, ok := r.(*familyRenderer); ok {
+		return made.family
+	}
+	return nil
+}
+
 // Stop implements renderer.Renderer.
 func (c *familyRenderer) Stop() renderer.Stop { return c.family.Base().Stop }
 

@@ -54,9 +54,14 @@ func WithReply(p renderer.Parsed, r Reply) renderer.Parsed {
 		p.Message.Content, p.Message.Thinking = TextOf(r.Parts), ThinkingOf(r.Parts)
 	}
 	if len(r.Unparsed) > 0 && p.Problem == "" {
-		p.Ending, p.Problem = renderer.Malformed, "a call of a tool cannot be read: "+r.Unparsed[0].Problem
+		p.Ending, p.Problem = renderer.Malformed, Unreadable(r.Unparsed)
 	}
 	return p
+}
+
+// Unreadable returns the problem of a reply whose only problem is calls that cannot be read.
+func Unreadable(unparsed []renderer.UnparsedCall) string {
+	return "a call of a tool cannot be read: " + unparsed[0].Problem
 }
 
 // Span is a block within a text, including its tags.

@@ -1,0 +1,152 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package families
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
+)
+
+// dialectRenderer writes and reads calls of tools as text between <tool_call> tags, whatever the format's own calls are.
+type dialectRenderer struct {
+	renderer.Renderer
+	// xml means that a call is <function=name> with its parameters, as Qwen3.5 writes it. Otherwise it is a JSON object, as
+	// Qwen3 writes it.
+	xml bool
+	// chatML means that the format reads these tags itself, and writes results of tools as text between tags.
+	chatML bool
+}
+
+// WithCalls returns a renderer that declares, writes and reads calls of tools as text between <tool_call> tags, in XML or in
+// JSON. A reply in the format's own dialect is read, too.
+func WithCalls(r renderer.Renderer, xml bool) renderer.Renderer {
+	_, isChatML := format.FamilyOf(r).(interface{ isChatML() })
+	return &dialectRenderer{Renderer: r, xml: xml, chatML: isChatML}
+}
+
+func (*chatML) isChatML() {}
+
+// Prompt implements renderer.Renderer.
+func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, error) {
+	messages := slices.Clone(conversation.Messages)
+	for i := range messages {
+		if err := d.flatten(&messages[i]); err != nil {
+			return nil, fmt.Errorf("rendering message %d: %w", i, err)
+		}
+	}
+	if conversation.Tools != nil {
+		system, rest, err := format.SplitSystem(messages)
+		if err != nil {
+			return nil, err
+		}
+		declare := declareQwen3
+		if d.xml {
+			declare = declareQwen35
+		}
+		text, err := declare(system, conversation.Tools)
+		if err != nil {
+			return nil, err
+		}
+		messages = slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: text}}, rest)
+	}
+	return d.Renderer.Prompt(renderer.Conversation{Messages: messages, Prefill: conversation.Prefill})
+}
+
+// flatten writes the calls of a message, or the result of a tool, as text.
+func (d *dialectRenderer) flatten(m *chat.Message) error {
+	if m.Role == chat.RoleTool && !d.chatML {
+		m.Role, m.Content, m.CallID, m.Name = chat.RoleUser, resultOpen+"\n"+m.Content+"\n"+resultClose, "", ""
+	}
+	if len(m.Calls) == 0 {
+		return nil
+	}
+	text, err := jsonCalls(m.Calls)
+	if d.xml {
+		var calls []string
+		calls, err = xmlCalls(m.Calls, pyjson.Str)
+		text = strings.Join(calls, "\n")
+	}
+	if err != nil {
+		return err
+	}
+	if m.IsStructured() {
+		m.Parts, m.Thinking = format.AppendPart(slices.Clone(m.AllParts()), "\n"+text, false), ""
+	} else if m.Content != "" {
+		text = m.Content + "\n" + text
+	}
+	m.Content, m.Calls = text, nil
+	return nil
+}
+
+// Parse implements renderer.Renderer.
+func (d *dialectRenderer) Parse(sampled []int32) (renderer.Parsed, error) {
+	parsed, err := d.Renderer.Parse(sampled)
+	if err != nil || parsed.Ending == renderer.Truncated {
+		return parsed, err
+	}
+	if d.chatML {
+		return d.readAgain(parsed), nil
+	}
+	m := parsed.Message
+	found := format.Reply{Calls: m.Calls, Unparsed: parsed.Unparsed}
+	var raw []string
+	for _, part := range m.AllParts() {
+		if part.Thinking {
+			found.Parts = format.AppendPart(found.Parts, part.Text, true)
+			continue
+		}
+		text, calls := cutCalls(part.Text)
+		found.Parts = format.AppendPart(found.Parts, text, false)
+		found.Text += text
+		raw = append(raw, calls...)
+		found.Unparsed = append(found.Unparsed, format.Unterminated(part.Text, callOpen, callClose)...)
+	}
+	if !m.IsStructured() {
+		found.Parts = nil
+	}
+	calls, unparsed := readCalls(raw, true)
+	found.Calls, found.Unparsed = append(found.Calls, calls...), append(found.Unparsed, unparsed...)
+	return format.WithReply(parsed, found), nil
+}
+
+// cutCalls splits a text into what is outside of calls and the calls, including their tags.
+func cutCalls(text string) (outside string, raw []string) {
+	calls := format.Finder{Text: text, Opening: callOpen, Closing: callClose}
+	at := 0
+	for call, ok := calls.From(at); ok; call, ok = calls.From(at) {
+		outside += text[at:call.Begin]
+		raw = append(raw, text[call.Begin:call.End])
+		at = call.End
+	}
+	return outside + text[at:], raw
+}
+
+// readAgain reads the calls that a format between the same tags could not read.
+func (d *dialectRenderer) readAgain(parsed renderer.Parsed) renderer.Parsed {
+	if !d.xml || len(parsed.Unparsed) == 0 {
+		return parsed
+	}
+	var raw []string
+	var unparsed []renderer.UnparsedCall
+	for _, call := range parsed.Unparsed {
+		if strings.HasSuffix(call.Text, callClose) {
+			raw = append(raw, call.Text)
+		} else {
+			unparsed = append(unparsed, call)
+		}
+	}
+	if parsed.Problem == format.Unreadable(parsed.Unparsed) {
+		parsed.Ending, parsed.Problem = renderer.Stopped, ""
+	}
+	calls, broken := readCalls(raw, true)
+	unparsed = append(broken, unparsed...)
+	m := parsed.Message
+	return format.WithReply(parsed, format.Reply{Text: m.Content, Parts: m.Parts, Calls: append(m.Calls, calls...), Unparsed: unparsed})
+}
