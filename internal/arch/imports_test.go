@@ -243,7 +243,7 @@ var permitted = map[string][]string{
 	"internal/renderer/chatjson": {"internal/chat", "internal/renderer"},
 	"internal/renderer/families": {
 		"internal/chat", "internal/models", "internal/renderer", "internal/renderer/format",
-		"internal/renderer/pyjson", "internal/renderer/tsdecl", "internal/tokenizer",
+		"internal/renderer/pyjson", "internal/renderer/toolcall", "internal/renderer/tsdecl", "internal/tokenizer",
 	},
 	"internal/renderer/format": {
 		"internal/chat", "internal/renderer", "internal/renderer/pyjson", "internal/tokenizer",
@@ -253,6 +253,9 @@ var permitted = map[string][]string{
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
 	"internal/renderer/pyjson": nil,
+	"internal/renderer/toolcall": {
+		"internal/chat", "internal/renderer", "internal/renderer/format", "internal/renderer/pyjson",
+	},
 	"internal/renderer/tsdecl": {"internal/renderer/pyjson"},
 	"internal/rl":              {"internal/contract"},
 	"internal/rl/measure":      {"internal/contract", "internal/rl"},

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 )
 
 // dialectRenderer writes and reads calls of tools as text between <tool_call> tags, whatever the format's own calls are.
@@ -46,9 +47,9 @@ func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, e
 		if err != nil {
 			return nil, err
 		}
-		declare := declareQwen3
+		declare := toolcall.DeclareJSON
 		if d.xml {
-			declare = declareQwen35
+			declare = toolcall.DeclareXML
 		}
 		text, err := declare(system, conversation.Tools)
 		if err != nil {
@@ -62,15 +63,15 @@ func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, e
 // flatten writes the calls of a message, or the result of a tool, as text.
 func (d *dialectRenderer) flatten(m *chat.Message) error {
 	if m.Role == chat.RoleTool && !d.chatML {
-		m.Role, m.Content, m.CallID, m.Name = chat.RoleUser, resultOpen+"\n"+m.Content+"\n"+resultClose, "", ""
+		m.Role, m.Content, m.CallID, m.Name = chat.RoleUser, toolcall.ResultOpen+"\n"+m.Content+"\n"+toolcall.ResultClose, "", ""
 	}
 	if len(m.Calls) == 0 {
 		return nil
 	}
-	text, err := jsonCalls(m.Calls)
+	text, err := toolcall.WriteJSON(m.Calls)
 	if d.xml {
 		var calls []string
-		calls, err = xmlCalls(m.Calls, pyjson.Str)
+		calls, err = toolcall.WriteXML(m.Calls, pyjson.Str)
 		text = strings.Join(calls, "\n")
 	}
 	if err != nil {
@@ -106,19 +107,19 @@ func (d *dialectRenderer) Parse(sampled []int32) (renderer.Parsed, error) {
 		found.Parts = format.AppendPart(found.Parts, text, false)
 		found.Text += text
 		raw = append(raw, calls...)
-		found.Unparsed = append(found.Unparsed, format.Unterminated(part.Text, callOpen, callClose)...)
+		found.Unparsed = append(found.Unparsed, format.Unterminated(part.Text, toolcall.Open, toolcall.Close)...)
 	}
 	if !m.IsStructured() {
 		found.Parts = nil
 	}
-	calls, unparsed := readCalls(raw, true)
+	calls, unparsed := toolcall.Read(raw, true)
 	found.Calls, found.Unparsed = append(found.Calls, calls...), append(found.Unparsed, unparsed...)
 	return format.WithReply(parsed, found), nil
 }
 
 // cutCalls splits a text into what is outside of calls and the calls, including their tags.
 func cutCalls(text string) (outside string, raw []string) {
-	calls := format.Finder{Text: text, Opening: callOpen, Closing: callClose}
+	calls := format.Finder{Text: text, Opening: toolcall.Open, Closing: toolcall.Close}
 	at := 0
 	for call, ok := calls.From(at); ok; call, ok = calls.From(at) {
 		outside += text[at:call.Begin]
@@ -136,7 +137,7 @@ func (d *dialectRenderer) readAgain(parsed renderer.Parsed) renderer.Parsed {
 	var raw []string
 	var unparsed []renderer.UnparsedCall
 	for _, call := range parsed.Unparsed {
-		if strings.HasSuffix(call.Text, callClose) {
+		if strings.HasSuffix(call.Text, toolcall.Close) {
 			raw = append(raw, call.Text)
 		} else {
 			unparsed = append(unparsed, call)
@@ -145,7 +146,7 @@ func (d *dialectRenderer) readAgain(parsed renderer.Parsed) renderer.Parsed {
 	if parsed.Problem == format.Unreadable(parsed.Unparsed) {
 		parsed.Ending, parsed.Problem = renderer.Stopped, ""
 	}
-	calls, broken := readCalls(raw, true)
+	calls, broken := toolcall.Read(raw, true)
 	unparsed = append(broken, unparsed...)
 	m := parsed.Message
 	return format.WithReply(parsed, format.Reply{Text: m.Content, Parts: m.Parts, Calls: append(m.Calls, calls...), Unparsed: unparsed})

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -94,7 +95,7 @@ func (g *gptOss) Arrange(conversation renderer.Conversation) ([]chat.Message, er
 			return nil, err
 		}
 		front = append(front, chat.Message{Role: roleHarmonySystem, Content: "Calls to these tools must go to the commentary channel: 'functions'."})
-		text = paragraphs(text, "# Tools\n\n## functions\n\nnamespace functions {\n\n"+tools+"\n\n} // namespace functions")
+		text = toolcall.Paragraphs(text, "# Tools\n\n## functions\n\nnamespace functions {\n\n"+tools+"\n\n} // namespace functions")
 	}
 	if text != "" {
 		front = append(front, chat.Message{Role: "developer", Content: text})

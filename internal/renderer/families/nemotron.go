@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -43,7 +44,7 @@ func newNemotron(variant nemotronVariant) builder {
 		if err != nil {
 			return nil, err
 		}
-		d := &dialect{chatML: newChatML(v, variant.history), result: "\n" + resultClose + "\n", grouped: true}
+		d := &dialect{chatML: newChatML(v, variant.history), result: "\n" + toolcall.ResultClose + "\n", grouped: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.prepare = declareNemotron, variant.prepare
 		d.strips = func(at format.Place) bool { return !variant.keeps && at.Index < at.LastUser }
@@ -107,7 +108,7 @@ func (n nemotronVariant) thinking(text string) string {
 
 // calls writes calls, separated from the text before them. Reasoning already ends in a line break.
 func (n nemotronVariant) calls(m chat.Message) (string, error) {
-	calls, err := xmlCalls(m.Calls, pyjson.Str)
+	calls, err := toolcall.WriteXML(m.Calls, pyjson.Str)
 	text := strings.Join(calls, "\n") + "\n"
 	if !n.ultra && m.IsStructured() && format.HasThinking(m.AllParts()) && !format.HasText(m.AllParts()) {
 		return text, err
@@ -116,8 +117,8 @@ func (n nemotronVariant) calls(m chat.Message) (string, error) {
 }
 
 func declareNemotron(system string, tools []chat.Tool) (string, error) {
-	text, err := xmlTools(tools, nemotronTool)
-	return paragraphs(system, text), err
+	text, err := toolcall.DeclareXMLTools(tools, nemotronTool)
+	return toolcall.Paragraphs(system, text), err
 }
 
 // nemotronTool declares one tool as XML.
@@ -170,7 +171,7 @@ func otherFields(o *pyjson.Object, known ...string) []string {
 			continue
 		}
 		name := pyjson.Text(f.Name)
-		lines = append(lines, "<"+name+">"+argumentText(f.Value, pyjson.Str)+"</"+name+">")
+		lines = append(lines, "<"+name+">"+toolcall.ArgumentText(f.Value, pyjson.Str)+"</"+name+">")
 	}
 	return lines
 }

@@ -4,14 +4,13 @@
 package families
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
-	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 )
 
 // Qwen and Nemotron, which write messages between <|im_start|> and <|im_end|>, share these tags.
@@ -19,16 +18,11 @@ const (
 	imStart = "<|im_start|>"
 	imEnd   = "<|im_end|>"
 
-	callOpen    = "<tool_call>"
-	callClose   = "</tool_call>"
-	resultOpen  = "<tool_response>"
-	resultClose = "</tool_response>"
-
 	emptyBlock = "<think>\n\n</think>\n\n"
 )
 
 // qwenTokens are the tokens that these families need.
-var qwenTokens = []string{imStart, imEnd, format.ThinkOpen, format.ThinkClose, callOpen, callClose, resultOpen, resultClose}
+var qwenTokens = []string{imStart, imEnd, format.ThinkOpen, format.ThinkClose, toolcall.Open, toolcall.Close, toolcall.ResultOpen, toolcall.ResultClose}
 
 // chatML has what these families share. Their format is known as ChatML.
 type chatML struct {
@@ -90,7 +84,7 @@ func (f *chatML) Read(sampled []int32) (renderer.Parsed, error) {
 	if f.unframe != nil && found.Parts != nil {
 		found.Parts = f.unframe(found.Parts)
 	}
-	found.Unparsed = append(found.Unparsed, format.Unterminated(text, callOpen, callClose)...)
+	found.Unparsed = append(found.Unparsed, format.Unterminated(text, toolcall.Open, toolcall.Close)...)
 	return format.WithReply(parsed, found), nil
 }
 
@@ -110,12 +104,12 @@ func (f *chatML) promptPrefix(sampled []int32) string {
 // blocks splits a reply into reasoning, text and calls. The text between them keeps its white space.
 func blocks(text string, xml bool) format.Reply {
 	out := format.Reply{Text: text}
-	if !strings.Contains(text, format.ThinkOpen) && !strings.Contains(text, callOpen) {
+	if !strings.Contains(text, format.ThinkOpen) && !strings.Contains(text, toolcall.Open) {
 		return out
 	}
 	out.Parts = []chat.Part{}
 	thoughts := format.Finder{Text: text, Opening: format.ThinkOpen, Closing: format.ThinkClose}
-	calls := format.Finder{Text: text, Opening: callOpen, Closing: callClose}
+	calls := format.Finder{Text: text, Opening: toolcall.Open, Closing: toolcall.Close}
 	var raw []string
 	for at := 0; ; {
 		thought, thinks := thoughts.From(at)
@@ -132,68 +126,8 @@ func blocks(text string, xml bool) format.Reply {
 			at = thought.End
 		default:
 			out.Parts = format.AppendPart(out.Parts, text[at:], false)
-			out.Calls, out.Unparsed = readCalls(raw, xml)
+			out.Calls, out.Unparsed = toolcall.Read(raw, xml)
 			return out
 		}
 	}
-}
-
-// readCalls reads calls, including their tags. It returns calls in JSON before those in XML, as the reference does.
-func readCalls(raw []string, xml bool) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
-	var converted []chat.ToolCall
-	for _, text := range raw {
-		inner := strings.TrimSuffix(strings.TrimPrefix(text, callOpen), callClose)
-		call, problem := jsonCall(inner)
-		if problem == "" {
-			calls = append(calls, call)
-			continue
-		}
-		if xml && strings.Contains(inner, "<function=") {
-			if call, problem = xmlCall(inner); problem == "" {
-				converted = append(converted, call)
-				continue
-			}
-		}
-		unparsed = append(unparsed, renderer.UnparsedCall{Text: text, Problem: problem})
-	}
-	return append(calls, converted...), unparsed
-}
-
-// jsonCall reads {"name": ..., "arguments": {...}}. It writes the arguments again, as the reference does.
-func jsonCall(text string) (call chat.ToolCall, problem string) {
-	value, err := pyjson.Parse(pyjson.Strip(text))
-	if err != nil {
-		return chat.ToolCall{}, "Invalid JSON: " + err.Error()
-	}
-	object, ok := value.(*pyjson.Object)
-	if !ok {
-		return chat.ToolCall{}, "Tool call is not a JSON object"
-	}
-	name, _ := object.Get("name")
-	arguments, _ := object.Get("arguments")
-	id, _ := object.Get("id")
-	call.ID, _ = id.(string)
-	if call.Name, ok = name.(string); !ok {
-		return chat.ToolCall{}, "Missing or invalid 'name' field"
-	}
-	if _, ok := arguments.(*pyjson.Object); !ok {
-		return chat.ToolCall{}, "Missing or invalid 'arguments' field"
-	}
-	call.Name, call.ID = pyjson.Text(call.Name), pyjson.Text(call.ID)
-	call.Arguments = pyjson.JSON(arguments)
-	return call, ""
-}
-
-// jsonCalls writes calls as JSON between tags, one a line.
-func jsonCalls(calls []chat.ToolCall) (string, error) {
-	lines := make([]string, len(calls))
-	for i, call := range calls {
-		arguments, err := pyjson.Parse(call.Arguments)
-		if err != nil {
-			return "", fmt.Errorf("writing call %d, of %q: %w: %w", i, call.Name, format.ErrArguments, err)
-		}
-		payload := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: call.Name}, {Name: "arguments", Value: arguments}}}
-		lines[i] = callOpen + "\n" + pyjson.JSON(payload) + "\n" + callClose
-	}
-	return strings.Join(lines, "\n"), nil
 }

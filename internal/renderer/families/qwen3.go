@@ -10,6 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -49,7 +50,7 @@ func newQwen3(variant qwen3Variant) builder {
 			return nil, err
 		}
 		q := &qwen3{chatML: newChatML(v, variant.history), framed: variant.framed, strips: variant.strips, noThinking: variant.noThinking}
-		q.suffix, q.declare = variant.suffix, declareQwen3
+		q.suffix, q.declare = variant.suffix, toolcall.DeclareJSON
 		if q.framed {
 			q.unframe = unframeQwen3
 		}
@@ -90,12 +91,12 @@ func (q *qwen3) output(m chat.Message, at format.Place) (string, error) {
 		out = frame("") + strings.TrimLeft(out, "\n")
 	}
 	if m.Role == chat.RoleTool {
-		out = resultOpen + "\n" + out + "\n" + resultClose
+		out = toolcall.ResultOpen + "\n" + out + "\n" + toolcall.ResultClose
 	}
 	if len(m.Calls) == 0 {
 		return out, nil
 	}
-	calls, err := jsonCalls(m.Calls)
+	calls, err := toolcall.WriteJSON(m.Calls)
 	return out + separator + calls, err
 }
 
@@ -156,22 +157,4 @@ func unframeQwen3(parts []chat.Part) []chat.Part {
 		framed = p.Thinking
 	}
 	return out
-}
-
-func declareQwen3(system string, tools []chat.Tool) (string, error) {
-	text := ""
-	if len(tools) > 0 {
-		lines, err := format.EachTool(tools, "\n", format.AsJSON(format.Function))
-		if err != nil {
-			return "", err
-		}
-		text = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n" +
-			"You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n" + lines + "\n</tools>\n\n" +
-			"For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n" +
-			"<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
-	}
-	if system == "" {
-		return text, nil
-	}
-	return system + "\n\n" + text, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -38,9 +39,9 @@ func newQwen35(variant qwen35Variant) builder {
 		if err != nil {
 			return nil, err
 		}
-		d := &dialect{chatML: newChatML(v, variant.history), strips: stripsHistory, result: "\n" + resultClose, grouped: true, between: "\n", split: true}
+		d := &dialect{chatML: newChatML(v, variant.history), strips: stripsHistory, result: "\n" + toolcall.ResultClose, grouped: true, between: "\n", split: true}
 		d.suffix, d.xml = "<think>\n", true
-		d.declare, d.unframe = declareQwen35, unframeQwen35
+		d.declare, d.unframe = toolcall.DeclareXML, unframeQwen35
 		d.prepare = func(m chat.Message, _ format.Place) (chat.Message, error) { return trimmed(m), nil }
 		d.lead = emptyBlockSinceUser
 		d.thinking = func(text string) string { return "<think>\n" + text + "\n</think>\n\n" }
@@ -49,7 +50,7 @@ func newQwen35(variant qwen35Variant) builder {
 			if pyjson.Strip(format.TextOf(m.AllParts())) != "" {
 				separator = "\n\n"
 			}
-			calls, err := xmlCalls(m.Calls, variant.scalar)
+			calls, err := toolcall.WriteXML(m.Calls, variant.scalar)
 			return separator + strings.Join(calls, "\n"), err
 		}
 		if variant.keeps {

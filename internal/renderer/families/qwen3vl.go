@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -93,7 +94,7 @@ func (d *dialect) output(m chat.Message, at format.Place) (string, error) {
 	}
 	text := out.String()
 	if m.Role == chat.RoleTool {
-		text = resultOpen + "\n" + text + d.result
+		text = toolcall.ResultOpen + "\n" + text + d.result
 	}
 	if len(m.Calls) == 0 {
 		return text, nil
@@ -119,11 +120,11 @@ func newQwen3VL(variant qwen3VLVariant) builder {
 		if err != nil {
 			return nil, err
 		}
-		d := &dialect{chatML: newChatML(v, format.ReasoningDropped), strips: stripsHistory, result: "\n" + resultClose}
-		d.declare = declareQwen3
+		d := &dialect{chatML: newChatML(v, format.ReasoningDropped), strips: stripsHistory, result: "\n" + toolcall.ResultClose}
+		d.declare = toolcall.DeclareJSON
 		d.thinking = func(text string) string { return format.ThinkOpen + text + format.ThinkClose }
 		d.calls = func(m chat.Message) (string, error) {
-			calls, err := jsonCalls(m.Calls)
+			calls, err := toolcall.WriteJSON(m.Calls)
 			return "\n" + calls, err
 		}
 		if variant.framed {

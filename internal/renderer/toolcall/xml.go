@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package families
+package toolcall
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// xmlCalls writes calls as <function=name> with a <parameter=name> for each argument. The function scalar writes a value
+// WriteXML writes calls as <function=name> with a <parameter=name> for each argument. The function scalar writes a value
 // that is neither text nor a container.
-func xmlCalls(calls []chat.ToolCall, scalar func(any) string) ([]string, error) {
+func WriteXML(calls []chat.ToolCall, scalar func(any) string) ([]string, error) {
 	out := make([]string, len(calls))
 	for i, call := range calls {
 		arguments, err := argumentsOf(call)
@@ -22,11 +22,11 @@ func xmlCalls(calls []chat.ToolCall, scalar func(any) string) ([]string, error) 
 			return nil, fmt.Errorf("writing call %d, of %q: %w", i, call.Name, err)
 		}
 		var text strings.Builder
-		text.WriteString(callOpen + "\n<function=" + call.Name + ">\n")
+		text.WriteString(Open + "\n<function=" + call.Name + ">\n")
 		for _, argument := range arguments.Fields {
-			text.WriteString("<parameter=" + pyjson.Text(argument.Name) + ">\n" + argumentText(argument.Value, scalar) + "\n</parameter>\n")
+			text.WriteString("<parameter=" + pyjson.Text(argument.Name) + ">\n" + ArgumentText(argument.Value, scalar) + "\n</parameter>\n")
 		}
-		text.WriteString("</function>\n" + callClose)
+		text.WriteString("</function>\n" + Close)
 		out[i] = text.String()
 	}
 	return out, nil
@@ -47,7 +47,8 @@ func argumentsOf(call chat.ToolCall) (*pyjson.Object, error) {
 	return arguments, nil
 }
 
-func argumentText(value any, scalar func(any) string) string {
+// ArgumentText writes the value of an argument as the text of a parameter.
+func ArgumentText(value any, scalar func(any) string) string {
 	switch v := value.(type) {
 	case string:
 		return pyjson.Text(v)
@@ -173,8 +174,8 @@ const howToCall = "</tools>\n\n" +
 	"and do not tell the user about function calls\n" +
 	"</IMPORTANT>"
 
-// xmlTools declares tools, each as a line or a block.
-func xmlTools(tools []chat.Tool, write func(chat.Tool) (string, error)) (string, error) {
+// DeclareXMLTools declares tools, each as a line or a block.
+func DeclareXMLTools(tools []chat.Tool, write func(chat.Tool) (string, error)) (string, error) {
 	if len(tools) == 0 {
 		return "", nil
 	}
@@ -182,15 +183,16 @@ func xmlTools(tools []chat.Tool, write func(chat.Tool) (string, error)) (string,
 	return "# Tools\n\nYou have access to the following functions:\n\n<tools>\n" + lines + "\n" + howToCall, err
 }
 
-// paragraphs joins two texts with an empty line, unless one is empty.
-func paragraphs(first, second string) string {
+// DeclareXML adds the text of the system to the tools, for calls in XML.
+func DeclareXML(system string, tools []chat.Tool) (string, error) {
+	text, err := DeclareXMLTools(tools, format.AsJSON(format.Specification))
+	return Paragraphs(text, system), err
+}
+
+// Paragraphs joins two texts with an empty line, unless one is empty.
+func Paragraphs(first, second string) string {
 	if first == "" || second == "" {
 		return first + second
 	}
 	return first + "\n\n" + second
-}
-
-func declareQwen35(system string, tools []chat.Tool) (string, error) {
-	text, err := xmlTools(tools, format.AsJSON(format.Specification))
-	return paragraphs(text, system), err
 }
