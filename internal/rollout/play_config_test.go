@@ -5,10 +5,17 @@ package rollout
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
@@ -45,5 +52,46 @@ func TestPlayConfigChecksTheFormat(t *testing.T) {
 				t.Error("there is no renderer")
 			}
 		})
+	}
+}
+
+// TestPlayConfigUsesTheDialectOfTheEnvironment prepares an environment with a dialect of calls for a model whose format has none.
+func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
+	definition := contract.Definition{
+		Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}, Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+		Interaction: &contract.Interaction{ToolUse: &contract.ToolUse{}},
+	}
+	format, err := families.ForModel("tinkersim/byte-136k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversation := renderer.Conversation{
+		Messages: []chat.Message{{Role: chat.RoleUser, Content: "1 + 1?"}}, Tools: []chat.Tool{{Name: "calculator"}},
+	}
+	for dialect, want := range map[contract.ToolDialect]string{"": "", contract.HermesJSON: "return a json object", contract.QwenXML: "<function=example_function_name>"} {
+		definition.Interaction.ToolUse.Dialect = dialect
+		digest, err := contract.DefinitionDigest(definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &playConfig{
+			play:     contract.Play{Environments: []contract.Environment{{Name: "sums", Definition: definition}}},
+			renderer: format, built: &environments{built: map[string]environment.Environment{digest: nil}},
+		}
+		_, player, err := c.prepare(t.Context(), exchange.Lease{Environment: "sums"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompt, err := player.Renderer.Prompt(conversation)
+		if want == "" {
+			if !errors.Is(err, renderer.ErrUnsupported) {
+				t.Errorf("Prompt without a dialect: %v, want that the format has no place for tools", err)
+			}
+			continue
+		}
+		tokens, _ := tokenizer.ForModel("tinkersim/byte-136k")
+		if text, _ := tokens.Decode(prompt); err != nil || !strings.Contains(text, want) {
+			t.Errorf("the prompt in %s lacks %q (%v):\n%s", dialect, want, err, text)
+		}
 	}
 }

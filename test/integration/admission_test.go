@@ -282,6 +282,7 @@ var _ = Describe("A bad RewardEnvironment", func() {
 		Entry("a critique of nothing", "spec: {interaction: {selfRefine: {critiquePrompt: $(prompt)}}}", "spec.interaction.selfRefine.critiquePrompt", "must contain $(draft)"),
 		Entry("a revision without critique", "spec: {interaction: {selfRefine: {revisionPrompt: $(draft)}}}", "spec.interaction.selfRefine.revisionPrompt", "must contain $(critique)"),
 		Entry("parse errors below none", "spec: {interaction: {toolUse: {parseErrors: {maxConsecutive: -1}}}}", "spec.interaction.toolUse.parseErrors.maxConsecutive", "greater than or equal to 0"),
+		Entry("a dialect of calls", "spec: {interaction: {toolUse: {dialect: XML}}}", "spec.interaction.toolUse.dialect", "supported values"),
 		Entry("what training makes of parse errors", "spec: {interaction: {toolUse: {parseErrors: {train: Drop}}}}", "spec.interaction.toolUse.parseErrors.train", "supported values"),
 		Entry("operands", "spec: {dataset: {arithmetic: {maxOperand: 100000}}}", "spec.dataset.arithmetic.maxOperand", "less than or equal to 9999"),
 		Entry("long name", "metadata: {name: "+strings.Repeat("a", 64)+"}", "metadata.name must have at most 63 characters", "rename it"),

@@ -148,6 +148,37 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 	}
 }
 
+// TestToolUseInADialect plays a sum in formats whose own calls are written otherwise, or that have none.
+func TestToolUseInADialect(t *testing.T) {
+	const (
+		inJSON = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
+		inXML  = "<tool_call>\n<function=calculator>\n<parameter=operation>\nadd\n</parameter>\n<parameter=operands>\n[99, 99]\n</parameter>\n</function>\n</tool_call>"
+	)
+	tokens, env := qwen3(t), calculatorEnvironment(t)
+	for _, tc := range []struct {
+		renderer string
+		xml      bool
+		call     string
+	}{{"qwen3", true, inXML}, {"role_colon_end", false, inJSON}, {"role_colon_end", true, inXML}} {
+		policy := &script{tokens: tokens, replies: []string{tc.call, "It is 198."}}
+		g := alone(nil)
+		g.Split, g.Task = "train", 7993
+		r := families.WithCalls(rendererOf(t, tc.renderer, tokens), tc.xml)
+		p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
+		group, err := p.Play(t.Context(), g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := group.Members[0]
+		if m.Reward != 1 || m.Metrics["tool_calls"] != 1 || m.Metrics["parse_errors"] != 0 || len(segmentsOf(m)) != 1 {
+			t.Errorf("%s, XML %v: reward %v in %d segments, metrics %v: %s", tc.renderer, tc.xml, m.Reward, len(segmentsOf(m)), m.Metrics, group.Reason)
+		}
+		if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, "<tool_response>\n198\n</tool_response>") {
+			t.Errorf("%s, XML %v: the last prompt is:\n%s", tc.renderer, tc.xml, last)
+		}
+	}
+}
+
 // TestToolCallsBeyondTheLimitAreNotRun has a reply with more calls than limits.toolCalls leaves.
 func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
 	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
