@@ -18,6 +18,7 @@ func (r *TrainingRun) Default() {
 		setDefault(&e.EverySteps, 20)
 		setDefault(&e.Before, true)
 		setDefault(&e.After, true)
+		setDefault(&e.SamplingShare, DefaultSamplingShare)
 	}
 	setDefault(&r.Spec.Rollouts.Workers, 2)
 	setDefault(&r.Spec.Rollouts.Concurrency, 256)

@@ -3,6 +3,9 @@
 
 package v1alpha1
 
+// DefaultSamplingShare is the default of Evaluation.SamplingShare.
+const DefaultSamplingShare = 0.2
+
 // Evaluation samples held-out tasks.
 type Evaluation struct {
 	// everySteps is after how many steps to evaluate; with 0 a run does not evaluate while it trains.
@@ -18,6 +21,14 @@ type Evaluation struct {
 	// +kubebuilder:default=true
 	// +optional
 	After *bool `json:"after,omitempty"`
+	// samplingShare is the share of the episodes that evaluations have while training has episodes to sample, too. An evaluation
+	// then ends within a number of steps that follows from it, whatever the speed of the endpoint; weights do not depend on it. With 0
+	// evaluations have what training leaves, with 1 training waits for them.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +kubebuilder:default=0.2
+	// +optional
+	SamplingShare *float64 `json:"samplingShare,omitempty"`
 	// environments are the environments to evaluate on; without them, the split test of each training environment.
 	// +listType=map
 	// +listMapKey=name

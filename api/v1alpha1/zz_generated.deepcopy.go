@@ -514,6 +514,11 @@ func (in *Evaluation) DeepCopyInto(out *Evaluation) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.SamplingShare != nil {
+		in, out := &in.SamplingShare, &out.SamplingShare
+		*out = new(float64)
+		**out = **in
+	}
 	if in.Environments != nil {
 		in, out := &in.Environments, &out.Environments
 		*out = make([]EvaluationEnvironment, len(*in))

@@ -316,8 +316,11 @@ type Checkpoints struct {
 // Evaluation samples held-out tasks.
 type Evaluation struct {
 	// EverySteps is 0 for none while training.
-	EverySteps   int64         `json:"everySteps"`
-	Before       bool          `json:"before"`
-	After        bool          `json:"after"`
-	Environments []Environment `json:"environments"`
+	EverySteps int64 `json:"everySteps"`
+	Before     bool  `json:"before"`
+	After      bool  `json:"after"`
+	// SamplingShare is the share of the episodes that evaluations have while training has some to sample, too; with 0 they have
+	// what training leaves.
+	SamplingShare float64       `json:"samplingShare,omitempty"`
+	Environments  []Environment `json:"environments"`
 }

@@ -218,6 +218,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"checkpoints save nothing":               func(f *RunFile) { f.Checkpoints.EverySteps, f.Checkpoints.RollingEverySteps = 0, 0 },
 		"evaluation is needed":                   func(f *RunFile) { f.Evaluation, f.Fixed.Algorithm, f.Fixed.Environments = nil, nil, nil },
 		"evaluation.everySteps":                  func(f *RunFile) { f.Evaluation.EverySteps = -1 },
+		"evaluation.samplingShare":               func(f *RunFile) { f.Evaluation.SamplingShare = 1.5 },
 		"evaluation.environments must":           func(f *RunFile) { f.Evaluation.Environments = nil },
 		"evaluation.environments[0].passAt":      func(f *RunFile) { f.Evaluation.Environments[0].PassAt = []int{2} },
 		"tracking.wandb.baseURL": func(f *RunFile) {

@@ -162,6 +162,7 @@ func (e *Evaluation) validate(p *problems) {
 		return
 	}
 	p.require(e.EverySteps >= 0, "evaluation.everySteps", "must be at least 0")
+	p.require(e.SamplingShare >= 0 && e.SamplingShare <= 1, "evaluation.samplingShare", "must be 0 to 1")
 	p.require(len(e.Environments) > 0, "evaluation.environments", "must not be empty")
 	validateEnvironments(p, "evaluation.environments", e.Environments)
 	for i, environment := range e.Environments {

@@ -44,7 +44,8 @@ func File(in FileInput) (contract.RunFile, error) {
 		}
 		fixed = &made
 	}
-	evaluation, err := evaluationOf(in.Run, in.Pins)
+	version := cmp.Or(in.Version, contract.FormatVersion)
+	evaluation, err := evaluationOf(in.Run, in.Pins, version)
 	if err != nil {
 		return contract.RunFile{}, err
 	}
@@ -54,7 +55,7 @@ func File(in FileInput) (contract.RunFile, error) {
 	}
 	run := in.Run
 	file := contract.RunFile{
-		Version:          cmp.Or(in.Version, contract.FormatVersion),
+		Version:          version,
 		Run:              contract.RunReference{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Attempt:          in.Attempt,
 		SpecDigest:       digest,
@@ -127,7 +128,7 @@ func checkpointsOf(c v1alpha1.Checkpoints) contract.Checkpoints {
 	}
 }
 
-func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*contract.Evaluation, error) {
+func evaluationOf(run *v1alpha1.TrainingRun, pins Pins, version int) (*contract.Evaluation, error) {
 	spec := run.Spec.Evaluation
 	if spec == nil {
 		return nil, nil
@@ -136,6 +137,9 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*contract.Evaluation, e
 		EverySteps: *spec.EverySteps,
 		Before:     *spec.Before,
 		After:      *spec.After,
+	}
+	if version > 1 { // learners of version 1 refuse the field
+		evaluation.SamplingShare = *spec.SamplingShare
 	}
 	for _, use := range EvaluationUses(run) {
 		environment, err := evaluationEnvironment(use, pins)

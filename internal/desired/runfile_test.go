@@ -62,7 +62,7 @@ func TestFileOfEverything(t *testing.T) {
 		s.Checkpoints = v1alpha1.Checkpoints{EverySteps: new(int64(10)), TTLSeconds: new(int64(0)), KeepLast: new(int32(3)),
 			Rolling:  v1alpha1.RollingCheckpoints{EverySteps: new(int64(2)), TTLSeconds: new(int64(3600))},
 			KeepBest: v1alpha1.KeepBest{Count: new(int32(2)), Metric: "test/z/pass@1"}}
-		s.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(0)), Before: new(false), After: new(true),
+		s.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(0)), Before: new(false), After: new(true), SamplingShare: new(0.5),
 			Environments: []v1alpha1.EvaluationEnvironment{{
 				// What is not given is as in training under that name.
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "z", Sampling: v1alpha1.Sampling{Temperature: new(0.0)}},

@@ -148,11 +148,15 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 		barrier = 0 // no worker can have stored anything yet
 	}
 	alg := file.Fixed.Algorithm
+	share := 0.0
+	if file.Evaluation != nil {
+		share = file.Evaluation.SamplingShare
+	}
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
 		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep,
 		References: alg != nil && alg.KL != nil, Logger: config.Logger, Now: config.Now,
-		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter,
+		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter, EvaluationShare: share,
 	})
 	if alg == nil {
 		return table, nil, nil

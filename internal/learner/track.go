@@ -71,7 +71,8 @@ func trackedConfig(file contract.RunFile) (map[string]any, error) {
 	}
 	if e := file.Evaluation; e != nil {
 		tracked["evaluation"] = map[string]any{
-			"everySteps": e.EverySteps, "before": e.Before, "after": e.After, "environments": list(e.Environments),
+			"everySteps": e.EverySteps, "before": e.Before, "after": e.After, "samplingShare": e.SamplingShare,
+			"environments": list(e.Environments),
 		}
 	}
 	data, err := json.Marshal(tracked)

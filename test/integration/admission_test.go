@@ -157,6 +157,8 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("nothing to do", "spec: {algorithm: null, environments: null, evaluation: null}", "spec", "without algorithm the run only evaluates and needs evaluation.environments"),
 		Entry("evaluation elsewhere without maxTokens", "spec: {evaluation: {environments: [{name: other}]}}", "spec", "evaluation.environments[].sampling.maxTokens is needed"),
 		Entry("passAt above the samples", "spec: {evaluation: {environments: [{name: arithmetic, passAt: [4]}]}}", "spec.evaluation.environments[0]", "raise samplesPerTask or remove the value"),
+		Entry("a share of sampling above 1", "spec: {evaluation: {samplingShare: 20}}", "spec.evaluation.samplingShare", "should be less than or equal to 1"),
+		Entry("a negative share of sampling", "spec: {evaluation: {samplingShare: -0.1}}", "spec.evaluation.samplingShare", "should be greater than or equal to 0"),
 		Entry("allowBiased in evaluation", "spec: {evaluation: {environments: [{name: arithmetic, sampling: {allowBiased: true}}]}}", "spec.evaluation.environments[0]", "evaluation may sample with any settings: remove it"),
 		Entry("reward bounds", environments("groupSize: 8, sampling: {maxTokens: 16}, reward: {min: 1, max: 0}"), "spec.environments[0].reward", "min must be below max"),
 		Entry("unknown baseline", "spec: {algorithm: {advantage: {baseline: Mean}}}", "spec.algorithm.advantage.baseline", "supported values"),

@@ -52,8 +52,12 @@ type behavior struct {
 	change func(g rl.Group) rl.Group
 	// delay delays the sampling of a slot.
 	delay func(slot int64) time.Duration
+	// wait waits before a slot is sampled.
+	wait func(ctx context.Context, slot int64)
 	// blockEvaluation never finishes a group of an evaluation.
 	blockEvaluation bool
+	// leased receives each lease, in the order in which they are granted, before its group is sampled.
+	leased func(lease exchange.Lease)
 	// room is how many episodes fit; 64 unless given.
 	room int
 	// renew is how often the worker reports what it plays; 50 ms unless given.
@@ -208,6 +212,9 @@ func (p *fakeWorker) acquire(ctx context.Context, tasks *sync.WaitGroup) {
 			continue
 		}
 		for _, lease := range leases {
+			if p.behavior.leased != nil {
+				p.behavior.leased(lease)
+			}
 			play, stop := context.WithCancel(ctx)
 			p.mu.Lock()
 			p.sampling[lease.Key] = stop
@@ -285,6 +292,9 @@ func (p *fakeWorker) group(ctx context.Context, lease exchange.Lease) (rl.Group,
 	group := rl.Group{Key: lease.Key, Environment: lease.Environment}
 	if p.behavior.delay != nil && lease.Key.Kind == rl.Train {
 		pauseFor(ctx, p.behavior.delay(lease.Key.Slot))
+	}
+	if p.behavior.wait != nil && lease.Key.Kind == rl.Train {
+		p.behavior.wait(ctx, lease.Key.Slot)
 	}
 	if p.behavior.blockEvaluation && lease.Key.Kind == rl.Evaluate {
 		<-ctx.Done()

@@ -22,7 +22,7 @@ type demands struct {
 	tally   tally
 }
 
-// demand is what one consumer wants, in order.
+// demand is what one consumer wants, in order: groups of one kind.
 type demand struct {
 	consumer string
 	keys     []rl.Key
@@ -91,6 +91,22 @@ func (d *demands) prune() {
 		}
 		return !demanded[key]
 	})
+}
+
+// ofKind yields the entries of training, or those of evaluations, the most urgent first.
+func (d *demands) ofKind(kind rl.Kind) iter.Seq2[rl.Key, *entry] {
+	return func(yield func(rl.Key, *entry) bool) {
+		for _, list := range d.lists {
+			if len(list.keys) == 0 || list.keys[0].Kind != kind {
+				continue
+			}
+			for _, key := range list.keys {
+				if !yield(key, d.entries[key]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // inOrder yields the entries, the most urgent first.

@@ -65,7 +65,7 @@ func (h *Handler) Acquire(ctx context.Context, name string, free int) ([]exchang
 	return leases, nil
 }
 
-// grant leases what fits, in order of demand.
+// grant leases what fits, in order of demand but for the share of evaluations.
 func (h *Handler) grant(name string, free int) []exchange.Lease {
 	t := h.table
 	t.mu.Lock()
@@ -81,18 +81,18 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 		return nil
 	}
 	room := min(free, credits-all, t.load.share(len(t.workers.alive(now)))-own)
+	queues := h.queues(w, now)
+	defer queues.stop()
 	var leases []exchange.Lease
-	for key, e := range t.demands.inOrder() {
-		if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] || t.outages.bars(w, e.lease.Environment) {
-			continue
-		}
+	for e := queues.head(); e != nil; e = queues.head() {
 		// A worker that plays nothing is leased one group, however large: it will not have more room later.
 		if all >= credits || e.lease.GroupSize > room && own+len(leases) > 0 {
 			break
 		}
+		queues.take(e)
 		t.demands.assign(e, name)
 		e.granted, e.sampler = now, e.lease.Sampler
-		w.playing[key] = true
+		w.playing[e.lease.Key] = true
 		room -= e.lease.GroupSize
 		all += e.lease.GroupSize
 		leases = append(leases, e.lease)

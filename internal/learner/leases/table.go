@@ -5,8 +5,8 @@
 // that workers submit, and knows what each worker stores and plays. It is the learner's side of the exchange,
 // and knows neither Tinker nor optimizer steps nor files.
 //
-// Consumers demand groups, each a list of leases in order; the demand that was made first is served first. A
-// group that is demanded and not known yet is, in this order: requested from a live worker that stores it,
+// Consumers demand groups, each a list of leases in order; the demand that was made first is served first, but
+// evaluations have a share while training has groups to lease, too. A group that is demanded and not known yet is, in this order: requested from a live worker that stores it,
 // awaited from the worker that plays it, or leased to a worker that has room. So a group is sampled again
 // only when no live worker has it. Nothing is leased before the workers that a former learner left behind had
 // time to report what they have.
@@ -37,6 +37,9 @@ type Config struct {
 	Play []byte
 	// Concurrency is how many episodes may be in progress.
 	Concurrency int
+	// EvaluationShare is the share of the leased episodes that evaluations have while training has groups to lease, too: from
+	// 0, with which they have what training leaves, to 1.
+	EvaluationShare float64
 	// Silence is how long a worker may send nothing before its leases are given to others.
 	Silence time.Duration
 	// Barrier is how long nothing is leased after Open, so that workers can report what they have.
@@ -72,6 +75,7 @@ type Table struct {
 	notices    notices
 	load       load
 	outages    outages
+	shares     shares
 	// missing are the paths of sampler weights that a worker did not find.
 	missing  map[string]bool
 	counters Counters
@@ -84,6 +88,7 @@ func NewTable(config Config) *Table {
 		demands: newDemands(), workers: newWorkers(config.Silence), notices: notices{play: config.Play},
 		load: newLoad(config.Concurrency), missing: map[string]bool{},
 		outages: outages{skippable: config.Environments, skipAfter: config.SkipAfter},
+		shares:  shares{evaluation: config.EvaluationShare},
 	}
 }
 

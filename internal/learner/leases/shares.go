@@ -1,0 +1,105 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"iter"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// shares decides between training and evaluations where both have a group to lease. It counts episodes and not time,
+// so that how many of an evaluation are leased during a step does not depend on how fast they are. Its owner's lock
+// guards it.
+type shares struct {
+	// evaluation is Config.EvaluationShare.
+	evaluation float64
+	// due is how many episodes of evaluations should have been leased and were not; it is negative where one of their
+	// groups was larger than what was due.
+	due float64
+}
+
+// pick returns which group is leased next. One that is nil has none to lease.
+func (s *shares) pick(training, evaluation *entry) *entry {
+	const rounding = 1e-9 // what sums of fractions may be off by
+	if training == nil || evaluation != nil && s.due > rounding {
+		return evaluation
+	}
+	return training
+}
+
+// charge counts a group that was leased while one of the other kind waited.
+func (s *shares) charge(leased *entry) {
+	episodes := float64(leased.lease.GroupSize)
+	if leased.lease.Key.Kind == rl.Evaluate {
+		s.due -= episodes * (1 - s.evaluation)
+	} else {
+		s.due += episodes * s.evaluation
+	}
+}
+
+// queues has what a worker can be leased, the most urgent first.
+type queues struct {
+	shares               *shares
+	training, evaluation queue
+}
+
+// queue has groups of one kind. Its head is nil when it is empty.
+type queue struct {
+	head *entry
+	next func() (rl.Key, *entry, bool)
+	stop func()
+}
+
+// queues returns what a worker can be leased. The lock is held until stop.
+func (h *Handler) queues(w *worker, now time.Time) *queues {
+	return &queues{
+		shares: &h.table.shares, training: newQueue(h.leasable(rl.Train, w, now)), evaluation: newQueue(h.leasable(rl.Evaluate, w, now)),
+	}
+}
+
+func newQueue(entries iter.Seq2[rl.Key, *entry]) queue {
+	next, stop := iter.Pull2(entries)
+	q := queue{next: next, stop: stop}
+	q.advance()
+	return q
+}
+
+func (q *queue) advance() { _, q.head, _ = q.next() }
+
+// leasable yields the groups of a kind that nobody plays or stores, and that the worker can play.
+func (h *Handler) leasable(kind rl.Kind, w *worker, now time.Time) iter.Seq2[rl.Key, *entry] {
+	t := h.table
+	return func(yield func(rl.Key, *entry) bool) {
+		for key, e := range t.demands.ofKind(kind) {
+			if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] || t.outages.bars(w, e.lease.Environment) {
+				continue
+			}
+			if !yield(key, e) {
+				return
+			}
+		}
+	}
+}
+
+// head returns the group that is leased next; nil if there is no more.
+func (q *queues) head() *entry { return q.shares.pick(q.training.head, q.evaluation.head) }
+
+// take removes the group that head returned.
+func (q *queues) take(e *entry) {
+	if q.training.head != nil && q.evaluation.head != nil {
+		q.shares.charge(e)
+	}
+	if e == q.training.head {
+		q.training.advance()
+	} else {
+		q.evaluation.advance()
+	}
+}
+
+func (q *queues) stop() {
+	q.training.stop()
+	q.evaluation.stop()
+}
