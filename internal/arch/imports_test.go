@@ -54,6 +54,10 @@ var permitted = map[string][]string{
 		"internal/controller/trainingrun", "internal/desired", "k8s.io/api", "k8s.io/apimachinery",
 		"sigs.k8s.io/controller-runtime",
 	},
+	"internal/controller/attempt": {
+		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/desired/budget", "internal/status",
+		"k8s.io/apimachinery", "k8s.io/utils",
+	},
 	"internal/controller/budget": {"api/v1alpha1", "internal/contract", "k8s.io/utils"},
 	"internal/controller/ending": {"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api"},
 	"internal/controller/datafiles": {
@@ -96,7 +100,7 @@ var permitted = map[string][]string{
 	},
 	"internal/controller/servers": {"api/v1alpha1", "internal/desired", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/trainingrun": {
-		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/controller/endpoint", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
+		"api/v1alpha1", "internal/contract", "internal/controller/attempt", "internal/controller/budget", "internal/controller/ending", "internal/controller/endpoint", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
 		"internal/controller/runfiles", "internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
@@ -164,7 +165,7 @@ func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *ending.End
 		end.Reason, end.Message = v1alpha1.ReasonSettingsChanged, "What decides the weights was changed before a first step was committed: the next attempt starts with it."
 		return end
 	}
-	if end.Cause == contract.CauseDrained && end.Reason == "" && end.Progress != nil && !suspended(run, now) && !askedToStop(run.Status) {
+	if end.Cause == contract.CauseDrained && end.Reason == "" && end.Progress != nil && !suspended(run, now) && !attempt.AskedToStop(run.Status) {
 		end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its state first."
 	}
 	return end

@@ -1,0 +1,147 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attempt writes the attempts of a run into its status: that one starts, what its learner reports, and how it ended.
+package attempt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	spent "github.com/tinker-operator/tinker-operator/internal/desired/budget"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// Bounds of an attempt's entry.
+const (
+	maxAttempts      = 10
+	maxAttemptReason = 64
+)
+
+// Record records that an attempt starts, and with the first what the run is fixed to.
+func Record(next *v1alpha1.TrainingRunStatus, file *contract.RunFile, number int32, now time.Time) {
+	at := metav1.NewTime(now)
+	if next.StartTime == nil {
+		next.StartTime = &at
+	}
+	all := append([]v1alpha1.Attempt{{Number: number, StartTime: &at}}, next.Attempts...)
+	next.Attempts = all[:min(len(all), maxAttempts)]
+	next.Restarts = ptr.To(restarts(next))
+	next.FormatVersion = ptr.To(int32(file.Version))
+	next.Environments = pinnedStatus(next.Environments, file)
+	if file.Fixed.Algorithm == nil {
+		return
+	}
+	next.Steps = ptr.To(file.Fixed.Algorithm.Steps)
+	if next.Step == nil {
+		next.Step, next.Progress = ptr.To[int64](0), fmt.Sprintf("0/%d", *next.Steps)
+	}
+}
+
+// restarts is the count with the newest attempt, if that follows on one that ended by itself.
+func restarts(next *v1alpha1.TrainingRunStatus) int32 {
+	count := ptr.Deref(next.Restarts, 0)
+	if len(next.Attempts) < 2 {
+		return count
+	}
+	former := next.Attempts[1]
+	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || AskedToStop(*next))
+	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Cause == string(contract.CauseRefused) {
+		return count
+	}
+	return count + 1
+}
+
+// AskedToStop says that a run was to be suspended when its status was written.
+func AskedToStop(s v1alpha1.TrainingRunStatus) bool {
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSuspended)
+	return c != nil && c.Status != metav1.ConditionFalse
+}
+
+// pinnedStatus lists the environments of a run file and keeps what is known of each.
+func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) []v1alpha1.EnvironmentStatus {
+	known := map[string]v1alpha1.EnvironmentStatus{}
+	for _, e := range before {
+		known[e.Name] = e
+	}
+	var listed []v1alpha1.EnvironmentStatus
+	add := func(e contract.Environment) {
+		if slices.ContainsFunc(listed, func(l v1alpha1.EnvironmentStatus) bool { return l.Name == e.Name }) {
+			return
+		}
+		entry := known[e.Name]
+		var tasks int64
+		for _, s := range e.Splits {
+			tasks += s.Tasks
+		}
+		entry.Name, entry.Digest, entry.Tasks = e.Name, e.Digest, ptr.To(tasks)
+		listed = append(listed, entry)
+	}
+	for _, e := range file.Fixed.Environments {
+		add(e)
+	}
+	if file.Evaluation != nil {
+		for _, e := range file.Evaluation.Environments {
+			add(e)
+		}
+	}
+	slices.SortFunc(listed, func(a, b v1alpha1.EnvironmentStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return listed
+}
+
+// End records how the newest attempt ended.
+func End(next *v1alpha1.TrainingRunStatus, end ending.Ending, now time.Time) {
+	if budget.CountsAsFailure(string(end.Cause)) {
+		next.FailuresSinceCheckpoint = ptr.To(ptr.Deref(next.FailuresSinceCheckpoint, 0) + 1)
+	}
+	newest := &next.Attempts[0]
+	newest.Cause = string(end.Cause)
+	newest.Reason = status.Trim(end.Reason, maxAttemptReason)
+	newest.Message = status.Trim(end.Message, ending.MaxMessage)
+	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) + int64(spent.Lasted(*newest, now).Round(time.Second).Seconds()))
+	newest.CompletionTime = ptr.To(metav1.NewTime(now))
+	next.Attempts = budget.Join(next.Attempts)
+}
+
+// Report writes a progress into the status, and into the newest attempts' entries. A checkpoint of a further
+// step refills the restart budget.
+func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
+	before := latestStep(next)
+	status.Report(next, p, now)
+	if latestStep(next) > before {
+		next.FailuresSinceCheckpoint = ptr.To[int32](0)
+	}
+	if p.Phase == contract.PhaseOpening && p.Lineage == "" {
+		return
+	}
+	newest := &next.Attempts[0]
+	newest.FromStep, newest.ToStep = ptr.To(p.FromStep), ptr.To(max(p.Step, p.FromStep))
+	if p.ColdOptimizer {
+		newest.ColdOptimizer = ptr.To(true)
+	}
+	if p.LostVersions > 0 {
+		newest.LostVersions = ptr.To(p.LostVersions)
+	}
+	// A learner that was killed could not report how far it had come; the step at which its successor starts shows it.
+	if len(next.Attempts) > 1 {
+		previous := &next.Attempts[1]
+		previous.ToStep = ptr.To(max(ptr.Deref(previous.ToStep, 0), p.FromStep))
+	}
+}
+
+func latestStep(s *v1alpha1.TrainingRunStatus) int64 {
+	if s.LatestCheckpoint == nil {
+		return 0
+	}
+	return s.LatestCheckpoint.Step
+}
