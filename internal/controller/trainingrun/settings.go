@@ -6,6 +6,7 @@ package trainingrun
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -46,21 +47,35 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 	if next.StartTime == nil {
 		return nil
 	}
-	step := ptr.Deref(next.Step, 0)
+	job := seen.Learners[status.NewestAttempt(run)].Job
 	switch {
 	case run.Status.StartTime != nil && run.Status.SettingsFixed == nil: // by a former version of the operator, which fixed them at the start
-		return ptr.To(step > 0 || status.RunFinished(run))
+		return fixedAtStart(run, next, job)
 	case runfiles.Fixed(run):
 		return ptr.To(true)
 	case !commits(run, seen, end):
 		return ptr.To(false)
 	}
-	job := seen.Learners[status.NewestAttempt(run)].Job
 	if job == nil {
 		return ptr.To(end != nil && end.Cause == contract.CauseCompleted && !settingsChanged(run, seen))
 	}
 	changed, known := desired.ChangedSettings(run, job.Annotations)
 	return ptr.To(len(changed) == 0 && known)
+}
+
+// fixedAtStart is settingsFixed of a run that a former version of the operator started. While that version's learner runs, whose Job
+// does not say what it was created with, nothing is written before the first step: the API server then refuses changes, which could
+// not be compared with what that step was made of.
+func fixedAtStart(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, job *batchv1.Job) *bool {
+	if ptr.Deref(next.Step, 0) > 0 || status.RunFinished(run) {
+		return ptr.To(true)
+	}
+	if job != nil && !status.AttemptEnded(run) {
+		if _, known := desired.ChangedSettings(run, job.Annotations); !known {
+			return nil
+		}
+	}
+	return ptr.To(false)
 }
 
 // commits says that the newest attempt's learner reports a committed step, or has completed the run.

@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // learnerOf returns the Job of an attempt, as the spec was before a change.
@@ -93,6 +94,31 @@ func TestSettingsAreFixedByFirstStep(t *testing.T) {
 				t.Errorf("settingsFixed is %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestSettingsOfLearnerOfFormerBuildAreFixed fixes the settings with the first step of a learner that a former build created, whose
+// Job does not say with which settings; before, nothing permits a change of them. The next attempt's learner does permit one.
+func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
+	run := newRun(attempts(inProgress(1)))
+	job := learnerOf(run, 1)
+	delete(job.Annotations, v1alpha1.AnnotationSettings)
+	write := func(run *v1alpha1.TrainingRun, job *batchv1.Job, step int64) *bool {
+		reply := contract.HeartbeatReply{Attempt: status.NewestAttempt(run), RunUID: string(run.UID), Progress: contract.Progress{Phase: contract.PhaseTraining, Step: step, Lineage: "ab"}}
+		seen := observing(status.NewestAttempt(run), observe.Learner{Job: job, Pod: newPod()}, replying(reply))
+		run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
+		return run.Status.SettingsFixed
+	}
+	next := run.DeepCopy()
+	if got := write(run, job, 0); got != nil {
+		t.Errorf("settingsFixed is %v before the first step, want none", *got)
+	}
+	if got := write(run, job, 1); !ptr.Deref(got, false) {
+		t.Error("settingsFixed is not true after the first step")
+	}
+	next.Status.Attempts = append([]v1alpha1.Attempt{inProgress(2)}, endedAttempt(1, contract.CauseNodeLost, 0, 0, time.Hour))
+	if got := write(next, learnerOf(next, 2), 0); got == nil || *got {
+		t.Error("settingsFixed is not false before the first step of a learner of this build")
 	}
 }
 
