@@ -3,7 +3,7 @@
 
 // Command learner runs one attempt of a training run: it leases groups to rollout workers, trains through the
 // Tinker API, saves states and writes metrics. When it ends it writes the verdict to the termination
-// log and exits with the code of its cause.
+// log and exits with the code of its cause. `learner transcripts` prints a transcript from the artifacts of a run.
 package main
 
 import (
@@ -35,6 +35,9 @@ type options struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == transcriptsCommand {
+		os.Exit(printTranscript(context.Background(), os.Args[2:], os.Stdout, os.Stderr))
+	}
 	var o options
 	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "The run file of this attempt.")
 	flag.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link", "The folder of the Secret with the run's credentials.")

@@ -56,6 +56,10 @@ func (f *folder) summaries() map[version]summary {
 	if err != nil {
 		return nil
 	}
+	return decodeSummaries(data)
+}
+
+func decodeSummaries(data []byte) map[version]summary {
 	found := map[version]summary{}
 	for text := range bytes.Lines(data) {
 		text, whole := bytes.CutSuffix(text, []byte("\n"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
@@ -42,6 +43,27 @@ func (s *Store) Transcripts() (map[string]bool, error) {
 		}
 	}
 	return found, nil
+}
+
+// RunFiles returns the names, below that of the store, of a run's transcripts and of the file with its committed rows.
+func RunFiles(runUID string) (transcripts, rows string) {
+	return path.Join(runUID, transcriptsDir), path.Join(runUID, rowsName)
+}
+
+// CommittedTranscripts returns the versions of a file with committed rows, by the names of TranscriptKey.
+func CommittedTranscripts(rows []byte) map[string]bool {
+	committed := map[string]bool{}
+	for v := range decodeSummaries(rows) {
+		committed[TranscriptKey(v.step, v.lineage)] = true
+	}
+	return committed
+}
+
+// TranscriptStep returns the step of a name of TranscriptKey.
+func TranscriptStep(key string) (int64, bool) {
+	text, _, ok := strings.Cut(key, "-")
+	step, err := strconv.ParseInt(text, 10, 64)
+	return step, ok && err == nil
 }
 
 // TranscriptKey names the transcript of a version.

@@ -1,0 +1,40 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/reader"
+	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
+)
+
+// transcriptsCommand is the first argument with which the program prints a transcript in the place of training.
+const transcriptsCommand = "transcripts"
+
+// printTranscript prints the transcript of a step of a run for `kubectl tinker transcripts`, and returns the exit code.
+func printTranscript(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var r reader.Request
+	flags := flag.NewFlagSet(transcriptsCommand, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&r.Dir, "dir", "/artifacts", "The folder of the claim.")
+	flags.StringVar(&r.URL, "url", "", "What is read in the place of the claim.")
+	flags.StringVar(&r.RunUID, "run-uid", "", "The uid of the run. Required.")
+	flags.Int64Var(&r.Step, "step", reader.Newest, "The step; -1 is the newest that has a transcript, and -2 only lists them.")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if r.RunUID == "" {
+		fmt.Fprintln(stderr, "--run-uid is required")
+		return 2
+	}
+	if err := delivery.Write(stdout, reader.Read(ctx, r)); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,36 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
+)
+
+func TestPrintTranscript(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "uid", "transcripts", "000000003-abc.json")
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(`{"step":3}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := printTranscript(t.Context(), []string{"--dir", dir, "--run-uid", "uid"}, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	if got, err := delivery.Read(&stdout); err != nil || string(got.Transcript) != `{"step":3}` {
+		t.Errorf("the output is %+v, %v", got, err)
+	}
+	for _, args := range [][]string{{}, {"--run-uid", "uid", "--steps", "3"}} {
+		if code := printTranscript(t.Context(), args, &stdout, &stderr); code != 2 {
+			t.Errorf("%v: exit code %d, want 2", args, code)
+		}
+	}
+}

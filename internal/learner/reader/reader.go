@@ -1,0 +1,163 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reader reads the transcripts of a run from its artifacts, for people. It writes nothing there.
+package reader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
+)
+
+// Newest asks for the newest step that has a transcript, and List for none.
+const (
+	Newest = -1
+	List   = -2
+)
+
+// Request says where artifacts are, and which step is asked for.
+type Request struct {
+	// Dir is the folder of a claim, and URL what is read in its place if it is not empty.
+	Dir, URL string
+	RunUID   string
+	Step     int64
+}
+
+// files are those of a folder or of a bucket.
+type files interface {
+	// List returns the names that begin with a prefix.
+	List(ctx context.Context, prefix string) ([]string, error)
+	// Get returns a file, or fs.ErrNotExist.
+	Get(ctx context.Context, name string) ([]byte, error)
+}
+
+// Read reads a transcript. What a person can repair is the problem of the delivery.
+func Read(ctx context.Context, r Request) delivery.Delivery {
+	from, closeFiles, err := r.open(ctx)
+	if err != nil {
+		return delivery.Delivery{Problem: err.Error()}
+	}
+	defer closeFiles()
+	d, err := r.read(ctx, from)
+	if err != nil {
+		d.Problem = err.Error()
+	}
+	return d
+}
+
+func (r Request) open(ctx context.Context) (from files, closeFiles func(), err error) {
+	if r.URL == "" {
+		return folder(r.Dir), func() {}, nil
+	}
+	address, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("parsing artifacts.url: %w", err)
+	}
+	if address.Scheme == "file" {
+		return folder(address.Path), func() {}, nil
+	}
+	objects, err := bucket.Open(ctx, r.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, func() { _ = objects.Close() }, nil
+}
+
+func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error) {
+	dir, rows := store.RunFiles(r.RunUID)
+	names, err := from.List(ctx, dir+"/")
+	if err != nil {
+		return delivery.Delivery{}, fmt.Errorf("listing transcripts: %w", err)
+	}
+	data, err := from.Get(ctx, rows)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return delivery.Delivery{}, fmt.Errorf("reading committed rows: %w", err)
+	}
+	keys := choose(names, store.CommittedTranscripts(data))
+	d := delivery.Delivery{Steps: []int64{}}
+	wanted := ""
+	for _, key := range keys {
+		step, _ := store.TranscriptStep(key)
+		d.Steps = append(d.Steps, step)
+		if step == r.Step || r.Step == Newest {
+			wanted = key
+		}
+	}
+	if r.Step == List || wanted == "" {
+		return d, nil
+	}
+	encoded, err := from.Get(ctx, path.Join(dir, wanted+".json"))
+	if err != nil {
+		return d, fmt.Errorf("reading the transcript: %w", err)
+	}
+	if !json.Valid(encoded) {
+		return d, fmt.Errorf("the transcript %s is damaged: choose another step", wanted)
+	}
+	d.Transcript = encoded
+	return d, nil
+}
+
+// choose returns the names of one transcript for each step, in order. Steps that were made again have several, of which that of the
+// committed version is chosen; and if versions are committed that have transcripts, steps that are not among them are left out.
+func choose(names []string, committed map[string]bool) []string {
+	byStep := map[int64]string{}
+	any := slices.ContainsFunc(names, func(name string) bool { return committed[keyOf(name)] })
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		key := keyOf(name)
+		if step, ok := store.TranscriptStep(key); ok && key != "" && (committed[key] || !any) {
+			byStep[step] = key
+		}
+	}
+	keys := make([]string, 0, len(byStep))
+	for _, key := range byStep {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// keyOf returns the key of a transcript's JSON file, and "" for other files.
+func keyOf(name string) string {
+	key, ok := strings.CutSuffix(path.Base(name), ".json")
+	if !ok {
+		return ""
+	}
+	return key
+}
+
+// folder is a folder of this machine.
+type folder string
+
+// List implements files, for prefixes that are folders.
+func (f folder) List(_ context.Context, prefix string) ([]string, error) {
+	if _, err := os.Stat(string(f)); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(string(f), filepath.FromSlash(prefix)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, prefix+entry.Name())
+	}
+	return names, err
+}
+
+// Get implements files.
+func (f folder) Get(_ context.Context, name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(string(f), filepath.FromSlash(name)))
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reader_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
+	"github.com/tinker-operator/tinker-operator/internal/learner/reader"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+)
+
+// fill writes steps 1 to 3, of which 2 and 3 were made twice, and commits the lineages a, b and c.
+func fill(t *testing.T, s *store.Store) {
+	t.Helper()
+	if err := s.Claim(1, "me"); err != nil {
+		t.Fatal(err)
+	}
+	write := func(step int64, lineage string) {
+		data, err := json.Marshal(transcript.Step{Step: step, Lineage: lineage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.WriteTranscript(step, lineage, data, []byte("<html>")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range []struct {
+		step    int64
+		lineage string
+	}{{1, "a"}, {2, "b"}, {2, "z"}, {3, "z"}} {
+		write(v.step, v.lineage)
+	}
+	for _, row := range []store.Row{{Step: 1, Lineage: "a"}, {Step: 2, Lineage: "b", Parent: "a"}} {
+		if err := s.WriteRow(row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Rebuild(2, "b", func(int64, string) (string, bool) { return "", false }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t *testing.T, r reader.Request) {
+	t.Helper()
+	r.RunUID = "uid"
+	for step, want := range map[int64]string{1: "a", 2: "b", 3: "", reader.Newest: "b", reader.List: ""} {
+		r.Step = step
+		got := reader.Read(t.Context(), r)
+		if got.Problem != "" {
+			t.Fatal(got.Problem)
+		}
+		if diff := cmp.Diff([]int64{1, 2}, got.Steps); diff != "" {
+			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+		var s transcript.Step
+		if len(got.Transcript) > 0 {
+			if err := json.Unmarshal(got.Transcript, &s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.Lineage != want {
+			t.Errorf("step %d has the transcript of lineage %q, want %q", step, s.Lineage, want)
+		}
+	}
+	r.RunUID = "other"
+	if got := reader.Read(t.Context(), r); got.Problem != "" || len(got.Steps) > 0 {
+		t.Errorf("a run without transcripts gives %+v", got)
+	}
+}
+
+func TestReadChoosesTheCommittedStepsOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(dir, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s)
+	check(t, reader.Request{Dir: dir})
+	check(t, reader.Request{Dir: "/does/not/exist", URL: "file://" + dir})
+}
+
+func TestReadChoosesTheCommittedStepsOfABucket(t *testing.T) {
+	address := buckettest.Start(t, nil).URL("team")
+	objects, err := bucket.Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = objects.Close() })
+	s, err := store.OpenObjects(objects, t.TempDir(), "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s)
+	check(t, reader.Request{URL: address})
+}
+
+func TestReadReportsWhatAPersonCanRepair(t *testing.T) {
+	for want, r := range map[string]reader.Request{
+		"no such file":          {Dir: "/does/not/exist"},
+		"parsing artifacts.url": {URL: "s3://%zz"},
+		"opening artifacts.url": {URL: "gopher://x"},
+	} {
+		if got := reader.Read(t.Context(), r); !strings.Contains(got.Problem, want) {
+			t.Errorf("%+v: the problem is %q, want it to have %q", r, got.Problem, want)
+		}
+	}
+}

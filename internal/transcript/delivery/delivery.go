@@ -1,0 +1,109 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package delivery is the format in which a pod prints the transcript of a step, so that who reads its log has the whole of it
+// or an error.
+package delivery
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Delivery is what a pod found among the artifacts of a run.
+type Delivery struct {
+	// Steps are those that have a transcript, in order.
+	Steps []int64 `json:"steps"`
+	// Transcript is that of the step that was asked for, as JSON; it is empty for a list of steps.
+	Transcript json.RawMessage `json:"transcript,omitempty"`
+	// Problem says why there is no transcript.
+	Problem string `json:"problem,omitempty"`
+}
+
+// The first line of a delivery is the header with the number of bytes that follow, encoded, and their digest.
+const (
+	header = "tinker-operator-transcript %d %x"
+	// lineBytes bounds a line: container runtimes split long ones.
+	lineBytes = 8 << 10
+	// maxBytes bounds what a reader unpacks.
+	maxBytes = 128 << 20
+)
+
+// ErrMissing says that a log has no delivery.
+var ErrMissing = errors.New("the log has no transcript")
+
+// Write writes a delivery.
+func Write(w io.Writer, d Delivery) error {
+	var packed bytes.Buffer
+	compressor := gzip.NewWriter(&packed)
+	if err := errors.Join(json.NewEncoder(compressor).Encode(d), compressor.Close()); err != nil {
+		return fmt.Errorf("encoding a transcript: %w", err)
+	}
+	text := base64.StdEncoding.EncodeToString(packed.Bytes())
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, header+"\n", len(text), sha256.Sum256([]byte(text)))
+	for len(text) > 0 {
+		line := text[:min(len(text), lineBytes)]
+		text = text[len(line):]
+		fmt.Fprintln(out, line)
+	}
+	return out.Flush()
+}
+
+// Read reads a delivery from a log, which may have other lines before it.
+func Read(r io.Reader) (Delivery, error) {
+	lines := bufio.NewReader(r)
+	var size int
+	var digest []byte
+	for {
+		line, err := lines.ReadString('\n')
+		if n, _ := fmt.Sscanf(line, header, &size, &digest); n == 2 {
+			break
+		}
+		if err != nil {
+			return Delivery{}, errors.Join(ErrMissing, ignoreEnd(err))
+		}
+	}
+	if size < 0 || size > maxBytes {
+		return Delivery{}, fmt.Errorf("reading a transcript: its size of %d bytes is invalid", size)
+	}
+	var text strings.Builder
+	for text.Len() < size {
+		line, err := lines.ReadString('\n')
+		text.WriteString(strings.TrimRight(line, "\r\n"))
+		if err != nil && text.Len() < size {
+			return Delivery{}, fmt.Errorf("reading a transcript: the log ends after %d of %d bytes: %w", text.Len(), size, err)
+		}
+	}
+	if sum := sha256.Sum256([]byte(text.String())); !bytes.Equal(sum[:], digest) {
+		return Delivery{}, errors.New("reading a transcript: the log is damaged: try again")
+	}
+	return unpack(text.String())
+}
+
+func unpack(text string) (Delivery, error) {
+	packed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
+	if err != nil {
+		return Delivery{}, fmt.Errorf("unpacking a transcript: %w", err)
+	}
+	var d Delivery
+	if err := json.NewDecoder(io.LimitReader(packed, maxBytes)).Decode(&d); err != nil {
+		return Delivery{}, fmt.Errorf("unpacking a transcript: %w", err)
+	}
+	return d, nil
+}
+
+func ignoreEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
