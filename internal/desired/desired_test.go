@@ -306,7 +306,7 @@ func TestRunFileRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := RunFile(run, file, testPins())
+	config, err := RunFile(run, file, testPins(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 const PinsKey = "pins.json"
 
 // RunFile is the ConfigMap of one attempt. It is immutable: pods of an attempt never see another's file.
-func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*corev1.ConfigMap, error) {
+func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins, settings Settings) (*corev1.ConfigMap, error) {
 	encoded, err := contract.EncodeRunFile(file)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins) (*core
 		return nil, fmt.Errorf("encoding pinned environments: %w", err)
 	}
 	meta := ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt))
-	meta.Annotations = map[string]string{v1alpha1.AnnotationSettings: learnerSettings(run)}
+	meta.Annotations = map[string]string{v1alpha1.AnnotationSettings: learnerSettings(run), v1alpha1.AnnotationPods: settings.forPods()}
 	immutable := true
 	return &corev1.ConfigMap{
 		ObjectMeta: meta,

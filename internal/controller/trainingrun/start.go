@@ -123,7 +123,7 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	if err != nil {
 		return err
 	}
-	file, err := desired.RunFile(run, *p.file, p.pins)
+	file, err := desired.RunFile(run, *p.file, p.pins, r.Settings)
 	if err != nil {
 		return err
 	}

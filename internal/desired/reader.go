@@ -1,0 +1,60 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// ReaderContainer is the name of the container that reads artifacts.
+const ReaderContainer = "reader"
+
+// forPods encodes the settings that all pods of an attempt have, for AnnotationPods.
+func (s Settings) forPods() string {
+	data, err := json.Marshal(Settings{Image: s.Image, PodDefaults: s.PodDefaults})
+	if err != nil {
+		panic("desired: encoding settings of pods: " + err.Error()) // These are plain API types.
+	}
+	return string(data)
+}
+
+// PodSettings are the settings that the pods of an attempt had, by the annotations of its run file; false where these lack them.
+func PodSettings(annotations map[string]string) (Settings, bool) {
+	var s Settings
+	err := json.Unmarshal([]byte(annotations[v1alpha1.AnnotationPods]), &s)
+	return s, err == nil && s.Image != ""
+}
+
+// ReaderPod is a pod that reads the artifacts of a run for a person: the learner's program with its volumes and the keys of the
+// store, and without the API key. It runs on the given node, since some volumes are mounted on one node at a time; "" means any.
+func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, settings Settings) *corev1.Pod {
+	p := pod{container: corev1.Container{
+		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
+	}, grace: probeGraceSeconds}
+	p.keepArtifacts(run.Spec.Artifacts)
+	overrides := withPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
+	overrides.Resources = v1alpha1.PodOverrides{}.Resources
+	if node != "" {
+		overrides.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+			}}},
+		}}}
+	}
+	made := p.template(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReader}), nil, overrides)
+	meta := ownedByRun(run, name, made.Labels)
+	// The person who creates the pod may lack the permission that these two need; the pod is deleted with the run all the same.
+	meta.OwnerReferences[0].Controller, meta.OwnerReferences[0].BlockOwnerDeletion = nil, nil
+	meta.Annotations = made.Annotations
+	made.Spec.ActiveDeadlineSeconds = new(int64(readerDeadlineSeconds))
+	return &corev1.Pod{ObjectMeta: meta, Spec: made.Spec}
+}
+
+// readerDeadlineSeconds ends a reader whose person is disconnected.
+const readerDeadlineSeconds = 600

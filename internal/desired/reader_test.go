@@ -1,0 +1,77 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+func TestReaderPodMountsArtifactsAndHasNoAPIKey(t *testing.T) {
+	run := testRun()
+	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+	with := Settings{Image: "operator:1", PodDefaults: v1alpha1.PodOverrides{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}}}
+	got := ReaderPod(run, "reader", "node-1", []string{"transcripts"}, with)
+	container := got.Spec.Containers[0]
+	if container.Image != "operator:1" || container.Command[0] != "/learner" || container.Args[0] != "transcripts" {
+		t.Errorf("the container is %+v", container)
+	}
+	if slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == "TINKER_API_KEY" }) {
+		t.Error("a reader has the API key")
+	}
+	if v := got.Spec.Volumes; len(v) != 1 || v[0].PersistentVolumeClaim == nil || v[0].PersistentVolumeClaim.ClaimName != "runs" {
+		t.Errorf("the volumes are %+v, want the claim alone", v)
+	}
+	if got.Spec.ImagePullSecrets[0].Name != "pull" || got.Spec.RestartPolicy != corev1.RestartPolicyNever || *got.Spec.ActiveDeadlineSeconds != 600 {
+		t.Errorf("the pod is %+v", got.Spec)
+	}
+	terms := got.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if diff := cmp.Diff([]string{"node-1"}, terms[0].MatchFields[0].Values); diff != "" {
+		t.Errorf("the node (-want +got):\n%s", diff)
+	}
+	if owner := got.OwnerReferences[0]; owner.Controller != nil || owner.BlockOwnerDeletion != nil || owner.UID != run.UID {
+		t.Errorf("the owner is %+v, which somebody who may create pods alone could be refused", owner)
+	}
+	if got.Labels[v1alpha1.LabelRole] != v1alpha1.RoleReader {
+		t.Errorf("the labels are %v, by which the manager could take the pod for a learner", got.Labels)
+	}
+
+	run.Spec.Artifacts = &v1alpha1.Artifacts{URL: "s3://b/p", SecretRef: &ref.Secret{Name: "keys"}}
+	env := ReaderPod(run, "reader", "", nil, with).Spec.Containers[0].EnvFrom
+	if len(env) != 1 || env[0].SecretRef.Name != "keys" {
+		t.Errorf("the keys of the store are %+v", env)
+	}
+}
+
+func TestPodSettingsAreThoseOfTheRunFile(t *testing.T) {
+	run := testRun()
+	with := Settings{Image: "operator:1", PodDefaults: v1alpha1.PodOverrides{ServiceAccountName: "runs"}}
+	file, err := RunFile(run, testRunFile(t, run), testPins(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok := PodSettings(file.Annotations)
+	if diff := cmp.Diff(with, got); !ok || diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if _, ok := PodSettings(nil); ok {
+		t.Error("a run file without the annotation has settings")
+	}
+}
+
+func testRunFile(t *testing.T, run *v1alpha1.TrainingRun) contract.RunFile {
+	t.Helper()
+	file, err := File(FileInput{Run: run, Attempt: 2, Pins: testPins(), DefaultBaseURL: "https://hosted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
