@@ -20,8 +20,8 @@ var permitted = map[string][]string{
 	"api/v1alpha1/tracking":    {"api/v1alpha1/ref"},
 	"cmd/kubectl-tinker":       {"internal/plugin", "internal/plugin/cli", "golang.org/x/crypto"},
 	"cmd/learner": {
-		"internal/contract", "internal/learner", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version",
-		"golang.org/x/crypto",
+		"internal/contract", "internal/learner", "internal/learner/reader", "internal/tinker/transport", "internal/tokenizer/fetch",
+		"internal/transcript/delivery", "internal/version", "golang.org/x/crypto",
 	},
 	"cmd/manager": {
 		"api/v1alpha1", "internal/controller", "internal/controller/metricsauth", "internal/controller/runmetrics", "internal/desired", "internal/version",
@@ -192,6 +192,7 @@ var permitted = map[string][]string{
 	},
 	"internal/learner/report":             {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/session":            {"internal/learner/failure", "internal/tinker/client"},
+	"internal/learner/reader":             {"internal/learner/bucket", "internal/learner/store", "internal/transcript/delivery"},
 	"internal/learner/store":              {"golang.org/x/sync", "internal/atomicfile", "internal/contract/spending"},
 	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store", "internal/wait"},
 	"internal/learner/tracking/wandbtest": nil,
@@ -204,7 +205,7 @@ var permitted = map[string][]string{
 	"internal/nearest": nil,
 	"internal/plugin": {
 		"internal/nearest", "internal/plugin/change", "internal/plugin/checkpoints", "internal/plugin/cli", "internal/plugin/observe", "internal/plugin/rubrics",
-		"internal/plugin/tokens", "internal/plugin/try", "internal/version",
+		"internal/plugin/tokens", "internal/plugin/transcripts", "internal/plugin/try", "internal/version",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
@@ -234,7 +235,11 @@ var permitted = map[string][]string{
 		"internal/models", "internal/plugin/cli", "internal/renderer", "internal/renderer/chatjson", "internal/renderer/families",
 		"internal/tokenizer", "internal/tokenizer/fetch", "github.com/spf13/cobra",
 	},
-	"internal/plugin/transcripts": {"internal/plugin/output", "internal/transcript"},
+	"internal/plugin/transcripts": {
+		"api/v1alpha1", "internal/atomicfile", "internal/controller/podstate", "internal/desired", "internal/plugin/cli", "internal/plugin/output",
+		"internal/transcript", "internal/transcript/delivery", "internal/transcript/page", "github.com/spf13/cobra", "k8s.io/api", "k8s.io/apimachinery",
+		"k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
+	},
 	"internal/plugin/try": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/environment/dataset/source", "internal/environment/registry",
 		"internal/exchange", "internal/learner", "internal/plugin/cli", "internal/plugin/manifest", "internal/plugin/output",
@@ -322,6 +327,7 @@ var permitted = map[string][]string{
 	"internal/tokenizer/nfc":           nil,
 	"internal/tokenizer/split":         nil,
 	"internal/transcript":              {"internal/chat", "internal/rl"},
+	"internal/transcript/delivery":     nil,
 	"internal/transcript/page":         {"internal/transcript"},
 	"internal/version":                 nil,
 	"internal/wait":                    nil,

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/rubrics"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -87,7 +88,7 @@ API sees.`,
 		}
 	}
 	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster), observe.NewCompare(env, cluster),
-		observe.NewLogs(env, cluster), checkpoints.New(env, cluster))
+		observe.NewLogs(env, cluster), transcripts.New(env, cluster), checkpoints.New(env, cluster))
 	group("change", try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster), change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))
 	group("model", tokens.NewTokens(env), tokens.NewRender(env))

@@ -6,8 +6,15 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
 // kubectl runs kubectl in the namespace of the tests.
@@ -17,4 +24,16 @@ func kubectl(arguments ...string) (string, error) {
 	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	output, err := c.CombinedOutput()
 	return string(output), err
+}
+
+// tinker runs kubectl tinker in the namespace of the tests, and returns what it prints.
+func tinker(t *testing.T, arguments ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	streams := cli.Environment{Getenv: os.Getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now}
+	arguments = append([]string{"kubectl-tinker", "--kubeconfig", kubeconfig, "--namespace", namespace}, arguments...)
+	if code := plugin.Run(t.Context(), streams, arguments); code != 0 {
+		t.Fatalf("kubectl tinker %s: exit code %d: %s", strings.Join(arguments, " "), code, stderr.String())
+	}
+	return stdout.String()
 }

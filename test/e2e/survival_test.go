@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -141,6 +142,15 @@ func TestSuspendAndResume(t *testing.T) {
 		return current.Status.State == "Suspended" &&
 			len(env.pods(t, run, v1alpha1.RoleLearner)) == 0 && len(env.pods(t, run, v1alpha1.RoleRollout)) == 0
 	})
+	conversations := tinker(t, "transcripts", run.Name, "--step", "2")
+	for _, want := range []string{"step 2, ", "environment arithmetic", "user: What is", "assistant: ", "reward"} {
+		if !strings.Contains(conversations, want) {
+			t.Errorf("the transcript of the suspended run lacks %q:\n%s", want, conversations)
+		}
+	}
+	if left := env.pods(t, run, v1alpha1.RoleReader); len(left) > 0 {
+		t.Errorf("%d pods that read artifacts are left", len(left))
+	}
 	setSuspend(t, run, false)
 	got := wantSameEnd(t, run, want)
 	if got.status.LatestCheckpoint.Attempt == nil || *got.status.LatestCheckpoint.Attempt < 2 {

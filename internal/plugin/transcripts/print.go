@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcripts has the command of `kubectl tinker` that shows the conversations of a run, and prints them for others.
+// Package transcripts has the command of `kubectl tinker` that shows the conversations of a run, and prints them for other commands.
 package transcripts
 
 import (

@@ -1,0 +1,200 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcripts
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
+)
+
+// newest and listOnly are values of the flag --step of the program in the pod.
+const (
+	newest   = -1
+	listOnly = -2
+)
+
+// podReader reads artifacts by a pod that has what the learner's pod has of them.
+type podReader struct {
+	kube client.Client
+	// logs returns the log of a pod, until the pod ends.
+	logs   func(ctx context.Context, namespace, pod string) (io.ReadCloser, error)
+	image  string
+	report func(format string, args ...any)
+	// period is the time between two looks at a pod, and patience how long it may take to start.
+	period, patience time.Duration
+}
+
+func newPodReader(kube client.Client, core corev1client.PodsGetter, image string, report func(string, ...any)) podReader {
+	return podReader{
+		kube: kube, image: image, report: report, period: 300 * time.Millisecond, patience: 2 * time.Minute,
+		logs: func(ctx context.Context, namespace, pod string) (io.ReadCloser, error) {
+			return core.Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Follow: true}).Stream(ctx)
+		},
+	}
+}
+
+// read returns the transcript of a step, and which steps have one.
+func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, step int64) (found delivery.Delivery, err error) {
+	pod, err := r.podFor(ctx, run, step)
+	if err != nil {
+		return found, err
+	}
+	if err := r.kube.Create(ctx, pod); err != nil {
+		return found, explainCreate(run, err)
+	}
+	defer func() {
+		// It is deleted also where the person has interrupted the command.
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if deleteErr := client.IgnoreNotFound(r.kube.Delete(ending, pod, client.GracePeriodSeconds(0))); deleteErr != nil {
+			err = errors.Join(err, fmt.Errorf("deleting pod %q: %w", pod.Name, deleteErr))
+		}
+	}()
+	if err := r.awaitStart(ctx, run, pod); err != nil {
+		return found, err
+	}
+	log, err := r.logs(ctx, pod.Namespace, pod.Name)
+	if err != nil {
+		return found, fmt.Errorf("reading the log of pod %q: %w", pod.Name, err)
+	}
+	defer func() { _ = log.Close() }()
+	found, err = delivery.Read(log)
+	switch {
+	case errors.Is(err, delivery.ErrMissing):
+		return found, fmt.Errorf("the image %s does not read transcripts: upgrade the operator, or name its image with --image", pod.Spec.Containers[0].Image)
+	case err != nil:
+		return found, err
+	case found.Problem != "":
+		return found, fmt.Errorf("reading the artifacts of run %q: %s", run.Name, found.Problem)
+	}
+	return found, nil
+}
+
+// podFor returns the pod that reads a step.
+func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, step int64) (*corev1.Pod, error) {
+	settings, err := r.settings(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	node, err := r.node(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"transcripts", "--run-uid=" + string(run.UID), "--dir=" + desired.ArtifactsDir, "--step=" + strconv.FormatInt(step, 10)}
+	if address := run.Spec.Artifacts.URL; address != "" {
+		args = append(args, "--url="+address)
+	}
+	name := desired.ServiceName(run) + "-reader-" + strings.ToLower(rand.Text()[:6])
+	pod := desired.ReaderPod(run, name, node, args, settings)
+	if r.image != "" {
+		pod.Spec.Containers[0].Image = r.image
+	}
+	return pod, nil
+}
+
+// settings returns those that the pods of the newest attempt had.
+func (r podReader) settings(ctx context.Context, run *v1alpha1.TrainingRun) (desired.Settings, error) {
+	var files corev1.ConfigMapList
+	labels := client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID), v1alpha1.LabelRole: v1alpha1.RoleLearner}
+	if err := r.kube.List(ctx, &files, client.InNamespace(run.Namespace), labels); err != nil {
+		return desired.Settings{}, fmt.Errorf("listing the run files of run %q: %w", run.Name, err)
+	}
+	found, latest := desired.Settings{}, -1
+	for _, file := range files.Items {
+		attempt, _ := strconv.Atoi(file.Labels[v1alpha1.LabelAttempt])
+		if s, ok := desired.PodSettings(file.Annotations); ok && attempt > latest {
+			found, latest = s, attempt
+		}
+	}
+	if latest < 0 && r.image == "" {
+		return found, fmt.Errorf("run %q has no attempt that says which image its pods have: name the operator's image with --image", run.Name)
+	}
+	return found, nil
+}
+
+// node returns the node of the run's learner, which alone may mount the artifacts; "" if no learner runs.
+func (r podReader) node(ctx context.Context, run *v1alpha1.TrainingRun) (string, error) {
+	if a := run.Spec.Artifacts; a.URL != "" && !strings.HasPrefix(a.URL, "file:") {
+		return "", nil
+	}
+	var pods corev1.PodList
+	labels := client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID), v1alpha1.LabelRole: v1alpha1.RoleLearner}
+	if err := r.kube.List(ctx, &pods, client.InNamespace(run.Namespace), labels); err != nil {
+		return "", fmt.Errorf("listing the pods of run %q: %w", run.Name, err)
+	}
+	for _, pod := range pods.Items {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.Spec.NodeName != "" {
+			return pod.Spec.NodeName, nil
+		}
+	}
+	return "", nil
+}
+
+// awaitStart waits until the pod runs or has ended, and reports what it waits for whenever that changes.
+func (r podReader) awaitStart(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod) error {
+	ticker := time.NewTicker(r.period)
+	defer ticker.Stop()
+	deadline := time.NewTimer(r.patience)
+	defer deadline.Stop()
+	reported := ""
+	for {
+		if err := r.kube.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return fmt.Errorf("reading pod %q: %w", pod.Name, err)
+		}
+		if phase := pod.Status.Phase; phase == corev1.PodRunning || phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+			return nil
+		}
+		obstacle := podstate.Waiting(pod, desired.ReaderContainer, fields(run))
+		if obstacle.NeedsAction && obstacle.Message != reported {
+			reported = obstacle.Message
+			r.report("the pod that reads the artifacts waits: %s", reported)
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline.C:
+			return fmt.Errorf("the pod that reads the artifacts of run %q has not started within %s: %s", run.Name, r.patience, obstacle.Message)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// fields names the fields by which a person repairs the pod.
+func fields(run *v1alpha1.TrainingRun) podstate.Fields {
+	return podstate.Fields{
+		Image:  "learner.pod.image, learner.pod.imagePullSecrets or --image",
+		Secret: func(string) string { return "artifacts.secretRef or learner.pod.envFrom" },
+		Claim: func(name string) string {
+			if run.Spec.Artifacts.ClaimName == name {
+				return "artifacts.claimName"
+			}
+			return "learner.pod.volumes"
+		},
+		Pod: "learner.pod",
+	}
+}
+
+func explainCreate(run *v1alpha1.TrainingRun, err error) error {
+	err = fmt.Errorf("creating a pod that reads the artifacts of run %q: %w", run.Name, err)
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: ask for Kubernetes' role edit in namespace %s, or read the artifacts where they are stored, as docs/artifacts.md describes", err, run.Namespace)
+	}
+	return err
+}

@@ -1,0 +1,238 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcripts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
+	"github.com/tinker-operator/tinker-operator/internal/transcript/page"
+)
+
+const transcriptsHelp = `kubectl tinker transcripts prints the conversations of a committed step with their rewards: those of the first groups of its batch,
+as spec.artifacts.transcriptGroups says. Without --step it is the newest step that has a transcript.
+
+They are read from the run's artifacts, on its claim or at its URL, by a pod that this command starts with the operator's image and
+deletes again; that requires Kubernetes' role edit. It works while a run trains, while it is suspended and after its end.`
+
+const transcriptsExample = `  kubectl tinker transcripts arithmetic
+  kubectl tinker transcripts arithmetic --list
+  kubectl tinker transcripts arithmetic --step 12 --open
+  kubectl tinker transcripts arithmetic --step 12 --save step-12.html
+  kubectl tinker transcripts arithmetic --step 12 -o json | jq '.groups[].episodes[].reward'`
+
+type flags struct {
+	step        int64
+	list, open  bool
+	save, image string
+	format      *output.Format
+}
+
+// New returns the command that shows the transcript of a step.
+func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	var f flags
+	command := cluster.ForOneRun(&cobra.Command{
+		Use: "transcripts RUN", Short: "Show the conversations of a step with their rewards", Long: transcriptsHelp, Example: transcriptsExample,
+	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
+	set := command.Flags()
+	f.format = output.Flag(set)
+	set.Int64Var(&f.step, "step", newest, "`STEP` whose conversations are shown, from 1; without it, the newest that has a transcript")
+	set.BoolVar(&f.list, "list", false, "list the steps that have a transcript")
+	set.StringVar(&f.save, "save", "", "write the transcript to `FILE`: a page for a browser if its name ends with .html, or .json")
+	set.BoolVar(&f.open, "open", false, "show the transcript in a browser")
+	set.StringVar(&f.image, "image", "", "`IMAGE` of the pod that reads the artifacts; without it, that of the run's newest attempt")
+	_ = command.MarkFlagFilename("save", "html", "json")
+	return command
+}
+
+// check refuses flags that contradict each other.
+func (f flags) check() error {
+	switch extension := filepath.Ext(f.save); {
+	case f.step != newest && f.step < 1:
+		return cli.Misused("--step is %d: the first step is 1", f.step)
+	case f.list && (f.step != newest || f.save != "" || f.open):
+		return cli.Misused("--list shows steps, not a transcript: leave out --step, --save and --open")
+	case f.save != "" && extension != ".html" && extension != ".json":
+		return cli.Misused("--save is %q: give a name that ends with .html or .json", f.save)
+	}
+	return nil
+}
+
+func (f flags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	connection, err := cluster.Connect()
+	if err != nil {
+		return err
+	}
+	run, err := connection.Run(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := written(run); err != nil {
+		return err
+	}
+	core, err := corev1client.NewForConfig(connection.Config)
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	step := f.step
+	if f.list {
+		step = listOnly
+	}
+	from := newPodReader(connection, core, f.image, func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) })
+	found, err := from.read(ctx, run, step)
+	if err != nil {
+		return err
+	}
+	if f.list {
+		return printSteps(env, *f.format, run, found.Steps)
+	}
+	decoded, err := chosen(run, f.step, found)
+	if err != nil {
+		return err
+	}
+	return f.show(ctx, env, run.Name, decoded, found.Transcript)
+}
+
+// written says why a run has no transcripts by its spec, and how it will have them.
+func written(run *v1alpha1.TrainingRun) error {
+	switch artifacts := run.Spec.Artifacts; {
+	case artifacts == nil:
+		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, suspend the run and resume it; its later steps then have them", run.Name)
+	case ptr.Deref(artifacts.TranscriptGroups, v1alpha1.DefaultTranscriptGroups) == 0:
+		return fmt.Errorf("run %q keeps no transcripts, since spec.artifacts.transcriptGroups is 0: raise it, suspend the run and resume it", run.Name)
+	}
+	return nil
+}
+
+// chosen decodes the transcript of a step.
+func chosen(run *v1alpha1.TrainingRun, step int64, found delivery.Delivery) (transcript.Step, error) {
+	var decoded transcript.Step
+	switch {
+	case len(found.Transcript) > 0:
+		if err := json.Unmarshal(found.Transcript, &decoded); err != nil {
+			return decoded, fmt.Errorf("decoding the transcript: %w", err)
+		}
+		return decoded, nil
+	case len(found.Steps) == 0:
+		return decoded, fmt.Errorf("run %q has no transcript yet: a step has one once it is committed; kubectl tinker why %s says what the run waits for", run.Name, run.Name)
+	}
+	return decoded, fmt.Errorf("run %q has no transcript of step %d: choose one of %s", run.Name, step, ranges(found.Steps))
+}
+
+// show prints the transcript, or writes or opens what is asked for.
+func (f flags) show(ctx context.Context, env cli.Environment, run string, step transcript.Step, encoded []byte) error {
+	name := f.save
+	if name == "" && f.open {
+		dir, err := os.MkdirTemp("", "kubectl-tinker-transcripts-")
+		if err != nil {
+			return fmt.Errorf("making a folder for the page: %w", err)
+		}
+		name = filepath.Join(dir, fmt.Sprintf("%s-s%d.html", run, step.Step))
+	}
+	if name == "" {
+		return f.print(env, step)
+	}
+	data := bytes.TrimSpace(encoded)
+	if filepath.Ext(name) == ".html" {
+		var err error
+		if data, err = page.Render(step); err != nil {
+			return fmt.Errorf("rendering the transcript: %w", err)
+		}
+	}
+	if err := atomicfile.WriteDurable(name, 0o644, append(data, '\n')); err != nil {
+		return fmt.Errorf("writing the transcript: %w", err)
+	}
+	fmt.Fprintln(env.Stdout, name)
+	if !f.open {
+		return nil
+	}
+	return open(ctx, name)
+}
+
+// open has the desktop open a file.
+func open(ctx context.Context, name string) error {
+	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if program == nil {
+		program = []string{"xdg-open"}
+	}
+	if err := exec.CommandContext(ctx, program[0], append(program[1:], name)...).Run(); err != nil {
+		return fmt.Errorf("opening a browser: %w: open %s yourself", err, name)
+	}
+	return nil
+}
+
+// episodeHeader names the fields of a plain line, which is an episode.
+var episodeHeader = []string{"STEP", "SLOT", "ENVIRONMENT", "EPISODE", "REWARD", "OUTCOME", "STOP REASON"}
+
+func (f flags) print(env cli.Environment, step transcript.Step) error {
+	if *f.format == output.Table {
+		Print(env.Stdout, step)
+		return nil
+	}
+	result := output.Result{Header: episodeHeader, Value: step}
+	for _, g := range step.Groups {
+		for _, e := range g.Episodes {
+			result.Rows = append(result.Rows, []string{
+				strconv.FormatInt(step.Step, 10), strconv.FormatInt(g.Slot, 10), output.Safe(g.Environment), strconv.Itoa(e.Index),
+				output.Number(&e.Reward), output.Safe(e.Outcome), output.Safe(e.StopReason),
+			})
+		}
+	}
+	return output.Print(env, *f.format, result)
+}
+
+func printSteps(env cli.Environment, format output.Format, run *v1alpha1.TrainingRun, steps []int64) error {
+	if format == output.Table {
+		if len(steps) == 0 {
+			fmt.Fprintf(env.Stderr, "run %q has no transcript yet\n", run.Name)
+			return nil
+		}
+		fmt.Fprintf(env.Stdout, "steps %s\n", ranges(steps))
+		return nil
+	}
+	result := output.Result{Value: steps}
+	for _, step := range steps {
+		result.Rows = append(result.Rows, []string{strconv.FormatInt(step, 10)})
+	}
+	return output.Print(env, format, result)
+}
+
+// ranges returns sorted steps as 1-5, 7, 9-12.
+func ranges(steps []int64) string {
+	var parts []string
+	for first := 0; first < len(steps); {
+		last := first
+		for last+1 < len(steps) && steps[last+1] == steps[last]+1 {
+			last++
+		}
+		part := strconv.FormatInt(steps[first], 10)
+		if last > first {
+			part += "-" + strconv.FormatInt(steps[last], 10)
+		}
+		parts = append(parts, part)
+		first = last + 1
+	}
+	return strings.Join(parts, ", ")
+}
