@@ -199,13 +199,13 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 func TestFenceEndsCallsInProgress(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
-	acquiring := make(chan struct{}, 1)
-	l.acquire = func(ctx context.Context, _ string, _ int) ([]Lease, error) {
+	acquiring, fenced := make(chan struct{}, 1), make(chan struct{})
+	l.acquire = func(context.Context, string, int) ([]Lease, error) {
 		acquiring <- struct{}{}
-		<-ctx.Done()
+		<-fenced
 		return []Lease{exampleLease(1)}, nil
 	}
-	s := serve(t, "", epochOf(1), l, Timing{Acquire: 200 * time.Millisecond})
+	s := serve(t, "", epochOf(1), l, Timing{})
 	a := runClient(t, clientConfig(t, s.address), newWorker())
 	result := make(chan error, 1)
 	go func() {
@@ -217,6 +217,7 @@ func TestFenceEndsCallsInProgress(t *testing.T) {
 	}()
 	take(t, "Acquire", acquiring)
 	s.Fence()
+	close(fenced)
 	if err := take(t, "end of Acquire", result); !errors.Is(err, ErrFenced) {
 		t.Errorf("Acquire: %v, want %v", err, ErrFenced)
 	}
