@@ -106,7 +106,7 @@ func (f *fixture) await(submitted tinker.FutureResponse, err error) future.Resul
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	result, _, ok, err := f.Await(f.t.Context(), submitted.RequestID, 10*time.Second)
+	result, _, ok, err := f.Await(f.t.Context(), submitted.RequestID, time.Minute)
 	if err != nil || !ok {
 		f.t.Fatalf("Await(%s): resolved %v, %v", submitted.RequestID, ok, err)
 	}

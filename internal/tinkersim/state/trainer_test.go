@@ -165,7 +165,7 @@ func TestHeldOperationReportsQueueState(t *testing.T) {
 		t.Fatal(err)
 	}
 	var status future.QueueStatus
-	for deadline := time.Now().Add(10 * time.Second); status.State != "paused_capacity" && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); status.State != "paused_capacity" && time.Now().Before(deadline); {
 		if _, status, _, err = r.Await(t.Context(), submitted.RequestID, time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestLostFuture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := r.Await(t.Context(), lost.RequestID, time.Second); !errors.Is(err, future.ErrLost) {
+	if _, _, _, err := r.Await(t.Context(), lost.RequestID, time.Minute); !errors.Is(err, future.ErrLost) {
 		t.Errorf("Await = %v, want ErrLost", err)
 	}
 	next, err := r.submit(2, false)
