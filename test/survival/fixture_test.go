@@ -52,8 +52,6 @@ type fixture struct {
 	// barrier is how long learners wait for the workers of the one before; 0 is 80 ms, which is shorter than a worker may wait
 	// before it dials again.
 	barrier time.Duration
-	// keyPatience is how long learners try a refused key; 0 is their default.
-	keyPatience time.Duration
 	// skipAfter is how long an environment has to be unavailable before learners skip it; 0 is their default.
 	skipAfter time.Duration
 	*shared
@@ -64,6 +62,7 @@ type shared struct {
 	mu      sync.Mutex
 	address string
 	clock   time.Duration // ahead of the real time, at the simulator
+	ahead   time.Duration // ahead of the real time, at the learners
 }
 
 // advance puts the simulator's clock forward.
@@ -71,6 +70,12 @@ func (w *fixture) advance(by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock += by
+}
+
+func (w *fixture) learnerNow() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead)
 }
 
 // small is a run of a second: 3 steps of 4 groups of 4, evaluated before and after.
@@ -251,8 +256,9 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 		Timing: learner.Timing{
 			Tracking: time.Millisecond, TrackingPatience: 5 * time.Second,
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
-			KeyPatience: w.keyPatience, SkipAfter: w.skipAfter,
+			SkipAfter: w.skipAfter,
 		},
+		Now: w.learnerNow,
 	}
 	if hook != nil {
 		kill := func() error {

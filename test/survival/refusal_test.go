@@ -112,6 +112,34 @@ func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	}
 }
 
+// awaitUpstream waits until the learner of the first attempt reports that problem at the endpoint.
+func (w *fixture) awaitUpstream(a *attempt, problem string) contract.HeartbeatReply {
+	w.t.Helper()
+	var reply contract.HeartbeatReply
+	w.until("the learner reports "+problem, func() bool {
+		var err error
+		reply, err = w.heartbeat(a, 1, contract.DesiredRun)
+		return err == nil && reply.Upstream == problem
+	})
+	return reply
+}
+
+// exhaustPatience puts the learners' clock forward until the learner has ended.
+func (w *fixture) exhaustPatience(a *attempt) {
+	w.t.Helper()
+	w.until("the learner ended", func() bool {
+		w.mu.Lock()
+		w.ahead += time.Minute
+		w.mu.Unlock()
+		select {
+		case <-a.done:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 // TestRefusedKey has the endpoint refuse the key for some calls, which costs nothing, and for good, which ends the
 // attempt and not the run.
 func TestRefusedKey(t *testing.T) {
@@ -130,28 +158,14 @@ func TestRefusedKey(t *testing.T) {
 	for name, op := range map[string]string{"from the beginning": "create_session", "in a step": "optim_step"} {
 		t.Run("for good "+name, func(t *testing.T) {
 			w := newFixture(t, nil)
-			w.keyPatience = 300 * time.Millisecond
 			w.addFaults(fault.Rule{Op: op, Do: fault.Refuse, Status: 401, Count: -1})
 			w.startWorker("w0", behavior{})
-			began := time.Now()
 			a := w.startLearner(1, nil)
-			upstream := ""
-			for running := true; running; {
-				select {
-				case <-a.done:
-					running = false
-				case <-time.After(10 * time.Millisecond):
-					if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err == nil && reply.Upstream == "credentials" {
-						upstream = reply.BlockedOn
-					}
-				}
-			}
+			blocked := w.awaitUpstream(a, "credentials").BlockedOn
+			w.exhaustPatience(a)
 			verdict := w.waitFor(a, contract.CauseUpstream)
-			if verdict.Reason != "KeyRefused" || verdict.Cause.ExitCode() != 75 || upstream != "endpoint: credentials" {
-				t.Errorf("the verdict is %s (exit %d) and the learner was blocked on %q", verdict.Reason, verdict.Cause.ExitCode(), upstream)
-			}
-			if took := time.Since(began); took < w.keyPatience {
-				t.Errorf("the learner ended after %v", took)
+			if verdict.Reason != "KeyRefused" || verdict.Cause.ExitCode() != 75 || blocked != "endpoint: credentials" {
+				t.Errorf("the verdict is %s (exit %d) and the learner was blocked on %q", verdict.Reason, verdict.Cause.ExitCode(), blocked)
 			}
 			w.sim.Faults().Clear()
 			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
@@ -164,19 +178,9 @@ func TestRefusedKey(t *testing.T) {
 func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
 	w := newFixture(t, nil)
 	w.file.Fixed.BaseURL += "/v1"
-	w.keyPatience = 300 * time.Millisecond
 	a := w.startLearner(1, nil)
-	evidence := ""
-	for running := true; running; {
-		select {
-		case <-a.done:
-			running = false
-		case <-time.After(10 * time.Millisecond):
-			if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err == nil && reply.Upstream == "not_tinker" {
-				evidence = reply.UpstreamError
-			}
-		}
-	}
+	evidence := w.awaitUpstream(a, "not_tinker").UpstreamError
+	w.exhaustPatience(a)
 	const want = "POST /v1/api/v1/client/config was answered with 404"
 	verdict := w.waitFor(a, contract.CauseUpstream)
 	if verdict.Reason != "EndpointNotTinker" || !strings.HasPrefix(verdict.Message, want) || !strings.HasPrefix(evidence, want) {

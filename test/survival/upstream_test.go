@@ -67,11 +67,8 @@ func TestEvidenceOfFailedSamples(t *testing.T) {
 			w.addFaults(tc.rule)
 			w.startRolloutWorker("w0")
 			a := w.startLearner(1, nil)
-			for reported := false; !reported; time.Sleep(10 * time.Millisecond) {
-				reply, err := w.heartbeat(a, 1, contract.DesiredRun)
-				if reported = err == nil && reply.Upstream == "server_error"; reported && reply.UpstreamError != tc.want {
-					t.Errorf("the learner reports %q, want %q", reply.UpstreamError, tc.want)
-				}
+			if reply := w.awaitUpstream(a, "server_error"); reply.UpstreamError != tc.want {
+				t.Errorf("the learner reports %q, want %q", reply.UpstreamError, tc.want)
 			}
 			w.sim.Faults().Clear()
 			w.waitFor(a, contract.CauseCompleted)
@@ -184,12 +181,7 @@ func TestOutage(t *testing.T) {
 			w.addFaults(tc.rule)
 			w.startWorker("w0", behavior{})
 			a := w.startLearner(1, nil)
-			var reply contract.HeartbeatReply
-			w.until("the learner reports what it waits for", func() bool {
-				var err error
-				reply, err = w.heartbeat(a, 1, contract.DesiredRun)
-				return err == nil && reply.Upstream == tc.upstream
-			})
+			reply := w.awaitUpstream(a, tc.upstream)
 			if reply.BlockedOn == "" {
 				t.Error("the heartbeat does not say what the learner is blocked on")
 			}
