@@ -16,7 +16,7 @@ import (
 )
 
 // deadline bounds everything that a test waits for.
-const deadline = 30 * time.Second
+const deadline = 2 * time.Minute
 
 // learner is a scripted Handler that records what it receives.
 type learner struct {

@@ -26,7 +26,7 @@ import (
 
 const (
 	// deadline bounds everything that a test waits for.
-	deadline = 30 * time.Second
+	deadline = 2 * time.Minute
 	model    = "tinkersim/byte-136k"
 	runUID   = "0b5f0c0e-0000-4000-8000-000000000001"
 )

@@ -50,7 +50,7 @@ func (w *env) awaitReconciles() {
 			g.Expect(w.reads.of(run.GetUID())).To(BeNumerically(">=", version(run.GetResourceVersion())))
 		}).Should(Succeed(), "the manager has not begun to reconcile run %s", run.GetName())
 	}
-	Eventually(activeReconciles, "20s", "1ms").Should(BeZero())
+	Eventually(activeReconciles, "1m", "1ms").Should(BeZero())
 }
 
 // activeReconciles is how many runs are being reconciled.

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,19 +30,35 @@ func (w *env) quota(name corev1.ResourceName, hard string) *corev1.ResourceQuota
 	Expect(kube.Create(context.Background(), quota)).To(Succeed())
 	quota.Status = corev1.ResourceQuotaStatus{Hard: limits, Used: corev1.ResourceList{name: resource.MustParse("0")}}
 	Expect(kube.Status().Update(context.Background(), quota)).To(Succeed())
-	// Admission learns of a quota by a watch.
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "refused-"}}
+	// Admission observes quotas by a watch.
 	if name == corev1.ResourceLimitsCPU {
-		restricted := corev1.SecurityContext{
-			AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		}
-		pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", SecurityContext: &restricted}}
-		Eventually(func() error {
-			return kube.Create(context.Background(), pod.DeepCopy(), client.DryRunAll)
-		}).Should(MatchError(ContainSubstring("must specify")))
+		Eventually(w.tryPod).Should(MatchError(ContainSubstring("must specify")))
+	} else {
+		Eventually(w.tryJob).Should(MatchError(ContainSubstring("exceeded quota")))
 	}
 	return quota
+}
+
+// triedPod is the spec of a pod that the restricted profile accepts.
+func triedPod() corev1.PodSpec {
+	restricted := corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	return corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i", SecurityContext: &restricted}}}
+}
+
+// tryPod returns why the API server would refuse another pod.
+func (w *env) tryPod() error {
+	meta := metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "tried-"}
+	return kube.Create(context.Background(), &corev1.Pod{ObjectMeta: meta, Spec: triedPod()}, client.DryRunAll)
+}
+
+// tryJob returns why the API server would refuse another Job.
+func (w *env) tryJob() error {
+	meta := metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "tried-"}
+	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: triedPod()}}}
+	return kube.Create(context.Background(), job, client.DryRunAll)
 }
 
 // awaitProbedEnvironment makes an environment and waits until it is ready.
@@ -121,11 +138,11 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.advance(time.Hour)
 		for range 3 {
 			w.advance(time.Minute)
-			time.Sleep(100 * time.Millisecond)
 		}
+		w.awaitReconciles()
 		w.stop()
 		w.startManager(nil)
-		time.Sleep(300 * time.Millisecond)
+		w.awaitReconciles()
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused")) })
 		Expect(run.Status.Attempts).To(HaveLen(1))
 		Expect(run.Status.Attempts[0].Count).To(BeZero())
@@ -161,7 +178,6 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("exceeded quota: quota, requested: count/jobs.batch=1"))
 		for range 4 {
 			w.advance(46 * time.Second)
-			time.Sleep(300 * time.Millisecond)
 		}
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused")) })
 		Expect(run.Status.Attempts).To(HaveLen(1))
@@ -169,7 +185,7 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		Expect(run.Status.Attempts[0].Cause).To(Equal("Refused"))
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
 		Expect(kube.Delete(context.Background(), quota)).To(Succeed())
-		time.Sleep(300 * time.Millisecond)
+		Eventually(w.tryJob).Should(Succeed())
 		w.advance(46 * time.Second)
 		Eventually(w.attemptsWithJobs).Should(HaveLen(1))
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled")) })

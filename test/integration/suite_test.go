@@ -46,7 +46,7 @@ func TestIntegration(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	log.SetLogger(logr.Discard())
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())

@@ -60,7 +60,7 @@ func TestEndpointsThatAreNoTinkerAPI(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_, err = c.Capabilities(ctx)
 			if got := CategoryFrom(err); got != tinker.CategoryNotTinker {
