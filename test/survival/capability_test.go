@@ -41,7 +41,7 @@ func (w *fixture) models() int64 { return w.sim.Stats().Operations["create_model
 // until waits for something that must become true.
 func (w *fixture) until(what string, condition func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("timed out before %s", what)
 		}

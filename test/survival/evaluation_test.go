@@ -39,7 +39,6 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 		return len(found)
 	}
 	a := w.startLearner(2, w.at("covered.sent", 5, func(ctx context.Context, _ func() error, _ string, _ int64) error {
-		const patience = time.Minute
 		for began := time.Now(); results() == 0 && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > patience {
 				t.Error("the failed evaluation has no result by step 5")

@@ -37,6 +37,9 @@ import (
 
 const apiKey = "tml-survival"
 
+// patience bounds everything that a test waits for: many trainings share the processors.
+const patience = 10 * time.Minute
+
 // fixture is a simulator, an artifact folder and a run, whose learners and workers are started and killed.
 type fixture struct {
 	t           testing.TB
@@ -352,7 +355,7 @@ func (w *fixture) waitFor(a *attempt, want contract.Cause) contract.Verdict {
 	w.t.Helper()
 	select {
 	case <-a.done:
-	case <-time.After(3 * time.Minute):
+	case <-time.After(patience):
 		w.t.Fatalf("the learner did not end; it should with %s", want)
 	}
 	if a.verdict.Cause != want {

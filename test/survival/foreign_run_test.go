@@ -59,7 +59,7 @@ func TestWorkersAndManagerOfAnotherRunFenceNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		if err := client.Run(ctx, foreign); !errors.Is(err, tc.want) {
 			t.Errorf("%s of another run gives %v, want %v", name, err, tc.want)
 		}

@@ -172,7 +172,7 @@ func (f *processFixture) startSim() *process {
 // until polls for a condition.
 func (f *processFixture) until(what string, holds func() bool) {
 	f.t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("timed out before %s", what)
 		}
@@ -220,7 +220,7 @@ func (f *processFixture) waitForExit(p *process, attempt int32, want contract.Ca
 	f.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(3 * time.Minute):
+	case <-time.After(patience):
 		f.t.Fatalf("learner %d did not end; it should with %s", attempt, want)
 	}
 	data, err := os.ReadFile(f.log(attempt))

@@ -90,7 +90,7 @@ func (w *fixture) startAndStop(number int32, f *stopper) *attempt {
 	case <-f.stopped:
 	case <-a.done:
 		w.t.Fatalf("the learner ended with %s before %s: %s", a.verdict.Cause, f.point, a.verdict.Message)
-	case <-time.After(3 * time.Minute):
+	case <-time.After(patience):
 		w.t.Fatalf("the learner did not come to %s", f.point)
 	}
 	return a
