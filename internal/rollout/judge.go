@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -142,8 +143,14 @@ func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int
 	var counts failures
 	for {
 		sample, key, err := j.once(ctx, worker, request, prompt, stop, counts.reposts)
+		if err == nil && counts.all > 0 {
+			worker.config.Pressure.succeed()
+		}
 		if err == nil || ctx.Err() != nil {
 			return sample, err
+		}
+		if retryFor(client.CategoryFrom(err)) == retryNext {
+			worker.config.Pressure.fail(err)
 		}
 		var missing *policyMissingError
 		var refused *episode.RefusedError

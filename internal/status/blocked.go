@@ -21,8 +21,8 @@ func BlockedOn(words string) (reason, message string) {
 		return v1alpha1.ReasonDataBlocked, fmt.Sprintf("A worker cannot read its data (%s); the run then continues by itself.", problem)
 	}
 	if problem, ok := strings.CutPrefix(words, contract.BlockedOnJudge); ok {
-		return v1alpha1.ReasonJudgeBlocked, fmt.Sprintf("A worker cannot ask a judge (%s); no reply is scored without it, and the run then continues "+
-			"by itself.", problem)
+		return v1alpha1.ReasonJudgeBlocked, fmt.Sprintf("A worker cannot ask a judge (%s). No reply is scored without it. Once it answers, the run "+
+			"continues by itself within a minute. Another address or model of a judge counts for runs that are created later.", problem)
 	}
 	if name, ok := strings.CutPrefix(words, contract.BlockedOnEnvironment); ok {
 		return v1alpha1.ReasonEnvironmentUnavailable, fmt.Sprintf("The run waits for the server of environment %q: see the condition "+

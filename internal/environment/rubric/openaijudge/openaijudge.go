@@ -179,7 +179,8 @@ func (j *Judge) classify(err error) error {
 		return err
 	}
 	if !errors.As(err, &answer) {
-		return fmt.Errorf("calling the judge %s at %s: %w", j.config.Model, j.config.BaseURL, err)
+		return fmt.Errorf("calling the judge %s at %s: %w: start or repair that endpoint, or correct the judge's baseURL",
+			j.config.Model, j.config.BaseURL, err)
 	}
 	reported := fmt.Errorf("the judge %s at %s answered %d: %.200s", j.config.Model, j.config.BaseURL, answer.StatusCode, answer.Message)
 	switch status := answer.StatusCode; {
@@ -189,8 +190,11 @@ func (j *Judge) classify(err error) error {
 		return &rubric.UnavailableError{Err: fmt.Errorf("%w: check the billing of the judge's account", reported)}
 	case status == http.StatusNotFound:
 		return &rubric.UnavailableError{Err: fmt.Errorf("%w: correct the judge's baseURL or model", reported)}
-	case status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500:
-		return &rubric.RetryError{After: retryAfter(answer.Response), Err: reported}
+	case status == http.StatusTooManyRequests:
+		return &rubric.RetryError{After: retryAfter(answer.Response), Err: fmt.Errorf("%w: wait, or raise the rate limit of the judge's account", reported)}
+	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= 500:
+		err := fmt.Errorf("%w: repair that endpoint, or correct the judge's baseURL", reported)
+		return &rubric.RetryError{After: retryAfter(answer.Response), Err: err}
 	default:
 		return &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: reported}
 	}
