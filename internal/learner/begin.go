@@ -20,7 +20,13 @@ type beginning struct{ *learner }
 
 func (*beginning) number() int64 { return -1 }
 
-func (b *beginning) claim(ctx context.Context) error { return b.journal.Claim(ctx) }
+func (b *beginning) claim(ctx context.Context) error {
+	err := b.journal.Claim(ctx)
+	if err == nil {
+		b.tracker.Start()
+	}
+	return err
+}
 
 // pinTokenizer decides which file the run's tokenizer is, and sends its digest to the workers.
 func (b *beginning) pinTokenizer(ctx context.Context) error {

@@ -46,6 +46,9 @@ type series struct {
 	newest Version
 	// last is set once the newest version is the run's last.
 	last bool
+	// reached is the newest version up to which lines were available, and rewinds counts the returns to versions before it.
+	reached Version
+	rewinds int
 	// dropped counts the steps that were dropped before a service received them.
 	dropped int
 	changed chan struct{}
@@ -81,6 +84,9 @@ func (s *series) change(do func()) {
 // empty without a store: then the steps up to that version stay as they are known. No line is available before advance.
 func (s *series) resume(at Version, chain []store.Row) {
 	s.change(func() {
+		if at.Step < s.reached.Step || at.Step == s.reached.Step && at.Lineage != s.reached.Lineage {
+			s.reached, s.rewinds = at, s.rewinds+1
+		}
 		s.newest, s.last = Version{}, false // which evaluations are outstanding is not known before advance
 		known := map[Version]entry{}
 		for _, e := range s.entries {
@@ -132,7 +138,7 @@ func (s *series) commit(row store.Row) {
 // advance makes lines available up to a version that is saved, except for those whose evaluation has no result yet.
 func (s *series) advance(at Version, last bool, outstanding []Version) {
 	s.change(func() {
-		s.newest, s.last = at, last
+		s.newest, s.last, s.reached = at, last, at
 		clear(s.waiting)
 		for _, v := range outstanding {
 			s.waiting[v] = true
@@ -230,6 +236,13 @@ func (s *series) line(e evaluatedEntry) (*Line, error) {
 	}
 	maps.Copy(line.Metrics, e.evaluation)
 	return &line, nil
+}
+
+// rewindCount returns how often the run returned to a version before one whose lines were available.
+func (s *series) rewindCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rewinds
 }
 
 func (s *series) droppedSteps() int {

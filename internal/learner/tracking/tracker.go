@@ -39,6 +39,9 @@ const longestPause = time.Minute
 type Tracker struct {
 	config Config
 	series *series
+	// started is closed once services may be connected to.
+	started chan struct{}
+	start   sync.Once
 	// ending is closed when the run ends, with the outcome.
 	ending  chan struct{}
 	outcome Outcome
@@ -49,10 +52,13 @@ type Tracker struct {
 	sent map[string]int64
 }
 
+// errRewound says that the run has returned to an earlier version, so that a sink has to compare what its service has.
+var errRewound = errors.New("the run has returned to an earlier version")
+
 // NewTracker returns a tracker that sends nothing yet.
 func NewTracker(config Config) *Tracker {
 	return &Tracker{
-		config: config, series: newSeries(config.Rows), ending: make(chan struct{}),
+		config: config, series: newSeries(config.Rows), started: make(chan struct{}), ending: make(chan struct{}),
 		problems: map[string]tracking.Problem{}, sent: map[string]int64{},
 	}
 }
@@ -87,7 +93,10 @@ func (t *Tracker) Evaluated(result store.Evaluation) {
 	t.series.evaluated(Version{result.Step, result.Lineage}, result.Metrics, true)
 }
 
-// Run sends what there is until the run has ended and everything is sent, or until ctx ends.
+// Start has Run connect to the services, once the attempt is claimed.
+func (t *Tracker) Start() { t.start.Do(func() { close(t.started) }) }
+
+// Run sends what there is from Start on until the run has ended and everything is sent, or until ctx ends.
 func (t *Tracker) Run(ctx context.Context) {
 	var sinks sync.WaitGroup
 	for _, sink := range t.config.Sinks {
@@ -95,10 +104,29 @@ func (t *Tracker) Run(ctx context.Context) {
 			Service: sink.Service(), Reason: reasonConnecting, Message: "The learner has not connected to the service yet",
 		})
 	}
+	if !t.awaitStart(ctx) {
+		return
+	}
 	for _, sink := range t.config.Sinks {
 		sinks.Go(func() { t.send(ctx, sink) })
 	}
 	sinks.Wait()
+}
+
+// awaitStart waits for Start, and reports whether it came before the end of the run and of ctx.
+func (t *Tracker) awaitStart(ctx context.Context) bool {
+	select {
+	case <-t.started:
+		return true
+	case <-t.ending:
+	case <-ctx.Done():
+	}
+	select {
+	case <-t.started: // It may have come at the same time.
+		return true
+	default:
+		return false
+	}
 }
 
 // End makes Run send what is left at once, and end.
@@ -114,6 +142,10 @@ func (t *Tracker) send(ctx context.Context, sink Sink) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
+		if errors.Is(err, errRewound) {
+			failures = -1
+			continue
+		}
 		if sent {
 			failures = 0
 		}
@@ -128,6 +160,7 @@ func (t *Tracker) send(ctx context.Context, sink Sink) {
 
 // connect opens a sink and sends until the run has ended; sent reports whether anything was sent before a failure.
 func (t *Tracker) connect(ctx context.Context, sink Sink) (sent bool, err error) {
+	rewinds := t.series.rewindCount()
 	newest, err := sink.Open(ctx)
 	if err != nil {
 		return false, err
@@ -139,6 +172,9 @@ func (t *Tracker) connect(ctx context.Context, sink Sink) (sent bool, err error)
 		lines, changed, err := t.series.lines(newest, maxLines)
 		if err != nil {
 			return sent, err
+		}
+		if t.series.rewindCount() != rewinds {
+			return sent, errRewound
 		}
 		wait := t.config.Silence - time.Since(wrote)
 		if len(lines) > 0 {

@@ -263,6 +263,7 @@ func TestTrackerSendsEachStepOnce(t *testing.T) {
 		tracker.Run(t.Context())
 		close(done)
 	}()
+	tracker.Start()
 	for step := range int64(40) {
 		tracker.Commit(rowOf(step + 1))
 		tracker.Advance(at(step+1), step == 39, nil)
