@@ -194,7 +194,8 @@ var permitted = map[string][]string{
 	"internal/learner/session":            {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/reader":             {"internal/learner/bucket", "internal/learner/store", "internal/transcript/delivery"},
 	"internal/learner/store":              {"golang.org/x/sync", "internal/atomicfile", "internal/contract/spending"},
-	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store", "internal/wait"},
+	"internal/learner/tracking":           {"internal/contract/tracking", "internal/learner/store", "internal/learner/tracking/tfevents", "internal/wait"},
+	"internal/learner/tracking/tfevents":  {"google.golang.org/protobuf"},
 	"internal/learner/tracking/wandbtest": nil,
 	"test/observe":                        nil,
 	"internal/learner/trainee": {

@@ -227,6 +227,9 @@ func TestValidateNamesTheField(t *testing.T) {
 		"tracking.wandb.project": func(f *RunFile) {
 			f.Tracking = &tracking.Settings{WandB: &tracking.WandB{BaseURL: "https://wandb", RunName: "r", KeyFile: "k"}}
 		},
+		"tracking.tensorboard.runName": func(f *RunFile) {
+			f.Tracking = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: ".."}}
+		},
 		"concurrency":    func(f *RunFile) { f.Concurrency = 0 },
 		"learnerAddress": func(f *RunFile) { f.LearnerAddress = "" },
 	}

@@ -52,6 +52,11 @@ func TestTrackingKeys(t *testing.T) {
 	if got := keys(rolloutTemplate(run, 1, "link", Settings{}).Spec); len(got) > 0 {
 		t.Errorf("a worker is given %v", got)
 	}
+	run.Spec.Tracking = &apitracking.Tracking{TensorBoard: &apitracking.TensorBoard{}}
+	want = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: run.Name}}
+	if diff := cmp.Diff(want, services.Of(run)); diff != "" {
+		t.Errorf("settings of TensorBoard (-want +got):\n%s", diff)
+	}
 	run.Spec.Tracking = nil
 	if got := services.Of(run); got != nil {
 		t.Errorf("a run without tracking has the settings %v", got)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -31,8 +33,8 @@ func (l tracked) prepare() error {
 	reference := l.file.Run
 	l.tracker = tracking.NewTracker(tracking.Config{
 		Sinks: tracking.New(l.file.Tracking, tracking.Run{
-			UID: reference.UID, Namespace: reference.Namespace, Name: reference.Name, Config: config,
-		}),
+			UID: reference.UID, Namespace: reference.Namespace, Name: reference.Name, Attempt: l.file.Attempt, Config: config,
+		}, func() *store.EventFiles { return journal.EventFilesOf(l.journal) }),
 		Rows: l.journal, Report: l.status.SetTracking, Logger: l.config.Logger,
 		Interval: l.config.Timing.Tracking, Silence: max(trackingSilence, l.config.Timing.Tracking), Pause: l.config.Timing.Pause,
 	})

@@ -186,6 +186,8 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("a store of a kind that is not built in", "spec: {artifacts: {url: 'gs://b/p'}}", "spec.artifacts.url", "gs:// is not built in"),
 		Entry("a typing error in the artifacts' URL", "spec: {artifacts: {url: 's3:/b/p'}}", "spec.artifacts.url", "url must be s3://BUCKET/PREFIX"),
 		Entry("tracking by nothing", "spec: {tracking: {}}", "spec.tracking", "tracking names no service: give wandb"),
+		Entry("tensorboard without artifacts", "spec: {tracking: {tensorboard: {}}}", "spec", "tracking.tensorboard needs artifacts"),
+		Entry("a path in tensorboard's runName", "spec: {artifacts: {claimName: c}, tracking: {tensorboard: {runName: ../x}}}", "spec.tracking.tensorboard.runName", "runName is the name of a folder"),
 		Entry("wandb without a project", "spec: {tracking: {wandb: {apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.project", "Required"),
 		Entry("wandb without a key", "spec: {tracking: {wandb: {project: p}}}", "spec.tracking.wandb.apiKeySecretRef", "Required"),
 		Entry("an entity in wandb's project", "spec: {tracking: {wandb: {project: team/p, apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.project", "the team belongs into entity"),

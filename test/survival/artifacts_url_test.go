@@ -57,7 +57,7 @@ func TestResumeFromArtifactsAtURL(t *testing.T) {
 	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, nil)
+			w := newFixture(t, withTensorBoard)
 			w.startWorker("w0", behavior{})
 			step := int64(2)
 			if strings.HasPrefix(point, "open.") {
@@ -70,6 +70,7 @@ func TestResumeFromArtifactsAtURL(t *testing.T) {
 			verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 			w.download()
 			w.compare(verdict, want)
+			w.checkTensorBoard()
 		})
 	}
 }

@@ -21,7 +21,7 @@ func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
 		for name, workerDies := range killed {
 			t.Run(fmt.Sprintf("%s, %s", point, name), func(t *testing.T) {
 				t.Parallel()
-				w := newFixture(t, nil)
+				w := newFixture(t, withTensorBoard)
 				worker := w.startWorker("w0", behavior{})
 				step := int64(2)
 				if point[:5] == "open." {
@@ -40,6 +40,7 @@ func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
 					verdict = w.waitFor(w.startLearner(3, nil), contract.CauseCompleted)
 				}
 				w.compare(verdict, want)
+				w.checkTensorBoard()
 				if !workerDies && worker.sampledTwice() > 0 {
 					t.Errorf("the worker was not killed, and %d groups were bought twice", worker.sampledTwice())
 				}

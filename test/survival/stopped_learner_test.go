@@ -123,7 +123,7 @@ func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
 	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, nil)
+			w := newFixture(t, withTensorBoard)
 			w.startWorker("w0", behavior{})
 			step := int64(2)
 			if point[:5] == "open." {
@@ -137,6 +137,7 @@ func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
 			_, _ = w.heartbeat(first, 2, contract.DesiredRun)
 			w.waitFor(first, contract.CauseFenced)
 			w.compare(second, want)
+			w.checkTensorBoard()
 			// Whatever the stopped learner left behind, another attempt finds the run as it was.
 			w.compare(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted), want)
 		})

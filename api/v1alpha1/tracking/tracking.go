@@ -12,11 +12,23 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Tracking names services that show the run's curves. They receive the committed steps, each once, over all attempts. A service that
 // does not answer or refuses a key never stops the run: the condition TrackingReady says what to do, and steps that were missed follow.
-// +kubebuilder:validation:XValidation:rule="has(self.wandb)",message="tracking names no service: give wandb, or remove tracking"
+// +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.tensorboard)",message="tracking names no service: give wandb or tensorboard, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
 	// +optional
 	WandB *WandB `json:"wandb,omitempty"`
+	// tensorboard writes event files for TensorBoard among the artifacts.
+	// +optional
+	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
+}
+
+// TensorBoard writes event files below the folder tensorboard of the run's artifacts.
+type TensorBoard struct {
+	// runName is the name of the run in TensorBoard, and the folder of its event files; without it, the object's name.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="runName is the name of a folder: letters, digits and . _ -, of which the first is a letter or a digit"
+	// +optional
+	RunName string `json:"runName,omitempty"`
 }
 
 // WandB is Weights & Biases, or a server that speaks its HTTP interface. The run's id there is the object's uid.

@@ -11,7 +11,14 @@ import (
 
 // Settings name the services; those that are nil receive nothing.
 type Settings struct {
-	WandB *WandB `json:"wandb,omitempty"`
+	WandB       *WandB       `json:"wandb,omitempty"`
+	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
+}
+
+// TensorBoard has event files written among the artifacts.
+type TensorBoard struct {
+	// RunName is the folder of the files, and the name of the run in TensorBoard.
+	RunName string `json:"runName"`
 }
 
 // WandB is Weights & Biases, or a server that speaks its HTTP interface.
@@ -28,7 +35,7 @@ type WandB struct {
 
 // Problem is why a service does not receive the run's steps.
 type Problem struct {
-	// Service is the name of its field: wandb.
+	// Service is the name of its field, such as wandb.
 	Service string `json:"service"`
 	// Reason is CamelCase and stable.
 	Reason string `json:"reason"`
@@ -38,13 +45,25 @@ type Problem struct {
 
 // Validate calls invalid for each value that is not valid, with its path and what it must be.
 func (s *Settings) Validate(invalid func(path, problem string)) {
-	if s == nil || s.WandB == nil {
+	if s == nil {
 		return
 	}
-	w := s.WandB
-	if !strings.HasPrefix(w.BaseURL, "http://") && !strings.HasPrefix(w.BaseURL, "https://") {
-		invalid("tracking.wandb.baseURL", fmt.Sprintf("is %q, and must be an http or https URL", w.BaseURL))
+	if t := s.TensorBoard; t != nil && (t.RunName == "" || strings.Trim(t.RunName, ".") == "" || strings.ContainsAny(t.RunName, `/\`)) {
+		invalid("tracking.tensorboard.runName", fmt.Sprintf("is %q, and must be the name of a folder", t.RunName))
 	}
+	if s.WandB != nil {
+		s.WandB.validate(invalid)
+	}
+}
+
+func checkURL(path, value string, invalid func(path, problem string)) {
+	if !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://") {
+		invalid(path, fmt.Sprintf("is %q, and must be an http or https URL", value))
+	}
+}
+
+func (w *WandB) validate(invalid func(path, problem string)) {
+	checkURL("tracking.wandb.baseURL", w.BaseURL, invalid)
 	for path, value := range map[string]string{"project": w.Project, "runName": w.RunName, "keyFile": w.KeyFile} {
 		if value == "" {
 			invalid("tracking.wandb."+path, "is needed")

@@ -21,12 +21,18 @@ const (
 // Of returns the services that show the run's curves; nil for none.
 func Of(run *v1alpha1.TrainingRun) *tracking.Settings {
 	spec := run.Spec.Tracking
-	if spec == nil || spec.WandB == nil {
+	if spec == nil {
 		return nil
 	}
-	w := spec.WandB
-	return &tracking.Settings{WandB: &tracking.WandB{
-		BaseURL: w.BaseURL, Project: w.Project, Entity: w.Entity, RunName: cmp.Or(w.RunName, run.Name),
-		Tags: slices.Sorted(slices.Values(w.Tags)), KeyFile: WandBDir + "/" + KeyFile,
-	}}
+	settings := &tracking.Settings{}
+	if w := spec.WandB; w != nil {
+		settings.WandB = &tracking.WandB{
+			BaseURL: w.BaseURL, Project: w.Project, Entity: w.Entity, RunName: cmp.Or(w.RunName, run.Name),
+			Tags: slices.Sorted(slices.Values(w.Tags)), KeyFile: WandBDir + "/" + KeyFile,
+		}
+	}
+	if t := spec.TensorBoard; t != nil {
+		settings.TensorBoard = &tracking.TensorBoard{RunName: cmp.Or(t.RunName, run.Name)}
+	}
+	return settings
 }

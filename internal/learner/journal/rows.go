@@ -167,6 +167,14 @@ func (j *Journal) WriteEvaluation(ctx context.Context, result store.Evaluation, 
 	})
 }
 
+// EventFilesOf returns the event files of a journal's store; nil without a store, and before the attempt is claimed.
+func EventFilesOf(j *Journal) *store.EventFiles {
+	if j.store == nil {
+		return nil
+	}
+	return j.store.EventFiles(j.config.Attempt)
+}
+
 // Session returns the session that the attempt before sampled in; empty for none.
 func (j *Journal) Session() string {
 	if j.store == nil {

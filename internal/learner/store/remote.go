@@ -63,6 +63,10 @@ func (r *remote) put(name string, data []byte) error {
 	return r.objects.Put(context.Background(), r.name(name), data)
 }
 
+func (r *remote) get(name string) ([]byte, error) {
+	return r.objects.Get(context.Background(), r.name(name))
+}
+
 // list returns the names in a folder, without it.
 func (r *remote) list(folder string) ([]string, error) {
 	prefix := r.name(folder) + "/"
@@ -138,7 +142,7 @@ func (r *remote) isKnown(file string) bool {
 
 // copy makes a file of the folder that of the original. An object that does not exist is no file.
 func (r *remote) copy(file string) error {
-	data, err := r.objects.Get(context.Background(), r.name(file))
+	data, err := r.get(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -11,6 +11,7 @@
 //	rows/<step>-<lineage>.json                row of the step that led to that version
 //	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
 //	transcripts/<step>-<lineage>.json, .html  what people read of a committed step
+//	tensorboard/<name>/events.out.tfevents.*  event files of TensorBoard, in the order of their steps
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
 //	metrics.jsonl                             each step once, from the final state back along the parents

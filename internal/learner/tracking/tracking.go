@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracking sends the committed steps of a run to services that show its curves. Each service is a Sink with a
-// goroutine of its own, so that none delays another, or the training.
+// Package tracking sends the committed steps of a run to services that show its curves, or writes them into files for such. Each
+// service is a Sink with a goroutine of its own, so that none delays another, or the training.
 //
 // What is sent are the lines of metrics.jsonl, in order: line i has the metrics of batch i, and those of the evaluation of
 // version i. A line is sent once its step is committed and that evaluation has its result. A sink asks its service for
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
 // Line is a line of metrics.jsonl.
@@ -30,6 +31,8 @@ type Line struct {
 // Run is what services show of a run beside its lines.
 type Run struct {
 	UID, Namespace, Name string
+	// Attempt is the number of the attempt.
+	Attempt int32
 	// Config is the spec as it runs, as a JSON object.
 	Config map[string]any
 }
@@ -56,14 +59,17 @@ type Sink interface {
 	Close(ctx context.Context, outcome Outcome) error
 }
 
-// New returns the sinks that the settings name; none for nil.
-func New(settings *tracking.Settings, run Run) []Sink {
+// New returns the sinks that the settings name; none for nil. files returns the event files of the artifact store, nil without one.
+func New(settings *tracking.Settings, run Run, files func() *store.EventFiles) []Sink {
 	if settings == nil {
 		return nil
 	}
 	var sinks []Sink
 	if settings.WandB != nil {
 		sinks = append(sinks, newWandB(*settings.WandB, run))
+	}
+	if settings.TensorBoard != nil {
+		sinks = append(sinks, newTensorBoard(*settings.TensorBoard, run, files))
 	}
 	return sinks
 }
