@@ -206,6 +206,18 @@ func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	}
 }
 
+// TestTensorBoardOfAReplacedLearnerBeginsNoFile lets a learner whose file is full write after the next attempt has begun.
+func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
+	s := openStore(t)
+	first := openEvents(t, s, 1)
+	writeAll(t, first, linesOf(0, maxFileLines))
+	writeAll(t, openEvents(t, s, 2), linesOf(0, maxFileLines+4))
+	if err := first.Write(t.Context(), linesOf(maxFileLines, maxFileLines+2)); err != nil {
+		t.Fatal(err)
+	}
+	checkEvents(t, s, linesOf(0, maxFileLines+4))
+}
+
 // TestTensorBoardAtURL has the server refuse requests for a while: the sink names the repair, and then writes what was missed.
 func TestTensorBoardAtURL(t *testing.T) {
 	var down atomic.Bool
