@@ -34,6 +34,7 @@ var _ = Describe("Workers that crash", func() {
 				MatchRegexp(`Worker pod "arithmetic-\w+-rollout-\d-\w+" exited with code 1`),
 				ContainSubstring("its log ends: rollout: opening /var/spill: no space left"), Not(ContainSubstring("abcdef"))), kind)
 		}
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("WorkersCrashed"))
 		w.kubelet.set(func(k *kubelet) { k.workerExit = 0 })
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())

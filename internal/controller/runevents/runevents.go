@@ -32,6 +32,9 @@ var waits = []string{
 	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEnvironmentUnavailable,
 }
 
+// refusals are the reasons for which Kubernetes makes no workers.
+var refusals = []string{v1alpha1.ReasonCreateRefused, v1alpha1.ReasonSpecRefused}
+
 // New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
 func New(every int64, before, after *v1alpha1.TrainingRunStatus) []record.Event {
 	all := attemptEvents(before, after)
@@ -122,7 +125,10 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waits, is.Reason)
 		}},
 		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (record.Event, bool) {
-			return record.Warning(is.Reason, "Create", is.Message), is.Reason == v1alpha1.ReasonCreateRefused || is.Reason == v1alpha1.ReasonSpecRefused
+			return record.Warning(is.Reason, "Create", is.Message), slices.Contains(refusals, is.Reason)
+		}},
+		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (record.Event, bool) {
+			return record.Warning(is.Reason, "Start", is.Message), is.Reason == v1alpha1.ReasonWorkersCrashed
 		}},
 		{v1alpha1.ConditionResumable, func(_, is *metav1.Condition) (record.Event, bool) {
 			return record.Warning(is.Reason, "Resume", is.Message), is.Reason == v1alpha1.ReasonOptimizerNotRestored && !failed

@@ -66,6 +66,8 @@ func TestNew(t *testing.T) {
 		},
 		"an optimizer that is lost": {with(started, status.True("Resumable", "CheckpointSaved", "m")), with(started, status.True("Resumable", "OptimizerNotRestored", "m")), []string{"Warning OptimizerNotRestored"}},
 		"refused workers":           {started, with(started, status.False("RolloutsReady", "CreateRefused", "m")), []string{"Warning CreateRefused"}},
+		"workers that crash":        {with(started, status.True("RolloutsReady", "WorkersReady", "m")), with(started, status.False("RolloutsReady", "WorkersCrashed", "m")), []string{"Warning WorkersCrashed"}},
+		"another that crashes":      {with(started, status.False("RolloutsReady", "WorkersCrashed", "1")), with(started, status.False("RolloutsReady", "WorkersCrashed", "2")), nil},
 		"waiting for a learner":     {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
 	}
 	for name, tc := range cases {
