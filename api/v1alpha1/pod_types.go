@@ -68,6 +68,12 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
+	// terminationGracePeriodSeconds is how long the pod has to end when it is deleted; without it 180 for a learner, 60 for a
+	// worker and 5 for a probe.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 	// nodeSelector is the node selector of the pod.
 	// +kubebuilder:validation:MaxProperties=32
 	// +optional

@@ -139,10 +139,11 @@ func TestOverridesAreMerged(t *testing.T) {
 			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 				MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
 			}},
-			SchedulerName:    "batch",
-			RuntimeClassName: "gvisor",
-			DNSPolicy:        corev1.DNSNone,
-			DNSConfig:        &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}},
+			TerminationGracePeriodSeconds: new(int64(300)),
+			SchedulerName:                 "batch",
+			RuntimeClassName:              "gvisor",
+			DNSPolicy:                     corev1.DNSNone,
+			DNSConfig:                     &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}},
 		}
 	})
 	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)

@@ -34,6 +34,7 @@ func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherit
 	overrideScheduling(spec, by)
 	spec.DNSPolicy = cmp.Or(by.DNSPolicy, spec.DNSPolicy)
 	spec.DNSConfig = by.DNSConfig
+	spec.TerminationGracePeriodSeconds = first(by.TerminationGracePeriodSeconds, spec.TerminationGracePeriodSeconds)
 	spec.SecurityContext.RunAsUser = first(by.SecurityContext.RunAsUser, spec.SecurityContext.RunAsUser)
 	spec.SecurityContext.FSGroup = first(by.SecurityContext.FSGroup, spec.SecurityContext.FSGroup)
 	for _, volume := range by.Volumes {

@@ -52,6 +52,7 @@ func withPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverride
 		func(c corev1.TopologySpreadConstraint) string {
 			return c.TopologyKey + " " + string(c.WhenUnsatisfiable)
 		})
+	given.TerminationGracePeriodSeconds = first(given.TerminationGracePeriodSeconds, defaults.TerminationGracePeriodSeconds)
 	given.Affinity = first(given.Affinity, defaults.Affinity)
 	given.SecurityContext.RunAsUser = first(given.SecurityContext.RunAsUser, defaults.SecurityContext.RunAsUser)
 	given.SecurityContext.FSGroup = first(given.SecurityContext.FSGroup, defaults.SecurityContext.FSGroup)

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,8 @@ const everyPodDefault = `{
 	"nodeSelector": {"pool": "runs"}, "tolerations": [{"key": "runs", "operator": "Exists", "effect": "NoSchedule"}],
 	"securityContext": {"runAsUser": 1000, "fsGroup": 1000}, "imagePullPolicy": "Always", "envFrom": [{"secretRef": {"name": "proxy"}}],
 	"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
-	"schedulerName": "batch", "runtimeClassName": "gvisor", "dnsPolicy": "None", "dnsConfig": {"nameservers": ["192.0.2.1"]}
+	"schedulerName": "batch", "runtimeClassName": "gvisor", "dnsPolicy": "None", "dnsConfig": {"nameservers": ["192.0.2.1"]},
+	"terminationGracePeriodSeconds": 90
 }`
 
 func TestPodDefaultsReachAllPods(t *testing.T) {
@@ -52,9 +54,10 @@ func TestPodDefaultsReachAllPods(t *testing.T) {
 			template.Labels["team"], template.Annotations["a"], spec.ImagePullSecrets[0].Name, spec.ServiceAccountName, spec.PriorityClassName,
 			string(container.ImagePullPolicy), container.EnvFrom[0].SecretRef.Name, spec.TopologySpreadConstraints[0].TopologyKey,
 			spec.SchedulerName, *spec.RuntimeClassName, string(spec.DNSPolicy), spec.DNSConfig.Nameservers[0],
+			strconv.FormatInt(*spec.TerminationGracePeriodSeconds, 10),
 			container.Resources.Limits.Cpu().String(), container.Resources.Limits.Memory().String(), spec.NodeSelector["pool"], toleration, proxy,
 		}
-		want := []string{"all", "1", "registry", "runs", "low", "Always", "proxy", "zone", "batch", "gvisor", "None", "192.0.2.1", "2", "2Gi", "runs", "runs", "http://proxy"}
+		want := []string{"all", "1", "registry", "runs", "low", "Always", "proxy", "zone", "batch", "gvisor", "None", "192.0.2.1", "90", "2", "2Gi", "runs", "runs", "http://proxy"}
 		if diff := cmp.Diff(want, got); diff != "" || *spec.SecurityContext.RunAsUser != 1000 || *spec.SecurityContext.FSGroup != 1000 {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -77,6 +80,7 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 			{MaxSkew: 2, TopologyKey: "zone", WhenUnsatisfiable: "ScheduleAnyway"}, {MaxSkew: 1, TopologyKey: "host", WhenUnsatisfiable: "DoNotSchedule"},
 		},
 		SchedulerName: "own", RuntimeClassName: "kata", DNSPolicy: corev1.DNSDefault, ImagePullPolicy: corev1.PullNever,
+		TerminationGracePeriodSeconds: new(int64(30)),
 	}
 	want := given
 	want.EnvFrom = append(defaults.EnvFrom[:1:1], given.EnvFrom...)

@@ -108,6 +108,7 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("neither steps nor epochs", "spec: {algorithm: {steps: null}}", "spec.algorithm", "give exactly one of steps and epochs"),
 		Entry("a mount without a volume", "spec: {learner: {pod: {volumeMounts: [{name: v, mountPath: /v}]}}}", "spec.learner.pod", "volumeMounts names a volume that volumes does not have"),
 		Entry("a mount of another volume", "spec: {rollouts: {pod: {volumes: [{name: w, emptyDir: {}}], volumeMounts: [{name: v, mountPath: /v}]}}}", "spec.rollouts.pod", "add it to volumes, or correct the name"),
+		Entry("no time to end", "spec: {learner: {pod: {terminationGracePeriodSeconds: 0}}}", "spec.learner.pod.terminationGracePeriodSeconds", "should be greater than or equal to 1"),
 		Entry("a reserved variable", "spec: {learner: {pod: {env: [{name: TINKER_API_KEY, value: k}]}}}", "spec.learner.pod.env", "the API key comes from tinker.apiKeySecretRef"),
 		Entry("another reserved variable", "spec: {rollouts: {pod: {env: [{name: POD_IP, value: k}]}}}", "spec.rollouts.pod.env", "remove TINKER_API_KEY, POD_IP and POD_NAME"),
 		Entry("a reserved label", "spec: {learner: {pod: {labels: {rl.tinker-operator.dev/run: x}}}}", "spec.learner.pod.labels", "remove it"),
