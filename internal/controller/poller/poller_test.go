@@ -111,8 +111,13 @@ func TestPollsLearnersAndReportsChanges(t *testing.T) {
 		if got := s.count("a"); got < 5 || got > 7 {
 			t.Errorf("asked %d times in 10 s, want about 6", got)
 		}
+		training := contract.Progress{Phase: contract.PhaseTraining}
 		for _, reply := range []contract.HeartbeatReply{
-			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"}, {Attempt: 1, Sequence: 2, Progress: contract.Progress{Phase: contract.PhaseTraining}},
+			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"}, {Attempt: 1, Sequence: 2, Progress: training},
+			{Attempt: 1, Sequence: 2, Progress: training, BlockedOn: contract.BlockedOnArtifacts + "mkdir /artifacts/uid: permission denied"},
+			{Attempt: 1, Sequence: 2, Progress: training, BlockedOn: contract.BlockedOnArtifacts + "no space left on device"},
+			{Attempt: 1, Sequence: 2, Progress: training, Upstream: "server_error", UpstreamError: "status 500"},
+			{Attempt: 1, Sequence: 2, Progress: training, Upstream: "server_error", UpstreamError: "status 502"},
 		} {
 			s.setReply(reply, nil)
 			time.Sleep(3 * time.Second)
