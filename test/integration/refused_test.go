@@ -179,8 +179,10 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		for range 4 {
 			w.advance(46 * time.Second)
 		}
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused")) })
-		Expect(run.Status.Attempts).To(HaveLen(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused"))
+			g.Expect(run.Status.Attempts).To(HaveLen(1), "the last try was refused, too")
+		})
 		Expect(run.Status.Attempts[0].Count).To(And(BeNumerically(">=", 3), BeNumerically("<=", 7)))
 		Expect(run.Status.Attempts[0].Cause).To(Equal("Refused"))
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))

@@ -51,6 +51,14 @@ func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []s
 	return w.writes.since(before)
 }
 
+// awaitWorkers waits until the status has all workers ready, which they become by themselves.
+func (w *env) awaitWorkers(run *v1alpha1.TrainingRun) {
+	GinkgoHelper()
+	w.eventually(run, func(g Gomega) {
+		g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+	})
+}
+
 // annotate has the run reconciled, by a change that the manager has nothing to do about.
 func (w *env) annotate(run *v1alpha1.TrainingRun, second int) {
 	GinkgoHelper()
@@ -118,6 +126,7 @@ var _ = Describe("API writes in a minute", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SecretNotFound"))
 		})
+		w.awaitWorkers(run)
 		none(w, run)
 	})
 
@@ -136,6 +145,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("do not occur while the endpoint cannot be reached", func() {
 		w := newEnv()
 		run, first := w.startedRun()
+		w.awaitWorkers(run)
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(3), Upstream: "unreachable"})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EndpointUnreachable"))
@@ -146,6 +156,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("do not occur while the learner does not answer", func() {
 		w := newEnv()
 		run, first := w.startedRun()
+		w.awaitWorkers(run)
 		w.learners.silence(first.ip)
 		w.advance(time.Minute)
 		w.eventually(run, func(g Gomega) {
@@ -165,6 +176,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("do not occur after the end, refused key or not", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
+		w.awaitWorkers(run)
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown", Message: "m", Attempt: 1})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True ModelUnknown")) })
 		none(w, run)
@@ -173,6 +185,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("are bounded while the endpoint answers 429 now and then", func() {
 		w := newEnv()
 		run, first := w.startedRun()
+		w.awaitWorkers(run)
 		statuses, others := statusWrites(w.duringMinute(run, func(second int) {
 			upstream := ""
 			if second%2 == 0 {
@@ -187,6 +200,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("are bounded while a run makes a step each second", func() {
 		w := newEnv()
 		run, first := w.startedRun()
+		w.awaitWorkers(run)
 		statuses, others := statusWrites(w.duringMinute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(second))) }))
 		Expect(len(statuses)).To(And(BeNumerically("<=", mostWrites), BeNumerically(">=", 6)), "and it looks alive")
 		Expect(others).To(BeEmpty())
