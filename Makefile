@@ -12,6 +12,7 @@ TOOLS := go tool -modfile=hack/tools/go.mod
 # GOLANGCI is golangci-lint together with kube-api-linter.
 GOLANGCI := $(TOOLS) golangci-lint-kube-api-linter
 CACHE := $(CURDIR)/.cache
+GOTESTSUM := $(CACHE)/tests/gotestsum
 CLUSTER_SCRIPT := hack/cluster/cluster
 KUBE_BINARIES ?= $(CURDIR)/.cluster/bin
 IMAGE ?= tinker-operator:dev
@@ -99,34 +100,41 @@ chaos: ## Run the survival suite CHAOS (5) times in random order, and kill DEATH
 
 ##@ Test
 
+# The integration suite mostly waits: it runs beside those that compute, and its output follows theirs.
 .PHONY: test
-test: ## Run everything that CI runs: verify, lint, unit, survival, conformance, integration, end to end.
+test: $(GOTESTSUM) ## Run everything that CI runs: verify, lint, unit, survival, conformance, integration, end to end.
 	@rm -rf $(CACHE)/tests/summary
 	@$(MAKE) verify lint
-	@status=0; \
-	for suite in test-unit test-survival conformance-models conformance test-integration test-e2e; do $(MAKE) $$suite SUM=1 || status=1; done; \
+	@status=0; log=$(CACHE)/tests/test-integration.log; \
+	$(MAKE) test-integration SUM=1 >$$log 2>&1 & integration=$$!; \
+	for suite in test-unit test-survival conformance-models conformance; do $(MAKE) $$suite SUM=1 || status=1; done; \
+	wait $$integration || status=1; cat $$log; \
+	$(MAKE) test-e2e SUM=1 || status=1; \
 	hack/test.sh --total || status=1; exit $$status
+
+$(GOTESTSUM): hack/tools/go.mod hack/tools/go.sum
+	@mkdir -p $(@D)
+	@go -C hack/tools build -o $@ gotest.tools/gotestsum && touch $@
 
 # suite runs `go test` with the arguments $(1) and the environment $(2), and counts. A suite that runs alone
 # prints the closing line itself.
 define suite
-	@go -C hack/tools build -o $(CACHE)/tests/gotestsum gotest.tools/gotestsum
 	@[[ -n "$(SUM)" ]] || rm -f $(CACHE)/tests/summary
 	@status=0; $(2) hack/test.sh $@ $(1) || status=1; \
 	[[ -n "$(SUM)" ]] || hack/test.sh --total || status=1; exit $$status
 endef
 
 .PHONY: test-unit
-test-unit: ## Run the unit tests with the race detector.
+test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector.
 	@hack/need-compiler.sh
 	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...)
 
 .PHONY: test-survival
-test-survival: ## Run whole trainings with a fault at every fault point, in one process and in several.
+test-survival: $(GOTESTSUM) ## Run whole trainings with a fault at every fault point, in one process and in several.
 	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/...,CGO_ENABLED=0)
 
 .PHONY: conformance
-conformance: ## Run two versions of the official Python SDK against tinkersim.
+conformance: $(GOTESTSUM) ## Run two versions of the official Python SDK against tinkersim.
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/... ./test/environments,CGO_ENABLED=0)
 	@cat $(CACHE)/conformance-calls-*.txt
@@ -137,12 +145,12 @@ conformance-cookbook: ## Run tinker-cookbook's own loops against tinkersim (inst
 	@test/conformance/cookbook
 
 .PHONY: conformance-environments
-conformance-environments: ## Run the adapters of verifiers and OpenEnv with their packages (installs 1 GB; not in `make test`).
+conformance-environments: $(GOTESTSUM) ## Run the adapters of verifiers and OpenEnv with their packages (installs 1 GB; not in `make test`).
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/adapters,CGO_ENABLED=0)
 
 .PHONY: conformance-skyrl
-conformance-skyrl: ## Train at SkyRL 0.3.0 on the local cluster, and kill the learner (installs 7 GB; not in `make test`).
+conformance-skyrl: $(GOTESTSUM) ## Train at SkyRL 0.3.0 on the local cluster, and kill the learner (installs 7 GB; not in `make test`).
 	@hack/need-python.sh
 	@test/conformance/skyrl/versions
 	$(call suite,-tags e2e$(comma)skyrl -count=1 -timeout 150m -run '^TestSkyRL$$' ./test/e2e/...,CGO_ENABLED=0)
@@ -154,7 +162,7 @@ conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the env
 	@test/conformance/endpoint "$(URL)" "$(MODEL)"
 
 .PHONY: conformance-models
-conformance-models: ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
+conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
 	@hack/need-python.sh
 	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
 
@@ -164,12 +172,12 @@ conformance-observe: ## Record anew what the official packages of tracking servi
 	@CGO_ENABLED=0 go test -tags observe -count=1 -timeout 30m -v ./test/observe/...
 
 .PHONY: test-integration
-test-integration: ## Run the controllers against a real API server and controller manager.
+test-integration: $(GOTESTSUM) ## Run the controllers against a real API server and controller manager.
 	@$(CLUSTER_SCRIPT) binaries >/dev/null
 	$(call suite,-tags integration -count=1 -timeout 20m ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
 
 .PHONY: test-e2e
-test-e2e: ## Run whole trainings, and kill their pods, on the local cluster.
+test-e2e: $(GOTESTSUM) ## Run whole trainings, and kill their pods, on the local cluster.
 	$(call suite,-tags e2e -count=1 -timeout 70m ./test/e2e/...,CGO_ENABLED=0)
 
 .PHONY: model-check
