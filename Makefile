@@ -131,7 +131,8 @@ test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector.
 
 .PHONY: test-survival
 test-survival: $(GOTESTSUM) ## Run whole trainings with a fault at every fault point, in one process and in several.
-	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/...,CGO_ENABLED=0)
+	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/... \
+		./internal/environment/dataset/source ./internal/environment/verify,CGO_ENABLED=0)
 
 .PHONY: conformance
 conformance: $(GOTESTSUM) ## Run two versions of the official Python SDK against tinkersim.

@@ -1,6 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// The race detector makes 500,000 rows ten times slower.
+//go:build !race
+
 package source
 
 import (
