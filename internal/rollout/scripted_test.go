@@ -116,12 +116,13 @@ func (b *board) change(f func()) {
 }
 
 func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest) (exchange.HelloReply, error) {
-	encoded, err := contract.EncodePlay(b.play)
+	encoded, err := contract.EncodePlay(see(b, func() contract.Play { return b.play }))
 	if err != nil {
 		return exchange.HelloReply{}, err
 	}
-	reply := exchange.HelloReply{Play: encoded, Session: b.directive.Session, CoveredIndex: b.directive.CoveredIndex}
+	reply := exchange.HelloReply{Play: encoded}
 	b.change(func() {
+		reply.Session, reply.CoveredIndex = b.directive.Session, b.directive.CoveredIndex
 		b.hellos = append(b.hellos, request)
 		for _, h := range request.Stored {
 			if _, ok := b.groups[h.Key]; !ok && b.wantsHeld {
@@ -309,6 +310,13 @@ func (e *endpoint) inProgress() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.inFlight
+}
+
+// mostInFlight is how many were in progress at once, at most.
+func (e *endpoint) mostInFlight() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.most
 }
 
 // posts counts the posts by their number.

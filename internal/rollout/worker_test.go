@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -80,10 +81,10 @@ func TestCreditsBoundRequestsInFlight(t *testing.T) {
 	s.serve(b, 1)
 	s.start("worker-0", api, nil)
 	arrive(t, b, slots(8)...)
-	if api.most > 5 {
-		t.Errorf("%d samples were in flight with 5 credits", api.most)
+	if most := api.mostInFlight(); most > 5 {
+		t.Errorf("%d samples were in flight with 5 credits", most)
 	}
-	for _, free := range b.free {
+	for _, free := range see(b, func() []int { return slices.Clone(b.free) }) {
 		if free < 1 {
 			t.Errorf("leases were asked for with room for %d", free)
 		}
@@ -100,8 +101,8 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	}
 	r := s.start("worker-0", api, func(c *Config) { c.Groups = store })
 	arrive(t, b, slots(8)...)
-	if api.most != 1 {
-		t.Errorf("%d samples were in flight with one credit", api.most)
+	if most := api.mostInFlight(); most != 1 {
+		t.Errorf("%d samples were in flight with one credit", most)
 	}
 	eventually(t, "one group is stored", func() bool { return len(r.stored()) == 1 })
 }
