@@ -4,11 +4,16 @@
 package survival
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,7 +24,25 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
+// errCut is the cause of a poll that took too long for the ingress.
+var errCut = errors.New("upstream request timeout")
+
+// polled counts the polls for each result.
+type polled struct {
+	mu     sync.Mutex
+	number map[string]int
+}
+
+// next returns how many polls have had the same body so far.
+func (p *polled) next(body string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.number[body]++
+	return p.number[body] - 1
+}
+
 // cutPolls puts an ingress before the simulator that answers polls with 504 after a while, and returns how many it has cut.
+// Each further poll for a result may take twice as long, so that one succeeds on a machine of any speed.
 func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
 	w.t.Helper()
 	target, err := url.Parse(w.url)
@@ -27,17 +50,21 @@ func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
 		w.t.Fatal(err)
 	}
 	var cut atomic.Int64
+	began := polled{number: map[string]int{}}
 	polls, others := httputil.NewSingleHostReverseProxy(target), httputil.NewSingleHostReverseProxy(target)
-	polls.Transport = &http.Transport{ResponseHeaderTimeout: after}
 	polls.ErrorHandler = func(rw http.ResponseWriter, r *http.Request, _ error) {
-		if r.Context().Err() == nil {
+		if errors.Is(context.Cause(r.Context()), errCut) {
 			cut.Add(1)
 		}
 		http.Error(rw, "upstream request timeout", http.StatusGatewayTimeout)
 	}
 	ingress := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/retrieve_future") {
-			polls.ServeHTTP(rw, r)
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			ctx, cancel := context.WithTimeoutCause(r.Context(), after<<began.next(string(body)), errCut)
+			defer cancel()
+			polls.ServeHTTP(rw, r.WithContext(ctx))
 			return
 		}
 		others.ServeHTTP(rw, r)
