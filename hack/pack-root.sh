@@ -19,7 +19,7 @@ gzip -n -1 "$work/root.tar" "$work/files.tar"
 cat >"$work/config.json" <<CONFIG
 {"architecture": "$arch", "os": "linux", "created": "1970-01-01T00:00:00Z",
  "config": {"Entrypoint": ["/usr/bin/python3", "/environment/environment.py"], "User": "65532:65532", "WorkingDir": "/environment",
-  "Env": ["PATH=/usr/bin:/bin", "PYTHONPATH=/opt/environment", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1"]},
+  "Env": ["PATH=/usr/bin:/bin", "PYTHONPATH=/opt/environment", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "HOME=/tmp"]},
  "rootfs": {"type": "layers", "diff_ids": [$digests]},
  "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "hack/environment-image.sh"},
   {"created": "1970-01-01T00:00:00Z", "created_by": "hack/environment-image.sh"}]}
