@@ -53,13 +53,16 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 		return
 	}
 	w.sessions.use(reply.Session)
+	kept := map[rl.Key]bool{}
 	for _, lease := range reply.Keep {
+		kept[lease.Key] = true
 		delete(a.reportedPlaying, lease.Key)
 		w.active.renew(lease)
 	}
 	w.active.stop(slices.Collect(maps.Keys(a.reportedPlaying)))
-	// What was reported and is not wanted need not be sent; what ended since the Hello still must be.
-	w.submitter.outbox.remove(func(key rl.Key) bool { return a.reportedStored[key] })
+	// What was reported and is neither wanted nor leased need not be sent; what ended since the Hello still must be. A learner
+	// whose request for a group was not met within a minute asks no more for it, and waits for it as long as it is in progress.
+	w.submitter.outbox.remove(func(key rl.Key) bool { return a.reportedStored[key] && !kept[key] })
 	a.submitWanted(reply.Wanted)
 	w.groups.Cover(reply.CoveredIndex, nil)
 	w.ready.Store(true)
