@@ -105,7 +105,7 @@ func installChart(ctx context.Context, tree, image string) error {
 		"--set", "tinkersim.vocabularies[0].model="+foreignModel,
 		"--set", "tinkersim.vocabularies[0].configMap=vocabulary,tinkersim.vocabularies[0].key=tokenizer.json",
 		"--values", "hack/demo/values.yaml",
-		"--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
+		"--set", "environmentServers.shared=true", "--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
 }
 
 // helm runs helm in the namespace of the operator.
