@@ -197,12 +197,17 @@ func (g *idleLearner) Release(string, []rl.Key, string) {}
 // serve starts a learner and gives its address.
 func serve(t *testing.T, g *idleLearner, secrets contract.Credentials) string {
 	t.Helper()
+	return serveEpoch(t, g, exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1, Version: g.version}, secrets)
+}
+
+func serveEpoch(t *testing.T, handler exchange.Handler, epoch exchange.Epoch, secrets contract.Credentials) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server, err := exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1, Version: g.version}, Credentials: secrets, Handler: g,
+		Epoch: epoch, Credentials: secrets, Handler: handler,
 		Fenced: func(int32) {}, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Drain: 10 * time.Millisecond},
 	})
 	if err != nil {

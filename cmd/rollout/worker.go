@@ -78,7 +78,7 @@ func runWorker(ctx context.Context, env environ) error {
 		return err
 	}
 	logger := newLogger(env.stderr, o.level)
-	parts, err := build(ctx, o, logger)
+	parts, err := build(o, logger)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ type parts struct {
 	worker *rollout.Worker
 }
 
-// build reads the run file and the credentials, fetches the tokenizer and makes the worker.
-func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
+// build reads the run file and the credentials and makes the worker.
+func build(o options, logger *slog.Logger) (parts, error) {
 	data, err := os.ReadFile(o.runFile)
 	if err != nil {
 		return parts{}, configError(err)
@@ -126,10 +126,6 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 	credentials, err := contract.ReadCredentials(o.credentialsDir)
 	if err != nil {
 		return parts{}, configError(err)
-	}
-	modelRenderer, err := loadRenderer(ctx, o, file)
-	if err != nil {
-		return parts{}, err
 	}
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: file.LearnerAddress, Credentials: credentials, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
@@ -150,29 +146,21 @@ func build(ctx context.Context, o options, logger *slog.Logger) (parts, error) {
 		return parts{}, err
 	}
 	worker := setup.NewWorker(setup.Config{
-		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: store, Renderer: modelRenderer, Hub: &o.hub, Data: o.data,
+		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: store, Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
 		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, Logger: logger,
 	})
 	return parts{client: learner, groups: store, worker: worker}, nil
 }
 
-// loadRenderer makes the renderer of the run's model. A file that cannot be reached now may be reachable later.
-func loadRenderer(ctx context.Context, o options, file contract.RunFile) (*load.Renderer, error) {
+// rendererOf returns what loads the renderer of the run's model.
+func rendererOf(o options, file contract.RunFile) func(ctx context.Context) (*load.Renderer, error) {
 	model := file.Fixed.Model
 	if t := model.Tokenizer; t != nil {
 		pinned := *t
 		pinned.SHA256 = cmp.Or(t.SHA256, file.TokenizerSHA256)
 		model.Tokenizer = &pinned
 	}
-	loaded, err := load.ForModel(ctx, &o.hub, model)
-	var final *load.Error
-	switch {
-	case errors.As(err, &final):
-		return nil, configError(err)
-	case err != nil:
-		return nil, &exitError{code: exitUnavailable, err: err}
-	}
-	return loaded, nil
+	return func(ctx context.Context) (*load.Renderer, error) { return load.ForModel(ctx, &o.hub, model) }
 }
 
 // connect returns the client of the endpoint.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -132,7 +133,9 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 
 // waiting describes what the loop waits for.
 func (l *learner) waiting() string {
-	if problem := l.table.DataProblem(); problem != "" {
+	if problem := l.table.DataProblem(); strings.HasPrefix(problem, contract.BlockedOnTokenizer) {
+		return problem
+	} else if problem != "" {
 		return contract.BlockedOnData + problem
 	}
 	if problem := l.table.JudgeProblem(); problem != "" {

@@ -70,7 +70,7 @@ func (w *Worker) setPlay(encoded []byte) error {
 	if known != nil && bytes.Equal(known.encoded, encoded) {
 		return nil
 	}
-	play, err := newPlayConfig(encoded, w.config.Renderer, &w.built)
+	play, err := newPlayConfig(encoded, &w.format, &w.built)
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,11 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -22,8 +24,9 @@ import (
 // playConfig is what a worker can play, as a learner reported it.
 type playConfig struct {
 	// encoded is the JSON that play was read from.
-	encoded  []byte
-	play     contract.Play
+	encoded []byte
+	play    contract.Play
+	// renderer is nil until the tokenizer is read.
 	renderer renderer.Renderer
 	built    *environments
 }
@@ -39,23 +42,66 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 
 // newPlayConfig reads the JSON of contract.Play. A version that this worker does not read is a *ConfigError, and so is
 // a model of another format than the worker's, which would train on other text.
-func newPlayConfig(data []byte, speaks *load.Renderer, built *environments) (*playConfig, error) {
+func newPlayConfig(data []byte, format *format, built *environments) (*playConfig, error) {
 	play, err := contract.DecodePlay(data)
 	if err != nil {
 		return nil, &ConfigError{Err: err}
 	}
 	c := &playConfig{encoded: data, play: play, built: built}
-	if speaks != nil {
-		if err := speaks.Check(c.play.Model); err != nil {
-			return nil, &ConfigError{Err: err}
-		}
-		c.renderer = speaks.Renderer
-		return c, nil
+	if known := format.known(); known != nil {
+		return c, c.use(known)
+	}
+	if format.load != nil {
+		return c, nil // readRenderer reads the tokenizer, which may take long.
 	}
 	if c.renderer, err = families.ForModel(c.play.Model.Name); err != nil {
 		return nil, &ConfigError{Err: err}
 	}
 	return c, nil
+}
+
+// use plays with a renderer, unless that is of another model's format.
+func (c *playConfig) use(speaks *load.Renderer) error {
+	if err := speaks.Check(c.play.Model); err != nil {
+		return &ConfigError{Err: err}
+	}
+	c.renderer = speaks.Renderer
+	return nil
+}
+
+// readRenderer reads the tokenizer, unless that is done. It is called before the first lease.
+func (c *playConfig) readRenderer(ctx context.Context, format *format) error {
+	if c.renderer != nil {
+		return nil
+	}
+	speaks, err := format.read(ctx)
+	if err != nil {
+		return err
+	}
+	return c.use(speaks)
+}
+
+// format is the renderer of the run's model, which is loaded once. Its zero value has none to load.
+type format struct {
+	load func(ctx context.Context) (*load.Renderer, error)
+
+	loaded atomic.Pointer[load.Renderer]
+}
+
+// known returns the renderer; nil before it is loaded.
+func (f *format) known() *load.Renderer { return f.loaded.Load() }
+
+// read loads the renderer. A *ConfigError is final.
+func (f *format) read(ctx context.Context) (*load.Renderer, error) {
+	loaded, err := f.load(ctx)
+	var final *load.Error
+	if errors.As(err, &final) {
+		return nil, &ConfigError{Err: err}
+	}
+	if err == nil {
+		f.loaded.Store(loaded)
+	}
+	return loaded, err
 }
 
 // largestGroup is the most members of one group.

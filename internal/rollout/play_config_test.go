@@ -43,7 +43,7 @@ func TestPlayConfigChecksTheFormat(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := newPlayConfig(play, tc.speaks, &environments{})
+			r, err := newPlayConfig(play, formatOf(tc.speaks), &environments{})
 			var unplayable *ConfigError
 			if tc.ok != (err == nil) || (err != nil && !errors.As(err, &unplayable)) {
 				t.Fatalf("newPlayConfig: %v, want success %v", err, tc.ok)
@@ -94,4 +94,13 @@ func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
 			t.Errorf("the prompt in %s lacks %q (%v):\n%s", dialect, want, err, text)
 		}
 	}
+}
+
+// formatOf is a format that is loaded; nil has none to load.
+func formatOf(r *load.Renderer) *format {
+	f := &format{}
+	if r != nil {
+		f.loaded.Store(r)
+	}
+	return f
 }

@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,10 +15,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Pauses before data sets that could not be read are read again.
+// Pauses before a tokenizer or data sets that could not be read are read again. A run continues within half a minute of a
+// repair, also where a try takes some seconds.
 const (
 	firstDataPause = time.Second
-	maxDataPause   = time.Minute
+	maxDataPause   = 20 * time.Second
 )
 
 // maxDataProblem bounds what is reported of a problem, in bytes.
@@ -83,41 +85,71 @@ func (d *Data) report(renewal *exchange.Renewal) {
 	renewal.Data, renewal.DataProblem = d.state, d.problem
 }
 
-// prepareAll reads the data sets of what is to be played, each time that changes, until ctx ends. The worker acquires
-// leases once they are read. What cannot be read is read again: somebody may repair it, and the learner reports it.
-func (w *Worker) prepareAll(ctx context.Context) {
+// prepareAll reads the tokenizer and the data sets of what is to be played, each time that changes, until ctx ends. The worker
+// acquires leases once they are read. What cannot be read is read again: somebody may repair it, and the learner reports it.
+// An error is a *ConfigError.
+func (w *Worker) prepareAll(ctx context.Context) error {
 	for {
 		play, err := wait.For(ctx, &w.changes, func() (*playConfig, bool) {
 			play := w.play.Load()
 			return play, play != nil && play != w.prepared.Load()
 		})
 		if err != nil {
-			return
+			return nil
 		}
-		if w.prepareData(ctx, play) {
+		prepared, err := w.readUntilDone(ctx, play)
+		if err != nil {
+			return err
+		}
+		if prepared {
 			w.prepared.Store(play)
 			w.changes.Notify()
 		}
 	}
 }
 
-// prepareData reads the data sets. It returns false when ctx ended first, or when something else is to be played.
-func (w *Worker) prepareData(ctx context.Context, play *playConfig) bool {
+// readUntilDone reads the tokenizer and the data sets. It returns false when ctx ended first, or when something else is to be
+// played. An error is a *ConfigError.
+func (w *Worker) readUntilDone(ctx context.Context, play *playConfig) (bool, error) {
 	for pause := firstDataPause; ; pause = min(2*pause, maxDataPause) {
-		err := play.readData(ctx)
+		err := w.read(ctx, play)
 		if ctx.Err() != nil {
-			return false
+			return false, nil
+		}
+		var final *ConfigError
+		if errors.As(err, &final) {
+			return false, err
 		}
 		w.config.Data.setProblem(err)
 		if err == nil {
-			return true
+			return true, nil
 		}
-		w.config.Logger.Warn("data cannot be read and is read again", "pause", pause.String(), "err", err)
+		w.config.Logger.Warn("what is to be played cannot be read and is read again", "pause", pause.String(), "err", err)
 		if wait.Sleep(ctx, pause) != nil || w.play.Load() != play {
-			return false
+			return false, nil
 		}
 	}
 }
+
+func (w *Worker) read(ctx context.Context, play *playConfig) error {
+	if err := play.readRenderer(ctx, &w.format); err != nil {
+		var final *ConfigError
+		if errors.As(err, &final) {
+			return err
+		}
+		return &tokenizerError{err}
+	}
+	return play.readData(ctx)
+}
+
+// tokenizerError reports that the tokenizer cannot be read now.
+type tokenizerError struct{ err error }
+
+// Error implements error. It begins with what learners report of their own tokenizer.
+func (e *tokenizerError) Error() string { return contract.BlockedOnTokenizer + e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *tokenizerError) Unwrap() error { return e.err }
 
 // readData builds each environment that is played and has it count its tasks, for which it reads its data.
 func (c *playConfig) readData(ctx context.Context) error {

@@ -100,12 +100,12 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 		if !strings.Contains(problem(), "refuses connections") || w.room() != 0 {
 			t.Errorf("the problem is %q and there is room for %d episodes, want the builder's error and none", problem(), w.room())
 		}
-		// Pauses of 1, 2, 4, ..., 32 seconds, then of a minute.
-		if builds := builder.builds.Load(); builds < 10 || builds > 20 {
-			t.Errorf("%d builds within ten minutes, want one a minute in the end", builds)
+		// Pauses of 1, 2, 4, 8 and 16 seconds, then of 20 seconds.
+		if builds := builder.builds.Load(); builds < 30 || builds > 40 {
+			t.Errorf("%d builds within ten minutes, want one every 20 seconds in the end", builds)
 		}
 		builder.repaired.Store(true)
-		time.Sleep(time.Minute + time.Second)
+		time.Sleep(maxDataPause + time.Second)
 		synctest.Wait()
 		if problem() != "" || w.room() != 4 {
 			t.Errorf("after the repair the problem is %q and there is room for %d episodes, want none and 4", problem(), w.room())

@@ -41,8 +41,9 @@ type Config struct {
 	Endpoint Endpoint
 	// Groups stores finished groups; the worker flushes it when it ends.
 	Groups *groupstore.Store
-	// Renderer is that of the run's model; it is nil for a model whose tokenizer is built in.
-	Renderer *load.Renderer
+	// Renderer loads that of the run's model; it is nil for a model whose tokenizer is built in. An error that is no
+	// *load.Error may pass, and Renderer is called again.
+	Renderer func(ctx context.Context) (*load.Renderer, error)
 	// Environments builds what the leases play; nil is the zero registry.Builder.
 	Environments Builder
 	// Data is how far the worker is with reading its data sets; nil where nothing waits for a permit.
@@ -77,8 +78,9 @@ type Worker struct {
 	// learner's credits.
 	episodes, samples gate
 	built             environments
+	format            format
 	play              atomic.Pointer[playConfig]
-	// prepared is the play whose data sets are read.
+	// prepared is the play whose tokenizer and data sets are read.
 	prepared atomic.Pointer[playConfig]
 	// health watches the environments that servers provide. It is set before anything starts.
 	health *health.Monitor
@@ -104,6 +106,7 @@ func New(config Config) *Worker {
 		groups:   config.Groups,
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
 		built:    environments{builder: config.Environments},
+		format:   format{load: config.Renderer},
 	}
 	if config.Judges == nil {
 		w.config.Judges = &Judges{}
@@ -136,10 +139,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.health = health.NewMonitor(serving, w.config.Logger)
 	serve.Go(func() error { return w.connect(serving) })
 	serve.Go(func() error { return w.submitter.run(serving) })
-	serve.Go(func() error {
-		w.prepareAll(serving)
-		return nil
-	})
+	serve.Go(func() error { return w.prepareAll(serving) })
 	serve.Go(func() error {
 		w.sessions.keepAlive(serving)
 		return nil

@@ -28,6 +28,6 @@ func BlockedOn(words string) (reason, message string) {
 		return v1alpha1.ReasonEnvironmentUnavailable, fmt.Sprintf("The run waits for the server of environment %q: see the condition "+
 			"EnvironmentsReady; the run then continues by itself.", name)
 	}
-	return v1alpha1.ReasonTokenizerBlocked, fmt.Sprintf("The learner cannot load the tokenizer (%s): check the source of model.tokenizer and the network; "+
+	return v1alpha1.ReasonTokenizerBlocked, fmt.Sprintf("The tokenizer cannot be loaded (%s): check the source of model.tokenizer and the network; "+
 		"the run then continues by itself.", strings.TrimPrefix(words, contract.BlockedOnTokenizer))
 }

@@ -138,7 +138,8 @@ func (w *fixture) startQwenWorker(name string) {
 		w.t.Fatal(err)
 	}
 	worker := rollout.New(rollout.Config{
-		Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(), Renderer: speech,
+		Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(),
+		Renderer: func(context.Context) (*load.Renderer, error) { return speech, nil },
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup

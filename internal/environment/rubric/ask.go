@@ -14,10 +14,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// The pause before a retry doubles from the first to the longest.
+// The pause before a retry doubles from the first to the longest. One that the judge asks for may be longer.
 const (
-	firstPause   = time.Second
-	longestPause = time.Minute
+	firstPause        = time.Second
+	longestPause      = 20 * time.Second
+	longestAskedPause = time.Minute
 )
 
 // tally counts the calls for one reply. It is safe for concurrent use.
@@ -123,7 +124,7 @@ func pauseAfter(err error, pause time.Duration) time.Duration {
 	jittered := pause/2 + rand.N(pause/2+1)
 	var retry *RetryError
 	if errors.As(err, &retry) {
-		return min(max(jittered, retry.After), longestPause)
+		return min(max(jittered, retry.After), longestAskedPause)
 	}
 	return jittered
 }

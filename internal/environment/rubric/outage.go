@@ -89,7 +89,7 @@ func (r *rest) take(d time.Duration) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if until := r.now().Add(min(d, longestPause)); until.After(r.until) {
+	if until := r.now().Add(min(d, longestAskedPause)); until.After(r.until) {
 		r.until = until
 	}
 }

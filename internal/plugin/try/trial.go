@@ -324,7 +324,8 @@ func (t *trial) worker(ctx context.Context, file contract.RunFile, learner rollo
 		return nil, nil, err
 	}
 	worker := setup.NewWorker(setup.Config{
-		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: groups, Renderer: modelRenderer, Hub: t.hub,
+		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: groups,
+		Renderer: func(context.Context) (*load.Renderer, error) { return modelRenderer, nil }, Hub: t.hub,
 		Data: t.sourceConfig(), UserAgent: version.UserAgent(userAgent), Logger: t.logger,
 	})
 	return worker, endpoint, nil

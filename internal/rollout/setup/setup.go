@@ -5,6 +5,7 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -30,8 +31,8 @@ type Config struct {
 	// Pressure observes the endpoint's client.
 	Pressure *rollout.Pressure
 	Groups   *groupstore.Store
-	// Renderer is that of the run's model.
-	Renderer *load.Renderer
+	// Renderer loads that of the run's model.
+	Renderer func(ctx context.Context) (*load.Renderer, error)
 	// Hub fetches tokenizers of judges.
 	Hub *fetch.Fetcher
 	// Data is where data sets are read from and stored.

@@ -24,9 +24,10 @@ import (
 const (
 	// maxTries bounds requests that bring nothing, one after the other.
 	maxTries = 8
-	// longestPause bounds the pause before a request, also one that a server asks for.
-	longestPause = 2 * time.Minute
-	firstPause   = time.Second
+	// longestAskedPause bounds a pause that a server asks for, and longestPause any other.
+	longestAskedPause = 2 * time.Minute
+	longestPause      = 20 * time.Second
+	firstPause        = time.Second
 	// maxPage bounds the answers that are read as a whole.
 	maxPage = 64 << 20
 )
@@ -180,7 +181,7 @@ func (b *Body) retry(cause error) error {
 func pauseBefore(tries int, cause error) time.Duration {
 	var asked *retryAfter
 	if errors.As(cause, &asked) {
-		return min(asked.pause, longestPause)
+		return min(asked.pause, longestAskedPause)
 	}
 	pause := min(firstPause<<(tries-1), longestPause)
 	return pause/2 + rand.N(pause/2)

@@ -176,7 +176,7 @@ func TestPausesAndPatience(t *testing.T) {
 		}, 20 * time.Second, 20 * time.Second},
 		"a server that asks for an hour": {func(*http.Request) (*http.Response, error) {
 			return answer(503, http.Header{"Retry-After": {"3600"}}), nil
-		}, longestPause, longestPause},
+		}, longestAskedPause, longestAskedPause},
 		"a server that is unreachable": {func(*http.Request) (*http.Response, error) {
 			return nil, errors.New("connection refused")
 		}, firstPause / 2, firstPause},
