@@ -40,7 +40,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 		}
 		if now.Sub(waitsSince(newest, l, now)) > deadline {
 			return &ending.Ending{Cause: contract.CauseStartTimeout,
-				Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waiting(run, l.Pod).Message)}
+				Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), observe.LearnerWaits(run, l.Pod).Message)}
 		}
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -108,7 +109,7 @@ func (v view) learnerObstacle() podstate.Obstacle {
 	if pod == nil && v.seen.LearnerObstacle.NeedsAction {
 		return v.seen.LearnerObstacle
 	}
-	return waiting(v.run, pod)
+	return observe.LearnerWaits(v.run, pod)
 }
 
 // learnerNeedsAction says that the learner's pod requires intervention. A node may be added, and a quota be freed, for

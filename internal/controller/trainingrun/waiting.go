@@ -13,30 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// waiting says what a learner's pod waits for, and which field of the run fixes that.
-func waiting(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
-	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
-		Image: "learner.pod.image or learner.pod.imagePullSecrets",
-		Secret: func(name string) string {
-			switch artifacts := run.Spec.Artifacts; {
-			case run.Spec.Tinker.APIKeySecretRef.Name == name:
-				return "tinker.apiKeySecretRef"
-			case artifacts != nil && artifacts.SecretRef != nil && artifacts.SecretRef.Name == name:
-				return "artifacts.secretRef"
-			default:
-				return "learner.pod.env or learner.pod.envFrom"
-			}
-		},
-		Claim: func(name string) string {
-			if artifacts := run.Spec.Artifacts; artifacts != nil && artifacts.ClaimName == name {
-				return "artifacts.claimName"
-			}
-			return "learner.pod.volumes"
-		},
-		Pod: "learner.pod",
-	})
-}
-
 // learnerRunning says that a learner's container runs, and since when.
 func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
 	return podstate.Running(pod, desired.LearnerContainer)

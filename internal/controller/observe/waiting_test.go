@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trainingrun
+package observe
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 )
 
 func TestWaitingNamesTheField(t *testing.T) {
-	run := newRun()
+	run := startedRun()
 	run.Spec.Tinker.APIKeySecretRef.Name = "key"
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs", SecretRef: &ref.Secret{Name: "bucket"}}
 	noClaim := func(name string) *corev1.Pod {
@@ -35,7 +35,7 @@ func TestWaitingNamesTheField(t *testing.T) {
 		"artifacts.secretRef":    noSecret("bucket"),
 		"learner.pod.envFrom":    noSecret("own"),
 	} {
-		if got := waiting(run, pod).Message; !strings.HasSuffix(got, field+".") {
+		if got := LearnerWaits(run, pod).Message; !strings.HasSuffix(got, field+".") {
 			t.Errorf("the message is %q, want one that ends with %q", got, field)
 		}
 	}

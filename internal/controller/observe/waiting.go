@@ -1,0 +1,36 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// LearnerWaits says what a learner's pod waits for, and which field of the run fixes that.
+func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
+	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
+		Image: "learner.pod.image or learner.pod.imagePullSecrets",
+		Secret: func(name string) string {
+			switch artifacts := run.Spec.Artifacts; {
+			case run.Spec.Tinker.APIKeySecretRef.Name == name:
+				return "tinker.apiKeySecretRef"
+			case artifacts != nil && artifacts.SecretRef != nil && artifacts.SecretRef.Name == name:
+				return "artifacts.secretRef"
+			default:
+				return "learner.pod.env or learner.pod.envFrom"
+			}
+		},
+		Claim: func(name string) string {
+			if artifacts := run.Spec.Artifacts; artifacts != nil && artifacts.ClaimName == name {
+				return "artifacts.claimName"
+			}
+			return "learner.pod.volumes"
+		},
+		Pod: "learner.pod",
+	})
+}
