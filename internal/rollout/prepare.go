@@ -89,7 +89,7 @@ func (d *Data) report(renewal *exchange.Renewal) {
 // acquires leases once they are read. What cannot be read is read again: somebody may repair it, and the learner reports it.
 // An error is a *ConfigError.
 func (w *Worker) prepareAll(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		play, err := wait.For(ctx, &w.changes, func() (*playConfig, bool) {
 			play := w.play.Load()
 			return play, play != nil && play != w.prepared.Load()
@@ -106,6 +106,7 @@ func (w *Worker) prepareAll(ctx context.Context) error {
 			w.changes.Notify()
 		}
 	}
+	return nil
 }
 
 // readUntilDone reads the tokenizer and the data sets. It returns false when ctx ended first, or when something else is to be

@@ -112,3 +112,17 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 		}
 	})
 }
+
+// TestPrepareEndsBeforeDataAreRead checks that a worker which is asked to end while it cannot read its data does end.
+func TestPrepareEndsBeforeDataAreRead(t *testing.T) {
+	w := &Worker{config: Config{Data: &Data{}, Logger: slog.New(slog.DiscardHandler)}, active: newActiveGroups(nil)}
+	w.play.Store(&playConfig{
+		play:  contract.Play{Environments: []contract.Environment{{Name: "sums", GroupSize: 2}}},
+		built: &environments{builder: &failingBuilder{}},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.prepareAll(ctx); err != nil || w.prepared.Load() != nil {
+		t.Errorf("prepareAll = %v, and something is prepared: %t", err, w.prepared.Load() != nil)
+	}
+}
