@@ -69,9 +69,9 @@ func (c *playConfig) use(speaks *load.Renderer) error {
 	return nil
 }
 
-// readRenderer reads the tokenizer, unless that is done. It is called before the first lease.
+// readRenderer reads the tokenizer, unless that is done or it is built in. It is called before the first lease.
 func (c *playConfig) readRenderer(ctx context.Context, format *format) error {
-	if c.renderer != nil {
+	if c.renderer != nil || format.load == nil {
 		return nil
 	}
 	speaks, err := format.read(ctx)

@@ -241,7 +241,7 @@ func TestPausesGrow(t *testing.T) {
 	if _, err := g.Grade(t.Context(), rowOf("a", "b"), reply); err != nil {
 		t.Fatal(err)
 	}
-	want := []time.Duration{1, 2, 20, 60, 16, 32, 60, 60, 60}
+	want := []time.Duration{1, 2, 20, 60, 16, 20, 20, 20, 20}
 	if len(*pauses) != len(want) {
 		t.Fatalf("pauses are %v, want %d", *pauses, len(want))
 	}
