@@ -47,7 +47,14 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
 		return unscheduled(pod.Namespace, c.Message, fields)
 	}
 	if c := statusOf(pod, container); c != nil && c.State.Waiting != nil {
-		return waiting(pod, c, fields)
+		if o := waiting(pod, c, fields); o.NeedsAction {
+			return o
+		}
+	}
+	if c := imageMissing(pod); c != nil {
+		// Containers beside the program's own are environment servers.
+		return Obstacle{v1alpha1.ReasonImagePullFailed,
+			fmt.Sprintf("Image %q of container %q cannot be pulled: correct ors.server.image of the RewardEnvironment, or %s.", c.Image, c.Name, fields.Image), true}
 	}
 	return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
 }
@@ -77,7 +84,7 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle
 	switch state := c.State.Waiting; state.Reason {
 	case "CreateContainerConfigError":
 		return missing(pod.Namespace, state.Message, fields)
-	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
+	case "InvalidImageName", "ErrImageNeverPull", errImagePull, imagePullBackOff, registryUnavailable, signatureInvalid:
 		return Obstacle{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("Image %q cannot be pulled: correct %s.", imageOf(pod, c.Name), fields.Image), true}
 	case "CreateContainerError", "RunContainerError":
 		return Obstacle{v1alpha1.ReasonContainerRefused, fmt.Sprintf("The container cannot be made: %s: correct %s.", state.Message, fields.Pod), true}
@@ -87,6 +94,48 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle
 }
 
 // noClaim matches the scheduler's message about a PersistentVolumeClaim that does not exist.
+// What a container waits for while its image cannot be pulled and is pulled again.
+const (
+	errImagePull        = "ErrImagePull"
+	imagePullBackOff    = "ImagePullBackOff"
+	registryUnavailable = "RegistryUnavailable"
+	signatureInvalid    = "SignatureValidationFailed"
+)
+
+// ReplaceAfter is the age at which a pod is replaced that waits for an image: the kubelet tries to pull it ever more rarely, up
+// to every five minutes, and at once for another pod.
+const ReplaceAfter = 45 * time.Second
+
+// ImageMissing says that a container of a pod waits for an image that could not be pulled.
+func ImageMissing(pod *corev1.Pod) bool {
+	return pod != nil && pod.DeletionTimestamp == nil && imageMissing(pod) != nil
+}
+
+func imageMissing(pod *corev1.Pod) *corev1.ContainerStatus {
+	missing := func(c corev1.ContainerStatus) bool {
+		if c.State.Waiting == nil {
+			return false
+		}
+		switch c.State.Waiting.Reason {
+		case errImagePull, imagePullBackOff, registryUnavailable, signatureInvalid:
+			return true
+		default:
+			return false
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		if i := slices.IndexFunc(list, missing); i >= 0 {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// ReplaceIn is how long a pod that waits for an image is left; 0 or less once it is to be replaced.
+func ReplaceIn(pod *corev1.Pod, now time.Time) time.Duration {
+	return pod.CreationTimestamp.Add(ReplaceAfter).Sub(now)
+}
+
 var noClaim = regexp.MustCompile(`persistentvolumeclaim "([^"]+)" not found`)
 
 func unscheduled(namespace, words string, fields Fields) Obstacle {

@@ -20,10 +20,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Back-off between probes of an environment that failed in a way that may pass.
+// Pauses between probes of an environment that failed in a way that may pass. A repair is noticed within a minute, and there is
+// one pod every 45 s at most.
 const (
-	firstRetry = time.Minute
-	maxRetry   = 30 * time.Minute
+	retryInterval = refusal.RetryInterval
+	minPause      = 10 * time.Second
+	maxPause      = 30 * time.Minute
 )
 
 // dataInterval is the time between two looks at the ConfigMap that a data set is read from.
@@ -41,7 +43,7 @@ type plan struct {
 	// probe is the try to make; 0 for none.
 	probe   int32
 	deletes []*batchv1.Job
-	// pending says that the probe has no pod yet, which changes nothing of why the one before did not start.
+	// pending says that the probe does not run yet, which changes nothing of why the one before did not start.
 	pending bool
 	requeue time.Duration
 }
@@ -86,6 +88,14 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 	} else if ended {
 		return p.withRetry(env, seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long."), now)
 	}
+	if podstate.ImageMissing(seen.pod) {
+		// The kubelet pulls the image for another pod sooner.
+		p.ready, p.requeue = waitingProbe(seen.pod), podstate.ReplaceIn(seen.pod, now)
+		if p.requeue <= 0 {
+			return p.withProbe(env, seen, seen.try+1, now)
+		}
+		return p
+	}
 	if seen.pod == nil {
 		p.requeue = lookInterval
 		if seen.podRefused.Reason != "" {
@@ -93,7 +103,8 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 			return p
 		}
 	}
-	p.ready, p.pending = waitingProbe(seen.pod), seen.pod == nil
+	_, running := podstate.Running(seen.pod, desired.ProbeContainer)
+	p.ready, p.pending = waitingProbe(seen.pod), !running
 	return p
 }
 
@@ -144,7 +155,12 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 // withRetry makes the next try when the time since the last is over.
 func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended time.Time, as status.Condition, now time.Time) plan {
 	p.ready = as
-	wait := min(firstRetry<<min(seen.try-1, 10), maxRetry)
+	lasted := podstate.Lasted(seen.pod, desired.ProbeContainer)
+	wait := max(retryInterval-lasted, minPause)
+	if as.Reason == v1alpha1.ReasonDataInvalid {
+		// All data were read: at most half of the time goes into reading them again.
+		wait = max(wait, min(lasted, maxPause))
+	}
 	if left := ended.Add(wait).Sub(now); left > 0 {
 		p.requeue = left
 		return p

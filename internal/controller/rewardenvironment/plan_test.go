@@ -73,7 +73,16 @@ const good = `{"ok":true,"splits":[{"name":"test","tasks":1},{"name":"train","ta
 
 func TestPlan(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	noImage := probePod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+	noImage := func(age time.Duration) *corev1.Pod {
+		pod := probePod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+		pod.CreationTimestamp = metav1.NewTime(now.Add(-age))
+		return pod
+	}
+	ran := func(pod *corev1.Pod, lasted time.Duration) *corev1.Pod {
+		ended := pod.Status.ContainerStatuses[0].State.Terminated
+		ended.StartedAt = metav1.NewTime(ended.FinishedAt.Add(-lasted))
+		return pod
+	}
 	failed := func(o *observed) {
 		o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}}
 	}
@@ -100,30 +109,34 @@ func TestPlan(t *testing.T) {
 		seen observed
 		want reported
 	}{
-		"a new environment is probed":         {newEnvironment(), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
-		"a running probe continues":           {newEnvironment(), seen(1, running), reported{Ready: "Unknown Probing"}},
-		"a probe without a pod continues":     {newEnvironment(), seen(1, nil), reported{Ready: "Unknown Probing", Requeue: lookInterval}},
-		"a pod whose spec has changed":        {newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage, templated), reported{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
-		"a refused pod":                       {newEnvironment(), seen(1, nil, podRefused), reported{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
-		"a refused pod until the deadline":    {newEnvironment(), seen(1, nil, podRefused, failed), reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
-		"a refused Job":                       {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), reported{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
-		"a refused Job after a while":         {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), reported{Ready: "False ProbeNotStarting", Probe: 1}},
-		"a Job that is not valid":             {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), reported{Ready: "False ProbeNotStarting"}},
-		"a Job that was not valid":            {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), reported{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that cannot start":           {newEnvironment(), seen(1, noImage), reported{Ready: "False ProbeNotStarting"}},
-		"a good result":                       {newEnvironment(), seen(1, terminatedPod(good, 0)), reported{Ready: "True Probed", Found: true}},
-		"a result that stays bad":             {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), reported{Ready: "False Invalid"}},
-		"a result that may get better":        {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), reported{Ready: "False Unavailable", Requeue: 40 * time.Second}},
-		"an unavailable judge is tried again": {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), reported{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
-		"the next time after twice as long":   {newEnvironment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), reported{Ready: "False Unavailable", Requeue: time.Minute}},
-		"after half an hour at most":          {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)), reported{Ready: "False Unavailable", Requeue: 30 * time.Minute}},
-		"no result":                           {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)), reported{Ready: "False ProbeFailed", Requeue: time.Minute}},
-		"a Job that failed without a pod":     {newEnvironment(), seen(1, nil, failed), reported{Ready: "False ProbeFailed", Requeue: 50 * time.Second}},
-		"an answer stays":                     {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), reported{}},
-		"an answer stays without the Job":     {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
-		"a bad answer stays":                  {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), reported{}},
-		"another generation is probed":        {newEnvironment(ready("True", "Probed", 1)), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
-		"an empty spec is not probed":         {newEnvironment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), reported{Ready: "False Invalid"}},
+		"a new environment is probed":               {newEnvironment(), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
+		"a running probe continues":                 {newEnvironment(), seen(1, running), reported{Ready: "Unknown Probing"}},
+		"a probe without a pod continues":           {newEnvironment(), seen(1, nil), reported{Ready: "Unknown Probing", Requeue: lookInterval}},
+		"a pod whose spec has changed":              {newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage(0), templated), reported{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
+		"a refused pod":                             {newEnvironment(), seen(1, nil, podRefused), reported{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
+		"a refused pod until the deadline":          {newEnvironment(), seen(1, nil, podRefused, failed), reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a refused Job":                             {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), reported{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
+		"a refused Job after a while":               {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), reported{Ready: "False ProbeNotStarting", Probe: 1}},
+		"a Job that is not valid":                   {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), reported{Ready: "False ProbeNotStarting"}},
+		"a Job that was not valid":                  {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), reported{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that cannot start":                 {newEnvironment(), seen(1, noImage(15*time.Second)), reported{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
+		"a missing image is pulled for another pod": {newEnvironment(), seen(1, noImage(45*time.Second)), reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a good result":                             {newEnvironment(), seen(1, terminatedPod(good, 0)), reported{Ready: "True Probed", Found: true}},
+		"a result that stays bad":                   {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), reported{Ready: "False Invalid"}},
+		"a result that may get better":              {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
+		"an unavailable judge is tried again":       {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), reported{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
+		"the time between pods counts":              {newEnvironment(), seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), 20*time.Second)), reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
+		"a long probe is followed by a pause":       {newEnvironment(), seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), time.Hour)), reported{Ready: "False Unavailable", Requeue: 10 * time.Second}},
+		"many tries are as far apart":               {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)), reported{Ready: "False Unavailable", Requeue: 45 * time.Second}},
+		"bad data that are read quickly":            {newEnvironment(), seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Second)), reported{Ready: "False DataInvalid", Requeue: 40 * time.Second}},
+		"bad data that take long to read":           {newEnvironment(), seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Minute)), reported{Ready: "False DataInvalid", Requeue: 5 * time.Minute}},
+		"no result":                                 {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)), reported{Ready: "False ProbeFailed", Requeue: 45 * time.Second}},
+		"a Job that failed without a pod":           {newEnvironment(), seen(1, nil, failed), reported{Ready: "False ProbeFailed", Requeue: 35 * time.Second}},
+		"an answer stays":                           {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), reported{}},
+		"an answer stays without the Job":           {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
+		"a bad answer stays":                        {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), reported{}},
+		"another generation is probed":              {newEnvironment(ready("True", "Probed", 1)), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
+		"an empty spec is not probed":               {newEnvironment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), reported{Ready: "False Invalid"}},
 		"probes of earlier definitions are deleted": {newEnvironment(), seen(1, running, func(o *observed) {
 			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
 		}), reported{Ready: "Unknown Probing", Deletes: 1}},
