@@ -31,8 +31,16 @@ const RepairInterval = 45 * time.Second
 
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
-	repairable := a.Reason == v1alpha1.ReasonKeyRefused || a.Reason == v1alpha1.ReasonEndpointNotTinker
-	return a.Cause == string(contract.CauseRefused) || a.Cause == string(contract.CauseUpstream) && repairable
+	switch contract.Cause(a.Cause) {
+	case contract.CauseRefused:
+		return true
+	case contract.CauseUpstream:
+		return a.Reason == v1alpha1.ReasonKeyRefused || a.Reason == v1alpha1.ReasonEndpointNotTinker
+	case contract.CauseStartTimeout:
+		return a.Reason == v1alpha1.ReasonImagePullFailed
+	default:
+		return false
+	}
 }
 
 // Join gives the attempts with the newest, which has ended, in one entry with those before it that ended for the
@@ -146,10 +154,13 @@ func fruitful(a v1alpha1.Attempt) bool {
 // Backoff is how long to wait after the newest attempt before the next: not at all after one that made
 // progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
 // on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
-// whose spec was refused or changed is followed by one of another spec.
+// whose spec was refused or changed is followed by one of another spec, and that one whose image was missing has waited itself.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if r := attempts[0].Reason; r == v1alpha1.ReasonSpecRefused || r == v1alpha1.ReasonSettingsDiffer || r == v1alpha1.ReasonSettingsChanged {
 		return 0
+	}
+	if attempts[0].Reason == v1alpha1.ReasonImagePullFailed {
+		return 0 // Its pod was left for podstate.ReplaceAfter.
 	}
 	if AwaitsRepair(attempts[0]) {
 		return RepairInterval

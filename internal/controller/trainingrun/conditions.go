@@ -146,6 +146,8 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case attempt == nil:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
+	case v.plan.start > 0 && v.unrepaired() == v1alpha1.ReasonImagePullFailed:
+		return status.False(kind, v1alpha1.ReasonImagePullFailed, v.awaiting().Message)
 	case v.plan.start > 0:
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
 	case attempt.CompletionTime != nil && v.suspended():
@@ -185,7 +187,7 @@ func rolloutsCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonNotStarted, "The workers have not been made yet.")
 	case v.seen.Rollout == nil:
 		return obstacle
-	case v.seen.Rollout.DeletionTimestamp != nil:
+	case v.seen.Rollout.DeletionTimestamp != nil && !refused:
 		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
 	case wanted == 0:
 		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to continue.")

@@ -38,6 +38,9 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 		if seen.LearnerObstacle.NeedsAction {
 			return nil // The Job's controller tries again to create the pod, and another Job would fare no better.
 		}
+		if podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0 {
+			return &ending.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: observe.LearnerWaits(run, l.Pod).Message}
+		}
 		if now.Sub(waitsSince(newest, l, now)) > deadline {
 			return &ending.Ending{Cause: contract.CauseStartTimeout,
 				Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), observe.LearnerWaits(run, l.Pod).Message)}
@@ -109,6 +112,9 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 		}
 		if grace := graceLeft(run, l.Pod, now); grace > 0 {
 			left = min(left, grace+time.Second)
+		}
+		if podstate.ImageMissing(l.Pod) {
+			left = min(left, max(time.Second, podstate.ReplaceIn(l.Pod, now)))
 		}
 		return left
 	}

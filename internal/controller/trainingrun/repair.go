@@ -21,7 +21,7 @@ import (
 )
 
 // unrepaired is the reason of the newest attempt that shows what awaits a repair, until a later one shows that it was made:
-// by loading a state, or where the API server refused to create it, by existing.
+// by loading a state, where the API server refused to create it by existing, and where its image was missing by running.
 func (v view) unrepaired() string {
 	a := v.awaiting()
 	if a == nil {
@@ -40,8 +40,10 @@ func (v view) awaiting() *v1alpha1.Attempt {
 		if len(attempts) == 1 || latest.FromStep != nil {
 			return nil
 		}
-		exists := v.plan.start == 0 && v.seen.Learners[latest.Number].Job != nil
-		if latest = &attempts[1]; exists && latest.Reason == v1alpha1.ReasonCreateRefused {
+		l := v.seen.Learners[latest.Number]
+		exists := v.plan.start == 0 && l.Job != nil
+		_, runs := learnerRunning(l.Pod)
+		if latest = &attempts[1]; exists && latest.Reason == v1alpha1.ReasonCreateRefused || runs && latest.Reason == v1alpha1.ReasonImagePullFailed {
 			return nil
 		}
 	}
@@ -60,10 +62,10 @@ func (v view) repairSince() time.Time {
 }
 
 // isStalled says that what awaits a repair does so for long enough to require intervention: a refused key at once, since
-// only a user can replace it.
+// only a user can replace it, and a missing image, for which another pod has waited.
 func (v view) isStalled() bool {
 	switch v.unrepaired() {
-	case v1alpha1.ReasonKeyRefused:
+	case v1alpha1.ReasonKeyRefused, v1alpha1.ReasonImagePullFailed:
 		return true
 	case v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEndpointNotTinker:
 		return v.lastsSince(v.repairSince())
@@ -77,6 +79,8 @@ func (v view) stall(kind string) status.Condition {
 	switch reason := v.unrepaired(); reason {
 	case v1alpha1.ReasonKeyRefused:
 		return status.True(kind, reason, keyRefused(v.run))
+	case v1alpha1.ReasonImagePullFailed:
+		return status.True(kind, reason, v.awaiting().Message)
 	case v1alpha1.ReasonEndpointNotTinker:
 		return status.True(kind, reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), v.awaiting().Message))
 	default:
@@ -109,7 +113,11 @@ func (v view) learnerObstacle() podstate.Obstacle {
 	if pod == nil && v.seen.LearnerObstacle.NeedsAction {
 		return v.seen.LearnerObstacle
 	}
-	return observe.LearnerWaits(v.run, pod)
+	o := observe.LearnerWaits(v.run, pod)
+	if !o.NeedsAction && v.unrepaired() == v1alpha1.ReasonImagePullFailed {
+		return podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: v.awaiting().Message, NeedsAction: true}
+	}
+	return o
 }
 
 // learnerNeedsAction says that the learner's pod requires intervention. A node may be added, and a quota be freed, for

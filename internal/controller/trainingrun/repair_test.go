@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -171,5 +173,80 @@ func TestNextAttemptKnowsTheVerdict(t *testing.T) {
 	p := makePlan(run, seen, now)
 	if p.start != 2 || p.next == nil || p.next.Checkpoints[0].Step != 9 || p.next.Capabilities == nil {
 		t.Errorf("attempt %d is made from the status %+v, want checkpoint 9 and the capabilities in it", p.start, p.next)
+	}
+}
+
+// TestMissingImageIsPulledForAnotherPod has an image that cannot be pulled for an hour. The kubelet's own tries would be five minutes
+// apart by then; the run makes another pod every 45 s, which costs no restart, and continues with the first that runs.
+func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
+	run := newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)}))
+	at, created, made := now, now, 0
+	waits := func(newest int32) observe.State {
+		pod := newPod(waitingFor("ImagePullBackOff", "Back-off pulling image"))
+		pod.CreationTimestamp = metav1.NewTime(created)
+		return observing(newest, observe.Learner{Job: newJob("job"), Pod: pod})
+	}
+	for at.Sub(now) < time.Hour {
+		newest := status.NewestAttempt(run)
+		seen := waits(newest)
+		p := makePlan(run, seen, at)
+		p.file = &contract.RunFile{}
+		run.Status = computeStatus(run, seen, p, at)
+		for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionLearnerRunning} {
+			if c := meta.FindStatusCondition(run.Status.Conditions, kind); c.Reason != "ImagePullFailed" || !strings.Contains(c.Message, "learner.pod.image") {
+				t.Fatalf("after %v %s has the reason %s and says %q, want the image", at.Sub(now), kind, c.Reason, c.Message)
+			}
+		}
+		switch {
+		case p.start > 0:
+			if age := at.Sub(created); age < 45*time.Second || age > 50*time.Second {
+				t.Fatalf("a pod is replaced at the age of %v, want 45 s", age)
+			}
+			made, created = made+1, at
+		case p.requeue <= 0 || p.requeue > 45*time.Second:
+			t.Fatalf("the run is reconciled again after %v", p.requeue)
+		default:
+			at = at.Add(p.requeue)
+		}
+	}
+	if made < 70 || len(run.Status.Attempts) > 3 || ptr.Deref(run.Status.FailuresSinceCheckpoint, 0) != 0 {
+		t.Errorf("%d pods in an hour, %d entries of attempts, %d failures", made, len(run.Status.Attempts), ptr.Deref(run.Status.FailuresSinceCheckpoint, 0))
+	}
+	newest := status.NewestAttempt(run)
+	seen := observing(newest, observe.Learner{Job: newJob("job"), Pod: newPod()})
+	p := makePlan(run, seen, at)
+	run.Status = computeStatus(run, seen, p, at)
+	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" || p.start != 0 {
+		t.Errorf("once the learner runs, Stalled = %s and attempt %d starts", got, p.start)
+	}
+}
+
+// TestUnschedulablePodIsLeftAlone has a pod that fits nowhere for ten minutes: the scheduler itself binds it once a node fits, so
+// that neither the attempt nor its pod is replaced meanwhile.
+func TestUnschedulablePodIsLeftAlone(t *testing.T) {
+	run := newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)}))
+	for waited := time.Duration(0); waited < 10*time.Minute; waited += 15 * time.Second {
+		pod := newPod(pending, unschedulableFor(0))
+		pod.CreationTimestamp = metav1.NewTime(now)
+		seen := observing(1, observe.Learner{Job: newJob("job"), Pod: pod})
+		p := makePlan(run, seen, now.Add(waited))
+		if p.ending != nil || p.start != 0 || len(p.deletes) > 0 {
+			t.Fatalf("after %v the plan is %+v, want to wait", waited, outcomeOf(p))
+		}
+		run.Status = computeStatus(run, seen, p, now.Add(waited))
+		want := "False NotStalled"
+		if waited >= 2*time.Minute {
+			want = "True Unschedulable"
+		}
+		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != want {
+			t.Fatalf("after %v Stalled = %s, want %s", waited, got, want)
+		}
+	}
+	seen := observing(1, observe.Learner{Job: newJob("job"), Pod: newPod()})
+	later := now.Add(10 * time.Minute)
+	p := makePlan(run, seen, later)
+	run.Status = computeStatus(run, seen, p, later)
+	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" || len(run.Status.Attempts) != 1 || p.start != 0 {
+		t.Errorf("once a node fits, Stalled = %s, %d attempts, and attempt %d starts", got, len(run.Status.Attempts), p.start)
 	}
 }
