@@ -142,7 +142,6 @@ func TestWorkerConfiguration(t *testing.T) {
 		env  map[string]string
 		args []string
 	}{
-		"no key":               {env: map[string]string{"POD_NAME": "worker-0"}},
 		"no name":              {env: map[string]string{"TINKER_API_KEY": "tml-test"}},
 		"no run file":          {env: env, args: []string{"--run-file", filepath.Join(p.dir, "none")}},
 		"no link":              {env: env, args: []string{"--run-file", p.runFile, "--link-dir", filepath.Join(p.dir, "none")}},
@@ -156,6 +155,19 @@ func TestWorkerConfiguration(t *testing.T) {
 				t.Errorf("exit code %d, want 64", code)
 			}
 		})
+	}
+}
+
+// TestWorkerWithEmptyKey checks that a worker without a key waits before it ends, with the exit code by which the manager
+// replaces it.
+func TestWorkerWithEmptyKey(t *testing.T) {
+	env := map[string]string{"POD_NAME": "worker-0", "TINKER_API_KEY": ""}
+	began := time.Now()
+	if code, _ := call(t, env, "--key-patience", "50ms"); code != contract.ExitKeyRefused {
+		t.Errorf("exit code %d, want %d", code, contract.ExitKeyRefused)
+	}
+	if took := time.Since(began); took < 50*time.Millisecond {
+		t.Errorf("it ended after %v, want the patience", took)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // options of a worker, as flags and the environment give them.
@@ -32,7 +33,7 @@ type options struct {
 	runFile, credentialsDir, spillDir string
 	healthListen                      string
 	memoryBytes, spillBytes           int64
-	grace                             time.Duration
+	grace, keyPatience                time.Duration
 	level                             slog.Level
 	apiKey, worker                    string
 	connection                        transport.Options
@@ -57,13 +58,11 @@ func parseWorker(env environ) (options, error) {
 	flags.Int64Var(&o.memoryBytes, "memory-bytes", 16<<20, "finished groups that are stored in memory, in `bytes`")
 	flags.Int64Var(&o.spillBytes, "spill-bytes", 1<<30, "finished groups that are stored in files, in `bytes`")
 	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long finished groups are submitted after SIGTERM")
+	flags.DurationVar(&o.keyPatience, "key-patience", rollout.DefaultKeyPatience, "how long the API key may be refused before the program ends, and how long it waits without one")
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` that is logged")
 	addDataFlags(flags, &o.data)
 	if err := parse(flags, env); err != nil {
 		return options{}, err
-	}
-	if o.apiKey == "" {
-		return options{}, configError(errors.New("TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues"))
 	}
 	if o.worker == "" {
 		return options{}, configError(errors.New("POD_NAME is not set"))
@@ -78,6 +77,9 @@ func runWorker(ctx context.Context, env environ) error {
 		return err
 	}
 	logger := newLogger(env.stderr, o.level)
+	if o.apiKey == "" {
+		return awaitOtherPod(ctx, o.keyPatience, logger)
+	}
 	parts, err := build(o, logger)
 	if err != nil {
 		return err
@@ -93,13 +95,26 @@ func runWorker(ctx context.Context, env environ) error {
 		return configError(err)
 	}
 	if errors.Is(err, rollout.ErrKeyRefused) {
-		return &exitError{code: exitUnavailable, err: err}
+		return &exitError{code: contract.ExitKeyRefused, err: err}
 	}
 	if err != nil {
 		return err
 	}
 	logger.Info("ended", "stored", parts.groups.Len())
 	return errStopped
+}
+
+// errNoKey ends a worker whose Secret has an empty key.
+var errNoKey = &exitError{code: contract.ExitKeyRefused, err: errors.New(
+	"TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues")}
+
+// awaitOtherPod waits before the program ends without an API key, since Kubernetes replaces a pod that ends at once ever later.
+func awaitOtherPod(ctx context.Context, patience time.Duration, logger *slog.Logger) error {
+	logger.Warn("ending for want of an API key", "in", patience.String(), "err", errNoKey)
+	if err := wait.Sleep(ctx, patience); err != nil {
+		return errStopped
+	}
+	return errNoKey
 }
 
 // errStopped ends a worker that was asked to stop. It is not a success: an Indexed Job never replaces an index
@@ -147,7 +162,7 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	}
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: store, Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
-		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, Logger: logger,
+		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, KeyPatience: o.keyPatience, Logger: logger,
 	})
 	return parts{client: learner, groups: store, worker: worker}, nil
 }

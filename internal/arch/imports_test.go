@@ -31,7 +31,7 @@ var permitted = map[string][]string{
 	"cmd/rollout": {
 		"internal/contract", "internal/environment/dataset/source", "internal/environment/registry", "internal/exchange",
 		"internal/renderer/load", "internal/rollout", "internal/rollout/groupstore", "internal/rollout/probe", "internal/rollout/setup",
-		"internal/tinker/client", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version", "golang.org/x/crypto",
+		"internal/tinker/client", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version", "internal/wait", "golang.org/x/crypto",
 	},
 	"cmd/tinkersim": {
 		"internal/tinkersim", "internal/tinkersim/fault", "internal/tinkersim/vocabulary",

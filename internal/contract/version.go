@@ -20,6 +20,10 @@ const FormatVersion = 2
 // the manager wrote: a worker of another build is needed.
 const ExitVersion = 76
 
+// ExitKeyRefused is the exit code of a worker whose API key is empty, or refused by the endpoint: another pod reads the Secret
+// again.
+const ExitKeyRefused = 78
+
 // VersionError reports a version that its reader does not accept.
 type VersionError struct {
 	// Format is what has the version, and Got the version that was found.

@@ -19,8 +19,9 @@ import (
 var ErrKeyRefused = errors.New("the endpoint refuses the API key that this pod began with: " +
 	"the next pod reads the Secret that tinker.apiKeySecretRef names again")
 
-// defaultKeyPatience is shorter than a proxy's restart may take, and leaves time for another pod within a minute.
-const defaultKeyPatience = 30 * time.Second
+// DefaultKeyPatience leaves time for another pod within a minute. With the 10 s after which a Job first replaces a pod, it is
+// long enough for one pod every 45 s at most.
+const DefaultKeyPatience = 36 * time.Second
 
 // keyWatch is an endpoint that observes for how long it refuses the key.
 type keyWatch struct {
@@ -35,7 +36,7 @@ type keyWatch struct {
 }
 
 func watchKey(endpoint Endpoint, patience time.Duration) *keyWatch {
-	return &keyWatch{Endpoint: endpoint, patience: cmp.Or(patience, defaultKeyPatience)}
+	return &keyWatch{Endpoint: endpoint, patience: cmp.Or(patience, DefaultKeyPatience)}
 }
 
 // start calls giveUp when the key is refused for long, until the returned function is called.
@@ -44,6 +45,13 @@ func (k *keyWatch) start(giveUp func(error)) (stop func()) {
 	defer k.mu.Unlock()
 	k.giveUp = giveUp
 	return func() { k.observe(nil) }
+}
+
+// refused says that the newest answers refuse the key.
+func (k *keyWatch) refused() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.timer != nil
 }
 
 // observe takes the outcome of a call. An error that is no answer about the key changes nothing.

@@ -36,15 +36,20 @@ func TestKeyWatch(t *testing.T) {
 				k := watchKey(nil, 0)
 				stop := k.start(func(err error) { gaveUp = err })
 				var at time.Duration
+				refusedNow := false
 				for _, call := range tc.calls {
 					time.Sleep(call.after)
 					at += call.after
 					k.observe(call.err)
+					refusedNow = errors.Is(call.err, refused) || call.err != nil && refusedNow
 				}
-				time.Sleep(31*time.Second - at)
+				time.Sleep(DefaultKeyPatience + time.Second - at)
 				synctest.Wait()
 				if got := errors.Is(gaveUp, ErrKeyRefused); got != tc.want {
-					t.Errorf("after 31 s: %v, want it given up: %t", gaveUp, tc.want)
+					t.Errorf("after the patience: %v, want it given up: %t", gaveUp, tc.want)
+				}
+				if got := k.refused(); got != refusedNow {
+					t.Errorf("refused = %t, want %t", got, refusedNow)
 				}
 				stop()
 			})

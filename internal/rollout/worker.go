@@ -54,7 +54,7 @@ type Config struct {
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
 	Grace time.Duration
-	// KeyPatience is how long the endpoint may refuse the API key before Run ends with ErrKeyRefused: 30 s.
+	// KeyPatience is how long the endpoint may refuse the API key before Run ends with ErrKeyRefused: DefaultKeyPatience.
 	KeyPatience time.Duration
 	Logger      *slog.Logger
 }
@@ -120,8 +120,8 @@ func New(config Config) *Worker {
 	return w
 }
 
-// Ready reports whether a learner has answered.
-func (w *Worker) Ready() bool { return w.ready.Load() }
+// Ready reports whether a learner has answered, and the endpoint does not refuse the API key.
+func (w *Worker) Ready() bool { return w.ready.Load() && !w.key.refused() }
 
 // Run works until ctx ends: then it acquires nothing more, releases its leases, continues to submit what it
 // stores for the grace, leaves the rest in files and returns nil. It does the same and returns ErrKeyRefused when the

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 )
 
@@ -18,8 +19,20 @@ type look struct {
 	at      time.Time
 	learner podstate.Obstacle
 	workers podstate.Obstacle
+	// carried says that workers is what an earlier look found.
+	carried bool
+	// replaceAt is when the workers' Job is to be replaced.
+	replaceAt time.Time
 	// learnerJob and workersJob are the Jobs that were looked at: what was found does not apply to those that replace them.
 	learnerJob, workersJob types.UID
+}
+
+// lastsOver says that what kept workers from working is still to be reported: their Job was replaced, and no worker of the
+// next is ready. It stands for a while only, in case the run has no workers for another reason.
+func (l look) lastsOver(seen State, now time.Time) bool {
+	const limit = time.Minute
+	awaits := l.workers.Reason == v1alpha1.ReasonKeyRefused || l.workers.Reason == v1alpha1.ReasonImagePullFailed
+	return awaits && seen.WorkersReady() == 0 && now.Sub(l.at) < limit
 }
 
 // looks keeps the newest look at each run. If they are lost, each run is looked at once more.

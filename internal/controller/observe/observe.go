@@ -48,6 +48,8 @@ type State struct {
 	// LearnerObstacle and WorkersObstacle are what keeps pods from being created or from starting, besides what the
 	// learner's pod shows; the zero value where nothing is known to.
 	LearnerObstacle, WorkersObstacle podstate.Obstacle
+	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
+	WorkersReplaceAt time.Time
 	// LookAgain is when to look again for these; 0 for never.
 	LookAgain time.Duration
 }

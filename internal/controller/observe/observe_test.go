@@ -24,11 +24,11 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // apiServer lists pods.
 type apiServer struct{ pods []corev1.Pod }
 
-func (apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (*apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return nil
 }
 
-func (s apiServer) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (s *apiServer) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	if pods, ok := list.(*corev1.PodList); ok {
 		pods.Items = s.pods
 	}
@@ -61,7 +61,7 @@ func failedWorkers(run *v1alpha1.TrainingRun, uid types.UID, exitCode int32) (*b
 func TestObstacleOfAnEarlierJobIsForgotten(t *testing.T) {
 	run := startedRun()
 	refused, pod := failedWorkers(run, "first", contract.ExitVersion)
-	observer := New(Observer{Live: apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return now }})
+	observer := New(Observer{Live: &apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return now }})
 	seen := State{Rollout: refused}
 	observer.observeObstacles(t.Context(), run, &seen)
 	if seen.WorkersObstacle.Reason != v1alpha1.ReasonVersionRefused {
@@ -85,7 +85,7 @@ func TestObstacleOfAnEarlierLearnerIsForgotten(t *testing.T) {
 		learner.UID, learner.CreationTimestamp = uid, metav1.NewTime(now.Add(-time.Minute))
 		return map[int32]Learner{1: {Job: learner}}
 	}
-	observer := New(Observer{Live: apiServer{}, Now: func() time.Time { return now }})
+	observer := New(Observer{Live: &apiServer{}, Now: func() time.Time { return now }})
 	found := look{at: now, learnerJob: "first"}
 	found.learner.Reason = v1alpha1.ReasonCreateRefused
 	observer.looks.keep(run, found)
@@ -95,5 +95,40 @@ func TestObstacleOfAnEarlierLearnerIsForgotten(t *testing.T) {
 		if seen.LearnerObstacle.Reason != want {
 			t.Errorf("Job %s has the obstacle %+v, want reason %q", uid, seen.LearnerObstacle, want)
 		}
+	}
+}
+
+// TestWorkersWithARefusedKey checks that the refusal of a key is reported over the Jobs that try it again, until a worker is ready.
+func TestWorkersWithARefusedKey(t *testing.T) {
+	run, at := startedRun(), now
+	refused, pod := failedWorkers(run, "first", contract.ExitKeyRefused)
+	pod.CreationTimestamp = metav1.NewTime(now.Add(-40 * time.Second))
+	live := &apiServer{[]corev1.Pod{pod}}
+	observer := New(Observer{Live: live, Now: func() time.Time { return at }})
+	look := func(job *batchv1.Job) State {
+		seen := State{Rollout: job}
+		observer.observeObstacles(t.Context(), run, &seen)
+		return seen
+	}
+	seen := look(refused)
+	if seen.WorkersObstacle.Reason != v1alpha1.ReasonKeyRefused || !seen.WorkersReplaceAt.Equal(now.Add(5*time.Second)) {
+		t.Fatalf("the obstacle is %+v, and the Job is replaced at %v", seen.WorkersObstacle, seen.WorkersReplaceAt)
+	}
+	live.pods = nil
+	next, _ := failedWorkers(run, "second", 0)
+	next.CreationTimestamp, next.Status.Failed = metav1.NewTime(now), 0
+	for name, job := range map[string]*batchv1.Job{"no Job": nil, "the next Job": next} {
+		if seen := look(job); seen.WorkersObstacle.Reason != v1alpha1.ReasonKeyRefused || !seen.WorkersReplaceAt.IsZero() {
+			t.Errorf("with %s the obstacle is %+v, and the Job is replaced at %v", name, seen.WorkersObstacle, seen.WorkersReplaceAt)
+		}
+	}
+	at = now.Add(15 * time.Second)
+	if seen := look(next); seen.WorkersObstacle.Reason != v1alpha1.ReasonKeyRefused {
+		t.Errorf("while the next Job's workers try the key the obstacle is %+v", seen.WorkersObstacle)
+	}
+	ready := next.DeepCopy()
+	ready.Status.Ready = new(int32(1))
+	if seen := look(ready); seen.WorkersObstacle.NeedsAction {
+		t.Errorf("once a worker is ready the obstacle is %+v", seen.WorkersObstacle)
 	}
 }

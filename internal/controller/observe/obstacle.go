@@ -32,13 +32,20 @@ const lookDelay = 3 * time.Second
 
 // observeObstacles finds what keeps the learner's pod from being created, and the workers' pods from running.
 func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
+	if status.RunFinished(run) {
+		return
+	}
+	now, known := o.Now(), o.looks.of(run)
+	lasting := known.lastsOver(*seen, now)
+	if lasting {
+		seen.WorkersObstacle = known.workers
+	}
 	newest := seen.Learners[status.NewestAttempt(run)]
 	learner, workers := !status.AttemptEnded(run) && lacksPod(newest), lacksWorkers(*seen)
-	if !learner && !workers || status.RunFinished(run) {
+	if !learner && !workers {
 		return
 	}
 	seen.LookAgain = LookInterval
-	now, known := o.Now(), o.looks.of(run)
 	if now.Sub(known.at) >= LookInterval {
 		var found look
 		if learner && now.Sub(newest.Job.CreationTimestamp.Time) >= lookDelay {
@@ -46,8 +53,11 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 			found.learnerJob = newest.Job.UID
 		}
 		if workers && now.Sub(seen.Rollout.CreationTimestamp.Time) >= lookDelay {
-			found.workers, found.at = o.workersObstacle(ctx, run, seen.Rollout), now
-			found.workersJob = seen.Rollout.UID
+			found.workers, found.replaceAt = o.workersObstacle(ctx, run, seen.Rollout)
+			found.workersJob, found.at = seen.Rollout.UID, now
+			if lasting && !found.workers.NeedsAction {
+				found.workers, found.carried = known.workers, true
+			}
 		}
 		if found.at.IsZero() {
 			seen.LookAgain = lookDelay
@@ -60,7 +70,10 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 		seen.LearnerObstacle = known.learner
 	}
 	if workers && known.workersJob == seen.Rollout.UID {
-		seen.WorkersObstacle = known.workers
+		seen.WorkersObstacle, seen.WorkersReplaceAt = known.workers, known.replaceAt
+		if known.carried && seen.WorkersReady() > 0 {
+			seen.WorkersObstacle = podstate.Obstacle{}
+		}
 	}
 }
 
@@ -85,40 +98,41 @@ func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field
 	return ObstacleOf(refused, what, field)
 }
 
-// workersObstacle says why workers are missing: their pods are refused, one that exists cannot start, or one has ended.
-func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun, job *batchv1.Job) podstate.Obstacle {
+// workersObstacle says why workers are missing, which is that their pods are refused, that one cannot start, or that one has
+// ended, and when their Job is to be replaced for that.
+func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun, job *batchv1.Job) (podstate.Obstacle, time.Time) {
 	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {
 		if refused := o.refusedPod(ctx, job, "workers' pods", "rollouts.pod"); refused.NeedsAction {
-			return refused
+			return refused, time.Time{}
 		}
 	}
-	var pods corev1.PodList
-	err := o.Live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels(job.Labels),
-		client.MatchingFields{"status.phase": string(corev1.PodPending)}, client.Limit(20))
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing workers that have not started")
-		return podstate.Obstacle{}
-	}
-	for i := range pods.Items {
-		if waits := podstate.Waiting(&pods.Items[i], desired.RolloutContainer, workerFields); waits.NeedsAction {
-			return waits
+	pending := o.workerPods(ctx, job, client.MatchingFields{"status.phase": string(corev1.PodPending)}, client.Limit(20))
+	found := podstate.Obstacle{}
+	for i := range pending {
+		if waits := podstate.Waiting(&pending[i], desired.RolloutContainer, workers.Fields); waits.NeedsAction {
+			found = waits
+			break
 		}
 	}
-	ended, err := workers.Ended(ctx, o.Live, run, job)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "finding why workers ended")
+	if found.Reason != v1alpha1.ReasonImagePullFailed && job.Status.Failed == 0 {
+		return found, time.Time{}
 	}
-	return ended
+	pods := o.workerPods(ctx, job)
+	if !found.NeedsAction {
+		found = workers.Ended(run, job, pods)
+	}
+	return found, workers.ReplaceAt(job, pods)
 }
 
-// workerFields are those by which a user can fix a worker's pod.
-var workerFields = podstate.Fields{
-	Image:  "rollouts.pod.image or rollouts.pod.imagePullSecrets",
-	Secret: func(string) string { return "tinker.apiKeySecretRef or rollouts.pod" },
-	Claim: func(string) string {
-		return "rollouts.pod.volumes, or the claimName of the RewardEnvironment's data set"
-	},
-	Pod: "rollouts.pod",
+// workerPods lists the pods of a workers' Job.
+func (o *Observer) workerPods(ctx context.Context, job *batchv1.Job, options ...client.ListOption) []corev1.Pod {
+	var pods corev1.PodList
+	options = append(options, client.InNamespace(job.Namespace), client.MatchingLabels(job.Labels))
+	if err := o.Live.List(ctx, &pods, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing workers")
+		return nil
+	}
+	return pods.Items
 }
 
 // ObstacleOf returns the API server's message with the repair; the zero value of a refusal is no obstacle.

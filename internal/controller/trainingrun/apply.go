@@ -127,7 +127,7 @@ func (r *Reconciler) reconcileServers(ctx context.Context, run *v1alpha1.Trainin
 func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins) workers.Observed {
 	o := workers.Observed{
 		Attempt: status.NewestAttempt(run), Job: seen.Rollout, Service: seen.Service, Credentials: seen.Credentials,
-		VersionRefused: seen.WorkersObstacle.Reason == v1alpha1.ReasonVersionRefused,
+		VersionRefused: seen.WorkersObstacle.Reason == v1alpha1.ReasonVersionRefused, ReplaceAt: seen.WorkersReplaceAt,
 	}
 	if !status.AttemptEnded(run) {
 		o.Learner = seen.Learners[o.Attempt].Job

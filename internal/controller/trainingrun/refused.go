@@ -59,8 +59,8 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *reso
 func (v view) workersRefused() (status.Condition, bool) {
 	const kind = v1alpha1.ConditionRolloutsReady
 	o := v.seen.WorkersObstacle
-	if v.seen.Rollout == nil {
-		o = refusedWorkers(v.seen)
+	if created := refusedWorkers(v.seen); v.seen.Rollout == nil && (created.Reason != "" || !o.NeedsAction) {
+		o = created
 		c := meta.FindStatusCondition(v.run.Status.Conditions, kind)
 		if o.Reason == "" && c != nil && c.ObservedGeneration == v.run.Generation &&
 			(c.Reason == v1alpha1.ReasonCreateRefused || c.Reason == v1alpha1.ReasonSpecRefused) {

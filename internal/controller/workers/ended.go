@@ -4,13 +4,11 @@
 package workers
 
 import (
-	"context"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -21,20 +19,9 @@ import (
 // maxLine bounds how much of a log a message quotes.
 const maxLine = 256
 
-// Ended says why workers that should run have ended; nothing where none did, or others run in their place.
-func Ended(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun, job *batchv1.Job) (podstate.Obstacle, error) {
-	if job.Status.Failed == 0 {
-		return podstate.Obstacle{}, nil
-	}
-	var pods corev1.PodList
-	if err := live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels(job.Labels)); err != nil {
-		return podstate.Obstacle{}, fmt.Errorf("listing workers that have ended: %w", err)
-	}
-	return endedObstacle(run, job, pods.Items), nil
-}
-
-// endedObstacle prefers a worker of another version, which stands for all; otherwise the newest that crashed counts.
-func endedObstacle(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podstate.Obstacle {
+// Ended says why workers that should run have ended; nothing where none did, or others run in their place. It prefers a worker
+// of another version, which stands for all; otherwise the newest that crashed counts.
+func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podstate.Obstacle {
 	ready := map[string]bool{}
 	for i := range pods {
 		if podstate.Ready(&pods[i]) {
@@ -63,6 +50,9 @@ func endedObstacle(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Po
 	}
 	if newest == nil {
 		return podstate.Obstacle{}
+	}
+	if keyRefused(newest) {
+		return refusedKey(run)
 	}
 	return podstate.Obstacle{Reason: v1alpha1.ReasonWorkersCrashed, NeedsAction: true, Message: crash(newest)}
 }

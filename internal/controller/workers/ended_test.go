@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 )
 
@@ -62,14 +63,19 @@ func TestEndedObstacle(t *testing.T) {
 			exited(1, "Error", "", 0)(pod)
 			pod.OwnerReferences = nil
 		})}, podstate.Obstacle{}},
+		"a refused key": {[]corev1.Pod{worker("w", "0", exited(78, "Error", "", 0))}, podstate.Obstacle{Reason: "KeyRefused", NeedsAction: true,
+			Message: `The workers' API key is empty, or the endpoint refuses it: put a valid one into key "TINKER_API_KEY" of Secret "tinker", ` +
+				`or correct tinker.apiKeySecretRef; the run then continues by itself.`}},
 		"another version": {[]corev1.Pod{worker("w", "0", exited(76, "Error", "rollout: version 3", time.Minute)), worker("v", "1", exited(1, "Error", "", 0))}, podstate.Obstacle{
 			Reason: "VersionRefused", NeedsAction: true, Message: "Workers are of another version than the run, and are replaced: rollout: version 3",
 		}},
 	}
+	run := &v1alpha1.TrainingRun{}
+	run.Spec.Tinker.APIKeySecretRef = ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, endedObstacle(&v1alpha1.TrainingRun{}, job, tc.pods)); diff != "" {
-				t.Errorf("endedObstacle (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, Ended(run, job, tc.pods)); diff != "" {
+				t.Errorf("Ended (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -35,6 +35,8 @@ type Observed struct {
 	Service *corev1.Service
 	// VersionRefused says that workers ended because they are of another version than the run.
 	VersionRefused bool
+	// ReplaceAt is when the Job is replaced because its workers await a repair: that of the function ReplaceAt.
+	ReplaceAt time.Time
 	// KeyReplaced says that the endpoint refused the API key which the workers began with, and accepts that of the learner.
 	KeyReplaced bool
 	// Credentials is the name of the Secret that the manager gives to the next learner.
@@ -47,14 +49,17 @@ type Observed struct {
 	Servers string
 }
 
-// CannotWork says that the Job has ended by itself, or that its workers cannot read what the run exchanges. Where the spec
-// names their image, another Job would have the same.
+// CannotWork says that the Job has ended by itself, that its workers await a repair which another Job would notice sooner, or
+// that they cannot read what the run exchanges. Where the spec names their image, another Job would have the same.
 func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
-	return o.Job != nil && (jobEnded(o.Job) || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
+	return o.Job != nil && (jobEnded(o.Job) || !o.ReplaceAt.IsZero() || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
 }
 
 // RetryIn is how long a Job whose pods cannot work is left.
 func (o Observed) RetryIn(now time.Time) time.Duration {
+	if !o.ReplaceAt.IsZero() {
+		return o.ReplaceAt.Sub(now)
+	}
 	return o.Job.CreationTimestamp.Add(restartDelay).Sub(now)
 }
 

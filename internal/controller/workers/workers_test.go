@@ -46,6 +46,7 @@ func TestAction(t *testing.T) {
 	cases := map[string]struct {
 		learner, rollout *batchv1.Job
 		refused, rekeyed bool
+		replaceIn        time.Duration
 		want             action
 	}{
 		"no Job is created":                             {learner: newLearner, want: create},
@@ -59,6 +60,8 @@ func TestAction(t *testing.T) {
 		"workers of another version":                    {learner: newLearner, rollout: newRollout, refused: true, want: replace},
 		"workers of another version, which just began":  {learner: newLearner, rollout: changed(newRollout, young), refused: true, want: keep},
 		"workers with an API key that was replaced":     {learner: newLearner, rollout: newRollout, rekeyed: true, want: replace},
+		"workers that await a repair for long":          {learner: newLearner, rollout: changed(newRollout, young), replaceIn: -time.Second, want: replace},
+		"workers that await a repair since a moment":    {learner: newLearner, rollout: newRollout, replaceIn: time.Second, want: keep},
 		"a Job that ended":                              {learner: newLearner, rollout: changed(newRollout, over), want: replace},
 		"a Job that ended at once":                      {learner: newLearner, rollout: changed(changed(newRollout, over), young), want: keep},
 		"a Job that is being deleted":                   {learner: newLearner, rollout: changed(oldRollout, func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: now} }), want: keep},
@@ -68,6 +71,9 @@ func TestAction(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Attempt: 1, Learner: tc.learner, Job: tc.rollout, VersionRefused: tc.refused, KeyReplaced: tc.rekeyed}
+			if tc.replaceIn != 0 {
+				o.ReplaceAt = now.Add(tc.replaceIn)
+			}
 			if got := actionOf(run, o, "new", now); got != tc.want {
 				t.Errorf("action %d, want %d", got, tc.want)
 			}

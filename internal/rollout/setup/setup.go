@@ -41,9 +41,9 @@ type Config struct {
 	SharedServers string
 	// UserAgent identifies the program where data sets are downloaded.
 	UserAgent string
-	// Grace is that of rollout.Config.
-	Grace  time.Duration
-	Logger *slog.Logger
+	// Grace and KeyPatience are those of rollout.Config.
+	Grace, KeyPatience time.Duration
+	Logger             *slog.Logger
 }
 
 // NewWorker makes a worker.
@@ -57,7 +57,7 @@ func NewWorker(config Config) *rollout.Worker {
 			TinkerJudge:   judges.New, JudgeProblem: judges.Report, Now: time.Now,
 		},
 		Data: reading, Judges: judges,
-		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure, Grace: config.Grace,
+		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure, Grace: config.Grace, KeyPatience: config.KeyPatience,
 		Logger: config.Logger, Renderer: config.Renderer,
 	})
 }

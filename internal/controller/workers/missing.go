@@ -1,0 +1,83 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workers
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+)
+
+// ReplaceAt is when a Job is replaced because none of its workers can work before somebody repairs what they wait for, an API
+// key or an image; zero where one runs or starts. A pod of the next Job finds out at once whether that was done. A pod of the
+// same Job would come ever later, after up to ten minutes, and the kubelet pulls an image again after up to five.
+func ReplaceAt(job *batchv1.Job, pods []corev1.Pod) time.Time {
+	var at time.Time
+	for _, pod := range newestOf(job, pods) {
+		switch {
+		case podstate.ImageMissing(pod), keyRefused(pod):
+			if next := pod.CreationTimestamp.Add(podstate.ReplaceAfter); next.After(at) {
+				at = next
+			}
+		case mayWork(pod):
+			return time.Time{}
+		}
+	}
+	return at
+}
+
+// newestOf returns the newest pod of each index.
+func newestOf(job *batchv1.Job, pods []corev1.Pod) map[string]*corev1.Pod {
+	newest := map[string]*corev1.Pod{}
+	for i := range pods {
+		pod := &pods[i]
+		if !metav1.IsControlledBy(pod, job) {
+			continue
+		}
+		if other := newest[indexOf(pod)]; other == nil || other.CreationTimestamp.Before(&pod.CreationTimestamp) {
+			newest[indexOf(pod)] = pod
+		}
+	}
+	return newest
+}
+
+// keyRefused says that a worker ended because its API key is empty, or refused by the endpoint.
+func keyRefused(pod *corev1.Pod) bool {
+	ended := podstate.Termination(pod, desired.RolloutContainer)
+	return ended != nil && ended.ExitCode == contract.ExitKeyRefused
+}
+
+// mayWork says that a worker has not ended, and that nothing is known to keep it from working.
+func mayWork(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || podstate.Termination(pod, desired.RolloutContainer) != nil {
+		return false
+	}
+	return !podstate.Waiting(pod, desired.RolloutContainer, Fields).NeedsAction
+}
+
+// refusedKey says how the workers' key is repaired.
+func refusedKey(run *v1alpha1.TrainingRun) podstate.Obstacle {
+	ref := run.Spec.Tinker.APIKeySecretRef
+	return podstate.Obstacle{Reason: v1alpha1.ReasonKeyRefused, NeedsAction: true, Message: fmt.Sprintf(
+		"The workers' API key is empty, or the endpoint refuses it: put a valid one into key %q of Secret %q, or correct tinker.apiKeySecretRef; "+
+			"the run then continues by itself.", ref.Key, ref.Name)}
+}
+
+// Fields are those by which a user can fix a worker's pod.
+var Fields = podstate.Fields{
+	Image:  "rollouts.pod.image or rollouts.pod.imagePullSecrets",
+	Secret: func(string) string { return "tinker.apiKeySecretRef or rollouts.pod" },
+	Claim: func(string) string {
+		return "rollouts.pod.volumes, or the claimName of the RewardEnvironment's data set"
+	},
+	Pod: "rollouts.pod",
+}
