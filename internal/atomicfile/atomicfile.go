@@ -57,11 +57,16 @@ func CopyDurable(name string, mode fs.FileMode, r io.Reader, check func(io.Reade
 
 // ReplaceDurable does what WriteDurable does, and returns the new file, positioned at its end.
 func ReplaceDurable(name string, mode fs.FileMode, parts ...[]byte) (*os.File, error) {
-	file, err := replace(name, mode, write(parts), (*os.File).Sync)
+	return replaceDurable((*os.File).Sync, name, mode, parts...)
+}
+
+// replaceDurable flushes the file before it gets its name, and the name afterwards.
+func replaceDurable(sync syncer, name string, mode fs.FileMode, parts ...[]byte) (*os.File, error) {
+	file, err := replace(name, mode, write(parts), sync)
 	if err != nil {
 		return nil, err
 	}
-	if err := SyncDir(filepath.Dir(name)); err != nil {
+	if err := syncDir(sync, filepath.Dir(name)); err != nil {
 		return nil, errors.Join(fmt.Errorf("syncing the folder of %s: %w", name, err), file.Close())
 	}
 	return file, nil
@@ -79,7 +84,10 @@ func write(parts [][]byte) func(*os.File) error {
 	}
 }
 
-func replace(name string, mode fs.FileMode, fill, sync func(*os.File) error) (*os.File, error) {
+// syncer flushes an open file, or the names in an open folder, to the disk.
+type syncer func(*os.File) error
+
+func replace(name string, mode fs.FileMode, fill func(*os.File) error, sync syncer) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*"+Extension)
 	if err != nil {
 		return nil, err
@@ -101,10 +109,12 @@ func replace(name string, mode fs.FileMode, fill, sync func(*os.File) error) (*o
 }
 
 // SyncDir returns once the names of the files in a folder are on the disk.
-func SyncDir(name string) error {
+func SyncDir(name string) error { return syncDir((*os.File).Sync, name) }
+
+func syncDir(sync syncer, name string) error {
 	dir, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return errors.Join(sync(dir), dir.Close())
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -99,4 +100,49 @@ func TestCopyDurableThatIsNotAccepted(t *testing.T) {
 		t.Errorf("the file has %q, %v", got, err)
 	}
 	expectFiles(t, dir, 1)
+}
+
+// TestDurableFilesAreFlushed checks what reaches the disk, and when: the file before it has its name, and the folder that then has
+// the name before the call returns. Without either, a file that was acknowledged could be missing after a power failure.
+func TestDurableFilesAreFlushed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	exists := func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	var flushed []string
+	file, err := replaceDurable(func(f *os.File) error {
+		switch name := f.Name(); {
+		case name == dir && exists():
+			flushed = append(flushed, "folder with the name")
+		case name != dir && !exists():
+			flushed = append(flushed, "file without the name")
+		default:
+			flushed = append(flushed, name)
+		}
+		return f.Sync()
+	}, path, 0o600, []byte("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"file without the name", "folder with the name"}; !slices.Equal(flushed, want) {
+		t.Errorf("flushed %q, want %q", flushed, want)
+	}
+}
+
+func TestFolderThatCannotBeFlushed(t *testing.T) {
+	dir, failure := t.TempDir(), errors.New("the disk is broken")
+	_, err := replaceDurable(func(f *os.File) error {
+		if f.Name() == dir {
+			return failure
+		}
+		return nil
+	}, filepath.Join(dir, "file"), 0o600)
+	if !errors.Is(err, failure) {
+		t.Errorf("replaceDurable = %v, want the error of the folder", err)
+	}
 }
