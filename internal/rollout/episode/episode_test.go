@@ -183,6 +183,19 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestRowsWhosePromptIsTooLongAreLeftOut requires that such a row is scored by no setting: the policy was never asked.
+func TestRowsWhosePromptIsTooLongAreLeftOut(t *testing.T) {
+	for _, onLimit := range []contract.OnLimit{contract.OnLimitGrade, contract.OnLimitZero, contract.OnLimitExclude} {
+		t.Run(string(onLimit), func(t *testing.T) {
+			limits := contract.Limits{PromptTokens: 18, OnLimit: onLimit}
+			group := play(t, &scripted{}, says("yes"), alone(func(s *contract.Environment) { s.Limits = limits }))
+			if m := group.Members[0]; m.StopReason != "prompt_tokens" || m.Turns != 0 || m.Outcome != rl.Deadline || group.Outcome != rl.Deadline {
+				t.Errorf("the member is %v with reward %v by %s, and the group %v: want both left out", m.Outcome, m.Reward, m.StopReason, group.Outcome)
+			}
+		})
+	}
+}
+
 func TestTrajectoryTokensShortenTheReply(t *testing.T) {
 	var most []int
 	policy := policyFunc(func(_ context.Context, request Request) (Sample, error) {

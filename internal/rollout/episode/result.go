@@ -80,6 +80,9 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 		Parts: e.parts, Metrics: e.metrics}
 	var unrewarded error
 	m.Reward, m.Trajectories, unrewarded = e.reward(limited)
+	if limit == stopPromptTokens && e.requests == 0 && len(e.rewards) == 0 && e.spec.Settings.Reward.Nonterminal == nil {
+		unrewarded = errors.New("the policy was never asked")
+	}
 	switch {
 	case unrewarded == nil:
 		return m, "", nil
