@@ -78,8 +78,8 @@ type judgedWorker struct {
 	builder registry.Builder
 	// wrap alters a judge; nil if nothing does.
 	wrap func(rubric.Judge) rubric.Judge
-	// environments alters what builds the environments; nil if nothing does.
-	environments func(registry.Builder) rollout.Builder
+	// learner alters what the worker calls; nil if nothing does.
+	learner func(rollout.Learner) rollout.Learner
 }
 
 // startJudgedWorkerOf starts such a worker.
@@ -98,8 +98,8 @@ func (w *fixture) startJudgedWorkerOf(name string, worker judgedWorker) (kill fu
 			return made, err
 		}
 		config.Environments = builder
-		if worker.environments != nil {
-			config.Environments = worker.environments(builder)
+		if worker.learner != nil {
+			config.Learner = worker.learner(config.Learner)
 		}
 	})
 }

@@ -6,16 +6,17 @@ package survival
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/test/sample"
 )
@@ -42,39 +43,53 @@ func BenchmarkRubrics(b *testing.B) {
 	learningSample{file: "rlvr.yaml", metrics: []string{"env/rlvr/pass_rate"}, tasks: 128, samples: 4}.measure(b)
 }
 
+// change is how a metric of held-out tasks changed between the first and the last weights of a run.
+type change struct {
+	before, after float64
+	// error is half the width of the interval of 95% of the difference, as if both evaluations had drawn tasks of their own.
+	error float64
+}
+
+func (c change) rise() float64 { return c.after - c.before }
+
 // measure trains the sample with three seeds, and as a control with shuffled rewards. Each metric of held-out tasks must rise by
-// at least 0.15 with each seed, and the control's mean must not change by more than 0.05.
+// at least 0.15 with each seed. The controls' mean must not change by more than 0.05, and the change of no control may exceed that
+// by more than the held-out tasks leave uncertain.
 func (l learningSample) measure(b *testing.B) {
-	const seeds = 3
+	const seeds, wanted, bound = 3, 0.15, 0.05
 	for b.Loop() {
-		control := map[string]float64{}
-		least := map[string]float64{}
+		least, most, mean := map[string]float64{}, map[string]float64{}, map[string]float64{}
 		for seed := range int64(seeds) {
-			for name, rise := range l.train(b, seed, false) {
-				if before, ok := least[name]; !ok || rise < before {
-					least[name] = rise
+			for name, c := range l.train(b, seed, false) {
+				if rise, ok := least[name]; !ok || c.rise() < rise {
+					least[name] = c.rise()
 				}
 			}
-			for name, rise := range l.train(b, seed, true) {
-				control[name] += rise / seeds
+			for name, c := range l.train(b, seed, true) {
+				mean[name] += c.rise() / seeds
+				most[name] = max(most[name], math.Abs(c.rise()))
+				if beyond := math.Abs(c.rise()) - bound; beyond > c.error {
+					b.Errorf("%s changed by %.3f +- %.3f with shuffled rewards and seed %d, want at most %.2f", name, c.rise(), c.error, seed, bound)
+				}
 			}
 		}
 		for _, name := range l.metrics {
 			b.ReportMetric(least[name], path.Base(name)+"-rise")
-			b.ReportMetric(control[name], path.Base(name)+"-rise-shuffled")
-			if least[name] < 0.15 {
-				b.Errorf("%s rose by %.3f with one of the seeds, want 0.15 with each", name, least[name])
+			b.ReportMetric(mean[name], path.Base(name)+"-rise-shuffled")
+			b.ReportMetric(most[name], path.Base(name)+"-most-shuffled")
+			if least[name] < wanted {
+				b.Errorf("%s rose by %.3f with one of the seeds, want %.2f with each", name, least[name], wanted)
 			}
-			if control[name] < -0.05 || control[name] > 0.05 {
-				b.Errorf("%s changed by %.3f with shuffled rewards, want at most 0.05", name, control[name])
+			if math.Abs(mean[name]) > bound {
+				b.Errorf("%s changed by %.3f with shuffled rewards, want at most %.2f", name, mean[name], bound)
 			}
 		}
 	}
 	b.ReportMetric(0, "ns/op")
 }
 
-// train trains the sample and returns how much its metrics rose.
-func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[string]float64 {
+// train trains the sample and returns how its metrics changed.
+func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[string]change {
 	b.Helper()
 	s, root := sample.Read(b, l.file), b.TempDir()
 	s.WriteConfigMaps(b, root)
@@ -89,8 +104,7 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	})
 	worker := judgedWorker{builder: builder}
 	if shuffled {
-		earlier := &earlierRewards{byRole: map[string][]float64{}}
-		worker.environments = func(b registry.Builder) rollout.Builder { return shufflingBuilder{b, earlier} }
+		worker.learner = func(inner rollout.Learner) rollout.Learner { return shufflingLearner{inner, w.file.Version} }
 	}
 	for i := range 2 {
 		w.startJudgedWorkerOf(fmt.Sprintf("w%d", i), worker)
@@ -98,71 +112,65 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	learner := w.startLearner(1, nil)
 	<-learner.done // however long that takes
 	w.waitFor(learner, contract.CauseCompleted)
-	rise := map[string]float64{}
+	changes := map[string]change{}
 	for _, name := range l.metrics {
-		before, after := w.evaluated(0, "test/"+name), w.evaluated(w.file.Fixed.Algorithm.Steps, "test/"+name)
-		b.Logf("seed %d, shuffled rewards: %v: %s from %.3f to %.3f", seed, shuffled, name, before, after)
-		rise[name] = after - before
+		steps := w.file.Fixed.Algorithm.Steps
+		c := change{
+			before: w.evaluated(0, "test/"+name), after: w.evaluated(steps, "test/"+name),
+			error: math.Hypot(w.halfWidth(0, "test/"+name), w.halfWidth(steps, "test/"+name)),
+		}
+		b.Logf("seed %d, shuffled rewards: %v: %s from %.3f to %.3f, a change of %.3f +- %.3f", seed, shuffled, name, c.before, c.after, c.rise(), c.error)
+		changes[name] = c
 	}
-	return rise
+	return changes
 }
 
-// shufflingBuilder builds environments in which each conversation gets the reward of an earlier one of its role. Metrics stay as
-// they are. Which reward a conversation gets depends on the order in which the workers' episodes end.
-type shufflingBuilder struct {
-	registry.Builder
-	earlier *earlierRewards
+// halfWidth returns half the width of the confidence interval of a metric of an evaluation.
+func (w *fixture) halfWidth(step int64, name string) float64 {
+	w.t.Helper()
+	return (w.evaluated(step, name+"/ci95_high") - w.evaluated(step, name+"/ci95_low")) / 2
 }
 
-// Build implements rollout.Builder.
-func (s shufflingBuilder) Build(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
-	env, err := s.Builder.Build(ctx, definition)
-	return &shufflingEnvironment{Environment: env, earlier: s.earlier}, err
+// shufflingLearner submits the groups of a worker with the rewards of each role exchanged among the trajectories of that role, so
+// that a reward says nothing about what was sampled. Metrics stay as they are, and so do evaluations. The order of rewards follows
+// from the group's slot alone.
+type shufflingLearner struct {
+	rollout.Learner
+	version int
 }
 
-// earlierRewards are rewards by role that wait for a conversation.
-type earlierRewards struct {
-	mu     sync.Mutex
-	byRole map[string][]float64
-}
-
-// exchange stores a reward and returns another of the same role at random.
-func (e *earlierRewards) exchange(role string, reward float64, random *rand.Rand) float64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	waiting := append(e.byRole[role], reward)
-	i, last := random.IntN(len(waiting)), len(waiting)-1
-	drawn := waiting[i]
-	if last >= 64 {
-		waiting[i] = waiting[last]
-		waiting = waiting[:last]
+// Submit implements rollout.Learner.
+func (s shufflingLearner) Submit(ctx context.Context, encoded exchange.EncodedGroup) (exchange.SubmitReply, error) {
+	if encoded.Key.Kind != rl.Train {
+		return s.Learner.Submit(ctx, encoded)
 	}
-	e.byRole[role] = waiting
-	return drawn
-}
-
-type shufflingEnvironment struct {
-	environment.Environment
-	earlier *earlierRewards
-}
-
-// Start implements environment.Environment.
-func (e *shufflingEnvironment) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
-	episode, err := e.Environment.Start(ctx, task)
-	return &shufflingEpisode{Episode: episode, earlier: e.earlier, random: rand.New(rand.NewPCG(task.Seed, 1))}, err
-}
-
-type shufflingEpisode struct {
-	environment.Episode
-	earlier *earlierRewards
-	random  *rand.Rand
-}
-
-// Step implements environment.Episode.
-func (e *shufflingEpisode) Step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
-	turn, err := e.Episode.Step(ctx, replies)
-	for i, reward := range turn.Rewards {
-		turn.Rewards[i].Value = e.earlier.exchange(replies[0].Role, reward.Value, e.random)
+	group, err := exchange.DecodeGroup(encoded.Message, s.version)
+	if err != nil {
+		return exchange.SubmitReply{}, err
 	}
-	return turn, err
+	shuffleRewards(group)
+	if encoded, err = exchange.EncodeGroup(group, s.version); err != nil {
+		return exchange.SubmitReply{}, err
+	}
+	return s.Learner.Submit(ctx, encoded)
+}
+
+// shuffleRewards exchanges the rewards of a group's trajectories at random within each role.
+func shuffleRewards(group rl.Group) {
+	byRole := map[string][]*float64{}
+	var roles []string
+	for m := range group.Members {
+		for i := range group.Members[m].Trajectories {
+			trajectory := &group.Members[m].Trajectories[i]
+			if byRole[trajectory.Role] == nil {
+				roles = append(roles, trajectory.Role)
+			}
+			byRole[trajectory.Role] = append(byRole[trajectory.Role], &trajectory.Reward)
+		}
+	}
+	random := rand.New(rand.NewPCG(uint64(group.Key.Slot), 1))
+	for _, role := range roles {
+		rewards := byRole[role]
+		random.Shuffle(len(rewards), func(i, j int) { *rewards[i], *rewards[j] = *rewards[j], *rewards[i] })
+	}
 }
