@@ -215,7 +215,7 @@ var permitted = map[string][]string{
 	},
 	"internal/plugin/checkpoints": {
 		"api/v1alpha1", "internal/atomicfile", "internal/plugin/cli", "internal/plugin/output", "internal/tinker", "internal/tinker/archive",
-		"internal/tinker/client", "internal/tinker/transport", "internal/version", "github.com/gofrs/flock", "github.com/spf13/cobra", "k8s.io/api",
+		"internal/tinker/client", "internal/tinker/transport", "internal/version", "github.com/gofrs/flock", "github.com/spf13/cobra", "golang.org/x/term", "k8s.io/api",
 		"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/cli": {
@@ -297,7 +297,8 @@ var permitted = map[string][]string{
 	"internal/tinker/archive":    {"internal/atomicfile", "internal/stall"},
 	"internal/tinker/capability": {"internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
 	"internal/tinker/bytebudget": nil,
-	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/redact", "internal/tinker/transport", "internal/wait", "golang.org/x/sync"},
+	"internal/tinker/pages":      {"internal/tinker"},
+	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/pages", "internal/tinker/redact", "internal/tinker/transport", "internal/wait", "golang.org/x/sync"},
 	"internal/tinker/redact":     nil,
 	"internal/tinker/transport":  nil,
 	"internal/tinker/upstream":   {"internal/tinker", "internal/tinker/client"},

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/pages"
 )
 
 // WeightsInfo returns which model can load the state at the path.
@@ -24,17 +25,15 @@ const (
 	runsPage       = 100
 	// checkpointsPage is large because a listing that changes between pages is read again.
 	checkpointsPage = 1000
-	// maxPasses limits how often a listing that keeps changing is read.
-	maxPasses = 5
 )
 
 // TrainingRuns lists the runs that the key owns, each once. If the listing changes while it is read, it is read
 // again, so that no run is missed between two pages. The iteration ends at the first error.
 func (c *Client) TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error] {
-	return listAll(func(offset int) (page[tinker.TrainingRun], error) {
+	return pages.All(func(offset int) (pages.Page[tinker.TrainingRun], error) {
 		query := url.Values{"access_scope": {"owned"}, "limit": {strconv.Itoa(runsPage)}, "offset": {strconv.Itoa(offset)}}
 		list, err := fetch[tinker.TrainingRunList](ctx, c.caller, get(opTrainingRuns, "training_runs", query))
-		return page[tinker.TrainingRun]{list.TrainingRuns, &list.Cursor}, err
+		return pages.Page[tinker.TrainingRun]{Items: list.TrainingRuns, Cursor: &list.Cursor}, err
 	}, func(run tinker.TrainingRun) string { return run.TrainingRunID })
 }
 
@@ -46,10 +45,10 @@ func (c *Client) TrainingRun(ctx context.Context, runID string) (tinker.Training
 
 // Checkpoints lists the checkpoints of all runs that the key owns, as TrainingRuns does.
 func (c *Client) Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, error] {
-	return listAll(func(offset int) (page[tinker.Checkpoint], error) {
+	return pages.All(func(offset int) (pages.Page[tinker.Checkpoint], error) {
 		query := url.Values{"limit": {strconv.Itoa(checkpointsPage)}, "offset": {strconv.Itoa(offset)}}
 		list, err := fetch[tinker.CheckpointList](ctx, c.caller, get(opCheckpoints, "checkpoints", query))
-		return page[tinker.Checkpoint]{list.Checkpoints, list.Cursor}, err
+		return pages.Page[tinker.Checkpoint]{Items: list.Checkpoints, Cursor: list.Cursor}, err
 	}, func(checkpoint tinker.Checkpoint) string { return checkpoint.TinkerPath })
 }
 
@@ -57,70 +56,6 @@ func (c *Client) Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, e
 func (c *Client) RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error) {
 	list, err := fetch[tinker.CheckpointList](ctx, c.caller, get(opCheckpoints, "training_runs/"+runID+"/checkpoints", nil))
 	return list.Checkpoints, err
-}
-
-// page is a part of a listing, or all of it if there is no cursor.
-type page[T any] struct {
-	items  []T
-	cursor *tinker.Cursor
-}
-
-// listAll yields the items of all pages, one for each key.
-func listAll[T any](fetch func(offset int) (page[T], error), key func(T) string) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		seen := map[string]bool{}
-		for range maxPasses {
-			items, steady, err := listOnce(fetch, key)
-			for _, item := range items {
-				if seen[key(item)] {
-					continue
-				}
-				seen[key(item)] = true
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if err != nil {
-				var zero T
-				yield(zero, err)
-				return
-			}
-			if steady {
-				return
-			}
-		}
-	}
-}
-
-// listOnce reads the pages from the first to the last, and reports whether the listing did not change. Each page begins
-// with the last item of the page before it; another item there shows that the rest has moved, even if the total is
-// the same because one item was removed and another added.
-func listOnce[T any](fetch func(offset int) (page[T], error), key func(T) string) (items []T, steady bool, err error) {
-	total := -1
-	steady = true
-	for {
-		next, err := fetch(max(len(items)-1, 0))
-		if err != nil {
-			return items, false, err
-		}
-		added := next.items
-		if len(items) > 0 && len(added) > 0 {
-			if key(added[0]) == key(items[len(items)-1]) {
-				added = added[1:]
-			} else {
-				steady = false
-			}
-		}
-		items = append(items, added...)
-		if next.cursor == nil {
-			return items, true, nil
-		}
-		steady = steady && (total < 0 || total == next.cursor.TotalCount)
-		total = next.cursor.TotalCount
-		if len(added) == 0 || len(items) >= total {
-			return items, steady, nil
-		}
-	}
 }
 
 // SetTTL sets the time in seconds after which a checkpoint expires; nil means never.
@@ -141,6 +76,15 @@ func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
 		return nil
 	}
 	return err
+}
+
+// Publish lets everybody read a checkpoint, or with public false its owner alone. One that is so already stays so.
+func (c *Client) Publish(ctx context.Context, path string, public bool) error {
+	req := request{op: "publish", method: http.MethodPost, accepted: []int{http.StatusConflict}}
+	if !public {
+		req.op, req.method = "unpublish", http.MethodDelete
+	}
+	return c.sendToCheckpoint(ctx, req, path, "/publish")
 }
 
 // ArchiveURL returns the URL at which the archive of a checkpoint can be fetched without a key for a while.
