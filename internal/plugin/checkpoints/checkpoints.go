@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checkpoints has the commands that list and download the checkpoints of a run.
+// Package checkpoints has the commands that list, download, publish and delete the checkpoints of a run.
 package checkpoints
 
 import (
@@ -17,18 +17,18 @@ import (
 // New returns the command checkpoints.
 func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	command := &cobra.Command{
-		Use: "checkpoints", Short: "List and download the checkpoints of a run",
-		Long:    "kubectl tinker checkpoints lists the checkpoints that a run has saved, and downloads adapters for other programs.",
-		Example: listExample + "\n" + downloadExample,
+		Use: "checkpoints", Short: "List, download, publish and delete the checkpoints of a run",
+		Long:    "kubectl tinker checkpoints lists the checkpoints that a run has saved, downloads adapters for other programs, and publishes or\ndeletes checkpoints at the endpoint.",
+		Example: listExample + "\n" + downloadExample + "\n" + publishExample + "\n" + deleteExample,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Misused("there is no command %q: choose list or download", args[0])
+				return cli.Misused("there is no command %q: choose list, download, publish, unpublish or delete", args[0])
 			}
-			return cli.Misused("a command is missing: choose list or download")
+			return cli.Misused("a command is missing: choose list, download, publish, unpublish or delete")
 		},
 	}
-	command.AddCommand(newList(env, cluster), newDownload(env, cluster))
+	command.AddCommand(newList(env, cluster), newDownload(env, cluster), newPublish(env, cluster, true), newPublish(env, cluster, false), newDelete(env, cluster))
 	return command
 }
 

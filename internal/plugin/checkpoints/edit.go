@@ -1,0 +1,269 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoints
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+const publishHelp = `kubectl tinker checkpoints publish lets everybody who has an account at the endpoint sample from a checkpoint and download it. It
+publishes the sampler weights, and with --training-state the state to train on from, too. unpublish reverses it. Without --step and
+--best it is the newest checkpoint. The endpoint keeps who owns a checkpoint: only the owner's key can publish it.`
+
+const publishExample = `  kubectl tinker checkpoints publish arithmetic --best
+  kubectl tinker checkpoints publish arithmetic --step 40 --training-state --yes
+  kubectl tinker checkpoints unpublish arithmetic --step 40`
+
+const deleteHelp = `kubectl tinker checkpoints delete deletes the sampler weights and the training states of steps at the endpoint, where nothing brings them back.
+
+A checkpoint that a run would resume from, or begin with by spec.initFrom, is refused without --force, and so are the result of a run and
+its best checkpoint. Only the runs of the namespace are looked at: runs elsewhere may use the same checkpoint. The status of a run may name
+a checkpoint that was deleted here.`
+
+const deleteExample = `  kubectl tinker checkpoints delete arithmetic --step 10 --step 20
+  kubectl tinker checkpoints delete arithmetic --step 10 --yes`
+
+// editor is a command that changes checkpoints at the endpoint.
+type editor struct {
+	steps       []int64
+	best, state bool
+	force, yes  bool
+	baseURL     string
+	format      *output.Format
+	// done is what becomes of a checkpoint, in the result.
+	done string
+	// question is what a person confirms.
+	question string
+	// guards says that checkpoints that are in use are refused.
+	guards bool
+	apply  func(ctx context.Context, api *client.Client, path string) error
+}
+
+// target is one path of a checkpoint.
+type target struct {
+	Step   int64  `json:"step"`
+	Path   string `json:"path"`
+	Result string `json:"result"`
+}
+
+func newPublish(env cli.Environment, cluster *cli.Cluster, public bool) *cobra.Command {
+	name, e := "publish", editor{done: "public", question: "Let everybody at the endpoint read"}
+	short := "Let everybody at the endpoint read a checkpoint"
+	if !public {
+		name, e.done, e.question = "unpublish", "private", ""
+		short = "Let the owner alone read a checkpoint"
+	}
+	e.apply = func(ctx context.Context, api *client.Client, path string) error {
+		return api.Publish(ctx, path, public)
+	}
+	command := e.command(env, cluster, &cobra.Command{Use: name + " RUN", Short: short, Long: publishHelp, Example: publishExample})
+	command.Flags().BoolVar(&e.best, "best", false, "choose the best checkpoint by spec.checkpoints.keepBest")
+	command.Flags().BoolVar(&e.state, "training-state", false, "also the state to train on from, with its optimizer")
+	return command
+}
+
+func newDelete(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+	e := editor{done: "deleted", question: "Delete, so that nothing brings it back,", guards: true, state: true, apply: remove}
+	e.apply = func(ctx context.Context, api *client.Client, path string) error {
+		return api.DeleteCheckpoint(ctx, path)
+	}
+	command := e.command(env, cluster, &cobra.Command{
+		Use: "delete RUN --step STEP", Short: "Delete checkpoints at the endpoint", Long: deleteHelp, Example: deleteExample,
+	})
+	command.Flags().BoolVar(&e.force, "force", false, "also delete a checkpoint that is in use")
+	return command
+}
+
+func publish(public bool) func(context.Context, *client.Client, string) error {
+	return func(ctx context.Context, api *client.Client, path string) error {
+		return api.Publish(ctx, path, public)
+	}
+}
+
+func remove(ctx context.Context, api *client.Client, path string) error {
+	return api.DeleteCheckpoint(ctx, path)
+}
+
+// command completes a command that runs the editor.
+func (e *editor) command(env cli.Environment, cluster *cli.Cluster, command *cobra.Command) *cobra.Command {
+	cluster.ForOneRun(command, func(ctx context.Context, name string) error {
+		if err := e.check(); err != nil {
+			return err
+		}
+		connection, err := cluster.Connect()
+		if err != nil {
+			return err
+		}
+		run, err := connection.Run(ctx, name)
+		if err != nil {
+			return err
+		}
+		runs, err := connection.Runs(ctx)
+		if err != nil {
+			return err
+		}
+		targets, err := e.targets(run, runs)
+		if err != nil {
+			return err
+		}
+		if err := e.confirm(env, targets); err != nil {
+			return err
+		}
+		at, err := endpointOf(ctx, env, connection, run, e.baseURL)
+		if err != nil {
+			return err
+		}
+		return e.edit(ctx, env, at, targets)
+	})
+	flags := command.Flags()
+	e.format = output.Flag(flags)
+	flags.Int64SliceVar(&e.steps, "step", nil, "`STEP` of the checkpoint; may be given several times")
+	flags.BoolVarP(&e.yes, "yes", "y", false, "do not ask")
+	flags.StringVar(&e.baseURL, "base-url", "", "`URL` at which this machine reaches the endpoint; without it, TINKER_BASE_URL or the run's own")
+	return command
+}
+
+func (e *editor) check() error {
+	switch {
+	case e.best && len(e.steps) > 0:
+		return cli.Misused("--step and --best exclude each other: give one of them")
+	case e.guards && len(e.steps) == 0:
+		return cli.Misused("--step is required: the step of the checkpoint to delete")
+	}
+	return nil
+}
+
+// targets returns the paths to change, and refuses those that are in use.
+func (e *editor) targets(run *v1alpha1.TrainingRun, runs []v1alpha1.TrainingRun) ([]target, error) {
+	steps := e.steps
+	if len(steps) == 0 {
+		steps = []int64{-1}
+	}
+	var all []target
+	for _, step := range steps {
+		c, err := choose(run, step, e.best)
+		if err != nil {
+			return nil, err
+		}
+		if use := usedBy(run, c, runs); e.guards && !e.force && use != "" {
+			return nil, fmt.Errorf("the checkpoint of step %d is in use: %s: choose another one with --step, or delete it all the same with --force", c.Step, use)
+		}
+		before := len(all)
+		if c.Sampler != "" {
+			all = append(all, target{Step: c.Step, Path: c.Sampler})
+		}
+		if e.state && c.State != "" {
+			all = append(all, target{Step: c.Step, Path: c.State})
+		}
+		if len(all) == before {
+			return nil, fmt.Errorf("the checkpoint of step %d has no sampler weights: add --training-state, or choose another one with --step", c.Step)
+		}
+	}
+	return all, nil
+}
+
+// usedBy says which run needs a checkpoint of a run, and is empty if none does.
+func usedBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, runs []v1alpha1.TrainingRun) string {
+	if latest := run.Status.LatestCheckpoint; latest != nil && (latest.Step == c.Step || isOf(*latest, c.State)) {
+		if run.Status.State == v1alpha1.StateSucceeded {
+			return fmt.Sprintf("it is the result of run %q", run.Name)
+		}
+		return fmt.Sprintf("run %q would resume from it", run.Name)
+	}
+	if best := run.Status.BestCheckpoint; best != nil && best.Step == c.Step {
+		return fmt.Sprintf("it is the best one of run %q by spec.checkpoints.keepBest", run.Name)
+	}
+	for _, other := range runs {
+		if latest := other.Status.LatestCheckpoint; latest != nil && isOf(*latest, c.State) {
+			return fmt.Sprintf("run %q would resume from it", other.Name)
+		}
+		if from := other.Spec.InitFrom; from != nil && other.Status.LatestCheckpoint == nil && begins(from, run, c) {
+			return fmt.Sprintf("run %q begins with it (spec.initFrom)", other.Name)
+		}
+	}
+	return ""
+}
+
+// isOf reports whether a path is one of a checkpoint's.
+func isOf(c v1alpha1.Checkpoint, path string) bool {
+	return path != "" && (path == c.State || path == c.Sampler)
+}
+
+// begins reports whether a run that has saved nothing yet begins with a checkpoint.
+func begins(from *v1alpha1.InitFrom, run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) bool {
+	if from.Run != nil {
+		return from.Run.Name == run.Name && from.Run.Step != nil && *from.Run.Step == c.Step
+	}
+	return isOf(c, from.Checkpoint)
+}
+
+// confirm asks a person at a terminal, and refuses where nobody can be asked.
+func (e *editor) confirm(env cli.Environment, targets []target) error {
+	if e.yes || e.question == "" {
+		return nil
+	}
+	file, ok := env.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return cli.Misused("the standard input is not a terminal, so that nobody can be asked: confirm with --yes")
+	}
+	return e.ask(env.Stderr, file, targets)
+}
+
+// ask asks a person.
+func (e *editor) ask(w io.Writer, r io.Reader, targets []target) error {
+	for _, t := range targets {
+		fmt.Fprintf(w, "  step %d  %s\n", t.Step, t.Path)
+	}
+	fmt.Fprintf(w, "%s %s? [y/N] ", e.question, map[bool]string{true: "this checkpoint", false: "these checkpoints"}[len(targets) == 1])
+	answer, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// edit changes the checkpoints, and prints what became of each.
+func (e *editor) edit(ctx context.Context, env cli.Environment, at endpoint, targets []target) error {
+	ctx, cancel := context.WithTimeout(ctx, archivePatience)
+	defer cancel()
+	api, err := at.client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)
+	if err != nil {
+		return err
+	}
+	result := output.Result{Header: []string{"STEP", "RESULT", "PATH"}}
+	changed := []target{}
+	var errs []error
+	for _, t := range targets {
+		if err := e.apply(ctx, api, t.Path); err != nil {
+			errs = append(errs, fmt.Errorf("changing %s: %w", t.Path, explain(err, at.baseURL)))
+			continue
+		}
+		t.Result = e.done
+		changed = append(changed, t)
+		result.Rows = append(result.Rows, []string{fmt.Sprint(t.Step), t.Result, output.Safe(t.Path)})
+	}
+	result.Value = changed
+	if len(changed) > 0 || *e.format == output.JSON {
+		errs = append(errs, output.Print(env, cmp.Or(*e.format, output.Table), result))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoints
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+// sharing returns which checkpoints of the endpoint are public, by their paths.
+func sharing(t *testing.T, at endpoint) map[string]bool {
+	t.Helper()
+	api, err := at.client(func(string) {}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := map[string]bool{}
+	for c, err := range api.Checkpoints(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		public[c.TinkerPath] = c.Public
+	}
+	return public
+}
+
+// apply runs an editor on the checkpoint and returns what it prints.
+func apply(t *testing.T, e editor, at endpoint, targets []target) (string, error) {
+	t.Helper()
+	format := output.JSON
+	e.format = &format
+	var stdout, stderr bytes.Buffer
+	err := e.edit(t.Context(), cli.Environment{Stdout: &stdout, Stderr: &stderr}, at, targets)
+	return stdout.String(), err
+}
+
+func published(public bool) editor {
+	e := editor{done: "public"}
+	if !public {
+		e.done = "private"
+	}
+	e.apply = publish(public)
+	return e
+}
+
+func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
+	url, saved := trained(t)
+	at := endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient}
+	run := &v1alpha1.TrainingRun{Status: v1alpha1.TrainingRunStatus{Checkpoints: []v1alpha1.Checkpoint{saved}}}
+	sampler, err := (&editor{}).targets(run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := (&editor{state: true, guards: true, steps: []int64{1}}).targets(run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sampler) != 1 || sampler[0].Path != saved.Sampler || len(both) != 2 || both[1].Path != saved.State {
+		t.Fatalf("the targets are %+v and %+v", sampler, both)
+	}
+	for range 2 { // A checkpoint that is public already stays so.
+		printed, err := apply(t, published(true), at, sampler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parsed []target
+		if err := json.Unmarshal([]byte(printed), &parsed); err != nil || len(parsed) != 1 || parsed[0].Result != "public" {
+			t.Errorf("it prints %s", printed)
+		}
+	}
+	if got := sharing(t, at); !got[saved.Sampler] || got[saved.State] {
+		t.Errorf("public are %v, want the sampler weights alone", got)
+	}
+	if _, err := apply(t, published(false), at, both); err != nil {
+		t.Fatal(err)
+	}
+	if got := sharing(t, at); got[saved.Sampler] || got[saved.State] || len(got) != 2 {
+		t.Errorf("after unpublish, public are %v", got)
+	}
+	if _, err := apply(t, editor{done: "deleted", apply: remove}, at, both); err != nil {
+		t.Fatal(err)
+	}
+	if got := sharing(t, at); len(got) != 0 {
+		t.Errorf("after delete, the endpoint has %v", got)
+	}
+	printed, err := apply(t, editor{done: "deleted", apply: remove}, at, both)
+	if err == nil || !strings.Contains(err.Error(), "was deleted or has expired") || strings.TrimSpace(printed) != "[]" {
+		t.Errorf("a checkpoint that does not exist gives %v, and prints %s", err, printed)
+	}
+	_, err = apply(t, published(true), endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient}, []target{{Path: "tinker://other/weights/one"}})
+	if client.CategoryFrom(err) != tinker.CategoryNotFound {
+		t.Errorf("publishing what does not exist gives %v", err)
+	}
+}
+
+func TestDeleteRefusesACheckpointInUse(t *testing.T) {
+	used := newRun()
+	used.Spec.Tinker.BaseURL = "http://sim"
+	begun := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{InitFrom: &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/20"}}}
+	begun.Name = "begun"
+	byName := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{InitFrom: &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: new(int64(20))}}}}
+	byName.Name = "by-name"
+	later := begun.DeepCopy()
+	later.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 3, State: "tinker://l/weights/3"}
+	succeeded := newRun()
+	succeeded.Status.State = v1alpha1.StateSucceeded
+	for name, tc := range map[string]struct {
+		run   *v1alpha1.TrainingRun
+		step  int64
+		other *v1alpha1.TrainingRun
+		force bool
+		want  string
+	}{
+		"newest":              {run: used, step: 40, want: "would resume from it"},
+		"result":              {run: succeeded, step: 40, want: "is the result"},
+		"best":                {run: used, step: 10, want: "best one"},
+		"begins by path":      {run: used, step: 20, other: begun, want: `run "begun" begins with it`},
+		"begins by name":      {run: used, step: 20, other: byName, want: `run "by-name" begins with it`},
+		"has begun already":   {run: used, step: 20, other: later},
+		"unused":              {run: used, step: 20},
+		"newest with --force": {run: used, step: 40, force: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := []v1alpha1.TrainingRun{*tc.run}
+			if tc.other != nil {
+				runs = append(runs, *tc.other)
+			}
+			e := editor{guards: true, state: true, steps: []int64{tc.step}, force: tc.force}
+			targets, err := e.targets(tc.run, runs)
+			switch {
+			case tc.want == "" && (err != nil || len(targets) == 0):
+				t.Errorf("targets %v, %v", targets, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "--force")):
+				t.Errorf("the error is %v, want it to have %q and --force", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	e := editor{question: "Delete"}
+	targets := []target{{Step: 3, Path: "tinker://m/weights/3"}}
+	for answer, ok := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
+		var asked bytes.Buffer
+		if err := e.ask(&asked, strings.NewReader(answer), targets); (err == nil) != ok {
+			t.Errorf("the answer %q gives %v", answer, err)
+		}
+		if !strings.Contains(asked.String(), "tinker://m/weights/3") || !strings.Contains(asked.String(), "Delete this checkpoint? [y/N]") {
+			t.Errorf("it asks %q", asked.String())
+		}
+	}
+	env := cli.Environment{Stdin: strings.NewReader("y\n")}
+	if err := e.confirm(env, targets); err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("without a terminal the error is %v, want one that names --yes", err)
+	}
+	e.yes = true
+	if err := e.confirm(env, targets); err != nil {
+		t.Errorf("with --yes the error is %v", err)
+	}
+	for want, wrong := range map[string]editor{"--step is required": {guards: true}, "exclude each other": {best: true, steps: []int64{1}}} {
+		if err := wrong.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want it to have %q", err, want)
+		}
+	}
+}
