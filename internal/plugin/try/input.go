@@ -60,6 +60,9 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 	default:
 		return input{}, fmt.Errorf("the file has %d TrainingRuns, want 1 at most", len(all.Runs))
 	}
+	if in.train && f.checkpoint != "" {
+		return input{}, cli.Misused("--checkpoint names weights that play episodes: add --episodes, or name a state to train on from with spec.initFrom.checkpoint")
+	}
 	if err := f.adapt(object, in.train); err != nil {
 		return input{}, err
 	}
@@ -109,7 +112,9 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 	if list, _, _ := unstructured.NestedSlice(object.Object, "spec", "environments"); len(list) == 0 {
 		return fmt.Errorf("spec.environments is missing: a run that only evaluates is not tried; give the file of its RewardEnvironment alone")
 	}
-	fields := [][]string{{"spec", "evaluation"}, {"spec", "artifacts"}, {"spec", "initFrom"}, {"spec", "suspend"}}
+	fields := [][]string{
+		{"spec", "evaluation"}, {"spec", "artifacts"}, {"spec", "budget"}, {"spec", "tracking"}, {"spec", "initFrom"}, {"spec", "suspend"},
+	}
 	if f.url != "" && train {
 		fields = slices.DeleteFunc(fields, func(field []string) bool { return field[1] == "initFrom" })
 	}

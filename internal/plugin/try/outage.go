@@ -46,6 +46,19 @@ func (o *outage) observe(event client.Event) {
 	}
 }
 
+// lines writes what several goroutines write, one call after the other.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(data)
+}
+
 // newLogger returns a logger of what goes wrong, or of everything.
 func newLogger(w io.Writer, verbose bool) *slog.Logger {
 	level := slog.LevelError

@@ -30,7 +30,8 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 		return err
 	}
 	play, err := contract.EncodePlay(contract.Play{
-		Version: file.Version, Model: file.Fixed.Model, BaseURL: t.url, Environments: file.Fixed.Environments, Concurrency: len(leases),
+		Version: file.Version, Model: file.Fixed.Model, BaseURL: t.url, Environments: file.Fixed.Environments,
+		Concurrency: min(len(leases), file.Concurrency),
 	})
 	if err != nil {
 		return err
@@ -106,12 +107,20 @@ func (t *trial) printGroups(groups []rl.Group) error {
 	}
 	if usable > 0 {
 		mean := total / float64(usable)
-		t.progress("%d episodes, mean reward %s", usable, output.Number(&mean))
+		t.progress("%s, mean reward %s", count(usable, "episode"), output.Number(&mean))
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d episodes have no reward: the reasons stand beside them", failed, failed+usable)
+		return fmt.Errorf("of %s, %d without a reward: the reasons stand beside them", count(failed+usable, "episode"), failed)
 	}
 	return nil
+}
+
+// count returns a number of things in words: 1 episode, 2 episodes.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // explain adds to an error of the endpoint what to do about it.

@@ -78,6 +78,7 @@ func (f flags) run(ctx context.Context, env cli.Environment, format output.Forma
 	if f.steps < 1 || f.episodes < 0 || f.maxTokens < 0 {
 		return cli.Misused("--steps is at least 1, --episodes and --max-tokens are not negative")
 	}
+	env.Stderr = &lines{w: env.Stderr}
 	data, err := env.ReadInput(f.file, os.ReadFile)
 	if err != nil {
 		return fmt.Errorf("reading the file: %w", err)

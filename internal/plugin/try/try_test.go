@@ -70,6 +70,9 @@ func TestTryPlaysEpisodesOfAnEnvironment(t *testing.T) {
 			t.Errorf("slot %d has the conversation %+v", g.Slot, messages)
 		}
 	}
+	if _, stderr, err := call(t, nil, environment(t), "-f", "-", "--episodes", "1", "--max-tokens", "4"); err != nil || !strings.Contains(stderr, "\n1 episode, mean reward") {
+		t.Errorf("one episode: %v\n%s", err, stderr)
+	}
 	if !strings.Contains(stderr, "train=7994") || !strings.Contains(stderr, "3 episodes, mean reward") {
 		t.Errorf("the standard error is %s", stderr)
 	}
@@ -156,11 +159,15 @@ func TestTryRefusesBadInput(t *testing.T) {
 		"model of the simulator": {replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), nil, []string{"spec.model.name", "--url", "--model"}},
 		"image":                  {image, nil, []string{"--ors e=http://"}},
 		"server of nothing":      {one, []string{"--ors", "x=http://h"}, []string{"--ors", `no RewardEnvironment "x"`}},
-		"folder":                 {one, []string{"--data", "x=/does/not/exist"}, []string{"--data", "not a folder"}},
-		"key":                    {one, []string{"--url", "http://127.0.0.1:1"}, []string{"TINKER_API_KEY"}},
-		"URL":                    {one, []string{"--url", "localhost"}, []string{"--url", "http://"}},
-		"other kind":             {"apiVersion: v1\nkind: Pod\n", nil, []string{"apiVersion", "kubectl apply"}},
-		"no file":                {"", nil, []string{"no RewardEnvironment"}},
+		"checkpoint of a run":    {run, []string{"--checkpoint", "tinker://r/sampler_weights/x"}, []string{"--checkpoint", "--episodes"}},
+		"budget without artifacts": {strings.Replace(replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), "  algorithm:\n",
+			"  artifacts: {claimName: runs}\n  budget: {tokens: 1000}\n  tracking: {wandb: {project: p, apiKeySecretRef: {name: w, key: k}}}\n  algorithm:\n", 1),
+			nil, []string{"spec.model.name: the simulator"}},
+		"folder":     {one, []string{"--data", "x=/does/not/exist"}, []string{"--data", "not a folder"}},
+		"key":        {one, []string{"--url", "http://127.0.0.1:1"}, []string{"TINKER_API_KEY"}},
+		"URL":        {one, []string{"--url", "localhost"}, []string{"--url", "http://"}},
+		"other kind": {"apiVersion: v1\nkind: Pod\n", nil, []string{"apiVersion", "kubectl apply"}},
+		"no file":    {"", nil, []string{"no RewardEnvironment"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
