@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
@@ -22,6 +24,9 @@ func (t *trial) fillRoot() error {
 			return err
 		}
 		for name, files := range objects {
+			if err := checkName(name); err != nil {
+				return fmt.Errorf("metadata.name of a %s: %w", kind, err)
+			}
 			if err := writeFiles(filepath.Join(t.root(), folder, name), files); err != nil {
 				return err
 			}
@@ -44,8 +49,8 @@ func (t *trial) fillRoot() error {
 // mount makes a folder of this machine that of a claim, ConfigMap or Secret.
 func (t *trial) mount(flag, value string, folders []string) error {
 	name, dir, ok := strings.Cut(value, "=")
-	if !ok || name == "" || dir == "" {
-		return cli.Misused("%s: %q is not NAME=DIR", flag, value)
+	if !ok || dir == "" || checkName(name) != nil {
+		return cli.Misused("%s: %q is not NAME=DIR, where NAME is that of an object in Kubernetes", flag, value)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -65,6 +70,14 @@ func (t *trial) mount(flag, value string, folders []string) error {
 		if err := os.Symlink(dir, link); err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
+	}
+	return nil
+}
+
+// checkName refuses what is not the name of an object, such as a path that leads out of the folder.
+func checkName(name string) error {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return fmt.Errorf("%q is not a valid name: %s", name, problems[0])
 	}
 	return nil
 }

@@ -159,6 +159,8 @@ func TestTryRefusesBadInput(t *testing.T) {
 		"model of the simulator": {replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), nil, []string{"spec.model.name", "--url", "--model"}},
 		"image":                  {image, nil, []string{"--ors e=http://"}},
 		"server of nothing":      {one, []string{"--ors", "x=http://h"}, []string{"--ors", `no RewardEnvironment "x"`}},
+		"name that is a path":    {one, []string{"--data", "../../../escaped=" + os.TempDir()}, []string{"--data", "NAME=DIR"}},
+		"object that is a path":  {one + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../../escaped}\ndata: {a: b}\n", nil, []string{"ConfigMap", "not a valid name"}},
 		"checkpoint of a run":    {run, []string{"--checkpoint", "tinker://r/sampler_weights/x"}, []string{"--checkpoint", "--episodes"}},
 		"budget without artifacts": {strings.Replace(replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), "  algorithm:\n",
 			"  artifacts: {claimName: runs}\n  budget: {tokens: 1000}\n  tracking: {wandb: {project: p, apiKeySecretRef: {name: w, key: k}}}\n  algorithm:\n", 1),
