@@ -227,6 +227,15 @@ func TestValidateNamesTheField(t *testing.T) {
 		"tracking.wandb.project": func(f *RunFile) {
 			f.Tracking = &tracking.Settings{WandB: &tracking.WandB{BaseURL: "https://wandb", RunName: "r", KeyFile: "k"}}
 		},
+		"tracking.mlflow.baseURL": func(f *RunFile) {
+			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "mlflow:5000", Experiment: "e", RunName: "r"}}
+		},
+		"tracking.mlflow.experiment": func(f *RunFile) {
+			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", RunName: "r"}}
+		},
+		"tracking.mlflow.keyFile": func(f *RunFile) {
+			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: "r", Username: "u"}}
+		},
 		"tracking.tensorboard.runName": func(f *RunFile) {
 			f.Tracking = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: ".."}}
 		},

@@ -37,6 +37,7 @@ const (
 	dataVolume        = "tinker-operator-data"
 	serverVolume      = "tinker-operator-server"
 	wandbVolume       = "tinker-operator-wandb"
+	mlflowVolume      = "tinker-operator-mlflow"
 
 	healthPort = 8081
 

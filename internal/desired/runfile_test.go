@@ -78,7 +78,10 @@ func TestFileOfEverything(t *testing.T) {
 		s.Tracking = &tracking.Tracking{WandB: &tracking.WandB{
 			Project: "p", Entity: "team", RunName: "fast", BaseURL: "https://wandb.example.com", Tags: []string{"b", "a"},
 			APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "WANDB_API_KEY"},
-		}, TensorBoard: &tracking.TensorBoard{RunName: "fast"}}
+		}, TensorBoard: &tracking.TensorBoard{RunName: "fast"}, MLflow: &tracking.MLflow{
+			BaseURL: "https://mlflow.example.com/", Experiment: "e", RunName: "fast", Tags: map[string]string{"team": "x"},
+			Username: "me", PasswordSecretRef: &ref.SecretKey{Name: "mlflow", Key: "password"},
+		}}
 		run.Status.Capabilities = &v1alpha1.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
 		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 2, State: "tinker://m/weights/2"}, {Step: 1, Sampler: "tinker://m/sampler_weights/1"}}
 	})))

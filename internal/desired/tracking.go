@@ -15,8 +15,14 @@ import (
 // mountTrackingKeys gives the learner the keys of these services as files. A Secret that does not exist does not stop the pod, and
 // one that is changed changes the file.
 func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
-	if spec != nil && spec.WandB != nil {
+	if spec == nil {
+		return
+	}
+	if spec.WandB != nil {
 		p.mountKey(wandbVolume, spec.WandB.APIKeySecretRef, services.WandBDir)
+	}
+	if spec.MLflow != nil && spec.MLflow.Key() != nil {
+		p.mountKey(mlflowVolume, *spec.MLflow.Key(), services.MLflowDir)
 	}
 }
 

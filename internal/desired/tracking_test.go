@@ -26,7 +26,7 @@ func TestTrackingKeys(t *testing.T) {
 	keys := func(pod corev1.PodSpec) map[string]string {
 		found := map[string]string{}
 		for _, v := range pod.Volumes {
-			if v.Name != wandbVolume {
+			if v.Name != wandbVolume && v.Name != mlflowVolume {
 				continue
 			}
 			if !*v.Secret.Optional {
@@ -56,6 +56,28 @@ func TestTrackingKeys(t *testing.T) {
 	want = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: run.Name}}
 	if diff := cmp.Diff(want, services.Of(run)); diff != "" {
 		t.Errorf("settings of TensorBoard (-want +got):\n%s", diff)
+	}
+	token := &ref.SecretKey{Name: "mlflow", Key: "token"}
+	for name, m := range map[string]apitracking.MLflow{
+		"a token": {TokenSecretRef: token}, "a password": {Username: "me", PasswordSecretRef: token}, "no authentication": {},
+	} {
+		m.BaseURL, m.Experiment = "http://mlflow/", "e"
+		run.Spec.Tracking = &apitracking.Tracking{MLflow: &m}
+		want := &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: run.Name, Username: m.Username}}
+		wantKeys := map[string]string{}
+		if name != "no authentication" {
+			want.MLflow.KeyFile = "/etc/tinker-operator/tracking/mlflow/key"
+			wantKeys[want.MLflow.KeyFile] = "mlflow/token"
+		}
+		if diff := cmp.Diff(want, services.Of(run)); diff != "" {
+			t.Errorf("settings of MLflow with %s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(wantKeys, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
+			t.Errorf("keys of the learner for MLflow with %s (-want +got):\n%s", name, diff)
+		}
+		if got := keys(rolloutTemplate(run, 1, "link", Settings{}).Spec); len(got) > 0 {
+			t.Errorf("a worker is given %v", got)
+		}
 	}
 	run.Spec.Tracking = nil
 	if got := services.Of(run); got != nil {

@@ -12,14 +12,63 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Tracking names services that show the run's curves. They receive the committed steps, each once, over all attempts. A service that
 // does not answer or refuses a key never stops the run: the condition TrackingReady says what to do, and steps that were missed follow.
-// +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.tensorboard)",message="tracking names no service: give wandb or tensorboard, or remove tracking"
+// +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard)",message="tracking names no service: give wandb, mlflow or tensorboard, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
 	// +optional
 	WandB *WandB `json:"wandb,omitempty"`
+	// mlflow is a tracking server of MLflow.
+	// +optional
+	MLflow *MLflow `json:"mlflow,omitempty"`
 	// tensorboard writes event files for TensorBoard among the artifacts.
 	// +optional
 	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
+}
+
+// MLflow is a tracking server of MLflow. The run there has the object's uid in its tag tinker-operator.uid.
+// +kubebuilder:validation:XValidation:rule="has(self.username) == has(self.passwordSecretRef)",message="basic authentication needs username and passwordSecretRef: give both, or tokenSecretRef, or none for a server without authentication"
+// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecretRef) || !has(self.passwordSecretRef)",message="a server takes either a token or a password: remove tokenSecretRef, or username and passwordSecretRef"
+type MLflow struct {
+	// baseURL is the address of the tracking server, as in MLFLOW_TRACKING_URI.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: a password belongs into passwordSecretRef's Secret"
+	// +required
+	BaseURL string `json:"baseURL"`
+	// experiment is the name of the experiment that the run belongs to; it is created if it does not exist.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	Experiment string `json:"experiment"`
+	// runName is the name that people see; without it, the object's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	RunName string `json:"runName,omitempty"`
+	// tags are given to the run when it is created.
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z0-9_./ -]{1,128}$') && !k.startsWith('tinker-operator.'))",message="names of tags have up to 128 letters, digits, spaces and _ . / -, and do not begin with tinker-operator."
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 512)",message="values of tags have up to 512 characters"
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+	// tokenSecretRef names a bearer token, which the learner alone receives. A token that is added or replaced later is used by itself.
+	// +optional
+	TokenSecretRef *ref.SecretKey `json:"tokenSecretRef,omitempty"`
+	// username is that of basic authentication.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Username string `json:"username,omitempty"`
+	// passwordSecretRef names the password of username, which the learner alone receives.
+	// +optional
+	PasswordSecretRef *ref.SecretKey `json:"passwordSecretRef,omitempty"`
+}
+
+// Key returns what names the token or password; nil for a server without authentication.
+func (m *MLflow) Key() *ref.SecretKey {
+	if m.TokenSecretRef != nil {
+		return m.TokenSecretRef
+	}
+	return m.PasswordSecretRef
 }
 
 // TensorBoard writes event files below the folder tensorboard of the run's artifacts.

@@ -13,6 +13,19 @@ import (
 type Settings struct {
 	WandB       *WandB       `json:"wandb,omitempty"`
 	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
+	MLflow      *MLflow      `json:"mlflow,omitempty"`
+}
+
+// MLflow is a tracking server of MLflow.
+type MLflow struct {
+	BaseURL    string            `json:"baseURL"`
+	Experiment string            `json:"experiment"`
+	RunName    string            `json:"runName"`
+	Tags       map[string]string `json:"tags,omitempty"`
+	// Username is that of basic authentication, whose password is in KeyFile; empty where KeyFile has a token.
+	Username string `json:"username,omitempty"`
+	// KeyFile is read before each connection; empty for a server without authentication.
+	KeyFile string `json:"keyFile,omitempty"`
 }
 
 // TensorBoard has event files written among the artifacts.
@@ -53,6 +66,21 @@ func (s *Settings) Validate(invalid func(path, problem string)) {
 	}
 	if s.WandB != nil {
 		s.WandB.validate(invalid)
+	}
+	if s.MLflow != nil {
+		s.MLflow.validate(invalid)
+	}
+}
+
+func (m *MLflow) validate(invalid func(path, problem string)) {
+	checkURL("tracking.mlflow.baseURL", m.BaseURL, invalid)
+	for path, value := range map[string]string{"experiment": m.Experiment, "runName": m.RunName} {
+		if value == "" {
+			invalid("tracking.mlflow."+path, "is needed")
+		}
+	}
+	if m.Username != "" && m.KeyFile == "" {
+		invalid("tracking.mlflow.keyFile", "is needed for the password of username")
 	}
 }
 

@@ -7,15 +7,17 @@ package services
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
-// WandBDir is the folder of the learner that has the key of Weights & Biases, and KeyFile the name of the file.
+// WandBDir and MLflowDir are the folders of the learner that have the keys of these services, and KeyFile is the name of the file.
 const (
-	WandBDir = "/etc/tinker-operator/tracking/wandb"
-	KeyFile  = "key"
+	WandBDir  = "/etc/tinker-operator/tracking/wandb"
+	MLflowDir = "/etc/tinker-operator/tracking/mlflow"
+	KeyFile   = "key"
 )
 
 // Of returns the services that show the run's curves; nil for none.
@@ -29,6 +31,15 @@ func Of(run *v1alpha1.TrainingRun) *tracking.Settings {
 		settings.WandB = &tracking.WandB{
 			BaseURL: w.BaseURL, Project: w.Project, Entity: w.Entity, RunName: cmp.Or(w.RunName, run.Name),
 			Tags: slices.Sorted(slices.Values(w.Tags)), KeyFile: WandBDir + "/" + KeyFile,
+		}
+	}
+	if m := spec.MLflow; m != nil {
+		settings.MLflow = &tracking.MLflow{
+			BaseURL: strings.TrimRight(m.BaseURL, "/"), Experiment: m.Experiment, RunName: cmp.Or(m.RunName, run.Name),
+			Tags: m.Tags, Username: m.Username,
+		}
+		if m.Key() != nil {
+			settings.MLflow.KeyFile = MLflowDir + "/" + KeyFile
 		}
 	}
 	if t := spec.TensorBoard; t != nil {

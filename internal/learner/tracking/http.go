@@ -65,11 +65,22 @@ func (s *service) call(ctx context.Context, path string, request, answer any) er
 	if err != nil {
 		return fmt.Errorf("encoding request: %w", err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.baseURL+path, bytes.NewReader(body))
+	return s.send(ctx, http.MethodPost, path, bytes.NewReader(body), answer)
+}
+
+// get is call for a request that only reads.
+func (s *service) get(ctx context.Context, path string, query url.Values, answer any) error {
+	return s.send(ctx, http.MethodGet, path+"?"+query.Encode(), nil, answer)
+}
+
+func (s *service) send(ctx context.Context, method, path string, body io.Reader, answer any) error {
+	r, err := http.NewRequestWithContext(ctx, method, s.baseURL+path, body)
 	if err != nil {
 		return &problem{reason: reasonNotFound, message: s.field + ".baseURL is invalid: correct it"}
 	}
-	r.Header.Set("Content-Type", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	s.authorize(r)
 	response, err := s.client.Do(r)
 	if err != nil {

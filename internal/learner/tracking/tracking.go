@@ -68,6 +68,9 @@ func New(settings *tracking.Settings, run Run, files func() *store.EventFiles) [
 	if settings.WandB != nil {
 		sinks = append(sinks, newWandB(*settings.WandB, run))
 	}
+	if settings.MLflow != nil {
+		sinks = append(sinks, newMLflow(*settings.MLflow, run))
+	}
 	if settings.TensorBoard != nil {
 		sinks = append(sinks, newTensorBoard(*settings.TensorBoard, run, files))
 	}
