@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -144,13 +145,13 @@ func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int
 	for {
 		sample, key, err := j.once(ctx, worker, request, prompt, stop, counts.reposts)
 		if err == nil && counts.all > 0 {
-			worker.config.Pressure.succeed()
+			worker.config.Pressure.succeed(true)
 		}
 		if err == nil || ctx.Err() != nil {
 			return sample, err
 		}
 		if retryFor(client.CategoryFrom(err)) == retryNext {
-			worker.config.Pressure.fail(err)
+			worker.config.Pressure.fail(upstream.ServerError, err)
 		}
 		var missing *policyMissingError
 		var refused *episode.RefusedError

@@ -46,18 +46,21 @@ func (p *Pressure) Observe(event client.Event) {
 	p.problems.Observe(event, time.Now())
 }
 
-// fail records that a sample failed at the server after it had been accepted, of which the client reports no event.
-func (p *Pressure) fail(err error) {
+// fail records a failure of which the client reports no event: of a sample after it had been accepted, or a refusal.
+func (p *Pressure) fail(kind string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problems.Add(upstream.Problem{Kind: upstream.ServerError, Op: opSample, Evidence: client.EvidenceOf(err)}, time.Now())
+	p.problems.Add(upstream.Problem{Kind: kind, Op: opSample, Evidence: client.EvidenceOf(err)}, time.Now())
 }
 
-// succeed records that a sample that had failed has succeeded.
-func (p *Pressure) succeed() {
+// succeed records that a sample has succeeded, and whether it had failed before.
+func (p *Pressure) succeed(hadFailed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problems.Remove(upstream.ServerError)
+	p.problems.Remove(upstream.Refused)
+	if hadFailed {
+		p.problems.Remove(upstream.ServerError)
+	}
 }
 
 // take gives the answers 429 since the last call, and the state of the queue, which is empty while the endpoint has

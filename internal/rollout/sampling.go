@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -69,10 +71,13 @@ type failures struct {
 	reposts int
 	// all counts every failure, misses those of the sampling session, and refusals those of the request.
 	all, misses, refusals int
+	// lasting is set while a refusal is no matter of the request, so that it is posted until it is accepted.
+	lasting bool
 }
 
 // Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session,
-// an endpoint that fails. An error is a *episode.RefusedError, a *policyMissingError or the context's.
+// an endpoint that fails or that has refused every request so far. An error is a *episode.RefusedError, a
+// *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
 	var sample episode.Sample
 	err := p.repeat(ctx, request, func(number int64) (key samplerKey, err error) {
@@ -89,17 +94,15 @@ func (p *policy) repeat(ctx context.Context, request episode.Request, post func(
 	for {
 		key, err := p.admit(ctx, request, counts.reposts, post)
 		if err == nil {
-			if counts.all > 0 {
-				p.worker.config.Pressure.succeed()
-			}
+			p.worker.sampled.Store(true)
+			p.worker.config.Pressure.succeed(counts.all > 0)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if retryFor(client.CategoryFrom(err)) == retryNext {
-			p.worker.config.Pressure.fail(err)
-		}
+		counts.lasting = p.refusesAll()
+		p.reportFailure(err, counts)
 		if err := p.worker.prepareRetry(err, key, &counts); err != nil {
 			return err
 		}
@@ -109,6 +112,29 @@ func (p *policy) repeat(ctx context.Context, request episode.Request, post func(
 			return err
 		}
 		counts.all++
+	}
+}
+
+// refusesAll reports whether a refusal is not taken for one of the request: the endpoint has answered none of this worker's
+// requests, and the weights are those that training begins with. A policy that has diverged gets refusals, too, but it
+// was sampled before.
+func (p *policy) refusesAll() bool {
+	sampler := p.group.currentLease().Sampler
+	name, err := rl.ParseCheckpointName(sampler[strings.LastIndexByte(sampler, '/')+1:])
+	return err == nil && name.Step == 0 && !p.worker.sampled.Load()
+}
+
+// reportFailure reports a failure of which the client has reported no event, unless a retry is likely to succeed.
+func (p *policy) reportFailure(failure error, counts failures) {
+	switch retryFor(client.CategoryFrom(failure)) {
+	case retryNext:
+		p.worker.config.Pressure.fail(upstream.ServerError, failure)
+	case retryNever:
+		p.worker.config.Pressure.fail(upstream.Refused, failure)
+	case retryRefused:
+		if counts.lasting {
+			p.worker.config.Pressure.fail(upstream.Refused, failure)
+		}
 	}
 }
 
@@ -145,7 +171,7 @@ func (w *Worker) prepareRetry(failure error, key samplerKey, counts *failures) e
 		w.sessions.forget(key, nil)
 		counts.misses++
 	}
-	if counts.refusals >= maxRefusals {
+	if counts.refusals >= maxRefusals && !counts.lasting {
 		return &episode.RefusedError{Err: failure}
 	}
 	if counts.misses > maxMisses {

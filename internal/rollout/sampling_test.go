@@ -117,6 +117,47 @@ func TestWhatPasses(t *testing.T) {
 	}
 }
 
+// atInitialWeights is a policy that samples the weights that training begins with.
+func atInitialWeights(api *endpoint) *policy {
+	p := newPolicy(api)
+	p.group.lease.Sampler = "tinker://m/sampler_weights/" + rl.CheckpointName{
+		Run: "1f3a9c2b", Attempt: 1, Model: 1, Lineage: "602b257a5c", Parent: "0000000000",
+	}.String()
+	api.weights[p.group.lease.Sampler] = true
+	return p
+}
+
+// TestRefusalsOfInitialWeightsAreWaitedOut refuses every request until the endpoint is repaired: the weights that training
+// begins with have not diverged, so that no group is rejected, and the refusal is reported.
+func TestRefusalsOfInitialWeightsAreWaitedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const refusals = 100
+		api := newEndpoint()
+		api.fail = func(post int, _ tinker.SampleRequest) error {
+			if post < refusals {
+				return failureOf(tinker.CategoryUser)
+			}
+			return nil
+		}
+		p := atInitialWeights(api)
+		done := make(chan error)
+		go func() {
+			_, err := p.Sample(t.Context(), request())
+			done <- err
+		}()
+		time.Sleep(time.Minute)
+		if got := p.worker.config.Pressure.problem(); got.Kind != "refused" {
+			t.Errorf("after a minute of refusals the problem is %+v", got)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("Sample: %v", err)
+		}
+		if got := p.worker.config.Pressure.problem(); got.Kind != "" {
+			t.Errorf("after a sample the problem is %+v", got)
+		}
+	})
+}
+
 func TestWhatDoesNotPass(t *testing.T) {
 	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
 		return func(int, tinker.SampleRequest) error { return failureOf(category) }
@@ -127,6 +168,20 @@ func TestWhatDoesNotPass(t *testing.T) {
 			api.fail = always(tinker.CategoryUser)
 			var refused *episode.RefusedError
 			if _, err := newPolicy(api).Sample(t.Context(), request()); !errors.As(err, &refused) || len(api.posted) != maxRefusals {
+				t.Errorf("Sample: %v after %d posts", err, len(api.posted))
+			}
+		})
+	})
+	t.Run("a request that is invalid is refused at initial weights once another has succeeded", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			api := newEndpoint()
+			p := atInitialWeights(api)
+			if _, err := p.Sample(t.Context(), request()); err != nil {
+				t.Fatal(err)
+			}
+			api.fail = always(tinker.CategoryUser)
+			var refused *episode.RefusedError
+			if _, err := p.Sample(t.Context(), request()); !errors.As(err, &refused) || len(api.posted) != 1+maxRefusals {
 				t.Errorf("Sample: %v after %d posts", err, len(api.posted))
 			}
 		})

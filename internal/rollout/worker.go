@@ -85,6 +85,8 @@ type Worker struct {
 	// health watches the environments that servers provide. It is set before anything starts.
 	health *health.Monitor
 	ready  atomic.Bool
+	// sampled is set once the endpoint has answered a sample.
+	sampled atomic.Bool
 	// changes is notified when there may be room for more, or less in the store.
 	changes wait.Signal
 	// players play groups, and releases release leases in the background.

@@ -50,16 +50,25 @@ func operations(rule fault.Rule) []fault.Rule {
 	return rules
 }
 
-// TestEvidenceOfFailedSamples has the endpoint fail every sample of the workers: the learner reports which request fails and
-// how it is answered, and the run completes when the endpoint recovers.
+// TestEvidenceOfFailedSamples has the endpoint fail or refuse every sample of the workers: the learner reports which request
+// fails and how it is answered, and the run completes when the endpoint recovers, with the weights of an undisturbed run.
 func TestEvidenceOfFailedSamples(t *testing.T) {
 	t.Parallel()
+	quiet := newFixture(t, nil)
+	quiet.startRolloutWorker("w0")
+	want := quiet.outcome(quiet.waitFor(quiet.startLearner(1, nil), contract.CauseCompleted))
 	for name, tc := range map[string]struct {
-		rule fault.Rule
-		want string
+		rule           fault.Rule
+		kind, evidence string
 	}{
-		"requests": {fault.Rule{Do: fault.Refuse, Status: 503, Message: "no adapter"}, "POST /api/v1/asample was answered with 503: no adapter"},
-		"results":  {fault.Rule{Do: fault.Fail, Category: "server", Message: "out of memory"}, "POST /api/v1/retrieve_future was answered with 200: out of memory"},
+		"requests that fail": {fault.Rule{Do: fault.Refuse, Status: 503, Message: "no adapter"}, "server_error",
+			"POST /api/v1/asample was answered with 503: no adapter"},
+		"results that fail": {fault.Rule{Do: fault.Fail, Category: "server", Message: "out of memory"}, "server_error",
+			"POST /api/v1/retrieve_future was answered with 200: out of memory"},
+		"requests that are refused": {fault.Rule{Do: fault.Refuse, Status: 400, Message: "no such adapter"}, "refused",
+			"POST /api/v1/asample was answered with 400: no such adapter"},
+		"results that are refused": {fault.Rule{Do: fault.Fail, Category: "user", Message: "seed is too long"}, "refused",
+			"POST /api/v1/retrieve_future was answered with 200: seed is too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,11 +77,11 @@ func TestEvidenceOfFailedSamples(t *testing.T) {
 			w.addFaults(tc.rule)
 			w.startRolloutWorker("w0")
 			a := w.startLearner(1, nil)
-			if reply := w.awaitUpstream(a, "server_error"); reply.UpstreamError != tc.want {
-				t.Errorf("the learner reports %q, want %q", reply.UpstreamError, tc.want)
+			if reply := w.awaitUpstream(a, tc.kind); reply.UpstreamError != tc.evidence {
+				t.Errorf("the learner reports %q, want %q", reply.UpstreamError, tc.evidence)
 			}
 			w.sim.Faults().Clear()
-			w.waitFor(a, contract.CauseCompleted)
+			w.compare(w.waitFor(a, contract.CauseCompleted), want)
 		})
 	}
 }

@@ -82,6 +82,8 @@ var Upstreams = map[string]Upstream{
 		"the run then continues by itself.", false},
 	"too_large": {v1alpha1.ReasonRequestTooLarge, "The endpoint, or a proxy before it, rejects a request with one training sequence as too large: " +
 		"raise its limit of request bodies; the run then continues by itself.", false},
+	"refused": {v1alpha1.ReasonEndpointFailing, "The endpoint refuses to sample: correct what its answer names, at the server or in the run; " +
+		"the run then continues by itself.", false},
 	NotTinker:      {v1alpha1.ReasonEndpointNotTinker, "What answers at tinker.baseURL is not the Tinker API.", false},
 	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }

@@ -13,8 +13,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// ServerError is the kind of a problem that has no other: the server answers with an error of its own.
-const ServerError = "server_error"
+const (
+	// ServerError is the kind of a problem that has no other: the server answers with an error of its own.
+	ServerError = "server_error"
+	// Refused is the kind of requests that the server refuses as invalid.
+	Refused = "refused"
+)
 
 // Problem is a problem at the endpoint.
 type Problem struct {
