@@ -4,18 +4,24 @@
 package survival
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
 // newSkyRL prepares the small run at a server that behaves like SkyRL. Nothing is known of it.
@@ -91,13 +97,48 @@ func TestResumeAfterDeathAtSkyRL(t *testing.T) {
 	}
 }
 
-// checkWeights checks the final weights, and that each step has one row.
+// checkWeights checks the final weights, how many optimizer steps are in them, and that each step has one row.
 func (w *fixture) checkWeights(verdict contract.Verdict, want string) {
 	w.t.Helper()
 	if got := w.weights(verdict); got != want {
 		w.t.Errorf("final adapter is %s, undisturbed %s", got, want)
 	}
+	w.checkServerSteps(verdict)
 	w.checkMetrics()
+}
+
+// checkServerSteps checks the number of optimizer steps that the server has executed on the final weights.
+func (w *fixture) checkServerSteps(verdict contract.Verdict) {
+	w.t.Helper()
+	path, err := tinker.ParsePath(verdict.Progress.Checkpoints[0].State)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	// The dialect writes __ for the colons of the simulator's ids, and the simulator's folders have _ for them.
+	folder := strings.ReplaceAll(path.Run, "__", "_")
+	records, err := filepath.Glob(filepath.Join(w.checkpoints, "*", folder, string(path.Kind), path.Name+".json"))
+	if err != nil || len(records) != 1 {
+		w.t.Fatalf("the server's records of %s: %v, %v", path, records, err)
+	}
+	var record struct{ File string }
+	text, err := os.ReadFile(records[0])
+	if err == nil {
+		err = json.Unmarshal(text, &record)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(records[0]), record.File))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	adapter, err := model.UnmarshalState(model.Base(), data, true)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := int64(adapter.Steps()); got != w.file.Fixed.Algorithm.Steps {
+		w.t.Errorf("the server has executed %d optimizer steps on the final weights, want %d", got, w.file.Fixed.Algorithm.Steps)
+	}
 }
 
 // TestLostRepliesAtSkyRL loses the reply of each operation once, which the server has executed by then: what is posted
@@ -153,6 +194,7 @@ func TestResumeWithoutListing(t *testing.T) {
 		if got := w.weights(verdict); got != want {
 			t.Errorf("final adapter is %s, undisturbed %s", got, want)
 		}
+		w.checkServerSteps(verdict)
 		if verdict.Progress.FromStep != 2 {
 			t.Errorf("resumed from step %d, want 2", verdict.Progress.FromStep)
 		}

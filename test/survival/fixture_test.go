@@ -42,10 +42,12 @@ const patience = 10 * time.Minute
 
 // fixture is a simulator, an artifact folder and a run, whose learners and workers are started and killed.
 type fixture struct {
-	t           testing.TB
-	sim         *tinkersim.Server
-	url         string
-	artifacts   string
+	t         testing.TB
+	sim       *tinkersim.Server
+	url       string
+	artifacts string
+	// checkpoints is the folder of the simulator.
+	checkpoints string
 	credentials contract.Credentials
 	file        contract.RunFile
 	client      *client.Client
@@ -126,7 +128,8 @@ func newFixture(t testing.TB, change func(*contract.RunFile)) *fixture {
 func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract.RunFile)) *fixture {
 	t.Helper()
 	w := &fixture{t: t, artifacts: t.TempDir(), shared: &shared{}}
-	options.Dir, options.APIKey, options.Clock = t.TempDir(), apiKey, w.now
+	w.checkpoints = t.TempDir()
+	options.Dir, options.APIKey, options.Clock = w.checkpoints, apiKey, w.now
 	var err error
 	w.sim, err = tinkersim.New(options)
 	if err != nil {
