@@ -389,10 +389,10 @@ var _ = Describe("kubectl", func() {
 		}
 	})
 
-	It("may apply every sample, those for hosted services too", func() {
+	It("may apply every sample, those for hosted services and with servers too", func() {
 		w := emptyEnv()
 		var files []string
-		for _, pattern := range []string{"*.yaml", "hosted/*.yaml"} {
+		for _, pattern := range []string{"*.yaml", "hosted/*.yaml", "self-hosted/*.yaml"} {
 			found, err := filepath.Glob(filepath.Join("..", "..", "config", "samples", pattern))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(found).NotTo(BeEmpty(), pattern)
@@ -402,6 +402,7 @@ var _ = Describe("kubectl", func() {
 			output, err := kubectl(w.namespace, "apply", "--dry-run=server", "-f", file)
 			Expect(err).NotTo(HaveOccurred(), output)
 			Expect(output).To(ContainSubstring("trainingrun.rl.tinker-operator.dev/"), file)
+			Expect(output).NotTo(ContainSubstring("Warning"), file)
 		}
 	})
 
