@@ -317,10 +317,12 @@ var permitted = map[string][]string{
 	"internal/tinkersim/model/pretrain":    {"internal/tinkersim/model/transformer"},
 	"internal/tinkersim/model/transformer": {"gonum.org/v1/gonum"},
 	"internal/tinkersim/sampling":          {"internal/tinkersim/model"},
+	"internal/tinkersim/opqueue":           nil,
 	"internal/tinkersim/rubricjudge":       nil,
 	"internal/tinkersim/state": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/export", "internal/tinkersim/fault",
-		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling", "internal/tinkersim/stats",
+		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/opqueue", "internal/tinkersim/sampling",
+		"internal/tinkersim/stats",
 	},
 	"internal/tinkersim/simulatortest": {"internal/tinkersim"},
 	"internal/tinkersim/stats":         {"internal/tinkersim/sampling"},

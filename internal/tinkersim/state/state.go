@@ -8,7 +8,7 @@
 // Each part has a type of its own: Sessions, Models, Samplers and Checkpoints. Locks are taken in that
 // order: a method of Sessions may call into Models and Samplers with its lock held, never the reverse.
 //
-// A goroutine for each model carries out its operations, in the order of opQueue. The engine of package
+// A goroutine for each model carries out its operations, in the order of package opqueue. The engine of package
 // sampling draws samples. An error in an operation is the operation's result. A request that cannot be
 // accepted at all gets an Error.
 package state

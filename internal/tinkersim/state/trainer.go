@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/opqueue"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
@@ -33,7 +34,7 @@ type trainer struct {
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
-	queue    opQueue[*task]
+	queue    opqueue.Queue[*task]
 	accepted map[int64]accepted // by sequence number
 	// numbers are those of accepted, the oldest first, and forgotten is the highest that was removed from it.
 	numbers   []int64
@@ -106,8 +107,8 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	t.numbers = append(t.numbers, s.seq)
 	t.accepted[s.seq] = accepted{digest: s.digest, requestID: o.result.ID()}
 	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.faults) }
-	item := queueItem[*task]{seq: s.seq, chunk: s.chunk, value: &task{operation: o, kind: s.kind, do: do}}
-	if err := t.queue.add(item); err != nil {
+	item := opqueue.Item[*task]{Seq: s.seq, Chunk: s.chunk, Value: &task{operation: o, kind: s.kind, do: do}}
+	if err := t.queue.Add(item); err != nil {
 		o.settle(t.ctx, future.Result{}, fmt.Errorf("queueing operation %d: %w", s.seq, err))
 	}
 	t.signal()
@@ -119,7 +120,7 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 func (t *trainer) forget() {
 	for range min(2, len(t.numbers)) { // two for each one that is added
 		oldest := t.numbers[0]
-		if oldest > t.queue.barrier {
+		if oldest > t.queue.Barrier() {
 			return
 		}
 		if _, err := t.models.futures.Lookup(t.accepted[oldest].requestID); err == nil {
@@ -159,14 +160,14 @@ func (t *trainer) loop(create *task) {
 func (t *trainer) next() (*task, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	item, ok := t.queue.next()
-	return item.value, ok
+	item, ok := t.queue.Next()
+	return item.Value, ok
 }
 
 // await returns when there may be something to do. It skips a number that is missing for too long.
 func (t *trainer) await() {
 	t.mu.Lock()
-	blocked := t.queue.blocked()
+	blocked := t.queue.Blocked()
 	t.mu.Unlock()
 	var patience <-chan time.Time
 	if blocked {
@@ -179,7 +180,7 @@ func (t *trainer) await() {
 	case <-t.ctx.Done():
 	case <-patience:
 		t.mu.Lock()
-		t.queue.skip()
+		t.queue.Skip()
 		t.mu.Unlock()
 	}
 }
@@ -213,10 +214,10 @@ func (t *trainer) attempt(task *task) (future.Result, error) {
 func (t *trainer) abandon() {
 	t.mu.Lock()
 	t.closed = true
-	remaining := t.queue.drain()
+	remaining := t.queue.Drain()
 	t.mu.Unlock()
 	t.adapter = nil // what still refers to the trainer must not keep its weights in memory
 	for _, item := range remaining {
-		item.value.settle(t.ctx, future.Result{}, errModelRemoved)
+		item.Value.settle(t.ctx, future.Result{}, errModelRemoved)
 	}
 }
