@@ -16,12 +16,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -87,6 +89,7 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 	flags.DurationVar(&p.options.PollPatience, "poll-patience", 30*time.Second, "how long a poll waits for a result")
 	flags.IntVar(&p.options.MetadataBytes, "announce-bytes", 8<<20, "size in `bytes` from which the metadata of a result is sent before the result")
 	flags.Float64Var(&p.options.SampleNoise, "sample-noise", 0, "standard deviation `sigma` of noise that is added to the logits of each sample, to simulate inexact arithmetic")
+	flags.Func("latency", "give operations the times of another server: `hosted[/N]`, those of the hosted service, or an N-th of them", p.setLatency)
 	flags.StringVar(&p.options.Dialect, "dialect", "", "`name` of another behaviour: json (no protobuf) or skyrl (like SkyRL 0.3.0)")
 	flags.Func("alias", "a further `name` of the base model, such as Qwen/Qwen3-8B-Base; may be repeated", func(name string) error {
 		p.options.Aliases = append(p.options.Aliases, name)
@@ -129,6 +132,23 @@ func (p *program) read(faults, config string) error {
 	if err := json.Unmarshal(data, &p.options.Config); err != nil {
 		return fmt.Errorf("decoding %s: %w", config, err)
 	}
+	return nil
+}
+
+// setLatency parses a value of --latency.
+func (p *program) setLatency(value string) error {
+	name, divisor, divided := strings.Cut(value, "/")
+	factor := 1.0
+	if divided {
+		var err error
+		if factor, err = strconv.ParseFloat(divisor, 64); err != nil {
+			return err
+		}
+	}
+	if name != "hosted" || !(factor > 0) {
+		return errors.New("it must be hosted or hosted/N with a positive number N, such as hosted/10")
+	}
+	p.options.Latency = latency.Hosted.Faster(factor)
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
@@ -80,6 +81,9 @@ func TestParseErrors(t *testing.T) {
 		"faults that are broken":   {"--data-dir", "d", "--faults", broken},
 		"a config that is missing": {"--data-dir", "d", "--client-config", "missing.json"},
 		"a config that is broken":  {"--data-dir", "d", "--client-config", notJSON},
+		"an unknown latency":       {"--data-dir", "d", "--latency", "slow"},
+		"a divisor that is 0":      {"--data-dir", "d", "--latency", "hosted/0"},
+		"a divisor of letters":     {"--data-dir", "d", "--latency", "hosted/ten"},
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,6 +95,14 @@ func TestParseErrors(t *testing.T) {
 	var help bytes.Buffer
 	if _, err := parse([]string{"--help"}, "", &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-data-dir") {
 		t.Errorf("--help: %v\n%s", err, help.String())
+	}
+}
+
+func TestLatencyFlag(t *testing.T) {
+	for value, want := range map[string]latency.Profile{"hosted": latency.Hosted, "hosted/10": latency.Hosted.Faster(10)} {
+		if p, err := parse([]string{"--data-dir", "d", "--latency", value}, "", io.Discard); err != nil || p.options.Latency != want {
+			t.Errorf("--latency %s = %+v, %v, want %+v", value, p.options.Latency, err, want)
+		}
 	}
 }
 

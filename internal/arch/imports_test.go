@@ -34,7 +34,7 @@ var permitted = map[string][]string{
 		"internal/tinker/client", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version", "internal/wait", "golang.org/x/crypto",
 	},
 	"cmd/tinkersim": {
-		"internal/tinkersim", "internal/tinkersim/fault", "internal/tinkersim/vocabulary",
+		"internal/tinkersim", "internal/tinkersim/fault", "internal/tinkersim/latency", "internal/tinkersim/vocabulary",
 		"internal/version",
 	},
 	"hack/cluster/images/coredns": {"github.com/coredns/coredns"},
@@ -305,7 +305,7 @@ var permitted = map[string][]string{
 	"internal/tinker/upstream":   {"internal/tinker", "internal/tinker/client"},
 	"internal/tinkersim": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/dialect", "internal/tinkersim/fault",
-		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/sampling",
+		"internal/tinkersim/future", "internal/tinkersim/latency", "internal/tinkersim/model", "internal/tinkersim/sampling",
 		"internal/tinkersim/rubricjudge", "internal/tinkersim/state", "internal/tinkersim/stats", "internal/tinkersim/vocabulary",
 	},
 	"internal/tinkersim/checkpoint":        {"internal/atomicfile", "internal/tinker", "github.com/gofrs/flock"},
@@ -317,12 +317,13 @@ var permitted = map[string][]string{
 	"internal/tinkersim/model/pretrain":    {"internal/tinkersim/model/transformer"},
 	"internal/tinkersim/model/transformer": {"gonum.org/v1/gonum"},
 	"internal/tinkersim/sampling":          {"internal/tinkersim/model"},
+	"internal/tinkersim/latency":           nil,
 	"internal/tinkersim/opqueue":           nil,
 	"internal/tinkersim/rubricjudge":       nil,
 	"internal/tinkersim/state": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/export", "internal/tinkersim/fault",
-		"internal/tinkersim/future", "internal/tinkersim/model", "internal/tinkersim/opqueue", "internal/tinkersim/sampling",
-		"internal/tinkersim/stats",
+		"internal/tinkersim/future", "internal/tinkersim/latency", "internal/tinkersim/model", "internal/tinkersim/opqueue",
+		"internal/tinkersim/sampling", "internal/tinkersim/stats",
 	},
 	"internal/tinkersim/simulatortest": {"internal/tinkersim"},
 	"internal/tinkersim/stats":         {"internal/tinkersim/sampling"},

@@ -151,6 +151,9 @@ func (s *Server) respond(ctx context.Context, op string, call fault.Call, do act
 	if r := faults.Refusal; r != nil {
 		return errorResponse(&httpError{status: r.Status, detail: r.Message, retryAfter: r.RetryAfter})
 	}
+	if retryAfter, refused := s.latency.Refuses(op); refused {
+		return errorResponse(&httpError{status: http.StatusTooManyRequests, detail: "too many requests", retryAfter: retryAfter})
+	}
 	resp, err := do()
 	if faults.DropAnswer {
 		panic(http.ErrAbortHandler)

@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rubricjudge"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
@@ -77,6 +78,11 @@ type Options struct {
 	// seed and of the request id.
 	SampleNoise float64
 
+	// Latency gives operations the times of another server; none by default. LatencyObserver is called with each
+	// operation and its times; it may be nil.
+	Latency         latency.Profile
+	LatencyObserver func(latency.Event)
+
 	// TrainingSlots is how many models are trained at the same time; 2 by default.
 	TrainingSlots int
 	// SampleRows is how many completions are decoded together; 256 by default.
@@ -124,7 +130,7 @@ func (o Options) validate() error {
 }
 
 // stateOptions returns the options of the server's state.
-func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
+func (o Options) stateOptions(forced *sampling.ForcedSamples, times *latency.Simulator) state.Options {
 	vocabularies := map[string]model.Vocabulary{}
 	for name, v := range o.Vocabularies {
 		vocabularies[name] = v
@@ -144,6 +150,7 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples) state.Options {
 		TrainingSlots:   o.TrainingSlots,
 		SampleNoise:     o.SampleNoise,
 		SampleRows:      o.SampleRows,
+		Latency:         times,
 
 		AverageGradients: o.Dialect == dialect.NameSkyRL,
 		SampleWaiting:    o.SampleWaiting,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
@@ -22,10 +23,11 @@ import (
 type Server struct {
 	options Options
 	secret  []byte // signs tokens
-	// Faults, forced samples and counters survive a restart.
+	// Faults, forced samples, counters and latencies survive a restart.
 	faults   *fault.Set
 	forced   *sampling.ForcedSamples
 	counters *stats.Counters
+	latency  *latency.Simulator
 	front    http.Handler
 
 	restarting sync.Mutex
@@ -42,6 +44,7 @@ func New(options Options) (*Server, error) {
 	}
 	options = options.withDefaults()
 	s := &Server{options: options, secret: make([]byte, 32), counters: stats.NewCounters(), forced: &sampling.ForcedSamples{}}
+	s.latency = latency.NewSimulator(options.Latency, options.LatencyObserver)
 	if _, err := io.ReadFull(options.Random, s.secret); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -49,7 +52,7 @@ func New(options Options) (*Server, error) {
 	if s.faults, err = fault.NewSet(options.Faults, options.Clock); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
-	first, err := state.New(options.stateOptions(s.forced), s.faults, s.counters)
+	first, err := state.New(options.stateOptions(s.forced, s.latency), s.faults, s.counters)
 	if err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
@@ -77,7 +80,7 @@ func (s *Server) Restart() error {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
 	s.state.Load().Close()
-	next, err := state.New(s.options.stateOptions(s.forced), s.faults, s.counters)
+	next, err := state.New(s.options.stateOptions(s.forced, s.latency), s.faults, s.counters)
 	if err != nil {
 		return fmt.Errorf("restarting tinkersim: %w", err)
 	}

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 )
 
 // The kinds of results. All but KindJSON are protobuf.
@@ -27,6 +29,8 @@ type operation struct {
 	call       fault.Call
 	faults     fault.OperationFaults
 	result     *future.Future
+	// ready is when the result is sent at the earliest; zero for at once.
+	ready time.Time
 }
 
 // newOperation creates an operation with its future.
@@ -54,7 +58,7 @@ func (o *operation) setQueueState(queueState, reason string) {
 	o.result.SetQueueStatus(future.QueueStatus{State: queueState, Reason: reason})
 }
 
-// settle resolves the future with the outcome of the operation. A result that a fault holds back waits in
+// settle resolves the future with the outcome of the operation. A result that a fault or a latency holds back waits in
 // a goroutine of its own, so that it does not delay later operations.
 func (o *operation) settle(ctx context.Context, result future.Result, err error) {
 	if err == nil {
@@ -65,11 +69,13 @@ func (o *operation) settle(ctx context.Context, result future.Result, err error)
 	case o.background.ctx.Err() != nil: // the future is forgotten with the State
 	case err != nil && ctx.Err() != nil:
 		o.result.Resolve(outcome(result, errModelRemoved))
-	case !o.faults.Waits():
+	case !o.faults.Waits() && o.ready.IsZero():
 		resolve()
 	default:
 		_ = o.background.start(func() { // a State that is closed forgets its futures
-			_ = o.faults.Wait(ctx, fault.Reply, o.setQueueState) // the work is done, so its result stays, even if the wait is cut short
+			// The work is done, so its result stays, even if a wait is cut short.
+			_ = latency.WaitUntil(ctx, o.ready)
+			_ = o.faults.Wait(ctx, fault.Reply, o.setQueueState)
 			resolve()
 		})
 	}

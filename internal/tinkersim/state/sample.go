@@ -75,6 +75,7 @@ func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, erro
 		reseed(request, o.result.ID())
 	}
 	perturb(request, o.result.ID(), s.options.SampleNoise)
+	o.ready = s.options.Latency.Sample(from.path.Run, from.pathText(), seeds(request))
 	o.result.AllowCancel()
 	if err := s.submit(from.ctx, o, request); err != nil {
 		o.result.Lose()
@@ -213,6 +214,15 @@ func reseed(request *sampling.Request, id string) {
 	for i := range request.Rows {
 		request.Rows[i].Seed = binary.LittleEndian.Uint64(sum[:8])
 	}
+}
+
+// seeds returns the seeds of a request's samples.
+func seeds(request *sampling.Request) []uint64 {
+	seeds := make([]uint64, len(request.Rows))
+	for i, row := range request.Rows {
+		seeds[i] = row.Seed + uint64(row.Index) // the index distinguishes the samples of one prompt
+	}
+	return seeds
 }
 
 // perturb adds noise to the logits of a request. It depends on the seed and on the request id, so that a

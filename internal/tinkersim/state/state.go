@@ -26,6 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
@@ -73,6 +74,8 @@ type Options struct {
 	SampleNoise float64
 	// AverageGradients averages the gradients of sequences instead of summing them.
 	AverageGradients bool
+	// Latency gives operations the times of another server. It may be nil.
+	Latency *latency.Simulator
 	// SampleRows and SampleWaiting are those of sampling.Config. They may be zero.
 	SampleRows, SampleWaiting int
 }

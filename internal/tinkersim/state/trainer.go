@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/opqueue"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
@@ -44,8 +45,9 @@ type trainer struct {
 // task is an operation with the function that carries it out.
 type task struct {
 	*operation
-	kind stats.Work
-	do   func(ctx context.Context) (future.Result, error)
+	kind      stats.Work
+	sequences int
+	do        func(ctx context.Context) (future.Result, error)
 }
 
 // submission is a request for an operation of a model.
@@ -58,7 +60,9 @@ type submission struct {
 	// digest distinguishes a repetition from another operation with the same number.
 	digest digest
 	kind   stats.Work
-	do     func(ctx context.Context, faults fault.OperationFaults) (future.Result, error)
+	// sequences is how many a forward_backward has.
+	sequences int
+	do        func(ctx context.Context, faults fault.OperationFaults) (future.Result, error)
 }
 
 func newTrainer(m *Models, run checkpoint.Run) *trainer {
@@ -107,7 +111,7 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	t.numbers = append(t.numbers, s.seq)
 	t.accepted[s.seq] = accepted{digest: s.digest, requestID: o.result.ID()}
 	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.faults) }
-	item := opqueue.Item[*task]{Seq: s.seq, Chunk: s.chunk, Value: &task{operation: o, kind: s.kind, do: do}}
+	item := opqueue.Item[*task]{Seq: s.seq, Chunk: s.chunk, Value: &task{operation: o, kind: s.kind, sequences: s.sequences, do: do}}
 	if err := t.queue.Add(item); err != nil {
 		o.settle(t.ctx, future.Result{}, fmt.Errorf("queueing operation %d: %w", s.seq, err))
 	}
@@ -203,10 +207,20 @@ func (t *trainer) attempt(task *task) (future.Result, error) {
 	}
 	defer func() { <-t.models.slots }()
 	start := t.models.options.Clock()
-	result, err := task.do(t.ctx)
+	result, err := t.perform(task)
 	if err == nil {
 		t.models.counters.CountOperation(task.call.Op, task.kind, t.models.options.Clock().Sub(start))
 	}
+	return result, err
+}
+
+// perform carries out a task, in the time that the latency profile gives it.
+func (t *trainer) perform(task *task) (result future.Result, err error) {
+	work := latency.Work{Op: task.call.Op, Model: t.run.ID, Name: task.call.Name, Sequences: task.sequences}
+	task.ready, err = t.models.options.Latency.Operate(t.ctx, work, func() (err error) {
+		result, err = task.do(t.ctx)
+		return err
+	})
 	return result, err
 }
 

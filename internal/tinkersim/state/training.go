@@ -38,6 +38,8 @@ func (m *Models) ForwardBackward(req tinker.ForwardBackwardRequest) (tinker.Futu
 		chunk:  true,
 		digest: digestOfData(req),
 		kind:   stats.Training,
+
+		sequences: len(req.Data),
 		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
 			return t.forwardBackward(ctx, req)
 		},
