@@ -166,7 +166,7 @@ var permitted = map[string][]string{
 	},
 	"internal/history": {"internal/contract"},
 	"internal/learner": {
-		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/evaluation",
+		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/divergence", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/report", "internal/learner/session",
 		"internal/learner/store", "internal/learner/tracking", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript",
@@ -174,6 +174,7 @@ var permitted = map[string][]string{
 	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
 	"internal/learner/bucket/buckettest": {"github.com/johannesboyne/gofakes3"},
 	"internal/learner/checkpoints":       {"internal/contract", "internal/rl"},
+	"internal/learner/divergence":        {"internal/learner/failure", "internal/learner/trainee", "internal/rl"},
 	"internal/learner/evaluation": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/failure",
 		"internal/learner/leases", "internal/learner/report", "internal/learner/store", "internal/rl", "internal/rl/measure",

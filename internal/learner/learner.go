@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/divergence"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
@@ -66,7 +67,7 @@ type loopState struct {
 	at, saved checkpoints.Position
 	suspect   suspect
 	// divergence recognizes a policy that has diverged.
-	divergence divergence
+	divergence divergence.Detector
 	// capabilities are what is known of the endpoint.
 	capabilities capability.Report
 	// cold is set once a model of this attempt resumed from a state without its optimizer.

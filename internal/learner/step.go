@@ -37,7 +37,7 @@ func (s *trainingStep) collect(ctx context.Context) error {
 		return err
 	}
 	s.clock.lap("time/sampling")
-	if err := s.loop.divergence.checkGroups(s.batch.Version.Step, s.batch.Groups); err != nil {
+	if err := s.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups); err != nil {
 		return err
 	}
 	s.work, err = prepareStep(*s.file.Fixed.Algorithm, s.batch)
@@ -68,7 +68,7 @@ func (s *trainingStep) wait(ctx context.Context) error {
 	if s.replies, err = s.training.Wait(ctx); err != nil {
 		return err
 	}
-	if err := s.loop.divergence.checkReplies(s.next, s.replies); err != nil {
+	if err := s.loop.divergence.CheckReplies(s.next, s.replies); err != nil {
 		return err
 	}
 	s.clock.lap("time/train_step")

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package learner
+package divergence
 
 import (
 	"math"
@@ -28,10 +28,10 @@ func TestLossThatIsNotFinite(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var d divergence
+			var d Detector
 			for i, metrics := range tc.replies {
-				err := d.checkReplies(3, trainee.Replies{Metrics: metrics})
-				if (err != nil) != tc.failed[i] || (tc.want[i] == failure.Diverged) != isFinal(err, true) && err != nil {
+				err := d.CheckReplies(3, trainee.Replies{Metrics: metrics})
+				if (err != nil) != tc.failed[i] || err != nil && failure.KindOf(err) != tc.want[i] {
 					t.Errorf("reply %d gives %v", i, err)
 				}
 			}
@@ -63,10 +63,10 @@ func TestGroupsOfInvalidTokensAlone(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var d divergence
+			var d Detector
 			var err error
 			for _, groups := range tc.batches {
-				err = d.checkGroups(tc.version, groups)
+				err = d.CheckGroups(tc.version, groups)
 			}
 			if got := failure.KindOf(err) == failure.Diverged; err != nil != tc.want || got != tc.want {
 				t.Errorf("checkGroups gives %v, want an error: %v", err, tc.want)

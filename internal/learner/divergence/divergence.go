@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package learner
+// Package divergence recognizes a policy that has diverged.
+package divergence
 
 import (
 	"errors"
@@ -16,18 +17,18 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// divergence recognizes a policy that has diverged. Such a version is not committed, and no further step is made: all
-// that follows would be sampled for nothing.
-type divergence struct {
+// Detector recognizes a policy that has diverged. Such a version is not committed, and no further step is made: all
+// that follows would be sampled for nothing. The zero value is ready for use.
+type Detector struct {
 	// step is that whose loss was not finite, 0 for none.
 	step int64
 	// invalid counts the groups in a row that had invalid tokens.
 	invalid int
 }
 
-// checkReplies fails if the loss or the gradient of a step is not finite. The first time the step is made again, since
+// CheckReplies fails if the loss or the gradient of a step is not finite. The first time the step is made again, since
 // an endpoint may fail that way once.
-func (d *divergence) checkReplies(step int64, replies trainee.Replies) error {
+func (d *Detector) CheckReplies(step int64, replies trainee.Replies) error {
 	for _, name := range slices.Sorted(maps.Keys(replies.Metrics)) {
 		value := replies.Metrics[name]
 		if !strings.Contains(name, "loss") && !strings.Contains(name, "grad") || !math.IsNaN(value) && !math.IsInf(value, 0) {
@@ -46,9 +47,9 @@ func (d *divergence) checkReplies(step int64, replies trainee.Replies) error {
 // leastInvalid is the number of groups in a row with invalid tokens from which on the policy counts as diverged.
 const leastInvalid = 4
 
-// checkGroups fails if a trained version gives nothing but invalid tokens: batches of such groups alone change nothing,
+// CheckGroups fails if a trained version gives nothing but invalid tokens: batches of such groups alone change nothing,
 // and cost as much as others.
-func (d *divergence) checkGroups(version int64, groups []rl.Group) error {
+func (d *Detector) CheckGroups(version int64, groups []rl.Group) error {
 	if slices.ContainsFunc(groups, func(g rl.Group) bool { return g.Outcome != rl.InvalidTokens }) {
 		d.invalid = 0
 		return nil
