@@ -164,6 +164,10 @@ func (p *commit) advance(x *successors, n int) {
 	l.Committed = 1
 	l.endStep()
 	l.Phase = atServe
+	if l.Ahead != (trained{}) {
+		l.begin(l.Ahead)
+		l.Ahead = trained{}
+	}
 	if int(s.Attempt) == n && !p.config.Acknowledged {
 		t.CoveredLineage = l.Lineages[0]
 	}

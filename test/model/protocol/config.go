@@ -160,6 +160,8 @@ type Config struct {
 	Fallback bool
 	// AnnounceEarly: the new version is announced as soon as the replies are clean, before row and state.
 	AnnounceEarly bool
+	// TrainAhead: the next step may be submitted while the save of the state has no reply, once the version is announced.
+	TrainAhead bool
 	// Evaluate is the version whose evaluation is due; 0 means that no evaluation is due.
 	Evaluate int
 	// KeepForEvaluation: retention spares a state whose evaluation has no row yet.

@@ -179,5 +179,9 @@ func (m *Model) labelTraining(act engine.Act, before, after *Learner) string {
 	outcome := map[uint8]string{
 		allDone: "all done", replyLost: "all done, a REPLY IS LOST", chunkFailed: "ONE CHUNK FAILS, optim_step applies the rest",
 	}[act.C]
-	return fmt.Sprintf(" submits step %d: fb+optim%s -> %s; server: %s", before.Step, piped, m.rules.lineageName(act.B), outcome)
+	step := before.Step
+	if after.Ahead != before.Ahead {
+		step++
+	}
+	return fmt.Sprintf(" submits step %d: fb+optim%s -> %s; server: %s", step, piped, m.rules.lineageName(act.B), outcome)
 }

@@ -188,6 +188,7 @@ func (m *Model) advance(x *successors, n int) bool {
 		return m.commit.ready(x, n)
 	case atSaving:
 		m.commit.saveReply(x, n)
+		m.loop.trainAhead(x, n)
 	case atSaved:
 		return m.commit.saved(x, n)
 	case atChecked:

@@ -152,6 +152,7 @@ func (p *resume) reopen(s *State, n int, newModel bool) {
 		l.Abandoned = l.Pending
 	}
 	l.endStep()
+	l.Ahead = trained{}
 	if newModel {
 		l.Model++
 	}

@@ -101,9 +101,40 @@ func (p *loop) remakeEarlier(x *successors, n, j int) {
 	}
 }
 
-// train submits the next step, whose chunks or replies may fail.
+// train submits the next step.
 func (p *loop) train(x *successors, n int) {
-	s, l := x.From, &x.From.Learners[n]
+	p.submit(x, &x.From.Learners[n], n, func(t *State, result trained) {
+		q := &t.Learners[n]
+		q.begin(result)
+		if p.config.Save == SavePiped {
+			p.submitSave(t, n)
+		}
+		if p.config.SamplerPiped {
+			t.Samplers.add(p.samplers.of(sampler{result.Lineage, result.Weights}))
+		}
+	})
+}
+
+// trainAhead submits the step after the one whose save has no reply yet.
+func (p *loop) trainAhead(x *successors, n int) {
+	l := &x.From.Learners[n]
+	if !p.config.TrainAhead || l.Ahead != (trained{}) || l.Announced == 0 || l.ModelState != modelAlive || int(l.Step)+1 >= p.config.Steps {
+		return
+	}
+	announced := p.view(l)
+	announced.Weights = l.NextWeights
+	p.submit(x, &announced, n, func(t *State, result trained) { t.Learners[n].Ahead = result })
+}
+
+// begin makes a step that is submitted the one in progress.
+func (l *Learner) begin(step trained) {
+	l.NextLineage, l.NextCursor, l.NextWeights, l.Replies = step.Lineage, step.Cursor, step.Weights, step.Replies
+	l.Phase = atTrained
+}
+
+// submit submits the next step of a learner that stands at l, if its batch is known. Chunks or replies may fail.
+func (p *loop) submit(x *successors, l *Learner, n int, then func(*State, trained)) {
+	s := x.From
 	members, cursor, ok := p.batch(l)
 	if !ok {
 		return
@@ -114,15 +145,7 @@ func (p *loop) train(x *successors, n int) {
 	corrupt := p.lineages.of(next)
 	submit := func(weights, replies uint8) *State {
 		t := x.Copy()
-		q := &t.Learners[n]
-		q.NextLineage, q.NextCursor, q.NextWeights, q.Replies = exact, cursor, weights, replies
-		q.Phase = atTrained
-		if p.config.Save == SavePiped {
-			p.submitSave(t, n)
-		}
-		if p.config.SamplerPiped {
-			t.Samplers.add(p.samplers.of(sampler{exact, weights}))
-		}
+		then(t, trained{Cursor: cursor, Lineage: exact, Weights: weights, Replies: replies})
 		return t
 	}
 	weights := exact

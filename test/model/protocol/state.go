@@ -70,6 +70,8 @@ type Learner struct {
 	Weights uint8
 	// The result of the step in progress.
 	NextCursor, NextLineage, NextWeights uint8
+	// Ahead is the step after that, submitted while the save of the one before it has no reply.
+	Ahead trained
 	// Replies is known to the learner when they come.
 	Replies uint8
 	// Pending is the checkpoint that is queued on its model, and Abandoned the same on a model that it abandoned.
@@ -84,6 +86,9 @@ type Learner struct {
 	// Groups are those that it accepted, by slot.
 	Groups [maxSlots]uint8
 }
+
+// trained is the result of a step that is submitted; the zero value is none.
+type trained struct{ Cursor, Lineage, Weights, Replies uint8 }
 
 // Worker stores finished groups.
 type Worker struct {

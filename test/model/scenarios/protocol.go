@@ -43,6 +43,8 @@ func firstVersion() []Scenario {
 func protocolAsItIs() []Scenario {
 	all := underEachFault("protocol/lag0/")
 	all = append(all, underEachFault("protocol/lag1/", lag1AfterFault)...)
+	all = append(all, underEachFault("protocol/train-ahead/lag0/", trainAhead, func(c *protocol.Config) { c.Steps, c.Slots, c.Attempts = 3, 4, 2 })...)
+	all = append(all, underEachFault("protocol/train-ahead/lag1/", trainAhead, lag1AfterFault)...)
 	all = append(all, underEachFault("protocol/group2/",
 		func(c *protocol.Config) { c.BatchSize, c.Slots, c.Attempts = 2, 5, 2 })...)
 	return append(all, underEachFault("protocol/evaluation/",

@@ -131,6 +131,9 @@ func oneWorker(c *protocol.Config) { c.Workers = 1 }
 
 func twoAttempts(c *protocol.Config) { c.Attempts = 2 }
 
+// trainAhead submits the next step while the save of the state has no reply.
+func trainAhead(c *protocol.Config) { c.TrainAhead = true }
+
 // noClaims is what is left without an artifact store: order by attempt, and the opening state.
 func noClaims(c *protocol.Config) { c.Fence = protocol.FenceNone }
 
