@@ -4,12 +4,12 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -18,10 +18,13 @@ import (
 type commit struct {
 	*learner
 	name rl.CheckpointName
-	// began is when the commit began.
-	began time.Time
-	save  *trainee.Save
-	path  string
+	// began is when the commit began, and seconds how long the loop waited for it; 0 while it waits.
+	began   time.Time
+	seconds float64
+	// answered is closed when the save has its reply: a path, or an error.
+	answered chan struct{}
+	path     string
+	failed   error
 }
 
 func (c *commit) number() int64 { return c.loop.at.Step }
@@ -35,22 +38,37 @@ func (c *commit) writeRows(ctx context.Context) error {
 }
 
 func (c *commit) submit(ctx context.Context) error {
-	var err error
-	c.save, err = c.loop.model.SaveState(ctx, c.name.String())
-	return err
+	save, err := c.loop.model.SaveState(ctx, c.name.String())
+	if err != nil {
+		return err
+	}
+	c.answered = make(chan struct{})
+	go func() {
+		defer close(c.answered)
+		c.path, c.failed = save.Wait(ctx)
+	}()
+	return nil
 }
 
 func (c *commit) wait(ctx context.Context) error {
-	var err error
-	c.path, err = c.save.Wait(ctx)
-	return err
+	select {
+	case <-c.answered:
+		return c.failed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
-// add adds the state to the book, and the time of its save to the step's.
+// leave notes that the loop waits for the commit no longer: what it does from now on belongs to the next step.
+func (c *commit) leave() { c.seconds = c.elapsed() }
+
+func (c *commit) elapsed() float64 { return c.config.Now().Sub(c.began).Seconds() }
+
+// add adds the state to the book, and the time for which the loop waited for its save to the step's.
 func (c *commit) add(context.Context) error {
 	c.addSaved(c.path, c.name, false)
-	seconds := c.config.Now().Sub(c.began).Seconds()
-	c.config.Logger.Info("state is saved", "step", c.loop.at.Step, "path", c.path, "seconds", seconds)
+	seconds := cmp.Or(c.seconds, c.elapsed())
+	c.config.Logger.Info("state is saved", "step", c.loop.at.Step, "path", c.path, "seconds", c.elapsed())
 	c.journal.Complete(func(row *store.Row) {
 		addSave(row.Metrics, seconds)
 		row.TrainingSeconds += seconds

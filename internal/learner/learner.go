@@ -66,6 +66,8 @@ type loopState struct {
 	// at is the version in the model, saved is the newest that is saved.
 	at, saved checkpoints.Position
 	suspect   suspect
+	// commit is the one whose save is in flight.
+	commit *commit
 	// divergence recognizes a policy that has diverged.
 	divergence divergence.Detector
 	// capabilities are what is known of the endpoint.

@@ -166,8 +166,8 @@ func (l *learner) leave(ctx, soft context.Context, err error) error {
 		return endOf(soft, err)
 	}
 	err = endOf(soft, err)
-	if errors.Is(err, errDrained) && l.loop.model != nil && l.loop.at.Step > l.loop.saved.Step {
-		if saveErr := l.commit(ctx); saveErr != nil {
+	if errors.Is(err, errDrained) && l.loop.model != nil {
+		if saveErr := (committer{l}).drain(ctx); saveErr != nil {
 			l.config.Logger.Warn("steps since the last state are lost", "step", l.loop.at.Step, "saved", l.loop.saved.Step, "err", saveErr)
 		}
 	}
@@ -187,6 +187,7 @@ func endOf(ctx context.Context, err error) error {
 
 // abandon throws the model away.
 func (l *learner) abandon(ctx context.Context) {
+	l.loop.commit = nil
 	if l.loop.model == nil {
 		return
 	}

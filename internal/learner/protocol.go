@@ -5,12 +5,10 @@ package learner
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 )
 
 // The order of these tables is the protocol: see the package comment.
@@ -30,18 +28,23 @@ var (
 		{name: "open.looked", do: (*modelOpening).look},
 		{name: "open.admitted", do: (*modelOpening).admit},
 	}
-	// stepPhases make the next version and have it sampled.
-	stepPhases = []phase[*trainingStep]{
+	// trainPhases make the next version. The save of the version before may be in flight meanwhile.
+	trainPhases = []phase[*trainingStep]{
 		{name: "step.sampled", interruptible: true, do: (*trainingStep).collect},
 		{name: "step.submitted", do: (*trainingStep).submit},
+	}
+	// announcePhases have the next version sampled. The version before is committed then.
+	announcePhases = []phase[*trainingStep]{
 		{name: "replies.clean", do: (*trainingStep).wait},
 		{name: "sampler.announced", do: (*trainingStep).announce},
 		{name: "step.measured", do: (*trainingStep).record},
 	}
-	// commitPhases make the version at hand durable; the clean reply to the save is the commit.
-	commitPhases = []phase[*commit]{
+	// savePhases and commitPhases make the version at hand durable; the clean reply to the save is the commit.
+	savePhases = []phase[*commit]{
 		{name: "row.written", do: (*commit).writeRows},
 		{name: "save.submitted", do: (*commit).submit},
+	}
+	commitPhases = []phase[*commit]{
 		{name: "save.done-unanswered", do: (*commit).wait},
 		{name: "save.answered", do: (*commit).add},
 		{name: "claim.looked", do: (*commit).look},
@@ -53,7 +56,9 @@ var (
 
 // FaultPoints names the points at which Config.Fault is called, in the order in which a run passes them.
 func FaultPoints() []string {
-	return slices.Concat(pointsOf(beginPhases), pointsOf(openPhases), pointsOf(stepPhases), pointsOf(commitPhases))
+	return slices.Concat(
+		pointsOf(beginPhases), pointsOf(openPhases), pointsOf(trainPhases), pointsOf(announcePhases), pointsOf(savePhases), pointsOf(commitPhases),
+	)
 }
 
 func pointsOf[S sequence](phases []phase[S]) []string {
@@ -64,11 +69,18 @@ func pointsOf[S sequence](phases []phase[S]) []string {
 	return list
 }
 
-// makeStep makes the next version, and commits it where its state is to be saved.
+// makeStep makes the next version, and begins to commit it where its state is to be saved.
 func (l *learner) makeStep(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
+	commits := committer{l}
+	if err := commits.awaitBatch(ctx, soft); err != nil {
+		return err
+	}
 	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
-	err := perform(ctx, soft, s, stepPhases, l.config.Fault)
+	err := perform(ctx, soft, s, trainPhases, l.config.Fault)
+	if err = commits.completeAfter(ctx, err); err == nil {
+		err = perform(ctx, soft, s, announcePhases, l.config.Fault)
+	}
 	if failure.KindOf(err) == failure.DataRefused {
 		return l.loop.suspect.record(s.batch, err)
 	}
@@ -80,16 +92,5 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 		l.status.BlockOnModel("")
 		return nil
 	}
-	return l.commit(ctx)
-}
-
-// commit saves the version at hand. While the artifact store does not answer nothing is saved, as if states were
-// further apart, unless the version is the last.
-func (l *learner) commit(ctx context.Context) error {
-	c := &commit{learner: l, name: l.name(l.loop.at), began: l.config.Now()}
-	err := perform(ctx, ctx, c, commitPhases, l.config.Fault)
-	if errors.Is(err, journal.ErrPostponed) {
-		return nil
-	}
-	return err
+	return commits.begin(ctx)
 }

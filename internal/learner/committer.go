@@ -1,0 +1,98 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+)
+
+// committer commits the versions of a learner. While a save has no reply the next step may be submitted, since the
+// endpoint saves what the model was at the place of the save in the order of its operations. At most one save of a
+// state is in flight, and its version is committed before the next one is announced.
+type committer struct{ *learner }
+
+// begin saves the version at hand, and completes the commit where no step may be submitted beside it. While the artifact
+// store does not answer nothing is saved, as if states were further apart, unless the version is the last.
+func (l committer) begin(ctx context.Context) error {
+	c := &commit{learner: l.learner, name: l.name(l.loop.at), began: l.config.Now()}
+	err := perform(ctx, ctx, c, savePhases, l.config.Fault)
+	if errors.Is(err, journal.ErrPostponed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.loop.commit = c
+	// A sampler that changes with the model has to be evaluated before the next step.
+	if c.isLast() || l.loop.capabilities.Lacks(capability.SamplerSnapshot) {
+		return l.complete(ctx)
+	}
+	return nil
+}
+
+// complete waits for the reply to the save that is in flight, and does what follows from it. It does nothing if no save
+// is in flight.
+func (l committer) complete(ctx context.Context) error {
+	c := l.loop.commit
+	if c == nil {
+		return nil
+	}
+	l.loop.commit = nil
+	err := perform(ctx, ctx, c, commitPhases, l.config.Fault)
+	if errors.Is(err, journal.ErrPostponed) {
+		return nil
+	}
+	return err
+}
+
+// drain commits the version at hand, unless that is done.
+func (l committer) drain(ctx context.Context) error {
+	if err := l.complete(ctx); err != nil || l.loop.at.Step == l.loop.saved.Step {
+		return err
+	}
+	if err := l.begin(ctx); err != nil {
+		return err
+	}
+	return l.complete(ctx)
+}
+
+// completeAfter completes the commit after the next step was submitted with the given result, which it returns unless the
+// commit ends the learner. A step that failed does not change what was saved before it.
+func (l committer) completeAfter(ctx context.Context, submitted error) error {
+	if errors.Is(submitted, ErrKilled) || ctx.Err() != nil {
+		return submitted
+	}
+	err := l.complete(ctx)
+	if submitted == nil || errors.Is(err, ErrKilled) || isFenced(err) {
+		return err
+	}
+	return submitted
+}
+
+// awaitBatch waits, while a save is in flight, until the next batch is decided or the save has its reply, and completes
+// the commit in the latter case. It leaves errors of the batch to those who collect it.
+func (l committer) awaitBatch(ctx, soft context.Context) error {
+	c := l.loop.commit
+	if c == nil {
+		return nil
+	}
+	either, cancel := context.WithCancel(soft)
+	defer cancel()
+	go func() {
+		select {
+		case <-c.answered:
+			cancel()
+		case <-either.Done():
+		}
+	}()
+	if _, err := l.batches.Batch(either); err != nil {
+		return l.complete(ctx)
+	}
+	c.leave()
+	return nil
+}
