@@ -3,7 +3,8 @@
 # (step/bound, aim: at most 1.15), turns of an environment server against the time of its tools and samples (turns/bound, aim:
 # at least 0.9; core/bound is what a whole core would give), tokenizers against the packages that others use (aim: above 1). Times
 # depend on the machine. What samples learn depends on their seeds. BENCH_MB
-# is how much text is encoded (4; 10 is the measurement).
+# is how much text is encoded (4; 10 is the measurement). BENCH_STEPS (40) and BENCH_SEEDS (3) are the length and the number of the
+# runs with hosted latencies, which take half an hour.
 # SCALE_RUNS=200 also follows that many runs with one manager, and E2E=1 kills the learner ten times on the
 # local cluster (aim: a median of 15 s at most).
 set -euo pipefail
@@ -15,6 +16,8 @@ bench() { CGO_ENABLED=0 go test -run '^$' -bench "$1" -benchtime "$2" "${@:3}" |
 
 echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkersim"
 bench '^BenchmarkStep$' 1x ./test/survival
+echo "== steps at an endpoint with the latencies of the hosted service, divided by ten, by lag (aim: step/bound of 1.03 without lag)"
+bench '^BenchmarkHosted$' 1x -timeout 3h ./test/survival
 echo "== 500 sessions of an environment server at once, played by one worker of one core (aim: turns/bound of 0.9 and 160 MiB)"
 bench '^BenchmarkSessions$' 1x ./test/survival
 echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out tasks with three seeds (aim: 0.15 with each), and controls (0.05)"

@@ -1,0 +1,188 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
+)
+
+// hostedTimes is the profile of the hosted service, ten times as fast.
+var hostedTimes = latency.Hosted.Faster(10)
+
+// BenchmarkHosted trains 32 groups of 8 at an endpoint that takes the times of the hosted service, divided by ten. The
+// bound is the time of the same steps with the drawn times of the same run and nothing else: no computation, no round
+// trips, no refused requests. BENCH_STEPS (40) and BENCH_SEEDS (3) change the size; what is printed is the median.
+func BenchmarkHosted(b *testing.B) {
+	for _, mode := range []struct {
+		name       string
+		lag        int
+		savesBlock bool
+	}{
+		{"synchronous", 0, false}, {"synchronous/saves-block", 0, true},
+		{"lag-1", 1, false}, {"lag-1/saves-block", 1, true},
+		{"lag-4", 4, false}, {"lag-4/saves-block", 4, true},
+	} {
+		b.Run(mode.name, func(b *testing.B) {
+			var perStep, ratios []float64
+			for b.Loop() {
+				for seed := range benchSize(b, "BENCH_SEEDS", 3) {
+					spent, bound := hostedRun(b, uint64(seed), mode.lag, mode.savesBlock)
+					perStep, ratios = append(perStep, spent), append(ratios, spent/bound)
+				}
+			}
+			b.ReportMetric(median(perStep), "s/step")
+			b.ReportMetric(median(ratios), "step/bound")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func benchSize(b *testing.B, variable string, standard int) int {
+	b.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(variable), strconv.Itoa(standard)))
+	if err != nil || n < 1 {
+		b.Fatalf("%s is %q, want a positive number", variable, os.Getenv(variable))
+	}
+	return n
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// hostedRun trains one run and returns the seconds of a step and its bound, over the steps from the sixth on.
+func hostedRun(b *testing.B, seed uint64, lag int, savesBlock bool) (spent, bound float64) {
+	b.Helper()
+	steps := benchSize(b, "BENCH_STEPS", 40)
+	if steps < 12 {
+		b.Fatal("BENCH_STEPS must be at least 12, since the first six steps do not count")
+	}
+	profile := hostedTimes
+	profile.SavesBlock = savesBlock
+	events := &eventLog{}
+	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: profile, LatencyObserver: events.add}, func(f *contract.RunFile) {
+		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
+		f.Fixed.Model.LoraRank = 8
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = 32, int64(steps), lag
+		f.Fixed.Algorithm.Seed = int64(seed)
+		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
+		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+		f.Concurrency, f.Evaluation = 256*(lag+1), nil
+	})
+	w.startRolloutWorker("w0")
+	w.startRolloutWorker("w1")
+	a := w.startLearner(1, nil)
+	<-a.done
+	if a.verdict.Cause != contract.CauseCompleted {
+		b.Fatalf("the learner ended with %s: %s", a.verdict.Cause, a.verdict.Message)
+	}
+	trained, ideal := events.of(tinker.TypeOptimStep), events.ideal(b, profile, lag, steps)
+	if len(trained) != steps {
+		b.Fatalf("%d optimizer steps, want %d", len(trained), steps)
+	}
+	const first = 5
+	between := func(times func(int) time.Time) float64 {
+		return times(steps-1).Sub(times(first)).Seconds() / float64(steps-1-first)
+	}
+	return between(func(i int) time.Time { return trained[i].Ended }), between(func(i int) time.Time { return ideal[i] })
+}
+
+// eventLog collects the operations of a simulator.
+type eventLog struct {
+	mu     sync.Mutex
+	events []latency.Event
+}
+
+func (l *eventLog) add(e latency.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+// of returns the events of an operation in the order of their ends.
+func (l *eventLog) of(op string) []latency.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []latency.Event
+	for _, e := range l.events {
+		if e.Op == op {
+			found = append(found, e)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b latency.Event) int { return a.Ended.Compare(b.Ended) })
+	return found
+}
+
+// ideal returns when each optimizer step would have ended by the times of the profile alone, from the moment on at
+// which the first sampler was ready: all samples of a batch begin when its version can be sampled from, training begins
+// when all have ended and the step before is trained, at a multiple of the cycle, and a version can be sampled from when
+// its save is done. Saves are worked off beside training unless they block.
+func (l *eventLog) ideal(b *testing.B, profile latency.Profile, lag, steps int) []time.Time {
+	b.Helper()
+	longest := l.longestSamples(b, lag, steps)
+	sequences := l.sequencesOfSteps(steps)
+	announced := []time.Time{l.of(tinker.TypeSaveSampler)[0].Ended}
+	free := announced[0] // when the model may begin its next operation
+	var ended []time.Time
+	for step := range steps {
+		sampled := announced[max(0, step-lag)].Add(longest[step])
+		begin := profile.NextCycle(later(sampled, free))
+		end := begin.Add(time.Duration(sequences[step])*profile.Sequence + profile.OptimStep)
+		ended = append(ended, end)
+		announced = append(announced, end.Add(profile.SaveSampler))
+		free = end
+		if profile.SavesBlock {
+			free = end.Add(profile.SaveSampler + profile.SaveState)
+		}
+	}
+	return ended
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// longestSamples returns the longest time of a sample of each batch. Samples arrive in the order of their batches, of
+// 256 each: nothing of a batch is leased before all of the one before.
+func (l *eventLog) longestSamples(b *testing.B, lag, steps int) []time.Duration {
+	b.Helper()
+	samples := l.of(state.OpSample)
+	slices.SortStableFunc(samples, func(a, b latency.Event) int { return a.Arrived.Compare(b.Arrived) })
+	const batch = 256
+	if len(samples) != steps*batch {
+		b.Fatalf("%d samples of %d steps, want %d of each", len(samples), steps, batch)
+	}
+	longest := make([]time.Duration, steps)
+	for i, e := range samples {
+		longest[i/batch] = max(longest[i/batch], e.Ended.Sub(e.Begun))
+	}
+	return longest
+}
+
+// sequencesOfSteps returns how many sequences each step trained on.
+func (l *eventLog) sequencesOfSteps(steps int) []int {
+	trained := l.of(tinker.TypeOptimStep)
+	sequences := make([]int, steps)
+	for _, e := range l.of(state.OpForwardBackward) {
+		step, _ := slices.BinarySearchFunc(trained, e.Ended, func(t latency.Event, at time.Time) int { return t.Ended.Compare(at) })
+		sequences[step] += e.Sequences
+	}
+	return sequences
+}
