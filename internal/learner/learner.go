@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/learner/rejection"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/session"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
@@ -65,7 +66,7 @@ type loopState struct {
 	model *trainee.Model
 	// at is the version in the model, saved is the newest that is saved.
 	at, saved checkpoints.Position
-	suspect   suspect
+	suspect   rejection.Suspect
 	// commit is the one whose save is in flight.
 	commit *commit
 	// divergence recognizes a policy that has diverged.

@@ -118,10 +118,10 @@ func (l *learner) pass(ctx, soft context.Context) error {
 // rejectGroups makes tombstones of the groups that the endpoint rejects, here and at their workers, should a batch have
 // been rejected.
 func (l *learner) rejectGroups(ctx context.Context) error {
-	if l.loop.suspect.batch == nil {
+	if !l.loop.suspect.IsKnown() {
 		return nil
 	}
-	rejected, err := l.loop.suspect.bisect(ctx, l.loop.model, trainee.LossesOf(*l.file.Fixed.Algorithm))
+	rejected, err := l.loop.suspect.Bisect(ctx, l.loop.model, trainee.LossesOf(*l.file.Fixed.Algorithm))
 	if err != nil {
 		return err
 	}

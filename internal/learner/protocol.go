@@ -82,7 +82,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 		err = perform(ctx, soft, s, announcePhases, l.config.Fault)
 	}
 	if failure.KindOf(err) == failure.DataRefused {
-		return l.loop.suspect.record(s.batch, err)
+		return l.loop.suspect.Record(s.batch, err)
 	}
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (s *trainingStep) announce(ctx context.Context) error {
 	}
 	s.loop.at = next
 	if len(s.work.datums) > 0 {
-		s.loop.suspect.clear()
+		s.loop.suspect.Clear()
 	}
 	s.book.Append(next.Version())
 	s.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})

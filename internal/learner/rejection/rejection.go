@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package learner
+// Package rejection finds the groups because of which the endpoint rejects a batch.
+package rejection
 
 import (
 	"context"
@@ -15,8 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known.
-type suspect struct {
+// Suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known. The zero value is
+// none.
+type Suspect struct {
 	batch *leases.Batch
 	// rejections counts the batches in which no group was found to be the cause.
 	rejections int
@@ -24,12 +26,15 @@ type suspect struct {
 	rejectedWhole int
 }
 
-// clear forgets earlier rejections once a step succeeds.
-func (s *suspect) clear() { s.rejections, s.rejectedWhole = 0, 0 }
+// IsKnown reports whether there is a batch to bisect.
+func (s *Suspect) IsKnown() bool { return s.batch != nil }
 
-// record records a rejected batch. The model is of no use any more; the next one finds out which groups are the
+// Clear forgets earlier rejections once a step succeeds.
+func (s *Suspect) Clear() { s.rejections, s.rejectedWhole = 0, 0 }
+
+// Record records a rejected batch. The model is of no use any more; the next one finds out which groups are the
 // cause.
-func (s *suspect) record(batch leases.Batch, err error) error {
+func (s *Suspect) Record(batch leases.Batch, err error) error {
 	const most = 3
 	s.rejections++
 	if s.rejections > most {
@@ -39,9 +44,9 @@ func (s *suspect) record(batch leases.Batch, err error) error {
 	return fmt.Errorf("training on slots %d to %d: %s", batch.Slots.First, batch.Slots.Next-1, err.Error())
 }
 
-// bisect returns the groups of the batch that the endpoint rejects. When the endpoint rejects every group, or the one
+// Bisect returns the groups of the batch that the endpoint rejects. When the endpoint rejects every group, or the one
 // group of two batches in a row, the groups are not the cause, which is an error.
-func (s *suspect) bisect(ctx context.Context, model accepter, losses trainee.Losses) ([]rl.Group, error) {
+func (s *Suspect) Bisect(ctx context.Context, model accepter, losses trainee.Losses) ([]rl.Group, error) {
 	batch := *s.batch
 	s.batch = nil
 	var usable []rl.Group

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package learner
+package rejection
 
 import (
 	"context"
@@ -82,8 +82,8 @@ func TestBisect(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2, rejectedWhole: tc.whole}
-			got, err := s.bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, trainee.Losses{})
+			s := Suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2, rejectedWhole: tc.whole}
+			got, err := s.Bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, trainee.Losses{})
 			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
 				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
 			}
@@ -116,10 +116,10 @@ func TestBisectTriesLogarithmically(t *testing.T) {
 }
 
 func TestSuspectGivesUp(t *testing.T) {
-	var s suspect
+	var s Suspect
 	cause := failure.New(failure.DataRefused, errors.New("x"), "training")
 	for try := 1; try <= 4; try++ {
-		final := failure.KindOf(s.record(leases.Batch{}, cause)) == failure.DataRefused
+		final := failure.KindOf(s.Record(leases.Batch{}, cause)) == failure.DataRefused
 		if final != (try == 4) {
 			t.Errorf("rejection %d ends the run: %v", try, final)
 		}
