@@ -35,6 +35,20 @@ func (l look) lastsOver(seen State, now time.Time) bool {
 	return awaits && seen.WorkersReady() == 0 && now.Sub(l.at) < limit
 }
 
+// report adds what was found of the Jobs that still lack pods.
+func (l look) report(seen *State, lacking jobs) {
+	if lacking.learner != nil && l.learnerJob == lacking.learner.UID {
+		seen.LearnerObstacle = l.learner
+	}
+	if lacking.workers == nil || l.workersJob != lacking.workers.UID {
+		return
+	}
+	seen.WorkersObstacle, seen.WorkersReplaceAt = l.workers, l.replaceAt
+	if l.carried && seen.WorkersReady() > 0 {
+		seen.WorkersObstacle = podstate.Obstacle{}
+	}
+}
+
 // looks keeps the newest look at each run. If they are lost, each run is looked at once more.
 type looks struct {
 	mu   sync.Mutex

@@ -40,24 +40,15 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 	if lasting {
 		seen.WorkersObstacle = known.workers
 	}
-	newest := seen.Learners[status.NewestAttempt(run)]
-	learner, workers := !status.AttemptEnded(run) && lacksPod(newest), lacksWorkers(*seen)
-	if !learner && !workers {
+	lacking := lackingJobs(run, *seen)
+	if lacking == (jobs{}) {
 		return
 	}
 	seen.LookAgain = LookInterval
 	if now.Sub(known.at) >= LookInterval {
-		var found look
-		if learner && now.Sub(newest.Job.CreationTimestamp.Time) >= lookDelay {
-			found.learner, found.at = o.refusedPod(ctx, newest.Job, "learner's pod", "learner.pod"), now
-			found.learnerJob = newest.Job.UID
-		}
-		if workers && now.Sub(seen.Rollout.CreationTimestamp.Time) >= lookDelay {
-			found.workers, found.replaceAt = o.workersObstacle(ctx, run, seen.Rollout)
-			found.workersJob, found.at = seen.Rollout.UID, now
-			if lasting && !found.workers.NeedsAction {
-				found.workers, found.carried = known.workers, true
-			}
+		found := o.look(ctx, run, lacking, now)
+		if lasting && found.workersJob != "" && !found.workers.NeedsAction {
+			found.workers, found.carried = known.workers, true
 		}
 		if found.at.IsZero() {
 			seen.LookAgain = lookDelay
@@ -66,15 +57,33 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 		}
 		known = found
 	}
-	if learner && known.learnerJob == newest.Job.UID {
-		seen.LearnerObstacle = known.learner
+	known.report(seen, lacking)
+}
+
+// jobs are the Jobs of a run that lack pods; one that has its pods is nil.
+type jobs struct{ learner, workers *batchv1.Job }
+
+func lackingJobs(run *v1alpha1.TrainingRun, seen State) (lacking jobs) {
+	if newest := seen.Learners[status.NewestAttempt(run)]; !status.AttemptEnded(run) && lacksPod(newest) {
+		lacking.learner = newest.Job
 	}
-	if workers && known.workersJob == seen.Rollout.UID {
-		seen.WorkersObstacle, seen.WorkersReplaceAt = known.workers, known.replaceAt
-		if known.carried && seen.WorkersReady() > 0 {
-			seen.WorkersObstacle = podstate.Obstacle{}
-		}
+	if lacksWorkers(seen) {
+		lacking.workers = seen.Rollout
 	}
+	return lacking
+}
+
+// look finds out why Jobs lack pods, apart from those that were created a moment ago.
+func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking jobs, now time.Time) (found look) {
+	isDue := func(job *batchv1.Job) bool { return job != nil && now.Sub(job.CreationTimestamp.Time) >= lookDelay }
+	if job := lacking.learner; isDue(job) {
+		found.learner, found.at, found.learnerJob = o.refusedPod(ctx, job, "learner's pod", "learner.pod"), now, job.UID
+	}
+	if job := lacking.workers; isDue(job) {
+		found.workers, found.replaceAt = o.workersObstacle(ctx, run, job)
+		found.workersJob, found.at = job.UID, now
+	}
+	return found
 }
 
 // lacksPod says that the Job of a learner should have a pod and has none.

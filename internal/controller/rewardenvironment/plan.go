@@ -89,23 +89,27 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		return p.withRetry(env, seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long."), now)
 	}
 	if podstate.ImageMissing(seen.pod) {
-		// The kubelet pulls the image for another pod sooner.
-		p.ready, p.requeue = waitingProbe(seen.pod), podstate.ReplaceIn(seen.pod, now)
-		if p.requeue <= 0 {
-			return p.withProbe(env, seen, seen.try+1, now)
-		}
-		return p
+		return p.withoutImage(env, seen, now)
 	}
 	if seen.pod == nil {
 		p.requeue = lookInterval
-		if seen.podRefused.Reason != "" {
-			p.ready = refusedPod(seen.podRefused)
-			return p
-		}
+	}
+	if seen.pod == nil && seen.podRefused.Reason != "" {
+		p.ready = refusedPod(seen.podRefused)
+		return p
 	}
 	_, running := podstate.Running(seen.pod, desired.ProbeContainer)
 	p.ready, p.pending = waitingProbe(seen.pod), !running
 	return p
+}
+
+// withoutImage replaces a probe whose image is missing after a while: the kubelet pulls the image for another pod sooner.
+func (p plan) withoutImage(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) plan {
+	p.ready, p.requeue = waitingProbe(seen.pod), podstate.ReplaceIn(seen.pod, now)
+	if p.requeue > 0 {
+		return p
+	}
+	return p.withProbe(env, seen, seen.try+1, now)
 }
 
 // answered says that this generation has an answer that stays: until its ConfigMap changes, if it reads one.

@@ -146,10 +146,8 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case attempt == nil:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
-	case v.plan.start > 0 && v.unrepaired() == v1alpha1.ReasonImagePullFailed:
-		return status.False(kind, v1alpha1.ReasonImagePullFailed, v.awaiting().Message)
 	case v.plan.start > 0:
-		return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
+		return v.learnerStarting()
 	case attempt.CompletionTime != nil && v.suspended():
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
 	case attempt.CompletionTime != nil && attempt.Reason == v1alpha1.ReasonCreateRefused:
@@ -157,6 +155,12 @@ func learnerCondition(v view) status.Condition {
 	case attempt.CompletionTime != nil:
 		return status.False(kind, v1alpha1.ReasonRestarting, endOf(*attempt))
 	}
+	return v.learnerAnswering()
+}
+
+// learnerAnswering is the condition of a learner whose attempt lasts.
+func (v view) learnerAnswering() status.Condition {
+	const kind = v1alpha1.ConditionLearnerRunning
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
 	_, running := learnerRunning(pod)
 	switch {

@@ -103,6 +103,15 @@ func (v view) learnerRefused() status.Condition {
 	return status.False(kind, v1alpha1.ReasonCreateRefused, cmp.Or(v.awaiting().Message, "The API server refuses to create the learner."))
 }
 
+// learnerStarting is the condition while the next attempt is to be started.
+func (v view) learnerStarting() status.Condition {
+	const kind = v1alpha1.ConditionLearnerRunning
+	if v.unrepaired() == v1alpha1.ReasonImagePullFailed {
+		return status.False(kind, v1alpha1.ReasonImagePullFailed, v.awaiting().Message)
+	}
+	return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
+}
+
 // learnerObstacle says what keeps the newest attempt's learner from running.
 func (v view) learnerObstacle() podstate.Obstacle {
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
