@@ -407,6 +407,10 @@ func TestRunLabelsReachJobsAndPods(t *testing.T) {
 			t.Errorf("%s has labels of tools: %v", what, labels)
 		}
 	}
+	pod := learner.Spec.Template.Labels
+	if pod["kueue.x-k8s.io/queue-name"] != "gpu" || pod["argocd.argoproj.io/instance"] != "" || pod["job-name"] != "" {
+		t.Errorf("the learner's pod has the labels %v, want the run's without those of tools", pod)
+	}
 	if got := learner.Spec.Template.Labels["team"]; got != "own" {
 		t.Errorf("learner.pod.labels lose against the run's: team = %q", got)
 	}
