@@ -91,6 +91,11 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 	if podstate.ImageMissing(seen.pod) {
 		return p.withoutImage(env, seen, now)
 	}
+	return p.withoutResult(seen)
+}
+
+// withoutResult waits for a probe that does not run, or has not ended.
+func (p plan) withoutResult(seen observed) plan {
 	if seen.pod == nil {
 		p.requeue = lookInterval
 	}
