@@ -215,13 +215,24 @@ func (p *fakeWorker) acquire(ctx context.Context, tasks *sync.WaitGroup) {
 			if p.behavior.leased != nil {
 				p.behavior.leased(lease)
 			}
-			play, stop := context.WithCancel(ctx)
-			p.mu.Lock()
-			p.sampling[lease.Key] = stop
-			p.mu.Unlock()
-			tasks.Go(func() { p.sampleAndStore(play, lease) })
+			if play, ok := p.start(ctx, lease.Key); ok {
+				tasks.Go(func() { p.sampleAndStore(play, lease) })
+			}
 		}
 	}
+}
+
+// start reports whether a group is to be sampled. As with a real worker, one that is stored is sent: it ended after the
+// Hello that the learner knows.
+func (p *fakeWorker) start(ctx context.Context, key rl.Key) (play context.Context, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, stored := p.stored[key]; stored {
+		p.wanted[key] = true
+		return nil, false
+	}
+	play, p.sampling[key] = context.WithCancel(ctx)
+	return play, true
 }
 
 func pauseFor(ctx context.Context, d time.Duration) {
