@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,8 @@ type observed struct {
 	pod *corev1.Pod
 	// others are Jobs of earlier tries and of other definitions.
 	others []*batchv1.Job
+	// started is when this process started the newest probe; zero if another did.
+	started time.Time
 	// refused is why the API server refused the next try, and podRefused why it refuses the pod of the newest.
 	refused    refusal.Try
 	podRefused refusal.Refusal
@@ -57,6 +60,9 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 		if metav1.IsControlledBy(&jobs.Items[i], env) {
 			seen.add(env, &jobs.Items[i])
 		}
+	}
+	if at, ok := r.started.Load(client.ObjectKeyFromObject(env)); ok {
+		seen.started, _ = at.(time.Time)
 	}
 	seen.refused = r.refusals.Latest(env, v1alpha1.RoleProbe)
 	if seen.job == nil {

@@ -73,6 +73,9 @@ const good = `{"ok":true,"splits":[{"name":"test","tasks":1},{"name":"train","ta
 
 func TestPlan(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	startedBefore := func(age time.Duration) func(*observed) {
+		return func(o *observed) { o.started = now.Add(-age) }
+	}
 	noImage := func(age time.Duration) *corev1.Pod {
 		pod := probePod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
 		pod.CreationTimestamp = metav1.NewTime(now.Add(-age))
@@ -127,6 +130,7 @@ func TestPlan(t *testing.T) {
 		"an unavailable judge is tried again":       {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), reported{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
 		"the time between pods counts":              {newEnvironment(), seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), 20*time.Second)), reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
 		"a long probe is followed by a pause":       {newEnvironment(), seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), time.Hour)), reported{Ready: "False Unavailable", Requeue: 10 * time.Second}},
+		"a node's clock is behind":                  {newEnvironment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Hour), startedBefore(20*time.Second)), reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
 		"many tries are as far apart":               {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)), reported{Ready: "False Unavailable", Requeue: 45 * time.Second}},
 		"bad data that are read quickly":            {newEnvironment(), seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Second)), reported{Ready: "False DataInvalid", Requeue: 40 * time.Second}},
 		"bad data that take long to read":           {newEnvironment(), seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Minute)), reported{Ready: "False DataInvalid", Requeue: 5 * time.Minute}},

@@ -8,6 +8,7 @@ package rewardenvironment
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -38,11 +39,14 @@ type Reconciler struct {
 	Now      func() time.Time
 
 	refusals *refusal.Memory
+	// started has the time.Time at which the newest probe was started, by types.NamespacedName of the environment. If it is
+	// lost, the clocks of nodes alone tell when a probe ended.
+	started *sync.Map
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.refusals = refusal.NewMemory()
+	r.refusals, r.started = refusal.NewMemory(), &sync.Map{}
 	return &r
 }
 
@@ -59,6 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	env := &v1alpha1.RewardEnvironment{}
 	if err := r.Client.Get(ctx, request.NamespacedName, env); err != nil {
 		r.refusals.Forget(request.NamespacedName)
+		r.started.Delete(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if env.DeletionTimestamp != nil {
@@ -83,6 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		} else if err != nil {
 			return ctrl.Result{}, err
 		}
+		r.started.Store(request.NamespacedName, r.Now())
 	}
 	if seen.files != nil && (p.requeue == 0 || p.requeue > dataInterval) {
 		p.requeue = dataInterval
