@@ -340,6 +340,7 @@ var permitted = map[string][]string{
 	"internal/version":                 nil,
 	"internal/wait":                    nil,
 	"test/archive":                     {"internal/tinker"},
+	"test/freeport":                    nil,
 	"test/conformance":                 nil,
 	"test/endpoint":                    {"internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/version"},
 	"test/environments":                nil,

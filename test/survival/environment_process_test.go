@@ -19,6 +19,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
+	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
 // The variables of a process that serves an environment: its address, and the signal that it sends itself in a call of
@@ -129,9 +130,7 @@ func TestEnvironmentServerProcess(t *testing.T) {
 				f.Fixed.Environments, f.Evaluation = []contract.Environment{served("letters", "http://letters")}, nil
 				f.Fixed.Environments[0].Retries = 6
 			})
-			listener := w.listen()
-			address := listener.Addr().String()
-			_ = listener.Close()
+			address := freeport.Address(t)
 			definition := w.file.Fixed.Environments[0].Definition.ORS
 			definition.URL = "http://" + address
 			if tc.signal == syscall.SIGSTOP { // Only a server that is stopped leaves requests without an answer.

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
 // programs are built once.
@@ -59,9 +60,7 @@ type processFixture struct {
 func newProcessFixture(t *testing.T) *processFixture {
 	t.Helper()
 	w := newFixture(t, nil)
-	listener := w.listen()
-	sim := listener.Addr().String()
-	_ = listener.Close()
+	sim := freeport.Address(t)
 	w.url = "http://" + sim
 	f := newProcessFixtureOf(t, w)
 	f.sim = sim
@@ -159,6 +158,11 @@ func (f *processFixture) startSim() *process {
 	f.t.Helper()
 	p := f.start("tinkersim", nil, "--listen", f.sim, "--data-dir", filepath.Join(f.dir, "sim"), "--api-key", apiKey)
 	f.until("the simulator answers", func() bool {
+		select {
+		case <-p.done:
+			f.t.Fatalf("the simulator ended with code %d", p.code)
+		default:
+		}
 		response, err := http.Get(f.url + "/api/v1/healthz")
 		if err != nil {
 			return false
@@ -195,14 +199,12 @@ func (f *processFixture) runFile(attempt int32) string {
 // startLearnerProcess starts a learner, with a fault if one is given, and makes the proxy forward to it.
 func (f *processFixture) startLearnerProcess(attempt int32, fault string) *process {
 	f.t.Helper()
-	exchange, heartbeats := f.listen(), f.listen()
-	_, _ = exchange.Close(), heartbeats.Close()
 	f.mu.Lock()
-	f.address = exchange.Addr().String()
+	f.address = freeport.Address(f.t)
 	f.mu.Unlock()
 	return f.start("learner", []string{"TINKER_OPERATOR_FAULT=" + fault, fmt.Sprintf("POD_NAME=learner-%d", attempt)},
 		"--run-file", f.runFile(attempt), "--link-dir", f.dir, "--exchange-listen", f.address,
-		"--heartbeat-listen", heartbeats.Addr().String(), "--termination-log", f.log(attempt))
+		"--heartbeat-listen", freeport.Address(f.t), "--termination-log", f.log(attempt))
 }
 
 func (f *processFixture) log(attempt int32) string {
