@@ -94,18 +94,25 @@ func install(ctx context.Context) error {
 	if err := hack(ctx, "cluster/cluster", "load", archive); err != nil {
 		return err
 	}
-	return installChart(ctx, ".", image)
+	return installPresent(ctx)
 }
 
-// installChart installs or upgrades the chart of a working tree of the repository, with an image that is loaded.
-func installChart(ctx context.Context, tree, image string) error {
+// installPresent installs or upgrades to the chart of this tree, with what the chart of the previous version does not know.
+func installPresent(ctx context.Context) error {
+	return installChart(ctx, ".", image, "--set", "environmentServers.shared=true")
+}
+
+// installChart installs or upgrades to the chart of a working tree of the repository, with an image that is loaded.
+func installChart(ctx context.Context, tree, image string, settings ...string) error {
 	repository, tag, _ := strings.Cut(image, ":")
-	return helm(ctx, "upgrade", "--install", "tinker-operator", filepath.Join(tree, "charts", "tinker-operator"), "--create-namespace",
-		"--set", "image.repository="+repository, "--set", "image.tag="+tag,
-		"--set", "tinkersim.vocabularies[0].model="+foreignModel,
+	return helm(ctx, append([]string{
+		"upgrade", "--install", "tinker-operator", filepath.Join(tree, "charts", "tinker-operator"), "--create-namespace",
+		"--set", "image.repository=" + repository, "--set", "image.tag=" + tag,
+		"--set", "tinkersim.vocabularies[0].model=" + foreignModel,
 		"--set", "tinkersim.vocabularies[0].configMap=vocabulary,tinkersim.vocabularies[0].key=tokenizer.json",
 		"--values", "hack/demo/values.yaml",
-		"--set", "environmentServers.shared=true", "--set", "manager.logLevel=debug", "--wait", "--timeout", "3m")
+		"--set", "manager.logLevel=debug", "--wait", "--timeout", "3m",
+	}, settings...)...)
 }
 
 // helm runs helm in the namespace of the operator.

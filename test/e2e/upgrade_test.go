@@ -33,7 +33,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	wantImages(t, run, previousImage, previousImage)
 
 	whileStopped(t, run, func() {
-		if err := installChart(t.Context(), ".", image); err != nil {
+		if err := installPresent(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -73,7 +73,7 @@ func installPrevious(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
-		if err := installChart(ctx, ".", image); err != nil {
+		if err := installPresent(ctx); err != nil {
 			t.Error(err)
 		}
 	})
