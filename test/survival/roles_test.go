@@ -60,27 +60,34 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// checkRolesAfterDeaths runs the same with two workers, of which one dies within groups, and a learner that dies.
+// checkRolesAfterDeaths runs the same with a worker that dies within groups, another that takes its place, and a learner that
+// dies.
 func checkRolesAfterDeaths(t *testing.T, grouping contract.Grouping, point string, want goldenRun) {
 	w := newFixture(t, withRoles(grouping))
-	w.startRolloutWorkerOf("w0", rolesBuilder{})
 	var judges atomic.Int64
 	var kill func()
-	ready := make(chan struct{})
+	ready, died := make(chan struct{}), make(chan struct{})
 	kill = w.startRolloutWorkerOf("w1", rolesBuilder{judging: func() {
 		if judges.Add(1) == 3 {
 			<-ready
-			go kill()
+			go func() {
+				defer close(died)
+				kill()
+			}()
 		}
 	}})
 	close(ready)
-	<-w.startLearner(1, w.dieAt(point, 2)).done
+	first := w.startLearner(1, w.dieAt(point, 2))
+	select {
+	case <-died:
+	case <-first.done:
+		t.Fatal("the worker did not die within a group")
+	}
+	w.startRolloutWorkerOf("w0", rolesBuilder{})
+	<-first.done
 	w.startRolloutWorkerOf("w2", rolesBuilder{})
 	weights := w.weights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 	w.checkMetrics()
-	if judges.Load() < 3 {
-		t.Error("the worker did not die within a group")
-	}
 	if weights != want.Weights {
 		t.Errorf("final adapter is %s, undisturbed %s", weights, want.Weights)
 	}
