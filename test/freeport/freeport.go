@@ -25,7 +25,7 @@ func Address(t testing.TB) string {
 	t.Helper()
 	for range count {
 		address := fmt.Sprintf("127.0.0.1:%d", first+next.Add(1)%count)
-		listener, err := net.Listen("tcp", address)
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 		if err != nil {
 			continue
 		}
