@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,7 +74,11 @@ func TestTensorBoardAfterReturnToEarlierStep(t *testing.T) {
 			w := newFixture(t, withTensorBoard)
 			w.startWorker("w0", behavior{})
 			var lost []map[string]float32
-			first := w.startLearner(1, w.at("step.sampled", 3, func(_ context.Context, kill func() error, _ string, _ int64) error {
+			lose := sync.OnceFunc(func() {
+				w.addFaults(fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.Missing, Count: -1})
+			})
+			// Step 3 is sampled while the save of state 2 may have no reply, so that the line of step 2 cannot be awaited there.
+			events := w.at("retire.begun", 2, func(_ context.Context, kill func() error, _ string, _ int64) error {
 				if lost != nil {
 					return nil
 				}
@@ -81,13 +86,23 @@ func TestTensorBoardAfterReturnToEarlierStep(t *testing.T) {
 					lost, _ = w.eventFiles()
 					return len(lost) == 2
 				})
-				w.addFaults(fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.Missing, Count: -1})
-				if dies {
-					return kill()
+				if !dies {
+					return nil
 				}
-				w.addFaults(fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "server"})
-				return nil
-			}))
+				lose()
+				return kill()
+			})
+			if !dies {
+				fail := sync.OnceFunc(func() {
+					lose()
+					w.addFaults(fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "server"})
+				})
+				events = inOrder(events, w.at("step.sampled", 3, func(context.Context, func() error, string, int64) error {
+					fail()
+					return nil
+				}))
+			}
+			first := w.startLearner(1, events)
 			if dies {
 				<-first.done
 				first = w.startLearner(2, nil)
