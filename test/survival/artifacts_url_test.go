@@ -52,6 +52,7 @@ func (w *fixture) download() {
 
 // TestResumeFromArtifactsAtURL kills a learner at each fault point, and gives the next one nothing but the URL.
 func TestResumeFromArtifactsAtURL(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {

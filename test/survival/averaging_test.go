@@ -85,6 +85,7 @@ func unequalDatums() []rl.Datum {
 // TestAveragedGradientsAreCompensated trains at a server that averages gradients: with the compensation the weights are
 // those of one that sums them, to the rounding of float32; without it they are not.
 func TestAveragedGradientsAreCompensated(t *testing.T) {
+	t.Parallel()
 	summed := trainAt(t, dialect.NameJSON, false)
 	compensated := trainAt(t, dialect.NameSkyRL, true)
 	averaged := trainAt(t, dialect.NameSkyRL, false)

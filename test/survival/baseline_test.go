@@ -38,6 +38,7 @@ func (w *fixture) checkSame(verdict contract.Verdict) {
 }
 
 func TestSameWeightsForAnyNumberOfWorkers(t *testing.T) {
+	t.Parallel()
 	for _, workers := range []int{1, 2, 4} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 // lag + 1 batches and the evaluations in progress are sampled beyond that, and with a higher budget the run comes to the same
 // as one without.
 func TestBudgetStopsARun(t *testing.T) {
+	t.Parallel()
 	byTokens := func(f *contract.RunFile, used contract.Usage) { f.Budget = &spending.Budget{Tokens: used.Total()} }
 	byDollars := func(f *contract.RunFile, used contract.Usage) {
 		f.Prices = &spending.Prices{Policy: spending.Price{Prompt: 100, Sampled: 200, Trained: 300}}

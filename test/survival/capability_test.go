@@ -50,6 +50,7 @@ func (w *fixture) until(what string, condition func() bool) {
 
 // TestCapabilityCheckDoesNotChangeWeights, and is made once.
 func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
+	t.Parallel()
 	w := withoutCapabilities(newFixture(t, nil))
 	w.startWorker("w0", behavior{})
 	first := w.startLearner(1, w.dieAt("covered.sent", 2))
@@ -72,6 +73,7 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 
 // TestDeathDuringCapabilityCheck makes sure that nothing is left which disturbs the next attempt.
 func TestDeathDuringCapabilityCheck(t *testing.T) {
+	t.Parallel()
 	w := withoutCapabilities(newFixture(t, nil))
 	w.startWorker("w0", behavior{})
 	w.addFaults(fault.Rule{ID: "held", Op: "load_weights", Do: fault.Hold, Count: -1})
@@ -86,6 +88,7 @@ func TestDeathDuringCapabilityCheck(t *testing.T) {
 
 // TestEndpointWithoutOptimizerRestore is found out before anything is bought, and used if that is allowed.
 func TestEndpointWithoutOptimizerRestore(t *testing.T) {
+	t.Parallel()
 	forgetful := fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}
 	t.Run("which is required", func(t *testing.T) {
 		t.Parallel()
@@ -128,6 +131,7 @@ func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 
 // TestStateLoadsWithoutOptimizer although the endpoint restores optimizers: the resume finds it out.
 func TestStateLoadsWithoutOptimizer(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	cases := map[string]struct {
 		rule     fault.Rule
@@ -193,6 +197,7 @@ func (f rewrite) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestIgnoredSetting ends the run before anything is bought; at a value that changes nothing it may be.
 func TestIgnoredSetting(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		clip float64
 		want contract.Cause
@@ -223,6 +228,7 @@ func TestIgnoredSetting(t *testing.T) {
 
 // TestIgnoredSeeds completes a run that cannot be repeated, and reports that.
 func TestIgnoredSeeds(t *testing.T) {
+	t.Parallel()
 	w := withoutCapabilities(newFixture(t, nil))
 	w.addFaults(fault.Rule{Op: "asample", Do: fault.IgnoreSeed, Count: -1})
 	w.startWorker("w0", behavior{})

@@ -15,6 +15,7 @@ import (
 var killed = map[string]bool{"learner alone": false, "learner and worker": true}
 
 func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for _, point := range learner.FaultPoints() {
 		for name, workerDies := range killed {

@@ -17,6 +17,7 @@ import (
 // TestSameWeightsInJSON trains at a server that reads and answers JSON only: the first attempt finds that out, dies,
 // and the weights are those of a run in protobuf.
 func TestSameWeightsInJSON(t *testing.T) {
+	t.Parallel()
 	for _, point := range []string{"step.submitted", "save.submitted", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
@@ -35,6 +36,7 @@ func TestSameWeightsInJSON(t *testing.T) {
 
 // TestEncodingIsFoundOnceAndKept lets a server fail while the encoding is looked for. What was found does not change.
 func TestEncodingIsFoundOnceAndKept(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		dialect, want string
 		rules         []fault.Rule

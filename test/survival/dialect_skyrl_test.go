@@ -65,6 +65,7 @@ func (w *fixture) knowing(found *contract.Capabilities) *fixture {
 
 // TestFindingsAtSkyRL checks what the first attempt finds, and so what it adapts to.
 func TestFindingsAtSkyRL(t *testing.T) {
+	t.Parallel()
 	found, _ := skyRLBaseline(t)
 	for name, list := range map[capability.Feature][]string{
 		capability.Protobuf: found.Unsupported, capability.Repeats: found.Unsupported, capability.SamplerSnapshot: found.Unsupported,
@@ -79,6 +80,7 @@ func TestFindingsAtSkyRL(t *testing.T) {
 
 // TestResumeAfterDeathAtSkyRL kills the learner at each fault point. Each step counts once in the weights.
 func TestResumeAfterDeathAtSkyRL(t *testing.T) {
+	t.Parallel()
 	found, want := skyRLBaseline(t)
 	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
@@ -142,6 +144,7 @@ func (w *fixture) checkServerSteps(verdict contract.Verdict) {
 // TestLostRepliesAtSkyRL loses the reply of each operation once, which the server has executed by then: what is posted
 // twice would be executed twice.
 func TestLostRepliesAtSkyRL(t *testing.T) {
+	t.Parallel()
 	found, want := skyRLBaseline(t)
 	for _, op := range []string{
 		"create_session", "create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "load_weights",
@@ -164,6 +167,7 @@ func TestLostRepliesAtSkyRL(t *testing.T) {
 // TestResumeWithoutListing resumes from the rows of the artifact store, and without artifacts from the checkpoints that
 // the manager knows.
 func TestResumeWithoutListing(t *testing.T) {
+	t.Parallel()
 	found, want := skyRLBaseline(t)
 	t.Run("from rows", func(t *testing.T) {
 		w := newSkyRL(t, nil).knowing(found)

@@ -115,6 +115,7 @@ func (p *environmentProcess) signal(number syscall.Signal) {
 // TestEnvironmentServerProcess has the process of an environment server end, or stop, in a call. The episodes end in faults
 // that are counted, and the run completes.
 func TestEnvironmentServerProcess(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		signal syscall.Signal
 		starts int64

@@ -19,6 +19,7 @@ import (
 // TestResumeWithTwoEnvironments trains on two weighted environments, kills the learner, and expects the weights and the
 // metrics of both environments of an undisturbed run.
 func TestResumeWithTwoEnvironments(t *testing.T) {
+	t.Parallel()
 	change := func(f *contract.RunFile) {
 		a, b := arithmetic("train", 50, 4, 8), arithmetic("train", 500, 2, 12)
 		a.Name, b.Name, a.Weight, b.Weight = "a", "b", 3, 1

@@ -23,6 +23,7 @@ import (
 // TestRetryOfFailedEvaluation loses the sampler weights of an evaluation, and the first try to make them again fails.
 // The evaluation is done while the run trains, without another model.
 func TestRetryOfFailedEvaluation(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 6 })
 	worker := w.startWorker("w0", behavior{blockEvaluation: true})
 	<-w.startLearner(1, w.dieAt("claim.looked", 2)).done
@@ -58,6 +59,7 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 
 // TestEvaluationWithoutTraining scores a base model, a state and sampler weights, without training.
 func TestEvaluationWithoutTraining(t *testing.T) {
+	t.Parallel()
 	source := newFixture(t, nil)
 	source.startRolloutWorker("s0")
 	newest := source.waitFor(source.startLearner(1, nil), contract.CauseCompleted).Progress.Checkpoints[0]
@@ -142,6 +144,7 @@ func evaluationsOf(verdict contract.Verdict) map[string][]contract.Estimate {
 // TestEvaluationAfterDeath kills the learner and a worker in the middle of an evaluation without training, in which an
 // environment has two roles and faults. The result is that of an undisturbed evaluation.
 func TestEvaluationAfterDeath(t *testing.T) {
+	t.Parallel()
 	change := func(f *contract.RunFile) {
 		f.Fixed.Algorithm, f.Fixed.Environments = nil, nil
 		env := arithmetic("test", 12, 4, 8)

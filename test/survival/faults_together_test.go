@@ -227,6 +227,7 @@ func judged(f *contract.RunFile) {
 // mean reward is within the confidence interval of a run without faults, and a run whose learner and worker die ends
 // with the same weights.
 func TestFaultsTogether(t *testing.T) {
+	t.Parallel()
 	sound := newFixture(t, judged)
 	sound.startRolloutWorkerOf("w0", judgedBuilder{})
 	sound.waitFor(sound.startLearner(1, nil), contract.CauseCompleted)

@@ -140,6 +140,7 @@ var goldenRuns = map[string]func(t *testing.T, version int) *fixture{
 // of a run must not change, since a run continues over an upgrade; nor do they depend on the format version, so that
 // equal specs are equal runs. UPDATE_GOLDEN=1 records runs that are missing.
 func TestGoldenRuns(t *testing.T) {
+	t.Parallel()
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the runs were recorded on amd64")
 	}

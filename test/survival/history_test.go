@@ -35,6 +35,7 @@ func (w *fixture) recordHistory(a *attempt, number int32, every time.Duration, h
 // TestHistoryAfterLearnerDeath lets a learner die before or after a step is committed: the history has each step that
 // counts once, with the figures of metrics.jsonl, and the evaluations.
 func TestHistoryAfterLearnerDeath(t *testing.T) {
+	t.Parallel()
 	for _, point := range []string{"row.written", "claim.looked", "retire.before"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +75,7 @@ func TestHistoryAfterLearnerDeath(t *testing.T) {
 
 // TestHistoryWithoutArtifacts polls seldom: a learner that ends waits until its last steps are stored.
 func TestHistoryWithoutArtifacts(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(file *contract.RunFile) { file.ArtifactsDir = "" })
 	w.startWorker("w0", behavior{})
 	var h history.History

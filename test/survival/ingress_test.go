@@ -84,6 +84,7 @@ func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
 // TestIngressThatCutsPolls trains behind an ingress that cuts polls long before the server answers them: the run completes
 // with the weights of an undisturbed one, and no operation is executed twice.
 func TestIngressThatCutsPolls(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{dialect.Protobuf, dialect.NameSkyRL} {
 		t.Run("dialect "+name, func(t *testing.T) {
 			t.Parallel()

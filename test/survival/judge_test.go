@@ -120,6 +120,7 @@ func (o observed) Complete(ctx context.Context, request rubric.Request) (string,
 // TestJudgedRunSurvives kills a worker within judged groups and the learner at fault points: the weights, the metrics and
 // the judge's usage are those of the undisturbed run.
 func TestJudgedRunSurvives(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, withJudge)
 	w.startJudgedWorker("w0", nil)
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
@@ -162,6 +163,7 @@ func TestJudgedRunSurvives(t *testing.T) {
 // TestJudgeFaultsInARun spoils one judgement in ten for good, by its seed. Members are left out and counted, nothing is
 // scored 0 for it, and the run has the same weights after a learner has died.
 func TestJudgeFaultsInARun(t *testing.T) {
+	t.Parallel()
 	spoil := func(inner rubric.Judge) rubric.Judge {
 		return observed{inner, func(request rubric.Request) error {
 			if request.Seed != 0 && request.Seed%10 == 0 {
@@ -199,6 +201,7 @@ func TestJudgeFaultsInARun(t *testing.T) {
 // TestJudgedTraining trains for real on the judgements until they have visibly become better on tasks that the policy
 // never saw.
 func TestJudgedTraining(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16

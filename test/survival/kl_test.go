@@ -27,6 +27,7 @@ func withPenalty(reference contract.Reference) func(*contract.RunFile) {
 // TestKLPenalty trains with a penalty against the base model. Learner and worker die; digests, weights, metrics and the
 // tokens that were used are those of the undisturbed run.
 func TestKLPenalty(t *testing.T) {
+	t.Parallel()
 	base := contract.Reference{Model: tinkersim.ModelName}
 	free := newFixture(t, nil)
 	free.startRolloutWorker("w0")
@@ -86,6 +87,7 @@ func checkPenaltyMetrics(t *testing.T, lines []map[string]float64) {
 // TestKLPenaltyWithRoles has several segments in an episode, faults, and a worker that dies within groups. The reference is
 // sampler weights that another run has left.
 func TestKLPenaltyWithRoles(t *testing.T) {
+	t.Parallel()
 	source := newFixture(t, nil)
 	source.startRolloutWorker("s0")
 	newest := source.waitFor(source.startLearner(1, nil), contract.CauseCompleted).Progress.Checkpoints[0]
@@ -140,6 +142,7 @@ func TestKLPenaltyWithRoles(t *testing.T) {
 
 // TestMissingReferenceOfAKLPenalty expects a run whose reference does not exist to say so, before anything is sampled.
 func TestMissingReferenceOfAKLPenalty(t *testing.T) {
+	t.Parallel()
 	for name, reference := range map[string]contract.Reference{
 		"algorithm.kl.reference.model":      {Model: "nobody/knows"},
 		"algorithm.kl.reference.checkpoint": {Checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"},

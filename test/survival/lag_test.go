@@ -31,6 +31,7 @@ func baselineWithLag(t *testing.T, lag int, b behavior) outcome {
 }
 
 func TestLagAfterLearnerDeath(t *testing.T) {
+	t.Parallel()
 	for _, lag := range []int{1, 2} {
 		want := baselineWithLag(t, lag, behavior{})
 		for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.answered", "covered.sent", "retire.before"} {
@@ -57,6 +58,7 @@ func TestLagAfterLearnerDeath(t *testing.T) {
 
 // TestLagWithFilteredGroup is trace (d): a slot is dropped, and its successor finishes first.
 func TestLagWithFilteredGroup(t *testing.T) {
+	t.Parallel()
 	dropped := func(slot int64) rl.Outcome {
 		if slot == 3 || slot == 9 {
 			return rl.Constant
@@ -79,6 +81,7 @@ func TestLagWithFilteredGroup(t *testing.T) {
 
 // TestLagWithExpiredSampler makes the sampler of version k-1 again from its state.
 func TestLagWithExpiredSampler(t *testing.T) {
+	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})
 	w := newFixture(t, withLag(1))
 	worker := w.startWorker("w0", behavior{})
@@ -103,6 +106,7 @@ func TestLagWithExpiredSampler(t *testing.T) {
 
 // TestLagWithLostVersion samples the next newer version instead.
 func TestLagWithLostVersion(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, withLag(1))
 	worker := w.startWorker("w0", behavior{})
 	<-w.startLearner(1, w.dieAt("retire.before", 3)).done
@@ -126,6 +130,7 @@ func TestLagWithLostVersion(t *testing.T) {
 
 // TestLagWithFailedModels throws models away in the middle.
 func TestLagWithFailedModels(t *testing.T) {
+	t.Parallel()
 	want := baselineWithLag(t, 2, behavior{})
 	w := newFixture(t, withLag(2))
 	w.addFaults(

@@ -258,6 +258,7 @@ func (f *processFixture) digest() string {
 
 // TestProcesses does as processes, with signals, what the other tests do within one.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startRolloutWorker("w0")
 	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))

@@ -16,6 +16,7 @@ import (
 
 // TestSpuriousRefusals has the endpoint refuse once what it accepts otherwise.
 func TestSpuriousRefusals(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for name, rules := range map[string][]fault.Rule{
 		"a failed optimizer step": {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Category: "user"}},
@@ -36,6 +37,7 @@ func TestSpuriousRefusals(t *testing.T) {
 
 // TestSpuriousRefusalsBetweenSteps has one refusal after every third step, each of which is overcome.
 func TestSpuriousRefusalsBetweenSteps(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 14, nil })
 	w.startWorker("w0", behavior{})
 	w.waitFor(w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
@@ -48,6 +50,7 @@ func TestSpuriousRefusalsBetweenSteps(t *testing.T) {
 
 // TestRejectedGroupOfOne rejects the one group of a batch, which does not end the run.
 func TestRejectedGroupOfOne(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.TasksPerStep = 1 })
 	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
 		if g.Key.Kind == rl.Train && g.Key.Slot == 1 {
@@ -63,6 +66,7 @@ func TestRejectedGroupOfOne(t *testing.T) {
 
 // TestGroupWithoutDataIsNotRejected puts a group whose replies were all masked beside one that is rejected.
 func TestGroupWithoutDataIsNotRejected(t *testing.T) {
+	t.Parallel()
 	const bad = 5
 	for _, empty := range []int64{4, 6, 7} {
 		w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
@@ -87,6 +91,7 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 
 // TestRepeatedFailureEndsAttempt has sampler weights refused for good: the learner reports why, and ends.
 func TestRepeatedFailureEndsAttempt(t *testing.T) {
+	t.Parallel()
 	const quota = "quota of checkpoints reached"
 	w := newFixture(t, nil)
 	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: quota})
@@ -143,6 +148,7 @@ func (w *fixture) exhaustPatience(a *attempt) {
 // TestRefusedKey has the endpoint refuse the key for some calls, which costs nothing, and for good, which ends the
 // attempt and not the run.
 func TestRefusedKey(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for _, op := range []string{"create_session", "create_model", "forward_backward", "save_weights", "save_weights_for_sampler"} {
 		t.Run("for some calls of "+op, func(t *testing.T) {
@@ -176,6 +182,7 @@ func TestRefusedKey(t *testing.T) {
 // TestEndpointThatIsNoTinkerAPI gives an address with a path that does not exist: the learner reports the request that failed,
 // tries again for a while, and ends for the next attempt.
 func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.file.Fixed.BaseURL += "/v1"
 	a := w.startLearner(1, nil)

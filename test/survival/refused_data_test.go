@@ -70,6 +70,7 @@ func hasValidTokens(encoding string, body []byte) (bool, error) {
 // TestDataRefusedAtSubmit has an endpoint refuse a group before it accepts the pass: the group becomes a tombstone,
 // and the run is the one in which it always was.
 func TestDataRefusedAtSubmit(t *testing.T) {
+	t.Parallel()
 	const slot = 5
 	reference := newFixture(t, nil)
 	reference.startWorker("w0", behavior{outcome: func(at int64) rl.Outcome {

@@ -35,6 +35,7 @@ func withRoles(grouping contract.Grouping) func(*contract.RunFile) {
 // TestRoles trains two roles, by each grouping. The learner dies, and a worker dies in the middle of its groups, when a
 // judge is about to be asked; digests, training data and weights are those of the undisturbed run.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	var weights sync.Map
 	for _, grouping := range []contract.Grouping{"", contract.GroupingStep, contract.GroupingEpisode} {
 		t.Run(cmp.Or(string(grouping), "Trajectory"), func(t *testing.T) {
@@ -97,6 +98,7 @@ func checkRolesAfterDeaths(t *testing.T, grouping contract.Grouping, point strin
 
 // TestSolverJudge trains the built-in workflow: the trajectories of each role of a task are a group.
 func TestSolverJudge(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {
 		withRoles("")(f)
 		f.Fixed.Algorithm.DropConstantGroups = false

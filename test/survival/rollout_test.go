@@ -67,6 +67,7 @@ func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Confi
 
 // TestRolloutWorkers runs the real environment with several workers, and kills learners and workers.
 func TestRolloutWorkers(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startRolloutWorker("w0")
 	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
@@ -104,6 +105,7 @@ func TestRolloutWorkers(t *testing.T) {
 
 // TestTraining trains for real until the policy has visibly become better on tasks that it never saw.
 func TestTraining(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16

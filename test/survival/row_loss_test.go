@@ -18,6 +18,7 @@ import (
 // TestResumeWithoutSomeRows damages rows while no learner runs. Each costs its own line of the metrics and nothing else, and not
 // even that if rows.jsonl has it.
 func TestResumeWithoutSomeRows(t *testing.T) {
+	t.Parallel()
 	const steps = 6
 	cases := map[string]struct {
 		damaged []int64

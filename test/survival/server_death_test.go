@@ -36,6 +36,7 @@ func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/call"
 // TestFaultyEnvironmentServers has a server fail in the first calls or sessions. The run completes, each fault is counted
 // as a retry, and no session is left behind.
 func TestFaultyEnvironmentServers(t *testing.T) {
+	t.Parallel()
 	const failures = 5
 	raise := func(tool orstest.Tool, left *atomic.Int64) orstest.Tool {
 		return func(s *orstest.Session, input json.RawMessage) (orstest.Output, error) {

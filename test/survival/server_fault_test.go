@@ -14,6 +14,7 @@ import (
 
 // TestServerFaults injects faults into single operations; one learner and one worker complete the run.
 func TestServerFaults(t *testing.T) {
+	t.Parallel()
 	cases := map[string][]fault.Rule{
 		"forward_backward fails":                 {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "server"}},
 		"forward_backward fails, but was done":   {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}},
@@ -52,6 +53,7 @@ func TestServerFaults(t *testing.T) {
 
 // TestDeathBeforeFailedChunkIsSeen is trace (a): a pass fails and the learner dies before it knows.
 func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for name, op := range map[string]string{"the pass": "forward_backward", "the optimizer step": "optim_step"} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +70,7 @@ func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
 // TestSaveLandsAfterLearnerDeath is trace (b): a save waits at the server, its learner dies, the next attempts continue, and then
 // it lands.
 func TestSaveLandsAfterLearnerDeath(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.addFaults(fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold})
 	w.startWorker("w0", behavior{})
@@ -82,6 +85,7 @@ func TestSaveLandsAfterLearnerDeath(t *testing.T) {
 // TestSaveLandsAfterItsStepIsRedone has the save of one model land after another model of the same
 // attempt took over.
 func TestSaveLandsAfterItsStepIsRedone(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.addFaults(
 		fault.Rule{ID: "late", Op: "save_weights", Occurrence: 3, Do: fault.Hold},
@@ -97,6 +101,7 @@ func TestSaveLandsAfterItsStepIsRedone(t *testing.T) {
 
 // TestServerRestart restarts the server at several points: it forgets models, sessions and futures.
 func TestServerRestart(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.submitted", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
@@ -122,6 +127,7 @@ func TestServerRestart(t *testing.T) {
 
 // TestLostSamplerCostsOneModel loses sampler weights while groups are sampled that end one after the other.
 func TestLostSamplerCostsOneModel(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
 	w.startWorker("w0", behavior{delay: func(slot int64) time.Duration { return time.Duration(slot%4) * 40 * time.Millisecond }})
 	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})

@@ -32,6 +32,7 @@ func (w *fixture) changeSettings(last int32, rate float64) {
 // TestChangeSettingsBeforeFirstStep kills learners before their first step, changes what decides the weights, and gets the
 // weights of a run that had the new settings from its beginning.
 func TestChangeSettingsBeforeFirstStep(t *testing.T) {
+	t.Parallel()
 	changed := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.LearningRate = 2e-3 })
 	changed.startWorker("w0", behavior{})
 	want := changed.waitFor(changed.startLearner(1, nil), contract.CauseCompleted)
@@ -58,6 +59,7 @@ func TestChangeSettingsBeforeFirstStep(t *testing.T) {
 // TestChangeSettingsAfterUnseenStep kills a learner once its first step is committed, of which nobody learns before the settings
 // are changed: the next attempt trains on nothing and says so, and the one with the former settings continues.
 func TestChangeSettingsAfterUnseenStep(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	worker := w.startWorker("w0", behavior{})
 	first := w.startLearner(1, w.dieAt("save.answered", 1))

@@ -79,6 +79,7 @@ func (c *silentConn) Close() error {
 // TestWorkerFallsSilent has a worker that has leases say nothing any more, while its connections stay: another worker
 // gets the leases, and the run is the undisturbed one.
 func TestWorkerFallsSilent(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	cases := map[string]func(b *behavior, n *silentNetwork){
 		"its network loses everything":                        func(b *behavior, n *silentNetwork) { b.dial = n.dial },

@@ -14,6 +14,7 @@ import (
 
 // TestNewestStateLost falls back to the one before, and pays for its step again.
 func TestNewestStateLost(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for name, rule := range map[string]fault.Rule{
 		"expired":      {Op: "load_weights", Name: "s000002", Do: fault.Missing, Count: -1},
@@ -34,6 +35,7 @@ func TestNewestStateLost(t *testing.T) {
 
 // TestEveryStateLost ends the run: it never begins again in silence.
 func TestEveryStateLost(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startWorker("w0", behavior{})
 	<-w.startLearner(1, w.dieAt("retire.before", 2)).done
@@ -45,6 +47,7 @@ func TestEveryStateLost(t *testing.T) {
 
 // TestInitFromDeletedAfterOpening after the opening state was saved.
 func TestInitFromDeletedAfterOpening(t *testing.T) {
+	t.Parallel()
 	source := newFixture(t, nil)
 	source.startWorker("w0", behavior{})
 	path := source.waitFor(source.startLearner(1, nil), contract.CauseCompleted).Progress.Checkpoints[0].State
@@ -78,6 +81,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 
 // TestTwoRunsWithTheSameSeed share an account and do not disturb one another.
 func TestTwoRunsWithTheSameSeed(t *testing.T) {
+	t.Parallel()
 	a := newFixture(t, nil)
 	b := *a
 	b.shared, b.workers = &shared{}, nil
@@ -95,6 +99,7 @@ func TestTwoRunsWithTheSameSeed(t *testing.T) {
 
 // TestDeathWithOutstandingEvaluation at a death, and its sampler expires.
 func TestDeathWithOutstandingEvaluation(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for name, rules := range map[string][]fault.Rule{
 		"its sampler is there":    nil,
@@ -119,6 +124,7 @@ func TestDeathWithOutstandingEvaluation(t *testing.T) {
 
 // TestArtifactStoreDown trains on and commits later.
 func TestArtifactStoreDown(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startWorker("w0", behavior{})
 	rows := filepath.Join(w.artifacts, w.file.Run.UID, "rows")
@@ -132,6 +138,7 @@ func TestArtifactStoreDown(t *testing.T) {
 
 // TestWithoutArtifacts survives by the checkpoints alone.
 func TestWithoutArtifacts(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for _, point := range []string{"open.saved", "replies.clean", "save.answered", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
@@ -152,6 +159,7 @@ func TestWithoutArtifacts(t *testing.T) {
 
 // TestArtifactStoreDownWhileLookingForClaims covers nothing until it answers.
 func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startWorker("w0", behavior{})
 	claims := filepath.Join(w.artifacts, w.file.Run.UID, "attempts")
@@ -171,6 +179,7 @@ func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
 
 // TestBestByTrainingMetricAfterLearnerDeath chooses the best by a metric that rows alone record.
 func TestBestByTrainingMetricAfterLearnerDeath(t *testing.T) {
+	t.Parallel()
 	run := func() *fixture {
 		w := newFixture(t, func(f *contract.RunFile) {
 			f.Evaluation, f.Fixed.Algorithm.Steps, f.Checkpoints.KeepBestMetric = nil, 6, "env/all/reward/total"

@@ -118,6 +118,7 @@ func (w *fixture) post(a *attempt, request contract.HeartbeatRequest) (contract.
 // TestStoppedLearnerResumesAfterNextAttempt stops a learner, lets the next attempt finish the run, and resumes the first:
 // it ends fenced and changes nothing.
 func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
@@ -145,6 +146,7 @@ func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
 
 // TestTwoStoppedLearnersAndFailedChunk resumes two stopped learners while the third trains.
 func TestTwoStoppedLearnersAndFailedChunk(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startWorker("w0", behavior{})
 	w.startWorker("w1", behavior{})
@@ -167,6 +169,7 @@ func TestTwoStoppedLearnersAndFailedChunk(t *testing.T) {
 
 // TestAttemptIsClaimedOnce refuses a second process of one attempt.
 func TestAttemptIsClaimedOnce(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startWorker("w0", behavior{})
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)

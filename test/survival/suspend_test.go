@@ -13,6 +13,7 @@ import (
 
 // TestSuspendAtEachPoint asks a learner to drain, takes its workers away, and resumes with others.
 func TestSuspendAtEachPoint(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
@@ -44,6 +45,7 @@ func TestSuspendAtEachPoint(t *testing.T) {
 
 // TestSuspendBetweenStates saves what was trained since the last state, and resumes from there.
 func TestSuspendBetweenStates(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Checkpoints.RollingEverySteps = 10 })
 	worker := w.startWorker("w0", behavior{})
 	var first *attempt
@@ -66,6 +68,7 @@ func TestSuspendBetweenStates(t *testing.T) {
 
 // TestDrainByHeartbeat drains a learner without workers by a heartbeat.
 func TestDrainByHeartbeat(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	a := w.startLearner(1, nil)
 	reply, err := w.heartbeat(a, 1, contract.DesiredRun)

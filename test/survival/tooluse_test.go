@@ -187,6 +187,7 @@ func total(values []float64) float64 {
 // TestToolUse trains a model that has another's name, format and vocabulary, in episodes of several turns in
 // which it calls a tool; then again, and the learner dies.
 func TestToolUse(t *testing.T) {
+	t.Parallel()
 	w := newQwenFixture(t)
 	w.startQwenWorker("w0")
 	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))

@@ -58,6 +58,7 @@ func (w *fixture) checkTracked(server *wandbtest.Server) {
 
 // TestTrackingAfterLearnerDeath lets a learner die at a fault point, while the service works or does not answer.
 func TestTrackingAfterLearnerDeath(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		point string
 		away  bool

@@ -52,6 +52,7 @@ func (w *fixture) transcripts() map[int64]transcript.Step {
 // TestTranscripts kills learners around a commit: each committed step then has a transcript or states that it is missing, and
 // the weights are those of a run without transcripts.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.startRolloutWorker("w0")
 	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))

@@ -53,6 +53,7 @@ func operations(rule fault.Rule) []fault.Rule {
 // TestEvidenceOfFailedSamples has the endpoint fail or refuse every sample of the workers: the learner reports which request
 // fails and how it is answered, and the run completes when the endpoint recovers, with the weights of an undisturbed run.
 func TestEvidenceOfFailedSamples(t *testing.T) {
+	t.Parallel()
 	quiet := newFixture(t, nil)
 	quiet.startRolloutWorker("w0")
 	want := quiet.outcome(quiet.waitFor(quiet.startLearner(1, nil), contract.CauseCompleted))
@@ -89,6 +90,7 @@ func TestEvidenceOfFailedSamples(t *testing.T) {
 // weights of the undisturbed run: no gradient is added twice, no step is lost, nothing loops hot, and no
 // restart is spent.
 func TestUpstreamFaults(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	quiet := newFixture(t, nil)
 	quiet.startWorker("w0", behavior{})
@@ -133,6 +135,7 @@ func TestUpstreamFaults(t *testing.T) {
 
 // TestOneOfSeveralChunksFails fails: what the others have added is thrown away with the model.
 func TestOneOfSeveralChunksFails(t *testing.T) {
+	t.Parallel()
 	config := tinker.DefaultServerConfig()
 	config.MaxChunkLen, config.ParallelChunks = 3, false
 	chunked := func(t *testing.T, rules ...fault.Rule) (*fixture, contract.Verdict) {
@@ -170,6 +173,7 @@ func TestOneOfSeveralChunksFails(t *testing.T) {
 // TestOutage lasts: the learner asks now and then, reports the cause, and continues when it is over. The
 // manager ends nothing while the endpoint is the cause.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		rule     fault.Rule
 		upstream string
@@ -211,6 +215,7 @@ func TestOutage(t *testing.T) {
 
 // TestOutageDuringCapabilityCheck makes the capability check wait until an outage is over.
 func TestOutageDuringCapabilityCheck(t *testing.T) {
+	t.Parallel()
 	cases := map[string]fault.Rule{
 		"models are not made":      {Op: "create_model", Do: fault.Fail, Category: "server", Count: 7},
 		"states are not saved":     {Op: "save_weights", Do: fault.Fail, Category: "server", Count: 4},
@@ -233,6 +238,7 @@ func TestOutageDuringCapabilityCheck(t *testing.T) {
 }
 
 func TestOutageOfLoadsCostsNothing(t *testing.T) {
+	t.Parallel()
 	want := baseline(t)
 	for name, count := range map[string]int{"a blip": 3, "longer than the states last": 9} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // TestUsageOverRestarts kills learners alone, so that nothing is sampled twice. Groups of later steps were accepted by
 // the learner that died, and are accepted again.
 func TestUsageOverRestarts(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*contract.RunFile){
 		"with a lag": withLag(1),
 		"states are two steps apart": func(f *contract.RunFile) {

@@ -15,6 +15,7 @@ import (
 
 // TestWorkerDeath in the middle of groups; another one takes over.
 func TestWorkerDeath(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	started := make(chan struct{}, 64)
 	first := w.startWorker("w0", behavior{delay: func(slot int64) time.Duration {
@@ -34,6 +35,7 @@ func TestWorkerDeath(t *testing.T) {
 // TestLateWorkerAfterLearnerDeath has the learner restart while one worker is in the middle of a slot and another says
 // Hello late: what they have is used, whoever was first, and no group is sampled twice.
 func TestLateWorkerAfterLearnerDeath(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.barrier = time.Minute
 	release := make(chan struct{})
@@ -54,6 +56,7 @@ func TestLateWorkerAfterLearnerDeath(t *testing.T) {
 
 // TestNoWorkersUntilSessionExpires lets the rollout session die at the server.
 func TestNoWorkersUntilSessionExpires(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	worker := w.startWorker("w0", behavior{})
 	f := stopAt("covered.sent", 1)
@@ -76,6 +79,7 @@ func everyThirdIsTombstone(slot int64) rl.Outcome {
 // TestTombstones compares runs in which the same slots are dropped, with the holders of tombstones and the
 // learner dying together.
 func TestTombstones(t *testing.T) {
+	t.Parallel()
 	for name, refill := range map[string]bool{"refill": true, "shrink": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,6 +102,7 @@ func TestTombstones(t *testing.T) {
 
 // TestBatchWithoutUsableGroups commits the second of three steps without training, also over a death.
 func TestBatchWithoutUsableGroups(t *testing.T) {
+	t.Parallel()
 	run := func() *fixture {
 		w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = false })
 		w.startWorker("w0", behavior{outcome: func(slot int64) rl.Outcome {
@@ -121,6 +126,7 @@ func TestBatchWithoutUsableGroups(t *testing.T) {
 // TestRejectedTokens has the endpoint refuse two groups: they become tombstones, here and at the worker, and
 // the run is the one in which they always were.
 func TestRejectedTokens(t *testing.T) {
+	t.Parallel()
 	rejected := func(slot int64) rl.Outcome {
 		if slot == 5 || slot == 6 {
 			return rl.InvalidTokens
@@ -144,6 +150,7 @@ func TestRejectedTokens(t *testing.T) {
 
 // TestEveryGroupRejected is no matter of groups: the run is refused.
 func TestEveryGroupRejected(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	w.addFaults(fault.Rule{Op: "forward_backward", Count: -1, Do: fault.Fail, Category: "user"},
 		fault.Rule{Op: "forward", Count: -1, Do: fault.Fail, Category: "user"})
@@ -155,6 +162,7 @@ func TestEveryGroupRejected(t *testing.T) {
 
 // TestWorkerWithRoomForOneGroup samples one group after the other.
 func TestWorkerWithRoomForOneGroup(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Concurrency = 2 })
 	w.startWorker("w0", behavior{room: 4})
 	w.checkSame(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
@@ -162,6 +170,7 @@ func TestWorkerWithRoomForOneGroup(t *testing.T) {
 
 // TestSilentWorkerDeath is cut off without a word, with leases in hand.
 func TestSilentWorkerDeath(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, nil)
 	hung := make(chan struct{}, 64)
 	w.startWorker("w0", behavior{room: 8, delay: func(int64) time.Duration {
