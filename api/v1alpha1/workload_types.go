@@ -45,7 +45,7 @@ type FailurePolicy struct {
 	// +kubebuilder:default=true
 	// +optional
 	RequireOptimizer *bool `json:"requireOptimizer,omitempty"`
-	// stalledAfterSeconds is how long a pod may be unschedulable before the run is Stalled: an autoscaler
+	// stalledAfterSeconds is how long the run waits for a repair before it is Stalled: an autoscaler
 	// may add a node meanwhile.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=120

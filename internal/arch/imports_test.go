@@ -188,7 +188,7 @@ var permitted = map[string][]string{
 		"internal/tinker/client",
 	},
 	"internal/learner/preflight": {
-		"internal/contract", "internal/tinker", "internal/tinker/capability", "internal/tinker/client",
+		"internal/contract", "internal/learner/failure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client",
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
 	"internal/learner/rejection":           {"internal/contract", "internal/learner/failure", "internal/learner/leases", "internal/learner/trainee", "internal/rl"},

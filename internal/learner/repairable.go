@@ -4,17 +4,21 @@
 package learner
 
 import (
+	"errors"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// repairableProblems are what heartbeats report while a user has to repair how the run reaches its endpoint.
+// repairableProblems are what heartbeats report while a user has to repair how the run reaches its endpoint, or what that offers.
 var repairableProblems = map[failure.Kind]string{
 	failure.CredentialsRefused: "credentials",
 	failure.NotTinker:          "not_tinker",
+	failure.UnknownModel:       "model_unknown",
+	failure.ShortContext:       "context_too_short",
 }
 
 // repairable records for how long such a problem has lasted.
@@ -37,11 +41,20 @@ func (r *repairable) retries(err error) bool {
 	if problem != r.problem {
 		r.accept()
 	}
-	r.status.AddProblem(problem, client.EvidenceOf(err))
+	r.status.AddProblem(problem, evidenceOf(err))
 	if r.since.IsZero() {
 		r.since, r.problem = r.now(), problem
 	}
 	return r.now().Sub(r.since) < r.patience
+}
+
+// evidenceOf returns what shows such a problem: the request that failed, or what the check of the endpoint found.
+func evidenceOf(err error) string {
+	var found *preflight.RejectedError
+	if errors.As(err, &found) {
+		return found.Message
+	}
+	return client.EvidenceOf(err)
 }
 
 // accept records that the endpoint serves the run.

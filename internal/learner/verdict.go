@@ -44,7 +44,7 @@ func verdictOf(err error) contract.Verdict {
 	case isFenced(err):
 		return contract.Verdict{Cause: contract.CauseFenced, Reason: reasonSuperseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: unsupported.Reason, Message: unsupported.Message}
+		return contract.Verdict{Cause: causeOfRejection(kind), Reason: unsupported.Reason, Message: unsupported.Message}
 	case errors.As(err, &settings):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: ReasonSettingsDiffer, Message: settings.Error()}
 	case kind == failure.SettingsRefused:
@@ -70,6 +70,15 @@ func verdictOf(err error) contract.Verdict {
 	default:
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	}
+}
+
+// causeOfRejection returns the cause of an attempt that ends for what the endpoint does not offer: the run waits where that is added
+// at the server, or replaced in the spec.
+func causeOfRejection(kind failure.Kind) contract.Cause {
+	if _, waits := repairableProblems[kind]; waits {
+		return contract.CauseUpstream
+	}
+	return contract.CauseConfigRejected
 }
 
 // isFenced reports whether a higher attempt, or another process of this one, has taken over.

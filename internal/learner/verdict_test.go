@@ -37,9 +37,13 @@ func TestVerdictOf(t *testing.T) {
 		"refused settings require intervention":             {wrap(failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"data that are refused whole require intervention":  {wrap(failure.New(failure.DataRefused, errors.New("x"), "training")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
 		"a learner without progress ends, whatever failed":  {fmt.Errorf("%w: %w", errNoProgress, failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},
-		"an unknown model requires intervention":            {preflight.Reject(preflight.ReasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
-		"a broken model does not end the run":               {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
-		"a lost future does not end the run":                {wrap(&client.Error{Category: tinker.CategoryFutureLost}), contract.CauseCrashed, ""},
+		"an unknown reference requires intervention":        {preflight.Reject(preflight.ReasonModelUnknown, "x"), contract.CauseConfigRejected, "ModelUnknown"},
+		"an unknown model ends the attempt, not the run": {failure.New(failure.UnknownModel, preflight.Reject(preflight.ReasonModelUnknown, "x"), "checking"),
+			contract.CauseUpstream, "ModelUnknown"},
+		"a short context ends the attempt, not the run": {failure.New(failure.ShortContext, preflight.Reject(preflight.ReasonUnsupported, "x"), "checking"),
+			contract.CauseUpstream, "UnsupportedByEndpoint"},
+		"a broken model does not end the run": {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
+		"a lost future does not end the run":  {wrap(&client.Error{Category: tinker.CategoryFutureLost}), contract.CauseCrashed, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -270,8 +271,14 @@ var _ = Describe("What ends a run", func() {
 				Cause: contract.CauseUpstream, Reason: "KeyRefused", Message: "401", Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening},
 			})
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True KeyRefused"))
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False KeyRefused"))
+				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False KeyRefused"))
+				switch {
+				case attempt <= 2:
+					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"), "the grace period is two minutes")
+				case attempt >= 4:
+					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True KeyRefused"))
+				}
 			})
 		}
 		workers := w.rolloutJob(nil)
@@ -337,16 +344,24 @@ var _ = Describe("A learner that cannot start", func() {
 			run := w.create()
 			found := w.learner(run.Name, 1)
 			found.Status.Phase = corev1.PodPending
-			found.Status.ContainerStatuses, found.Status.Conditions = pod.Status.ContainerStatuses, pod.Status.Conditions
+			found.Status.ContainerStatuses, found.Status.Conditions = pod.Status.ContainerStatuses, slices.Clone(pod.Status.Conditions)
+			for i := range found.Status.Conditions {
+				found.Status.Conditions[i].LastTransitionTime = metav1.NewTime(w.clock.now())
+			}
 			Expect(kube.Status().Update(context.Background(), found)).To(Succeed())
 			w.advance(11 * time.Second)
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False " + reason))
+				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
+				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			})
+			Expect(run.Status.Attempts).To(HaveLen(1))
+			w.advance(3 * time.Minute)
+			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
 			})
 			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionLearnerRunning), w.namespace, "NS")).To(ContainSubstring(repair))
-			Expect(run.Status.Attempts).To(HaveLen(1))
 		},
 		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), "SecretNotFound",
 			`Secret "tinker" does not exist in namespace "NS": create it, or correct tinker.apiKeySecretRef.`),

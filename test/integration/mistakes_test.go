@@ -101,6 +101,10 @@ var _ = Describe("A mistake of a user", func() {
 			"put a valid one into the Secret of tinker.apiKeySecretRef", "status 401"),
 		Entry("another host", "unreachable", "POST http://tinkersim.nowhere/api/v1/create_session: no such host", v1alpha1.ReasonEndpointUnreachable,
 			"check tinker.baseURL", "no such host"),
+		Entry("a known model that the endpoint does not offer", "model_unknown", "The endpoint does not know the model Qwen/Qwen3-8B: serve it there, or choose another model.name",
+			v1alpha1.ReasonModelUnknown, "does not know the model Qwen/Qwen3-8B", "continues by itself"),
+		Entry("samples that the model's context cannot hold", "context_too_short", "environments[e].sampling.maxTokens is 4096, but the context of m has 4096 tokens at this endpoint",
+			v1alpha1.ReasonUnsupportedByEndpoint, "sampling.maxTokens is 4096", "then continues by itself"),
 	)
 })
 

@@ -124,6 +124,10 @@ var _ = Describe("API writes in a minute", func() {
 		}}}
 		Expect(kube.Status().Update(context.Background(), pod)).To(Succeed())
 		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False SecretNotFound"))
+		})
+		w.advance(3 * time.Minute)
+		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SecretNotFound"))
 		})
 		w.awaitWorkers(run)

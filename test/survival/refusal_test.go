@@ -4,13 +4,19 @@
 package survival
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -191,6 +197,56 @@ func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
 	const want = "POST /v1/api/v1/client/config was answered with 404"
 	verdict := w.waitFor(a, contract.CauseUpstream)
 	if verdict.Reason != "EndpointNotTinker" || !strings.HasPrefix(verdict.Message, want) || !strings.HasPrefix(evidence, want) {
+		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
+	}
+}
+
+// lister is a transport that takes the models out of the endpoint's list until they are offered.
+type lister struct{ offered atomic.Bool }
+
+func (l *lister) RoundTrip(r *http.Request) (*http.Response, error) {
+	reply, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || l.offered.Load() || !strings.HasSuffix(r.URL.Path, "/get_server_capabilities") {
+		return reply, err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	body, err := io.ReadAll(reply.Body)
+	body = bytes.ReplaceAll(body, []byte(tinkersim.ModelName), []byte("another/model"))
+	reply.Body, reply.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	reply.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return reply, err
+}
+
+// TestModelThatTheEndpointDoesNotOffer gives a model that the endpoint does not list: the learner reports it, tries again for a while,
+// and ends for the next attempt. A learner that is trying when the model is added continues.
+func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
+	want := baseline(t)
+	const found = "The endpoint does not know the model tinkersim/byte-136k"
+	w := newFixture(t, nil)
+	models := &lister{}
+	w.http = &http.Client{Transport: models}
+	w.startWorker("w0", behavior{})
+	first := w.startLearner(1, nil)
+	evidence := w.awaitUpstream(first, "model_unknown").UpstreamError
+	w.exhaustPatience(first)
+	verdict := w.waitFor(first, contract.CauseUpstream)
+	if verdict.Reason != "ModelUnknown" || !strings.HasPrefix(verdict.Message, found) || evidence != verdict.Message || verdict.Cause.ExitCode() != 75 {
+		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
+	}
+	second := w.startLearner(2, nil)
+	w.awaitUpstream(second, "model_unknown")
+	models.offered.Store(true)
+	w.compare(w.waitFor(second, contract.CauseCompleted), want)
+}
+
+// TestContextThatIsTooShort has a run wait whose samples do not fit into the model's context.
+func TestContextThatIsTooShort(t *testing.T) {
+	w := newFixture(t, func(file *contract.RunFile) { file.Fixed.Environments[0].Limits.PromptTokens = 1 << 20 })
+	a := w.startLearner(1, nil)
+	evidence := w.awaitUpstream(a, "context_too_short").UpstreamError
+	w.exhaustPatience(a)
+	verdict := w.waitFor(a, contract.CauseUpstream)
+	if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, "limits.promptTokens 1048576") || evidence != verdict.Message {
 		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
 	}
 }

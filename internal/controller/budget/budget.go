@@ -29,15 +29,20 @@ const (
 // made. Backoff gives all of it, from which the caller takes what the former pod ran for.
 const RepairInterval = 45 * time.Second
 
+// repairable are the reasons of learners that gave up on the endpoint for what a person repairs there, or in the spec.
+var repairable = []string{
+	v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
+}
+
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
 	switch contract.Cause(a.Cause) {
 	case contract.CauseRefused:
 		return true
 	case contract.CauseUpstream:
-		return a.Reason == v1alpha1.ReasonKeyRefused || a.Reason == v1alpha1.ReasonEndpointNotTinker
+		return slices.Contains(repairable, a.Reason)
 	case contract.CauseStartTimeout:
-		return a.Reason == v1alpha1.ReasonImagePullFailed
+		return a.Reason != "" // It names what its pod waited for.
 	default:
 		return false
 	}
@@ -154,13 +159,13 @@ func fruitful(a v1alpha1.Attempt) bool {
 // Backoff is how long to wait after the newest attempt before the next: not at all after one that made
 // progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
 // on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
-// whose spec was refused or changed is followed by one of another spec, and that one whose image was missing has waited itself.
+// whose spec was refused or changed is followed by one of another spec, and that one whose pod could not start has waited itself.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if r := attempts[0].Reason; r == v1alpha1.ReasonSpecRefused || r == v1alpha1.ReasonSettingsDiffer || r == v1alpha1.ReasonSettingsChanged {
 		return 0
 	}
-	if attempts[0].Reason == v1alpha1.ReasonImagePullFailed {
-		return 0 // Its pod was left for podstate.ReplaceAfter.
+	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) {
+		return 0 // Its pod was left for podstate.ReplaceAfter, or for failurePolicy.startDeadlineSeconds.
 	}
 	if AwaitsRepair(attempts[0]) {
 		return RepairInterval

@@ -7,6 +7,7 @@ package endpoint
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -15,6 +16,26 @@ import (
 
 // NotTinker is how a learner reports that what answers is not the Tinker API.
 const NotTinker = "not_tinker"
+
+// How a learner reports that the endpoint does not offer what the run needs.
+const (
+	unknownModel = "model_unknown"
+	shortContext = "context_too_short"
+)
+
+// NeedsAction says that a person has to repair what a learner reports of its endpoint.
+func NeedsAction(upstream string) bool {
+	return slices.Contains([]string{NotTinker, unknownModel, shortContext, "credentials", "payment"}, upstream)
+}
+
+// Missing says that the run waits for what the endpoint does not offer, by the reason and the message of an attempt that ended for it.
+func Missing(reason, found string) string {
+	up := Upstreams[shortContext]
+	if reason == Upstreams[unknownModel].Reason {
+		up = Upstreams[unknownModel]
+	}
+	return up.Message + Evidence(found)
+}
 
 // Repair quotes what answered instead of the Tinker API, and says how that is repaired. tinker.baseURL can be changed until it
 // is fixed.
@@ -85,6 +106,8 @@ var Upstreams = map[string]Upstream{
 	"refused": {v1alpha1.ReasonEndpointFailing, "The endpoint refuses to sample: correct what its answer names, at the server or in the run; " +
 		"the run then continues by itself.", false},
 	NotTinker:      {v1alpha1.ReasonEndpointNotTinker, "What answers at tinker.baseURL is not the Tinker API.", false},
+	unknownModel:   {v1alpha1.ReasonModelUnknown, "The run waits for a model that the endpoint does not offer, and continues by itself once it has one.", false},
+	shortContext:   {v1alpha1.ReasonUnsupportedByEndpoint, "The run waits until its samples fit into the model's context, and then continues by itself.", false},
 	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 

@@ -217,10 +217,8 @@ func progressCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
 	case v.plan.blocked != nil:
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
-	case v.plan.backingOff && v.unrepaired() == v1alpha1.ReasonKeyRefused:
-		return status.False(kind, attempt.Reason, keyRefused(v.run))
-	case v.plan.backingOff && v.unrepaired() == v1alpha1.ReasonEndpointNotTinker:
-		return status.False(kind, attempt.Reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), attempt.Message))
+	case v.plan.backingOff && endpointProblem(v) != nil:
+		return *endpointProblem(v)
 	case v.unrepaired() == v1alpha1.ReasonCreateRefused:
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
@@ -229,7 +227,7 @@ func progressCondition(v view) status.Condition {
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case !v.is(v1alpha1.ConditionLearnerRunning):
-		return v.as(kind, v1alpha1.ConditionLearnerRunning, progressWithoutLearner)
+		return progressWithoutLearner(v)
 	}
 	reply := v.reply()
 	if reply == nil {
@@ -252,6 +250,9 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	} else if known {
 		return status.False(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))
 	}
+	if problem := endpointProblem(v); problem != nil {
+		return *problem // since nothing shows yet that it was repaired
+	}
 	if reply.Progress.WorkersSeen == 0 && v.seen.WorkersReady() == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		if c, refused := v.workersRefused(); refused {
 			return status.False(kind, c.Reason, c.Message)
@@ -261,14 +262,19 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress.")
 }
 
-func progressWithoutLearner(kind, reason, message string) status.Condition {
-	if reason == v1alpha1.ReasonUnreachable {
-		return status.Unknown(kind, reason, message)
+// progressWithoutLearner names what a person has to repair before the learner runs.
+func progressWithoutLearner(v view) status.Condition {
+	const kind = v1alpha1.ConditionProgressing
+	switch c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionLearnerRunning); {
+	case c.Reason == v1alpha1.ReasonUnreachable:
+		return status.Unknown(kind, c.Reason, c.Message)
+	case c.Reason == v1alpha1.ReasonCreateRefused, v.learnerObstacle().NeedsAction && c.Reason == v.learnerObstacle().Reason:
+		return status.False(kind, c.Reason, c.Message)
+	case endpointProblem(v) != nil:
+		return *endpointProblem(v) // which the next learner finds out about
+	default:
+		return status.False(kind, v1alpha1.ReasonWaitingForLearner, c.Message)
 	}
-	if reason == v1alpha1.ReasonCreateRefused {
-		return status.False(kind, reason, message)
-	}
-	return status.False(kind, v1alpha1.ReasonWaitingForLearner, message)
 }
 
 func phaseReason(phase contract.Phase) string {
@@ -307,15 +313,15 @@ func stalledCondition(v view) status.Condition {
 	}
 }
 
-// awaitsRepair says that a learner which answers waits for something that a person has to repair, or has done so for
-// longer than such things take to pass by themselves.
+// awaitsRepair says that a learner which answers has waited for something that a person has to repair for longer than
+// such things take to pass by themselves.
 func awaitsRepair(v view) bool {
 	reply := v.reply()
 	if reply == nil {
 		return false
 	}
-	lasting := reply.Blocked() != "" || reply.Upstream == endpoint.NotTinker || v.workersAwaitRepair()
-	return reply.Upstream == "payment" || lasting && v.lasts(v1alpha1.ConditionProgressing)
+	lasting := reply.Blocked() != "" || endpoint.NeedsAction(reply.Upstream) || v.workersAwaitRepair()
+	return lasting && v.lasts(v1alpha1.ConditionProgressing)
 }
 
 // keyRefused says how a refused key is repaired.

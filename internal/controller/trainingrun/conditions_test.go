@@ -203,7 +203,16 @@ func TestComputeStatus(t *testing.T) {
 			"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
 		}},
 		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
+			"Progressing": "False PaymentRequired", "Stalled": "False NotStalled", "Ready": "False PaymentRequired",
+		}},
+		"an unpaid bill for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
 			"Progressing": "False PaymentRequired", "Stalled": "True PaymentRequired",
+		}},
+		"a model that the endpoint does not offer": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("model_unknown"))), "Training", map[string]string{
+			"Progressing": "False ModelUnknown", "Stalled": "False NotStalled", "Ready": "False ModelUnknown", "Failed": "False NotFinished",
+		}},
+		"a context that is too short for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)), observing(1, running, replying(upstream("context_too_short"))), "Training", map[string]string{
+			"Progressing": "False UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint", "Ready": "False UnsupportedByEndpoint", "Failed": "False NotFinished",
 		}},
 		"a metric that is no number": {newRun(attempts(inProgress(1))), observing(1, running, replying(diverged)), "Training", map[string]string{
 			"Stalled": "True Diverged", "Ready": "False Diverged",
@@ -216,7 +225,15 @@ func TestComputeStatus(t *testing.T) {
 			p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Second)
 		})}), "Preparing", map[string]string{"LearnerRunning": "False Starting"}},
 		"a Secret that is missing": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
-			"LearnerRunning": "False SecretNotFound", "Progressing": "False WaitingForLearner", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
+			"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "False NotStalled", "Ready": "False SecretNotFound",
+		}},
+		"a Secret that is missing for two minutes": {newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(2 * time.Minute)})), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
+			"LearnerRunning": "False SecretNotFound", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
+		}},
+		"a Secret that is missing for the pods of two attempts": {newRun(attempts(inProgress(2), v1alpha1.Attempt{
+			Number: 1, StartTime: ago(16 * time.Minute), CompletionTime: ago(time.Minute), Cause: "StartTimeout", Reason: "SecretNotFound", Message: "m",
+		})), observing(2, observe.Learner{Job: newJob("two")}), "Recovering", map[string]string{
+			"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
 		}},
 		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, observe.Learner{}), "Recovering", map[string]string{
 			"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
@@ -31,21 +32,7 @@ const (
 func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *ending.Ending {
 	policy := run.Spec.FailurePolicy
 	if _, running := learnerRunning(l.Pod); !running {
-		deadline := seconds(*policy.StartDeadlineSeconds)
-		if desired.SuspendedByOther(l.Job) {
-			return nil
-		}
-		if seen.LearnerObstacle.NeedsAction {
-			return nil // The Job's controller tries again to create the pod, and another Job would fare no better.
-		}
-		if podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0 {
-			return &ending.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: observe.LearnerWaits(run, l.Pod).Message}
-		}
-		if now.Sub(waitsSince(newest, l, now)) > deadline {
-			return &ending.Ending{Cause: contract.CauseStartTimeout,
-				Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), observe.LearnerWaits(run, l.Pod).Message)}
-		}
-		return nil
+		return startOverdue(run, newest, l, seen, now)
 	}
 	if !seen.Heartbeat.Fresh(now) || seen.Heartbeat.Reply.Attempt != newest.Number || seen.Heartbeat.Reply.Upstream != "" {
 		return nil
@@ -59,6 +46,27 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 			Message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
 	return nil
+}
+
+// startOverdue ends an attempt whose learner does not run in time. The ending has a reason where its pod waits for a repair.
+func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *ending.Ending {
+	deadline, waits := seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds), observe.LearnerWaits(run, l.Pod)
+	switch {
+	case desired.SuspendedByOther(l.Job):
+		return nil
+	case seen.LearnerObstacle.NeedsAction:
+		return nil // The Job's controller tries again to create the pod, and another Job would fare no better.
+	case podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0:
+		return &ending.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: waits.Message}
+	case now.Sub(waitsSince(newest, l, now)) <= deadline:
+		return nil
+	}
+	end := &ending.Ending{Cause: contract.CauseStartTimeout,
+		Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waits.Message)}
+	if waits.NeedsAction {
+		end.Reason = waits.Reason
+	}
+	return end
 }
 
 // endsByDeadline says that a plan ends an attempt because of the time that has passed since what was observed, rather than
@@ -110,7 +118,7 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 		if missing := creating(newest, l, seen, now); missing > 0 {
 			left = min(left, missing+time.Second)
 		}
-		if grace := graceLeft(run, l.Pod, now); grace > 0 {
+		if grace := graceLeft(run, newest, l, now); grace > 0 && observe.LearnerWaits(run, l.Pod).NeedsAction {
 			left = min(left, grace+time.Second)
 		}
 		if podstate.ImageMissing(l.Pod) {
@@ -125,7 +133,7 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 	if !seen.Heartbeat.Fresh(now) {
 		return maxRequeue
 	}
-	if seen.Heartbeat.Reply.Blocked() != "" {
+	if seen.Heartbeat.Reply.Blocked() != "" || endpoint.NeedsAction(seen.Heartbeat.Reply.Upstream) {
 		return seconds(*run.Spec.FailurePolicy.StalledAfterSeconds) + time.Second
 	}
 	idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second))

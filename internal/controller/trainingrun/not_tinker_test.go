@@ -104,3 +104,69 @@ func TestEndpointThatIsNoTinkerAPIIsTriedAgain(t *testing.T) {
 		t.Errorf("attempts = %+v", run.Status.Attempts)
 	}
 }
+
+// TestModelThatTheEndpointDoesNotOffer runs attempts whose learner finds that the endpoint does not offer what the run needs. They
+// cost nothing, begin 45 seconds apart, and share one entry; the run is stalled after the grace period, and continues with the
+// learner that finds the model.
+func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
+	for upstream, reason := range map[string]string{"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint"} {
+		const found = "The endpoint does not know the model m: serve it there"
+		run := newRun()
+		at, created := now, now
+		reconcile := func(seen observe.State) plan {
+			p := makePlan(run, seen, at)
+			p.file = &contract.RunFile{}
+			run.Status = computeStatus(run, seen, p, at)
+			stalled := meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionStalled)
+			if want := at.Sub(now) >= 2*time.Minute; stalled != want {
+				t.Errorf("after %v: Stalled = %v, want %v", at.Sub(now), stalled, want)
+			}
+			return p
+		}
+		opening := contract.Progress{Phase: contract.PhaseOpening}
+		for attempt := int32(1); attempt <= 5; attempt++ {
+			if p := reconcile(observing(attempt-1, observe.Learner{})); p.start != attempt {
+				t.Fatalf("attempt %d follows, want %d", p.start, attempt)
+			}
+			if age := at.Sub(created); attempt > 1 && age < 45*time.Second {
+				t.Errorf("attempt %d follows after %v, want at least 45 s", attempt, age)
+			}
+			created = at
+			at = at.Add(3 * time.Second)
+			learner := observe.Learner{Job: newJob("job"), Pod: newPod()}
+			fresh := func(r contract.HeartbeatReply) func(*observe.State) {
+				return func(o *observe.State) { replying(r)(o); o.Heartbeat.At = at }
+			}
+			reconcile(observing(attempt, learner, fresh(contract.HeartbeatReply{Attempt: attempt, Progress: opening})))
+			if got := conditionOf(run.Status, v1alpha1.ConditionReady); attempt > 1 && got != "False "+reason {
+				t.Errorf("while attempt %d opens, Ready = %s", attempt, got)
+			}
+			reconcile(observing(attempt, learner, fresh(contract.HeartbeatReply{Attempt: attempt, Upstream: upstream, UpstreamError: found, Progress: opening})))
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != reason || !strings.Contains(c.Message, found) {
+				t.Errorf("in attempt %d Ready has the reason %s and says %q", attempt, c.Reason, c.Message)
+			}
+			at = at.Add(45 * time.Second)
+			ended := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseUpstream, Reason: reason, Message: found, Attempt: attempt, Progress: opening})))
+			if p := reconcile(observing(attempt, observe.Learner{Job: newJob("job"), Pod: ended})); p.final != nil {
+				t.Fatalf("attempt %d ends the run: %+v", attempt, p.final)
+			}
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != reason || !strings.Contains(c.Message, found) {
+				t.Errorf("after attempt %d Ready has the reason %s and says %q", attempt, c.Reason, c.Message)
+			}
+			at = at.Add(45 * time.Second)
+		}
+		if n := run.Status.FailuresSinceCheckpoint; n != nil && *n != 0 || len(run.Status.Attempts) != 1 || run.Status.Attempts[0].Count != 5 {
+			t.Errorf("%v failures, attempts = %+v", n, run.Status.Attempts)
+		}
+		if p := reconcile(observing(5, observe.Learner{})); p.start != 6 {
+			t.Fatalf("attempt %d follows, want 6", p.start)
+		}
+		loaded := contract.HeartbeatReply{Attempt: 6, Progress: contract.Progress{Phase: contract.PhaseTraining, Steps: 60, Lineage: "a", WorkersSeen: 2}}
+		seen := observing(6, observe.Learner{Job: newJob("job"), Pod: newPod()}, replying(loaded))
+		seen.Heartbeat.At = at
+		run.Status = computeStatus(run, seen, makePlan(run, seen, at), at)
+		if got := conditionOf(run.Status, v1alpha1.ConditionReady); got != "True Training" {
+			t.Errorf("once a learner trains, Ready = %s", got)
+		}
+	}
+}

@@ -177,7 +177,7 @@ func TestMakePlan(t *testing.T) {
 		},
 		"no progress for upstream's sake is no stall": {
 			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601, Upstream: "payment"})),
-			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 2*time.Minute + time.Second},
 		},
 		"old words say nothing of a stall": {
 			newRun(attempts(inProgress(1))), observing(1, running, repliedLongAgo(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601})),

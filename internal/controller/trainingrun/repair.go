@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
@@ -21,7 +22,7 @@ import (
 )
 
 // unrepaired is the reason of the newest attempt that shows what awaits a repair, until a later one shows that it was made:
-// by loading a state, where the API server refused to create it by existing, and where its image was missing by running.
+// by loading a state, where the API server refused to create it by existing, and where its pod could not start by running.
 func (v view) unrepaired() string {
 	a := v.awaiting()
 	if a == nil {
@@ -43,7 +44,7 @@ func (v view) awaiting() *v1alpha1.Attempt {
 		l := v.seen.Learners[latest.Number]
 		exists := v.plan.start == 0 && l.Job != nil
 		_, runs := learnerRunning(l.Pod)
-		if latest = &attempts[1]; exists && latest.Reason == v1alpha1.ReasonCreateRefused || runs && latest.Reason == v1alpha1.ReasonImagePullFailed {
+		if latest = &attempts[1]; exists && latest.Reason == v1alpha1.ReasonCreateRefused || runs && neverRan(*latest) {
 			return nil
 		}
 	}
@@ -53,6 +54,9 @@ func (v view) awaiting() *v1alpha1.Attempt {
 	return latest
 }
 
+// neverRan says that an attempt ended since its pod could not start, for example because its image was missing.
+func neverRan(a v1alpha1.Attempt) bool { return a.Cause == string(contract.CauseStartTimeout) }
+
 // repairSince is when the first of the attempts began that show what awaits a repair.
 func (v view) repairSince() time.Time {
 	if a := v.awaiting(); a != nil && a.StartTime != nil {
@@ -61,31 +65,43 @@ func (v view) repairSince() time.Time {
 	return v.now
 }
 
-// isStalled says that what awaits a repair does so for long enough to require intervention: a refused key at once, since
-// only a user can replace it, and a missing image, for which another pod has waited.
+// isStalled says that what awaits a repair does so for longer than failurePolicy.stalledAfterSeconds.
 func (v view) isStalled() bool {
-	switch v.unrepaired() {
-	case v1alpha1.ReasonKeyRefused, v1alpha1.ReasonImagePullFailed:
-		return true
-	case v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEndpointNotTinker:
-		return v.lastsSince(v.repairSince())
-	default:
-		return false
+	if endpointProblem(v) != nil {
+		return v.lasts(v1alpha1.ConditionProgressing) // The attempt may have made progress before.
 	}
+	return v.unrepaired() != "" && v.lastsSince(v.repairSince())
 }
 
 // stall says what the repair is.
 func (v view) stall(kind string) status.Condition {
-	switch reason := v.unrepaired(); reason {
-	case v1alpha1.ReasonKeyRefused:
-		return status.True(kind, reason, keyRefused(v.run))
-	case v1alpha1.ReasonImagePullFailed:
-		return status.True(kind, reason, v.awaiting().Message)
-	case v1alpha1.ReasonEndpointNotTinker:
-		return status.True(kind, reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), v.awaiting().Message))
-	default:
-		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	if problem := endpointProblem(v); problem != nil {
+		return status.True(kind, problem.Reason, problem.Message)
 	}
+	if a := v.awaiting(); neverRan(*a) {
+		return status.True(kind, a.Reason, a.Message)
+	}
+	return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+}
+
+// endpointProblem is what Progressing says while a person has to repair what the endpoint refuses or does not offer; nil where
+// the run does not wait for that.
+func endpointProblem(v view) *status.Condition {
+	a := v.awaiting()
+	if a == nil || a.Cause == string(contract.CauseRefused) || neverRan(*a) {
+		return nil
+	}
+	var message string
+	switch a.Reason {
+	case v1alpha1.ReasonKeyRefused:
+		message = keyRefused(v.run)
+	case v1alpha1.ReasonEndpointNotTinker:
+		message = endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), a.Message)
+	default:
+		message = endpoint.Missing(a.Reason, a.Message)
+	}
+	problem := status.False(v1alpha1.ConditionProgressing, a.Reason, message)
+	return &problem
 }
 
 // learnerRefused says why the API server refuses to create the learner. A manager that has just started has not tried
@@ -106,8 +122,8 @@ func (v view) learnerRefused() status.Condition {
 // learnerStarting is the condition while the next attempt is to be started.
 func (v view) learnerStarting() status.Condition {
 	const kind = v1alpha1.ConditionLearnerRunning
-	if v.unrepaired() == v1alpha1.ReasonImagePullFailed {
-		return status.False(kind, v1alpha1.ReasonImagePullFailed, v.awaiting().Message)
+	if a := v.awaiting(); a != nil && neverRan(*a) {
+		return status.False(kind, a.Reason, a.Message)
 	}
 	return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
 }
@@ -123,28 +139,24 @@ func (v view) learnerObstacle() podstate.Obstacle {
 		return v.seen.LearnerObstacle
 	}
 	o := observe.LearnerWaits(v.run, pod)
-	if !o.NeedsAction && v.unrepaired() == v1alpha1.ReasonImagePullFailed {
-		return podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: v.awaiting().Message, NeedsAction: true}
+	if a := v.awaiting(); !o.NeedsAction && a != nil && neverRan(*a) {
+		return podstate.Obstacle{Reason: a.Reason, Message: a.Message, NeedsAction: true}
 	}
 	return o
 }
 
-// learnerNeedsAction says that the learner's pod requires intervention. A node may be added, and a quota be freed, for
-// failurePolicy.stalledAfterSeconds before that.
+// learnerNeedsAction says that the learner's pod has required intervention for failurePolicy.stalledAfterSeconds: a node may be
+// added, a quota be freed, a Secret be created or an image be pushed before that.
 func learnerNeedsAction(v view) bool {
 	attempt := v.attempt()
 	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {
 		return false
 	}
-	pod := v.seen.Learners[attempt.Number].Pod
-	o := v.learnerObstacle()
-	if _, running := learnerRunning(pod); running || !o.NeedsAction {
+	l := v.seen.Learners[attempt.Number]
+	if _, running := learnerRunning(l.Pod); running || !v.learnerObstacle().NeedsAction {
 		return false
 	}
-	if o.Reason == v1alpha1.ReasonCreateRefused {
-		return attempt.StartTime == nil || v.lastsSince(attempt.StartTime.Time)
-	}
-	return graceLeft(v.run, pod, v.now) == 0
+	return graceLeft(v.run, *attempt, l, v.now) == 0
 }
 
 // workersAwaitRepair says that the run waits for workers which Kubernetes refuses or cannot start.

@@ -38,11 +38,15 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 			p := makePlan(run, seen, at)
 			p.file = &contract.RunFile{}
 			run.Status = computeStatus(run, seen, p, at)
-			if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "True KeyRefused" {
-				t.Fatalf("%s: Stalled = %s, want True KeyRefused", cause, got)
+			want := "False NotStalled"
+			if at.Sub(start) >= 2*time.Minute {
+				want = "True KeyRefused"
 			}
-			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionStalled); !strings.Contains(c.Message, `key "k" of Secret "tinker"`) {
-				t.Fatalf("Stalled says %q, want the repair", c.Message)
+			if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != want {
+				t.Fatalf("%s: after %v Stalled = %s, want %s", cause, at.Sub(start), got, want)
+			}
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != "KeyRefused" || !strings.Contains(c.Message, `key "k" of Secret "tinker"`) {
+				t.Fatalf("%s: after %v Ready has the reason %s and says %q, want the repair", cause, at.Sub(start), c.Reason, c.Message)
 			}
 			if p.start == 0 && p.requeue == 0 {
 				t.Fatal("the run waits without a requeue")
@@ -192,7 +196,14 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 		p := makePlan(run, seen, at)
 		p.file = &contract.RunFile{}
 		run.Status = computeStatus(run, seen, p, at)
-		for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionLearnerRunning} {
+		want := "False NotStalled"
+		if at.Sub(now) >= 2*time.Minute {
+			want = "True ImagePullFailed"
+		}
+		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != want {
+			t.Fatalf("after %v Stalled = %s, want %s", at.Sub(now), got, want)
+		}
+		for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionLearnerRunning} {
 			if c := meta.FindStatusCondition(run.Status.Conditions, kind); c.Reason != "ImagePullFailed" || !strings.Contains(c.Message, "learner.pod.image") {
 				t.Fatalf("after %v %s has the reason %s and says %q, want the image", at.Sub(now), kind, c.Reason, c.Message)
 			}

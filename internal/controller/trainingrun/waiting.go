@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -18,12 +19,12 @@ func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
 	return podstate.Running(pod, desired.LearnerContainer)
 }
 
-// graceLeft is how long a pod that cannot be scheduled may remain so before the run is stalled: an autoscaler may add a
-// node meanwhile. It is 0 for any other pod.
-func graceLeft(run *v1alpha1.TrainingRun, pod *corev1.Pod, now time.Time) time.Duration {
-	since, unschedulable := podstate.Unschedulable(pod)
+// graceLeft is how long a learner that does not run may remain so before the run is stalled: since its pod cannot be scheduled,
+// which an autoscaler may change, or else since it waits at all.
+func graceLeft(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Duration {
+	since, unschedulable := podstate.Unschedulable(l.Pod)
 	if !unschedulable {
-		return 0
+		since = waitsSince(newest, l, now)
 	}
 	return max(0, since.Add(seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)).Sub(now))
 }

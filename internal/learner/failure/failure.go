@@ -33,6 +33,10 @@ const (
 	CredentialsRefused
 	// NotTinker means that what answers at the endpoint's address is not the Tinker API.
 	NotTinker
+	// UnknownModel means that the endpoint does not offer a model that the run needs.
+	UnknownModel
+	// ShortContext means that the context of the model is too short for the run at this endpoint.
+	ShortContext
 	// Diverged means that training has led to numbers that are not finite, or to a policy that cannot be sampled.
 	Diverged
 	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.

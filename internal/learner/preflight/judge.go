@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// checkJudges rejects a run one of whose judges is a base model that the endpoint does not know. The run would otherwise wait for
-// it, without a single reward. A run that has a checkpoint is not rejected: its judge was known, and may be again.
+// checkJudges fails for a run one of whose judges is a base model that the endpoint does not know. The run would otherwise sample
+// and have no reward. A run that has a checkpoint does not fail: its judge was known, and may be again.
 func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 	if len(file.KnownCheckpoints) > 0 {
 		return nil
@@ -25,8 +26,8 @@ func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 			if slices.ContainsFunc(known, func(m tinker.SupportedModel) bool { return m.ModelName == judge.Model }) {
 				continue
 			}
-			return Reject(ReasonModelUnknown, "%s: the endpoint does not know the model %s, which rubric.judge.tinker.model of the "+
-				"RewardEnvironment names: correct it there, and create the run again", use.path, judge.Model)
+			return await(failure.UnknownModel, ReasonModelUnknown, "%s: the endpoint does not know the model %s, which rubric.judge.tinker.model "+
+				"of the RewardEnvironment names: serve it there, or correct the name and create the run again", use.path, judge.Model)
 		}
 	}
 	return nil

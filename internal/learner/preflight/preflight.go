@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -35,6 +36,11 @@ func (e *RejectedError) Error() string { return e.Message }
 // Reject returns a RejectedError.
 func Reject(reason, format string, args ...any) error {
 	return &RejectedError{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// await returns a RejectedError that a run waits for, since the server or the spec may be changed before a first step.
+func await(kind failure.Kind, reason, format string, args ...any) error {
+	return failure.New(kind, Reject(reason, format, args...), "checking the model")
 }
 
 // api lists the models that an endpoint serves.
@@ -74,8 +80,8 @@ type Checker struct{ Config }
 // New returns a checker.
 func New(config Config) *Checker { return &Checker{Config: config} }
 
-// CheckModel rejects a base model that the endpoint does not train, or whose context is too short for the run, and a judge that the
-// endpoint does not know.
+// CheckModel fails for a base model that the endpoint does not train, or whose context is too short for the run, and for a judge that
+// the endpoint does not know. A run waits for either.
 func (c *Checker) CheckModel(ctx context.Context) error {
 	server, err := c.API.Capabilities(ctx)
 	switch client.CategoryFrom(err) {
@@ -91,7 +97,7 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 			continue
 		}
 		if model.Trainable != nil && !*model.Trainable {
-			return Reject(ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
+			return await(failure.UnknownModel, ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
 		}
 		if err := checkContext(c.File, model.MaxContextLength); err != nil {
 			return err
@@ -101,5 +107,6 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 	if len(server.SupportedModels) == 0 {
 		return nil
 	}
-	return Reject(ReasonModelUnknown, "The endpoint does not know the model %s: choose another model.name, or another tinker.baseURL", name)
+	return await(failure.UnknownModel, ReasonModelUnknown, "The endpoint does not know the model %s: serve it there, or choose another "+
+		"model.name or tinker.baseURL, which may be changed until a first step is committed", name)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -94,7 +95,7 @@ func TestCheckModel(t *testing.T) {
 		}
 		return server
 	}
-	failure := errors.New("the endpoint is unreachable")
+	outage := errors.New("the endpoint is unreachable")
 	cases := map[string]struct {
 		server tinker.ServerCapabilities
 		err    error
@@ -107,11 +108,14 @@ func TestCheckModel(t *testing.T) {
 		"the model is not served":          {server: serves(nil, "x"), reason: ReasonModelUnknown},
 		"an endpoint without a list":       {server: serves(nil)},
 		"an endpoint without the call":     {err: &client.Error{Category: tinker.CategoryNotFound}},
-		"an endpoint that does not answer": {err: failure, want: failure},
+		"an endpoint that does not answer": {err: outage, want: outage},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := check(&fake{server: tc.server, serverErr: tc.err}, nil).CheckModel(t.Context())
+			if waits := failure.KindOf(err) == failure.UnknownModel; waits != (tc.reason == ReasonModelUnknown) {
+				t.Errorf("the run waits for its model: %v", waits)
+			}
 			if reasonOf(err) != tc.reason || (tc.want != nil && !errors.Is(err, tc.want)) || (err == nil) != (tc.reason == "" && tc.want == nil) {
 				t.Errorf("CheckModel gives %v, want the reason %q or %v", err, tc.reason, tc.want)
 			}
