@@ -72,6 +72,7 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "k8s.io/api", "k8s.io/apimachinery",
 		"sigs.k8s.io/controller-runtime",
 	},
+	"internal/controller/pacing":   {"api/v1alpha1", "internal/controller/record", "k8s.io/apimachinery", "k8s.io/utils"},
 	"internal/controller/podstate": {"api/v1alpha1", "internal/contract", "k8s.io/api"},
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "internal/contract/heartbeat", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
@@ -100,7 +101,7 @@ var permitted = map[string][]string{
 	},
 	"internal/controller/servers": {"api/v1alpha1", "internal/desired", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/trainingrun": {
-		"api/v1alpha1", "internal/contract", "internal/controller/attempt", "internal/controller/budget", "internal/controller/ending", "internal/controller/endpoint", "internal/controller/history", "internal/controller/observe", "internal/controller/podstate", "internal/controller/poller",
+		"api/v1alpha1", "internal/contract", "internal/controller/attempt", "internal/controller/budget", "internal/controller/ending", "internal/controller/endpoint", "internal/controller/history", "internal/controller/observe", "internal/controller/pacing", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
 		"internal/controller/runfiles", "internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},

@@ -1,20 +1,25 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trainingrun
+package pacing
 
 import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-func TestWriteDue(t *testing.T) {
-	base := newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionLearnerRunning, "False", time.Minute), conditionIs(v1alpha1.ConditionSuspended, "False", time.Minute)).Status
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestDue(t *testing.T) {
+	base := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1}}}
+	for _, kind := range []string{v1alpha1.ConditionLearnerRunning, v1alpha1.ConditionSuspended} {
+		status.Set(&base.Conditions, 3, now.Add(-time.Minute), status.False(kind, "R", "m"))
+	}
 	base.ObservedGeneration, base.State = new(int64(3)), "Training"
 	cases := map[string]struct {
 		change func(*v1alpha1.TrainingRunStatus)
@@ -36,9 +41,9 @@ func TestWriteDue(t *testing.T) {
 		"a failure at once": {func(s *v1alpha1.TrainingRunStatus) {
 			status.Set(&s.Conditions, 3, now, status.True(v1alpha1.ConditionFailed, "NoProgress", "m"))
 		}, 0, true, 0},
-		"an attempt's end at once": {func(s *v1alpha1.TrainingRunStatus) { s.Attempts[0].CompletionTime = ago(0) }, 0, true, 0},
+		"an attempt's end at once": {func(s *v1alpha1.TrainingRunStatus) { s.Attempts[0].CompletionTime = new(metav1.NewTime(now)) }, 0, true, 0},
 		"an attempt at once": {func(s *v1alpha1.TrainingRunStatus) {
-			s.Attempts = append([]v1alpha1.Attempt{inProgress(2)}, s.Attempts...)
+			s.Attempts = append([]v1alpha1.Attempt{{Number: 2}}, s.Attempts...)
 		}, 0, true, 0},
 		"a generation at once": {func(s *v1alpha1.TrainingRunStatus) { s.ObservedGeneration = new(int64(4)) }, 0, true, 0},
 	}
@@ -46,29 +51,10 @@ func TestWriteDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := base.DeepCopy()
 			tc.change(after)
-			due, wait := writeDue(&base, after, now.Add(-tc.wrote), now)
+			due, wait := Due(&base, after, now.Add(-tc.wrote), now)
 			if due != tc.due || wait != tc.wait {
-				t.Errorf("writeDue = %v, %v, want %v, %v", due, wait, tc.due, tc.wait)
+				t.Errorf("Due = %v, %v, want %v, %v", due, wait, tc.due, tc.wait)
 			}
 		})
-	}
-}
-
-func TestMemory(t *testing.T) {
-	m := newMemory()
-	before, after := newRun(), newRun()
-	before.ResourceVersion, after.ResourceVersion = "1", "2"
-	m.written(before, after, now)
-	if !m.stale(before) || m.stale(after) || !m.wrote(after).Equal(now) {
-		t.Error("memory does not know its own write")
-	}
-	another := newRun()
-	another.UID, another.ResourceVersion = "another", "1"
-	if m.stale(another) {
-		t.Error("memory takes a run for an earlier one of its name")
-	}
-	m.forget(client.ObjectKeyFromObject(after))
-	if m.stale(before) {
-		t.Error("memory forgets nothing")
 	}
 }
