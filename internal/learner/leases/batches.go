@@ -65,6 +65,17 @@ type BatchSource struct {
 	laidOut  []rl.Batch
 	outcomes int64
 	demanded []slotRange
+	// slots are those that are demanded, in order, and rejections the table's count when their outcomes were looked up.
+	slots      []demandedSlot
+	rejections int64
+}
+
+// demandedSlot has what is known of a slot that is demanded, which is looked up for each outcome that arrives.
+type demandedSlot struct {
+	version int64
+	entry   *entry
+	known   bool
+	outcome rl.Outcome
 }
 
 // slotRange is what a batch demands.
@@ -115,7 +126,7 @@ func (s *BatchSource) Advance(to rl.Position) {
 }
 
 // forget makes the batches be laid out and demanded anew. The lock is held.
-func (s *BatchSource) forget() { s.laidOut, s.demanded = nil, nil }
+func (s *BatchSource) forget() { s.laidOut, s.demanded, s.slots = nil, nil, nil }
 
 // rules are the run's, with the oldest version that can still be sampled.
 func (s *BatchSource) rules() rl.Rules {
@@ -165,18 +176,59 @@ func (s *BatchSource) refresh() {
 	}
 	s.table.Demand(trainConsumer, leases)
 	s.demanded = ranges
+	s.findSlots(leases)
+}
+
+// findSlots looks up the entries of what was demanded, which are the table's as long as it is. The lock is held.
+func (s *BatchSource) findSlots(leases []exchange.Lease) {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	s.slots = make([]demandedSlot, 0, len(leases))
+	for _, r := range s.demanded {
+		for range r.next - r.first {
+			entry := s.table.demands.entries[leases[len(s.slots)].Key]
+			s.slots = append(s.slots, demandedSlot{version: r.version, entry: entry})
+		}
+	}
 }
 
 // batches lists the current batch and those after it that are certain. The lock is held.
 func (s *BatchSource) batches() []rl.Batch {
-	outcomes := s.table.Counters().Outcomes
-	if s.laidOut == nil || s.outcomes != outcomes {
-		s.laidOut, s.outcomes = s.rules().Batches(s.at, s.newest, func(slot, version int64) (rl.Outcome, bool) {
-			group, _, ok := s.table.Group(s.key(slot, version))
-			return group.Outcome, ok
-		}), outcomes
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	if outcomes := s.table.counters.Outcomes; s.laidOut == nil || s.outcomes != outcomes {
+		if s.rejections != s.table.rejections {
+			for i := range s.slots {
+				s.slots[i].known = false
+			}
+			s.rejections = s.table.rejections
+		}
+		s.laidOut, s.outcomes = s.rules().Batches(s.at, s.newest, s.outcome), outcomes
 	}
 	return s.laidOut
+}
+
+// outcome is the rl.Known of the table's groups. Each outcome that becomes known has all slots of a batch looked up, most of
+// which are demanded and found without their keys. The locks are held.
+func (s *BatchSource) outcome(slot, version int64) (rl.Outcome, bool) {
+	if len(s.demanded) > 0 {
+		if i := slot - s.demanded[0].first; i >= 0 && i < int64(len(s.slots)) && s.slots[i].version == version {
+			return s.slots[i].look()
+		}
+	}
+	e := s.table.demands.entries[s.key(slot, version)]
+	if e == nil || !e.isKnown() {
+		return 0, false
+	}
+	return e.group.Outcome, true
+}
+
+// look returns the outcome of the slot if it is known.
+func (d *demandedSlot) look() (rl.Outcome, bool) {
+	if !d.known && d.entry.isKnown() {
+		d.known, d.outcome = true, d.entry.group.Outcome
+	}
+	return d.outcome, d.known
 }
 
 func (s *BatchSource) key(slot, version int64) rl.Key {

@@ -79,6 +79,8 @@ type Table struct {
 	// missing are the paths of sampler weights that a worker did not find.
 	missing  map[string]bool
 	counters Counters
+	// rejections counts how often the outcome of a known group changed.
+	rejections int64
 }
 
 // NewTable makes a table that demands nothing.
@@ -209,6 +211,7 @@ func (t *Table) Reject(key rl.Key, outcome rl.Outcome, reason string) {
 		tombstone := e.group.Tombstone(outcome, reason)
 		e.group, e.digest = &tombstone, tombstone.Digest()
 		t.counters.Outcomes++
+		t.rejections++
 	}
 	t.changes.Notify()
 }
