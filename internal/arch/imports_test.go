@@ -72,7 +72,7 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "k8s.io/api", "k8s.io/apimachinery",
 		"sigs.k8s.io/controller-runtime",
 	},
-	"internal/controller/pacing":   {"api/v1alpha1", "internal/controller/record", "k8s.io/apimachinery", "k8s.io/utils"},
+	"internal/controller/pacing":   {"api/v1alpha1", "internal/contract", "internal/controller/record", "internal/controller/runevents", "internal/status", "k8s.io/apimachinery", "k8s.io/utils"},
 	"internal/controller/podstate": {"api/v1alpha1", "internal/contract", "k8s.io/api"},
 	"internal/controller/poller": {
 		"api/v1alpha1", "internal/contract", "internal/contract/heartbeat", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",

@@ -111,7 +111,7 @@ var _ = Describe("API writes in a minute", func() {
 		})
 		statuses, others := statusWrites(w.duringMinute(run, nil))
 		Expect(len(statuses)).To(BeNumerically("<=", 2))
-		Expect(len(others)).To(BeNumerically("<=", 4), "at most one probe more")
+		Expect(len(others)).To(BeNumerically("<=", 4), "at most one probe more: %v", others)
 	})
 
 	It("do not occur while the Secret is missing", func() {
@@ -207,6 +207,16 @@ var _ = Describe("API writes in a minute", func() {
 		w.awaitWorkers(run)
 		statuses, others := statusWrites(w.duringMinute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(second))) }))
 		Expect(len(statuses)).To(And(BeNumerically("<=", mostWrites), BeNumerically(">=", 6)), "and it looks alive")
+		Expect(others).To(BeEmpty())
+	})
+
+	It("are two while a run makes a step each second that has trained for a while", func() {
+		w := newEnv()
+		run, first := w.startedRun()
+		w.awaitWorkers(run)
+		w.advance(2 * time.Minute)
+		statuses, others := statusWrites(w.duringMinute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(100+second/4))) }))
+		Expect(len(statuses)).To(And(BeNumerically("<=", 3), BeNumerically(">=", 2)), "steps, and the checkpoint that is kept")
 		Expect(others).To(BeEmpty())
 	})
 

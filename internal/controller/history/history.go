@@ -24,13 +24,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// Times between two writes.
-const (
-	// every is the time between two writes while a run trains.
-	every = 10 * time.Second
-	// pause is the time before a write that failed is tried again.
-	pause = 30 * time.Second
-)
+// pause is the time before a write that failed is tried again.
+const pause = 30 * time.Second
 
 // manyRecords are written at once, so that learners need not keep them.
 const manyRecords = contract.MaxRecords / 2
@@ -51,8 +46,8 @@ type known struct {
 	run    types.UID
 	source string
 	number int64
-	// next is when the next write is due.
-	next time.Time
+	// wrote is when the history was last written. A write that failed is tried again at retry.
+	wrote, retry time.Time
 }
 
 // New returns a Writer. live reads from the API server.
@@ -82,9 +77,9 @@ func (w *Writer) Known(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 	return k.number
 }
 
-// Write stores the records of a reply of a learner's pod, and returns when to try again; 0 if nothing is left to write. A
-// history that cannot be written does not keep the run from anything.
-func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, reply *contract.HeartbeatReply) time.Duration {
+// Write stores the records of a reply of a learner's pod, and returns when to try again; 0 if nothing is left to write. every is
+// the time between two writes while the run trains. A history that cannot be written does not keep the run from anything.
+func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, reply *contract.HeartbeatReply, every time.Duration) time.Duration {
 	if reply == nil || len(reply.Records) == 0 || reply.RunUID != string(run.UID) {
 		return 0
 	}
@@ -97,7 +92,11 @@ func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 	key := client.ObjectKeyFromObject(run)
 	k := w.runs[key]
 	hurry := len(reply.Records) >= manyRecords || reply.Progress.Phase != contract.PhaseTraining
-	if wait := k.next.Sub(w.now()); wait > 0 && (!hurry || wait > every) {
+	next := k.retry
+	if due := k.wrote.Add(every); !hurry && due.After(next) {
+		next = due
+	}
+	if wait := next.Sub(w.now()); wait > 0 {
 		return wait
 	}
 	h, err := w.add(ctx, run, pod, reply.Records)
@@ -106,11 +105,11 @@ func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 		return time.Second
 	case err != nil:
 		log.FromContext(ctx).Error(err, "history is not written")
-		k.run, k.next = run.UID, w.now().Add(pause)
+		k.run, k.retry = run.UID, w.now().Add(pause)
 		w.runs[key] = k
 		return pause
 	}
-	w.runs[key] = known{run: run.UID, source: h.Source, number: h.Known, next: w.now().Add(every)}
+	w.runs[key] = known{run: run.UID, source: h.Source, number: h.Known, wrote: w.now()}
 	return 0
 }
 

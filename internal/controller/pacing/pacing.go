@@ -16,31 +16,36 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 )
 
-// The least times between two writes of one status, where the newer could wait. A step or a metric more is
-// written every 5 s, which looks alive and costs the API server little; what changes the state that people see
-// comes a little sooner, but an endpoint that answers 429 now and then makes no storm of writes.
+// The least times between two writes of one status, where the newer could wait. What changes the state that people see
+// is written sooner than the rest, but not at once: an endpoint that answers 429 now and then would cause many writes.
 const (
 	writeEvery = 5 * time.Second
 	writeSoon  = 2 * time.Second
 )
 
 // Due says whether a status is to be written now, and if not, whether it is to be written later.
-func Due(before, after *v1alpha1.TrainingRunStatus, wrote, now time.Time) (bool, time.Duration) {
-	same := after.DeepCopy()
-	// This ratio changes by the mere passing of time.
-	same.EffectiveTrainingRatio = before.EffectiveTrainingRatio
-	if equality.Semantic.DeepEqual(before, same) {
+func Due(before, after *v1alpha1.TrainingRunStatus, wrote, now time.Time, rule Rule) (bool, time.Duration) {
+	if equal(before, after) {
 		return false, 0
 	}
 	if urgent(before, after) {
 		return true, 0
 	}
 	every := writeEvery
-	if before.State != after.State || differs(before.Conditions, after.Conditions, v1alpha1.ConditionLearnerRunning) {
+	if onlyFigures(rule.everySteps, before, after) {
+		every = rule.figures
+	} else if before.State != after.State || differs(before.Conditions, after.Conditions, v1alpha1.ConditionLearnerRunning) {
 		every = writeSoon
 	}
 	wait := wrote.Add(every).Sub(now)
 	return wait <= 0, max(wait, 0)
+}
+
+// equal compares statuses without the ratio that changes by the mere passing of time.
+func equal(before, after *v1alpha1.TrainingRunStatus) bool {
+	same := *after
+	same.EffectiveTrainingRatio = before.EffectiveTrainingRatio
+	return equality.Semantic.DeepEqual(before, &same)
 }
 
 // urgent says that something must be known before anything follows from it, or that a person waits for it.

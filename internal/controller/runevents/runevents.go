@@ -41,15 +41,16 @@ var refusals = []string{v1alpha1.ReasonCreateRefused, v1alpha1.ReasonSpecRefused
 // New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
 func New(every int64, before, after *v1alpha1.TrainingRunStatus) []record.Event {
 	all := attemptEvents(before, after)
-	if c := lastingCheckpoint(every, before, after); c != nil {
+	if c := LastingCheckpoint(every, before, after); c != nil {
 		all = append(all, record.Normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
 	}
 	return append(all, conditionEvents(before, after)...)
 }
 
-// lastingCheckpoint is a new one that is kept; nil without. Rolling states have no events, since there may be one
-// every second. Where the status has moved past the lasting one, the newest stands for it.
-func lastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
+// LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is checkpoints.everySteps.
+// Rolling states have no events, since there may be one every second. Where the status has moved past the lasting one, the
+// newest stands for it.
+func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
 	if every < 1 || after.LatestCheckpoint == nil || latestStep(after)/every <= latestStep(before)/every {
 		return nil
 	}

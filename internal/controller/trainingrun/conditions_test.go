@@ -356,7 +356,7 @@ func TestStatusOfRandomObservations(t *testing.T) {
 		again := run.DeepCopy()
 		again.Status = *first.DeepCopy()
 		second := computeStatus(again, seen, planned(again, seen), now.Add(time.Second))
-		if due, _ := pacing.Due(&first, &second, time.Time{}, now); due {
+		if due, _ := pacing.Due(&first, &second, time.Time{}, now, pacing.RuleFor(run, time.Time{}, now)); due {
 			t.Fatalf("seed %d: a second look changes the status (-first +second):\n%s", seed, cmp.Diff(first, second))
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/history"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -120,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // execute writes the status first, then acts, and returns when to reconcile again.
 func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
 	next := computeStatus(run, seen, p, r.Now())
-	wait, err := r.writeStatus(ctx, run, next)
+	wait, err := r.writeStatus(ctx, run, seen.Learners[status.NewestAttempt(run)].Pod, next)
 	if err != nil {
 		return 0, err
 	}
@@ -141,7 +142,8 @@ func (r *Reconciler) recordHistory(ctx context.Context, run *v1alpha1.TrainingRu
 	if pod == nil {
 		return 0
 	}
-	wait := r.history.Write(ctx, run, pod.UID, seen.Heartbeat.Reply)
+	since, _ := learnerRunning(pod)
+	wait := r.history.Write(ctx, run, pod.UID, seen.Heartbeat.Reply, pacing.HistoryEvery(since, r.Now()))
 	for i := range asked {
 		if asked[i].Pod == pod.UID {
 			asked[i].Request.HistoryVersion = contract.HistoryVersion

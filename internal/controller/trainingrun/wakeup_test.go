@@ -39,7 +39,7 @@ func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alp
 		p := makePlan(s.run, seen, at)
 		p.file = &contract.RunFile{}
 		next := computeStatus(s.run, seen, p, at)
-		due, wait := pacing.Due(&s.run.Status, &next, s.wrote, at)
+		due, wait := pacing.Due(&s.run.Status, &next, s.wrote, at, pacing.RuleFor(s.run, time.Time{}, at))
 		if due {
 			s.run.Status, s.wrote = next, at
 		}

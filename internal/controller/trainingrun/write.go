@@ -7,6 +7,8 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
@@ -14,10 +16,11 @@ import (
 )
 
 // writeStatus writes a status if it is due, under the resource version that it was computed from, and says
-// how long one that is not can wait. run then has the status that was written.
-func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun, next v1alpha1.TrainingRunStatus) (time.Duration, error) {
+// how long one that is not can wait. run then has the status that was written. pod is the newest learner's.
+func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod, next v1alpha1.TrainingRunStatus) (time.Duration, error) {
 	now := r.Now()
-	due, wait := pacing.Due(&run.Status, &next, r.memory.wrote(run), now)
+	since, _ := learnerRunning(pod)
+	due, wait := pacing.Due(&run.Status, &next, r.memory.wrote(run), now, pacing.RuleFor(run, since, now))
 	if !due {
 		return wait, nil
 	}
