@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,6 +111,8 @@ func (o options) manager() (ctrl.Options, error) {
 			c.NextProtos = []string{"http/1.1"}
 		}}
 	}
+	// A standby that sees no renewal for leaseDuration leads: within 13 s of the end of a manager that could not release it.
+	leaseDuration, renewDeadline, retryPeriod := 10*time.Second, 7*time.Second, time.Second
 	return ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cacheOptions,
@@ -120,5 +123,8 @@ func (o options) manager() (ctrl.Options, error) {
 		LeaderElectionNamespace: o.leaderElectionNamespace,
 		// The lease is released at once, so that the next manager need not wait for it to run out.
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &leaseDuration,
+		RenewDeadline:                 &renewDeadline,
+		RetryPeriod:                   &retryPeriod,
 	}, nil
 }
