@@ -7,20 +7,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,67 +32,124 @@ import (
 // manySteps are more than are trained here.
 const manySteps = 100_000
 
-// memoryLimit is that of the chart's manager.
-const memoryLimit = 128 << 20
+// What a measurement reaches with 1,000 runs. memoryLimit is that of the chart's manager, which has to do for 200.
+const (
+	memoryLimit   = 128 << 20
+	memoryGoal    = 256 << 20
+	writesGoal    = 2.0
+	startGoal     = 5 * time.Minute
+	reconcileGoal = 50 * time.Millisecond
+	failoverGoal  = 15 * time.Second
+)
 
-// scale says how many runs there are at once and for how long they are watched: SCALE_RUNS=200 is the
-// measurement, fewer are the test.
-func scale() (runs int, watched time.Duration) {
+// newLearners is for how long after the start of their learners the statuses of runs are written more often.
+const newLearners = 2 * time.Minute
+
+// scale says how many runs there are, and whether their manager is measured: SCALE_RUNS=1000 is the measurement, which
+// takes ten minutes, and few runs are the test.
+func scale() (runs int, measured bool) {
 	if runs, err := strconv.Atoi(os.Getenv("SCALE_RUNS")); err == nil && runs > 0 {
-		return runs, time.Minute
+		return runs, true
 	}
-	return 12, 10 * time.Second
+	return 12, false
 }
 
 // The manager is the real program in a process of its own. Heartbeats are HTTPS with each run's own token and
 // certificate, and each learner trains a step a second.
 var _ = Describe("Many runs under one manager", func() {
 	It("are all followed, with few writes and little memory", func() {
-		count, watched := scale()
+		count, measured := scale()
 		w := emptyEnv()
 		w.environment()
 		for i := range count {
 			w.create(func(run *v1alpha1.TrainingRun) {
-				run.Name = fmt.Sprintf("run-%03d", i)
+				run.Name = fmt.Sprintf("run-%04d", i)
 				run.Spec.Rollouts.Workers = new(int32(1))
 				run.Spec.Algorithm.Steps = new(int64(manySteps))
+				run.Spec.Checkpoints.EverySteps = new(int64(manySteps))
 			})
 		}
 		f := newFleet(w)
 		began := time.Now()
 		manager := f.startManager()
 		f.follow(count, 1)
-		started := time.Since(began)
-
-		written, cpu := f.countWrites(), manager.cpu()
-		before := written.Load()
-		time.Sleep(watched)
-		writes, used := float64(written.Load()-before), manager.cpu()-cpu
-		f.follow(count, int64(watched.Seconds()))
-		resident, peak := manager.memory("VmRSS"), manager.memory("VmHWM")
-		AddReportEntry("manager", ReportEntryVisibilityAlways, fmt.Sprintf(
-			"%d runs trained a first step after %.0f s; then %.1f writes a run and minute, %.0f ms of CPU a second; resident %d MiB, at most %d MiB",
-			count, started.Seconds(), writes/float64(count)/watched.Minutes(), 1000*used.Seconds()/watched.Seconds(), resident>>20, peak>>20))
-		Expect(writes/float64(count)).To(And(BeNumerically(">", 0), BeNumerically("<=", mostWrites*watched.Minutes()+1)), "writes a run")
-		Expect(peak).To(BeNumerically("<", memoryLimit), "bytes of the manager")
+		if measured {
+			f.measure(manager, count, time.Since(began))
+			return
+		}
+		written := f.countWrites()
+		time.Sleep(10 * time.Second)
+		writes := written.Load()
+		f.follow(count, 10)
+		Expect(float64(writes)/float64(count)).To(And(BeNumerically(">", 0), BeNumerically("<=", mostWrites/6+1)), "writes a run")
+		Expect(manager.memory("VmHWM")).To(BeNumerically("<", memoryLimit), "bytes of the manager")
 	})
 })
+
+// measure reports what the manager needs a minute once the learners are no longer new, and how long it takes another manager
+// to take over from one that is killed. Times depend on the machine and are printed alone; the rest fails where its goal is missed.
+func (f *fleet) measure(manager program, count int, started time.Duration) {
+	GinkgoHelper()
+	standby := f.startManager()
+	time.Sleep(time.Until(f.newest().Add(newLearners + 10*time.Second)))
+	written, cpu, reconciles := f.countWrites(), manager.cpu(), manager.reconciles()
+	before := written.Load()
+	time.Sleep(time.Minute)
+	writes, used := float64(written.Load()-before)/float64(count), manager.cpu()-cpu
+	slow := manager.reconciles().since(reconciles)
+	resident, peak := manager.memory("VmRSS"), manager.memory("VmHWM")
+
+	conditions := f.conditions()
+	manager.kill()
+	killed := time.Now()
+	f.await(count, func(run types.UID) int64 { return int64(killed.Sub(f.began[run]).Seconds()) })
+	failover := time.Since(killed)
+	changes := 0
+	for name, now := range f.conditions() {
+		if now != conditions[name] {
+			changes++
+		}
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	AddReportEntry("manager", ReportEntryVisibilityAlways, fmt.Sprintf(`
+runs trained, %d under one manager: first steps of all after %.0f s (goal: %.0f)
+runs trained: status writes a run and minute: %.2f (goal: %.0f)
+runs trained: p99 of %d reconciles: at most %v (goal: %v)
+runs trained: memory: resident %d MiB, at most %d MiB (goal: %d), CPU %.0f ms a second
+runs trained: all statuses are current %.1f s after the manager is killed (goal: %.0f), and %d of them changed a condition (goal: 0)
+runs trained: load of the machine %s`,
+		count, started.Seconds(), startGoal.Seconds(), writes, writesGoal, slow.count, slow.p99(), reconcileGoal,
+		resident>>20, max(peak, standby.memory("VmHWM"))>>20, memoryGoal>>20, 1000*used.Seconds()/60,
+		failover.Seconds(), failoverGoal.Seconds(), changes, load))
+	Expect(writes).To(And(BeNumerically(">", 0), BeNumerically("<=", writesGoal*1.05)), "status writes a run")
+	Expect(peak).To(BeNumerically("<", memoryGoal), "bytes of the manager")
+	Expect(changes).To(BeZero(), "conditions that a failover changes")
+}
 
 // fleet is the learners of a world, each at a loopback address of its own.
 type fleet struct {
 	world *env
 	key   []byte
-	// at is when the learner of a pod started.
-	at map[string]time.Time
+	// binary is the manager; empty before it is built.
+	binary string
+	// at is when the learner of a pod started, and began that of a run.
+	at    map[string]time.Time
+	began map[types.UID]time.Time
 }
 
 func newFleet(w *env) *fleet {
-	return &fleet{world: w, key: bytes.Repeat([]byte{7}, 32), at: map[string]time.Time{}}
+	return &fleet{world: w, key: bytes.Repeat([]byte{7}, 32), at: map[string]time.Time{}, began: map[types.UID]time.Time{}}
 }
 
 // follow has learners run where there are pods for them, and waits until the statuses of all runs say that
 // this step is committed.
 func (f *fleet) follow(count int, step int64) {
+	GinkgoHelper()
+	f.await(count, func(types.UID) int64 { return step })
+}
+
+// await is follow with a step for each run.
+func (f *fleet) await(count int, step func(types.UID) int64) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		f.runLearners(g)
@@ -101,9 +157,28 @@ func (f *fleet) follow(count int, step int64) {
 		g.Expect(kube.List(context.Background(), &runs, client.InNamespace(f.world.namespace))).To(Succeed())
 		g.Expect(runs.Items).To(HaveLen(count))
 		for i := range runs.Items {
-			g.Expect(runs.Items[i].Status.Step).To(HaveValue(BeNumerically(">=", step)), runs.Items[i].Name)
+			g.Expect(runs.Items[i].Status.Step).To(HaveValue(BeNumerically(">=", step(runs.Items[i].UID))), runs.Items[i].Name)
 		}
-	}, 5*time.Minute, time.Second).Should(Succeed())
+	}, startGoal+time.Minute, time.Second).Should(Succeed())
+}
+
+// newest is when the last learner started.
+func (f *fleet) newest() time.Time {
+	return slices.MaxFunc(slices.Collect(maps.Values(f.at)), time.Time.Compare)
+}
+
+// conditions are those of all runs, without their messages.
+func (f *fleet) conditions() map[string]string {
+	GinkgoHelper()
+	var runs v1alpha1.TrainingRunList
+	Expect(kube.List(context.Background(), &runs, client.InNamespace(f.world.namespace))).To(Succeed())
+	all := map[string]string{}
+	for _, run := range runs.Items {
+		for _, c := range run.Status.Conditions {
+			all[run.Name] += fmt.Sprintf("%s=%s %s since %s; ", c.Type, c.Status, c.Reason, c.LastTransitionTime)
+		}
+	}
+	return all
 }
 
 // runLearners runs the learners' pods that are pending.
@@ -119,6 +194,7 @@ func (f *fleet) runLearners(g Gomega) {
 		n := len(f.at)
 		ip := fmt.Sprintf("127.9.%d.%d", n/250, n%250+1)
 		f.at[pod.Name] = time.Now()
+		f.began[types.UID(pod.Labels[v1alpha1.LabelRunUID])] = f.at[pod.Name]
 		f.serve(pod.Labels[v1alpha1.LabelRunUID], ip, time.Now())
 		g.Expect(run(context.Background(), pod, desired.LearnerContainer, ip, time.Now())).To(Succeed())
 	}
@@ -161,64 +237,4 @@ func (f *fleet) countWrites() *atomic.Int64 {
 		}
 	}()
 	return written
-}
-
-// program is the manager in a process of its own.
-type program struct{ pid int }
-
-// startManager builds the manager as the image has it, and runs it with the chart's settings.
-func (f *fleet) startManager() program {
-	GinkgoHelper()
-	folder := GinkgoT().TempDir()
-	key, binary := filepath.Join(folder, "manager-key"), filepath.Join(folder, "manager")
-	Expect(os.WriteFile(key, f.key, 0o600)).To(Succeed())
-	output, err := exec.Command("go", "build", "-o", binary, "../../cmd/manager").CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(output))
-	log, err := os.Create(filepath.Join(folder, "manager.log"))
-	Expect(err).NotTo(HaveOccurred())
-	command := exec.Command(binary, "--kubeconfig="+kubeconfig, "--manager-key-file="+key, "--image=tinker-operator:test",
-		"--namespaces="+f.world.namespace, "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0")
-	command.Env = append(os.Environ(), "GOMEMLIMIT=48MiB")
-	command.Stdout, command.Stderr = log, log
-	Expect(command.Start()).To(Succeed())
-	DeferCleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
-		_ = log.Close()
-	})
-	return program{command.Process.Pid}
-}
-
-// memory is a line of the process's status, in bytes.
-func (p program) memory(field string) int64 {
-	GinkgoHelper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-	Expect(err).NotTo(HaveOccurred())
-	for line := range strings.Lines(string(content)) {
-		if name, rest, _ := strings.Cut(line, ":"); name == field {
-			kilobytes, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			Expect(err).NotTo(HaveOccurred())
-			return kilobytes << 10
-		}
-	}
-	Fail("the process has no " + field)
-	return 0
-}
-
-// cpu is the time that the process has computed so far.
-func (p program) cpu() time.Duration {
-	GinkgoHelper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
-	Expect(err).NotTo(HaveOccurred())
-	// The name, in brackets, may hold spaces; user and system time are the 12th and 13th field after it.
-	_, rest, _ := strings.Cut(string(content), ") ")
-	fields := strings.Fields(rest)
-	var ticks int64
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		Expect(err).NotTo(HaveOccurred())
-		ticks += n
-	}
-	const ticksPerSecond = 100
-	return time.Duration(ticks) * time.Second / ticksPerSecond
 }
