@@ -79,22 +79,27 @@ func (p *final) describe(l *Learner, chain []uint8) string {
 	return fmt.Sprintf("cursor %d: %s", l.Cursor, strings.Join(names, " "))
 }
 
+// hasWrongSize reports whether a batch cannot have so many members. One with a range of its own may have fewer.
+func (p *final) hasWrongSize(members int) bool {
+	return members > p.config.BatchSize || members < p.config.BatchSize && p.config.Refill != RefillPerStep
+}
+
 // checkChain checks that each step has its slots in order, sampled at the version that the lag demands.
 func (p *final) checkChain(s *State, l *Learner, chain []uint8) bool {
-	next := 0
+	next, end := 0, p.config.Slots
 	for k := range p.config.Steps {
 		version := chain[max(k-p.config.Lag, 0)]
 		if p.config.Refill == RefillPerStep {
-			next = p.firstOf(k)
+			next, end = p.firstOf(k), p.firstOf(k+1)
 		}
 		of := p.lineages.all[chain[k+1]]
-		if len(of.Members) != p.config.BatchSize || of.Corrupt {
+		if p.hasWrongSize(len(of.Members)) || of.Corrupt {
 			p.violate(s, BrokenChain)
 			return false
 		}
 		for _, m := range []byte(of.Members) {
 			g := p.groups.all[m]
-			if int(g.Slot) < next {
+			if int(g.Slot) < next || int(g.Slot) >= end {
 				p.violate(s, BrokenChain)
 				return false
 			}
@@ -105,7 +110,10 @@ func (p *final) checkChain(s *State, l *Learner, chain []uint8) bool {
 			next = int(g.Slot) + 1
 		}
 	}
-	if p.config.Refill != RefillPerStep && next != int(l.Cursor) {
+	if p.config.Refill == RefillPerStep {
+		next = p.firstOf(p.config.Steps)
+	}
+	if next != int(l.Cursor) {
 		p.violate(s, BrokenChain) // The cursor is not the one that the lineage says.
 		return false
 	}

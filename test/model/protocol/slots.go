@@ -45,6 +45,10 @@ func (p *slots) required(l *Learner) (required [maxSlots]uint8) {
 	for i := range required {
 		required[i] = none
 	}
+	if p.config.Refill == RefillPerStep {
+		p.requireRanges(l, &required)
+		return required
+	}
 	ahead, count, unknown := 0, 0, false
 	for i := p.first(l); i < p.config.Slots; i++ {
 		if ahead > p.config.Lag || int(l.Step)+ahead >= p.config.Steps {
@@ -61,13 +65,25 @@ func (p *slots) required(l *Learner) (required [maxSlots]uint8) {
 		}
 		count = 0
 		ahead++
-		if p.config.Refill == RefillPerStep {
-			i = p.firstOf(int(l.Step)+ahead) - 1
-		} else if p.config.Refill == RefillCertain && unknown {
+		if p.config.Refill == RefillCertain && unknown {
 			break
 		}
 	}
 	return required
+}
+
+// requireRanges requires slots of the range of each step that can be sampled: as many as its batch may still take.
+func (p *slots) requireRanges(l *Learner, required *[maxSlots]uint8) {
+	for ahead := 0; ahead <= p.config.Lag && int(l.Step)+ahead < p.config.Steps; ahead++ {
+		step, count := int(l.Step)+ahead, 0
+		version := l.Lineages[min(p.config.Lag-ahead, int(l.Step))]
+		for i := p.firstOf(step); i < p.firstOf(step+1) && count < p.config.BatchSize; i++ {
+			required[i] = version
+			if g := l.Groups[i]; g == 0 || !p.fits(l, g, version) || !p.groups.all[g].Tombstone {
+				count++
+			}
+		}
+	}
 }
 
 // fits reports whether a group is accepted for a slot that is required at a lineage.
@@ -84,10 +100,14 @@ func (p *slots) fits(l *Learner, g, required uint8) bool {
 	return false
 }
 
-// batch returns the members of the next step if all of them exist.
+// batch returns the members of the next step if all of them exist. A step with a range of its own has fewer if the range
+// has no more.
 func (p *slots) batch(l *Learner) (members []byte, cursor uint8, ok bool) {
-	required := p.required(l)
-	for i := p.first(l); i < p.config.Slots; i++ {
+	required, end := p.required(l), p.config.Slots
+	if p.config.Refill == RefillPerStep {
+		end = p.firstOf(int(l.Step) + 1)
+	}
+	for i := p.first(l); i < end; i++ {
 		g := l.Groups[i]
 		if required[i] == none || g == 0 || !p.fits(l, g, required[i]) {
 			return nil, 0, false
@@ -100,11 +120,11 @@ func (p *slots) batch(l *Learner) (members []byte, cursor uint8, ok bool) {
 			continue
 		}
 		if p.config.Refill == RefillPerStep {
-			return members, uint8(p.firstOf(int(l.Step) + 1)), true
+			return members, uint8(end), true
 		}
 		return members, uint8(i + 1), true
 	}
-	return nil, 0, false
+	return members, uint8(end), p.config.Refill == RefillPerStep
 }
 
 // view is the learner's loop state as its workers see it: one step later once the next version is announced.

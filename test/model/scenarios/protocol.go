@@ -45,6 +45,9 @@ func protocolAsItIs() []Scenario {
 	all = append(all, underEachFault("protocol/lag1/", lag1AfterFault)...)
 	all = append(all, underEachFault("protocol/train-ahead/lag0/", trainAhead, func(c *protocol.Config) { c.Steps, c.Slots, c.Attempts = 3, 4, 2 })...)
 	all = append(all, underEachFault("protocol/train-ahead/lag1/", trainAhead, lag1AfterFault)...)
+	all = append(all, underEachFault("protocol/per-step/lag1/", perStep, trainAhead, lag1AfterFault)...)
+	all = append(all, underEachFault("protocol/per-step/lag1 tombstone/", perStep, trainAhead, lag1AfterFault, tombstoneOfStep1)...)
+	all = append(all, underEachFault("protocol/per-step/lag2/", perStep, trainAhead, lag2AfterFault)...)
 	all = append(all, underEachFault("protocol/group2/",
 		func(c *protocol.Config) { c.BatchSize, c.Slots, c.Attempts = 2, 5, 2 })...)
 	return append(all, underEachFault("protocol/evaluation/",
@@ -54,7 +57,29 @@ func protocolAsItIs() []Scenario {
 func lag1AfterFault(c *protocol.Config) {
 	lag1(c)
 	oneWorker(c)
+	giveSlots(c)
 }
+
+// lag2AfterFault has a fourth step, the first that waits for the version of another one.
+func lag2AfterFault(c *protocol.Config) {
+	c.Steps, c.Lag, c.Slots = 4, 2, 5
+	oneWorker(c)
+	twoAttempts(c)
+	giveSlots(c)
+}
+
+// perStep gives each step a range of slots, refills included.
+func perStep(c *protocol.Config) { c.Refill = protocol.RefillPerStep }
+
+// giveSlots gives each step two slots where steps have ranges of their own.
+func giveSlots(c *protocol.Config) {
+	if c.Refill == protocol.RefillPerStep {
+		c.Slots = 2 * c.Steps
+	}
+}
+
+// tombstoneOfStep1 makes a tombstone of the first slot of step 1, where steps have two slots.
+func tombstoneOfStep1(c *protocol.Config) { c.Tombstones = 1 << 2 }
 
 // minusOneClause takes one clause away at a time.
 func minusOneClause() []Scenario {
