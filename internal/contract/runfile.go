@@ -216,7 +216,10 @@ type Algorithm struct {
 	// DropConstantGroups makes tombstones of groups whose rewards are all equal.
 	DropConstantGroups bool `json:"dropConstantGroups"`
 	// Refill takes further slots for dropped groups; otherwise the batch shrinks.
-	Refill    bool      `json:"refill"`
+	Refill bool `json:"refill"`
+	// OwnSlots gives each step slots of its own for that, so that batches of later steps can be sampled before the outcomes
+	// of earlier ones are known. Runs that began before this field have none.
+	OwnSlots  bool      `json:"ownSlots,omitempty"`
 	Optimizer Optimizer `json:"optimizer"`
 	// Grouping is which trajectories are compared with each other.
 	Grouping Grouping `json:"grouping,omitempty"`

@@ -200,7 +200,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		"fixed.algorithm.substeps":                 func(f *RunFile) { f.Fixed.Algorithm.Substeps = 0 },
 		"fixed.algorithm.lag above 0":              func(f *RunFile) { f.Fixed.Algorithm.Lag = 1 },
 		"fixed.algorithm.lag must":                 func(f *RunFile) { f.Fixed.Algorithm.Lag = -1 },
-		"fixed.algorithm.loss.name":                func(f *RunFile) { f.Fixed.Algorithm.Loss.Name = "grpo" },
+		"fixed.algorithm.ownSlots": func(f *RunFile) {
+			f.Fixed.Algorithm.OwnSlots, f.Fixed.Algorithm.Refill = true, false
+		},
+		"fixed.algorithm.loss.name": func(f *RunFile) { f.Fixed.Algorithm.Loss.Name = "grpo" },
 		"fixed.algorithm.loss.config": func(f *RunFile) {
 			f.Fixed.Algorithm.Loss = Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 1}}
 		},

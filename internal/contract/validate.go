@@ -77,6 +77,7 @@ func (a *Algorithm) validate(p *problems) {
 	p.require(a.TasksPerStep >= 1, "fixed.algorithm.tasksPerStep", "must be at least 1")
 	p.require(a.Steps >= 1, "fixed.algorithm.steps", "must be at least 1")
 	p.require(a.Substeps >= 1, "fixed.algorithm.substeps", "must be at least 1")
+	p.require(!a.OwnSlots || a.Refill, "fixed.algorithm.ownSlots", "needs refill")
 	p.require(a.Lag >= 0, "fixed.algorithm.lag", "must be at least 0")
 	p.require(a.Lag == 0 || a.Loss.Name.Clips(), "fixed.algorithm.lag", "above 0 needs the loss ppo or cispo")
 	oneOf(p, "fixed.algorithm.grouping", a.Grouping, "", GroupingStep, GroupingEpisode)

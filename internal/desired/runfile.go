@@ -102,6 +102,7 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 	sortByName(fixed.Environments)
 	if spec.Algorithm != nil {
 		algorithm := algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
+		algorithm.OwnSlots = algorithm.Refill && algorithm.Lag > 0 && in.Version != 1 // learners of version 1 refuse the field
 		if err := checkRoles(algorithm, fixed.Environments); err != nil {
 			return contract.Fixed{}, err
 		}

@@ -268,6 +268,39 @@ func TestFixedStaysWhatItWas(t *testing.T) {
 	}
 }
 
+// TestRunsWithALagHaveOwnSlots checks which runs refill from slots of their own: those with a lag that begin now.
+func TestRunsWithALagHaveOwnSlots(t *testing.T) {
+	lagged := func(run *v1alpha1.TrainingRun) {
+		run.Spec.Algorithm.Lag, run.Spec.Algorithm.Loss = new(int32(1)), v1alpha1.Loss{Name: v1alpha1.LossPPO}
+	}
+	shrinking := func(run *v1alpha1.TrainingRun) {
+		lagged(run)
+		run.Spec.Algorithm.OnDroppedGroup = v1alpha1.ShrinkDroppedGroups
+	}
+	earlier := file(t, testRun(lagged)).Fixed
+	algorithm := *earlier.Algorithm
+	algorithm.OwnSlots, earlier.Algorithm = false, &algorithm
+	for name, tc := range map[string]struct {
+		in   FileInput
+		want bool
+	}{
+		"with a lag":            {FileInput{Run: testRun(lagged)}, true},
+		"without":               {FileInput{Run: testRun()}, false},
+		"without refills":       {FileInput{Run: testRun(shrinking)}, false},
+		"of version 1":          {FileInput{Run: testRun(lagged), Version: 1}, false},
+		"that began without it": {FileInput{Run: testRun(lagged), Version: contract.FormatVersion, Fixed: &earlier}, false},
+	} {
+		tc.in.Attempt, tc.in.Pins, tc.in.DefaultBaseURL = 1, testPins(), "https://hosted"
+		got, err := File(tc.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Fixed.Algorithm.OwnSlots != tc.want {
+			t.Errorf("the steps of a run %s have slots of their own: %t, want %t", name, got.Fixed.Algorithm.OwnSlots, tc.want)
+		}
+	}
+}
+
 func TestOrderOfEnvironmentsMeansNothing(t *testing.T) {
 	a := v1alpha1.TrainingEnvironment{GroupSize: 4, EnvironmentUse: v1alpha1.EnvironmentUse{
 		Name: "a", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Sampling: v1alpha1.Sampling{MaxTokens: new(int32(1))}}}

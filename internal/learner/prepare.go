@@ -191,7 +191,7 @@ func constantIn(file contract.RunFile) func(rl.Group) bool {
 func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	alg := file.Fixed.Algorithm
 	config := leases.BatchConfig{
-		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, Lag: alg.Lag, Steps: alg.Steps},
+		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, OwnSlots: alg.OwnSlots, Lag: alg.Lag, Steps: alg.Steps},
 		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{}, Transcripts: int64(file.TranscriptGroups),
 	}
 	var sources []rl.Source

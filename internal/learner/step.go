@@ -79,7 +79,7 @@ func (s *trainingStep) wait(ctx context.Context) error {
 func (s *trainingStep) announce(ctx context.Context) error {
 	at := s.loop.at
 	next := checkpoints.Position{
-		Step: s.next, Cursor: s.batch.Slots.Next, Parent: at.Lineage,
+		Step: s.next, Cursor: s.batch.After.Cursor, Parent: at.Lineage,
 		Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.settings),
 	}
 	sampler, err := s.saveSampler(ctx, next)

@@ -282,6 +282,10 @@ func TestBatchConfig(t *testing.T) {
 	if shape := got.Groups["a"]; shape.Size != 4 || shape.MinMembers != 2 || got.Seed != 5 || got.Stream == nil {
 		t.Errorf("config is %+v", got)
 	}
+	file.Fixed.Algorithm.OwnSlots = true
+	if got, err = batchConfig(file); err != nil || !got.Rules.OwnSlots {
+		t.Errorf("rules of a run whose steps have their own slots: %+v, %v", got.Rules, err)
+	}
 	file.Fixed.Environments[0].Splits = nil
 	if _, err := batchConfig(file); err == nil || verdictOf(err).Cause != contract.CauseConfigRejected {
 		t.Errorf("environments without tasks give %v", err)

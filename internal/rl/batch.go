@@ -10,6 +10,9 @@ type Rules struct {
 	// Refill takes further slots in place of dropped groups, refillFactor*G slots in all; otherwise, and
 	// beyond that, the batch shrinks.
 	Refill bool
+	// OwnSlots gives each step a range of slots, refills included, so that where a batch begins does not depend on the
+	// outcomes of those before it. It needs Refill.
+	OwnSlots bool
 	// Lag is L: step k trains on groups that version max(0, k-L) sampled.
 	Lag int
 	// Steps is how many steps the run has.
@@ -51,9 +54,6 @@ type Batch struct {
 // no member; the step then advances the lineage and trains nothing.
 func (b Batch) Decided() bool { return b.Certain && len(b.Missing) == 0 }
 
-// End is the position after the batch, which has to be Certain.
-func (b Batch) End() Position { return Position{Step: b.Step + 1, Cursor: b.Next} }
-
 // Manifest lists the slots of a decided batch.
 func (b Batch) Manifest(lookup func(slot int64) (Outcome, Digest)) Manifest {
 	m := Manifest{Step: b.Step, Slots: make([]SlotDigest, 0, b.Next-b.First)}
@@ -69,11 +69,41 @@ func (r Rules) VersionOf(step int64) int64 {
 	return max(0, r.OldestVersion, step-int64(r.Lag))
 }
 
+// limit is the most slots of a step.
+func (r Rules) limit() int64 {
+	if r.Refill {
+		return refillFactor * int64(r.TasksPerStep)
+	}
+	return int64(r.TasksPerStep)
+}
+
+// After is the position after a batch, which has to be Certain unless steps have slots of their own.
+func (r Rules) After(b Batch) Position {
+	if r.OwnSlots {
+		return Position{Step: b.Step + 1, Cursor: b.First + r.limit()}
+	}
+	return Position{Step: b.Step + 1, Cursor: b.Next}
+}
+
+// Task is what a slot plays. Where steps have slots of their own, the first ones of each step play the stream from step
+// to step, and the others its refills.
+func (r Rules) Task(stream *Stream, slot int64) Task {
+	if !r.OwnSlots {
+		return stream.Task(slot)
+	}
+	want := int64(r.TasksPerStep)
+	step, place := slot/r.limit(), slot%r.limit()
+	if place < want {
+		return stream.Task(step*want + place)
+	}
+	return stream.Refill(step*want + place)
+}
+
 // Batches lays out the batches from a position on, the one of the current step first, as far as their slots are
 // certain and versions up to newest can sample them. It considers nothing but the outcomes, so that the batches
 // are the same in whatever order those came to be known, and proposes no slot that a batch will not take: once
-// every batch before its own is certain to end where it does, a slot keeps its step, and with it the version
-// that has to sample it.
+// every batch before its own is certain to end where it does, or steps have slots of their own, a slot keeps its step,
+// and with it the version that has to sample it.
 //
 // The batch of a step takes slots in order until it has TasksPerStep groups that count or has reached the limit
 // of slots, whether it has members or not. A group that the endpoint refused (InvalidTokens) keeps its place and
@@ -84,10 +114,10 @@ func (r Rules) Batches(at Position, newest int64, known Known) []Batch {
 	for at.Step < r.Steps && r.VersionOf(at.Step) <= newest {
 		batch := r.batch(at, known)
 		batches = append(batches, batch)
-		if !batch.Certain {
+		if !batch.Certain && !r.OwnSlots {
 			break
 		}
-		at = batch.End()
+		at = r.After(batch)
 	}
 	return batches
 }
@@ -96,10 +126,7 @@ func (r Rules) Batches(at Position, newest int64, known Known) []Batch {
 // even if every one that is not known yet turned out to count.
 func (r Rules) batch(at Position, known Known) Batch {
 	b := Batch{Step: at.Step, Version: r.VersionOf(at.Step), First: at.Cursor, Next: at.Cursor}
-	want, limit := int64(r.TasksPerStep), int64(r.TasksPerStep)
-	if r.Refill {
-		limit *= refillFactor
-	}
+	want, limit := int64(r.TasksPerStep), r.limit()
 	for places := int64(0); places < want && b.Next-b.First < limit; b.Next++ {
 		outcome, ok := known(b.Next, b.Version)
 		switch {

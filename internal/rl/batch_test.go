@@ -95,6 +95,21 @@ func TestPlan(t *testing.T) {
 				{Step: 5, Version: 4, First: 8, Next: 9, Certain: true, Missing: []int64{8}},
 			},
 		},
+		"with a lag and slots of its own, the next step does not wait for this one's": {
+			rules:  Rules{TasksPerStep: 2, Refill: true, OwnSlots: true, Steps: 9, Lag: 1},
+			at:     Position{Step: 4, Cursor: 32},
+			newest: 4,
+			known:  map[int64]Outcome{33: Constant, 40: Constant},
+			want: []Batch{
+				{Step: 4, Version: 3, First: 32, Next: 35, Missing: []int64{32, 34}},
+				{Step: 5, Version: 4, First: 40, Next: 43, Missing: []int64{41, 42}},
+			},
+		},
+		"a step takes no slots of another's own": {
+			rules: Rules{TasksPerStep: 1, Refill: true, OwnSlots: true, Steps: 9},
+			known: map[int64]Outcome{0: Constant, 1: Constant, 2: Constant, 3: Constant, 4: Usable},
+			want:  []Batch{{Next: 4, Certain: true}},
+		},
 		"nothing is leased beyond the last step": {
 			rules:  Rules{TasksPerStep: 1, Steps: 1, Lag: 3},
 			newest: 0,
@@ -127,6 +142,9 @@ func sequentialBatches(rules Rules, outcome func(slot int64) Outcome) []Batch {
 	var batches []Batch
 	cursor := int64(0)
 	for step := range rules.Steps {
+		if rules.OwnSlots {
+			cursor = step * 4 * int64(rules.TasksPerStep)
+		}
 		b := Batch{Step: step, Version: max(0, step-int64(rules.Lag)), First: cursor, Certain: true}
 		for places := 0; ; cursor++ {
 			taken := int(cursor - b.First)
@@ -231,7 +249,7 @@ func (l *loop) train(b Batch) {
 		return
 	}
 	l.trained = append(l.trained, b)
-	l.at = b.End()
+	l.at = l.rules.After(b)
 }
 
 // die loses the announced version and, at random, groups in play and outcomes known.
@@ -254,13 +272,15 @@ func TestPlanGivesTheSameBatchesInWhateverOrderResultsCome(t *testing.T) {
 		{Usable, Constant, Constant, Deadline, JudgeFault, BelowFloor, Constant},
 		{Constant},
 	}
-	for _, refill := range []bool{false, true} {
+	for name, refills := range map[string]Rules{"no refill": {}, "refill": {Refill: true}, "refill from own slots": {Refill: true, OwnSlots: true}} {
 		for lag := range 4 {
 			for kind, outcomes := range weights {
-				t.Run(fmt.Sprintf("refill %v, lag %d, outcomes %d", refill, lag, kind), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, lag %d, outcomes %d", name, lag, kind), func(t *testing.T) {
 					t.Parallel()
 					for trial := range uint64(15) {
-						checkAnyOrder(t, Rules{TasksPerStep: 1 + int(trial%5), Refill: refill, Lag: lag, Steps: 12}, outcomes, trial)
+						rules := refills
+						rules.TasksPerStep, rules.Lag, rules.Steps = 1+int(trial%5), lag, 12
+						checkAnyOrder(t, rules, outcomes, trial)
 					}
 				})
 			}
@@ -281,6 +301,48 @@ func checkAnyOrder(t *testing.T, rules Rules, outcomes []Outcome, trial uint64) 
 	for slot := range l.sampledBy {
 		if end := got[len(got)-1].Next; slot >= end {
 			t.Fatalf("trial %d: slot %d was leased, but the last batch ends before %d", trial, slot, end)
+		}
+	}
+}
+
+// TestTasksOfOwnSlots passes over all tasks in order by the first slots of the steps, whatever is refilled.
+func TestTasksOfOwnSlots(t *testing.T) {
+	const tasks, want = 12, 3
+	stream, err := NewStream(5, []Source{{Environment: "e", Split: "train", Tasks: tasks, Shuffle: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := Rules{TasksPerStep: want, Refill: true, OwnSlots: true}
+	refills := map[Task]bool{}
+	for step := range int64(2 * tasks / want) {
+		first := rules.After(Batch{Step: step - 1, First: (step - 1) * rules.limit()}).Cursor
+		for place := range int64(want) {
+			if got, expected := rules.Task(stream, first+place), stream.Task(step*want+place); got != expected {
+				t.Errorf("slot %d of step %d plays %v, want %v", place, step, got, expected)
+			}
+			if step < tasks/want {
+				refills[rules.Task(stream, first+want+place)] = true
+			}
+		}
+	}
+	if len(refills) < 2*tasks/3 {
+		t.Errorf("the first refills of a pass have %d different tasks of %d", len(refills), tasks)
+	}
+	if got, expected := (Rules{TasksPerStep: want, Refill: true}).Task(stream, 17), stream.Task(17); got != expected {
+		t.Errorf("without own slots slot 17 plays %v, want %v", got, expected)
+	}
+}
+
+// TestRefillsKeepTheOrderOfASplit replaces a dropped group by the tasks that follow its step.
+func TestRefillsKeepTheOrderOfASplit(t *testing.T) {
+	stream, err := NewStream(5, []Source{{Environment: "e", Split: "train", Tasks: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := Rules{TasksPerStep: 3, Refill: true, OwnSlots: true}
+	for place := range int64(12) {
+		if got := rules.Task(stream, 24+place).Index; got != 6+place {
+			t.Errorf("slot %d of step 2 plays task %d, want %d", place, got, 6+place)
 		}
 	}
 }

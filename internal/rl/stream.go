@@ -143,9 +143,17 @@ func newPool(scope string, sources []Source) pool {
 }
 
 // Task gives what slot plays; slots count from 0.
-func (s *Stream) Task(slot int64) Task {
+func (s *Stream) Task(slot int64) Task { return s.task(slot, "") }
+
+// Refill gives what replaces a dropped group. Splits that keep their own order have the task there that Task gives, so
+// that refills do not leave that order; shuffled ones are passed over in another order, without an end as well.
+func (s *Stream) Refill(position int64) Task { return s.task(position, " refills") }
+
+func (s *Stream) task(slot int64, scope string) Task {
 	which, turn := interleave(s.turns, slot%s.round)
-	return s.pools[which].task(s.seed, slot/s.round*s.turns[which]+turn)
+	p := s.pools[which]
+	p.scope += scope
+	return p.task(s.seed, slot/s.round*s.turns[which]+turn)
 }
 
 // Tasks counts the tasks: the slots of an epoch, when no weights are given.

@@ -128,6 +128,15 @@ var goldenRuns = map[string]func(t *testing.T, version int) *fixture{
 		w.startRolloutWorker("w0")
 		return w
 	},
+	"arithmetic with own slots": func(t *testing.T, version int) *fixture {
+		w := newFixture(t, func(f *contract.RunFile) {
+			f.Version = version
+			withOwnSlots(2)(f)
+			f.Fixed.Algorithm.DropConstantGroups = true
+		})
+		w.startRolloutWorker("w0")
+		return w
+	},
 	"tool use": func(t *testing.T, version int) *fixture {
 		w := newQwenFixture(t)
 		w.file.Version = version

@@ -236,7 +236,7 @@ func (s *BatchSource) key(slot, version int64) rl.Key {
 }
 
 func (s *BatchSource) lease(slot int64, v Version, session int64) exchange.Lease {
-	task := s.config.Stream.Task(slot)
+	task := s.config.Rules.Task(s.config.Stream, slot)
 	shape := s.config.Groups[task.Environment]
 	return exchange.Lease{
 		Key:         rl.Key{Kind: rl.Train, Slot: slot, Lineage: v.Lineage},
@@ -250,6 +250,8 @@ func (s *BatchSource) lease(slot int64, v Version, session int64) exchange.Lease
 // Batch is a decided batch with its groups.
 type Batch struct {
 	Slots rl.Batch
+	// After is the position after it.
+	After rl.Position
 	// Version is the one that sampled it.
 	Version Version
 	// Groups are in slot order, tombstones among them, and Digests are theirs.
@@ -290,7 +292,7 @@ func (s *BatchSource) decided() (Batch, bool) {
 	if len(batches) == 0 || !batches[0].Decided() {
 		return Batch{}, false
 	}
-	batch := Batch{Slots: batches[0], Version: s.versions[batches[0].Version]}
+	batch := Batch{Slots: batches[0], After: s.config.Rules.After(batches[0]), Version: s.versions[batches[0].Version]}
 	for slot := batch.Slots.First; slot < batch.Slots.Next; slot++ {
 		group, digest, ok := s.table.Group(s.key(slot, batch.Slots.Version))
 		if !ok {

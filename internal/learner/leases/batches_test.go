@@ -14,12 +14,17 @@ import (
 
 func train(t *testing.T, f *fixture, lag int) *BatchSource {
 	t.Helper()
+	return trainBy(t, f, rl.Rules{TasksPerStep: 2, Refill: true, Lag: lag, Steps: 5})
+}
+
+func trainBy(t *testing.T, f *fixture, rules rl.Rules) *BatchSource {
+	t.Helper()
 	stream, err := rl.NewStream(1, []rl.Source{{Environment: "e", Split: "train", Tasks: 100, Shuffle: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := NewBatchSource(f.Table, BatchConfig{
-		Rules: rl.Rules{TasksPerStep: 2, Refill: true, Lag: lag, Steps: 5}, Stream: stream,
+		Rules: rules, Stream: stream,
 		Groups: map[string]GroupShape{"e": {Size: 4, MinMembers: 2}},
 	})
 	hello(t, f, "w0", exchange.HelloRequest{})
@@ -41,13 +46,13 @@ func TestABatchIsTheNextUsableSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "members", []int64{1, 2}, batch.Slots.Members)
-	expect(t, "end", rl.Position{Step: 1, Cursor: 3}, batch.Slots.End())
+	expect(t, "end", rl.Position{Step: 1, Cursor: 3}, batch.After)
 	expect(t, "manifest", 3, len(batch.Manifest().Slots))
 	tr.refresh()
 	expect(t, "nothing of the next version before it is announced", []int64{}, slots(f, "w0", 64))
 	next := lineage.Next(batch.Manifest(), rl.Settings{})
 	tr.Announce(Version{Step: 1, Lineage: next, Sampler: "s1"})
-	tr.Advance(batch.Slots.End())
+	tr.Advance(batch.After)
 	granted := f.grant("w0", 64)
 	expect(t, "the next batch", []string{"s1", "s1"}, []string{granted[0].Sampler, granted[1].Sampler})
 	expect(t, "its first slot", int64(3), granted[0].Key.Slot)
@@ -65,6 +70,31 @@ func TestWithALagTheNextBatchIsLeasedOnceThisOneIsCertain(t *testing.T) {
 	tr.refresh()
 	granted := f.grant("w0", 64)
 	expect(t, "the second, by the same version", []string{"s0", "s0"}, []string{granted[0].Sampler, granted[1].Sampler})
+}
+
+func TestWithOwnSlotsTheNextBatchIsLeasedAtOnce(t *testing.T) {
+	f, _ := open(t, 0)
+	tr := trainBy(t, f, rl.Rules{TasksPerStep: 2, Refill: true, OwnSlots: true, Lag: 1, Steps: 5})
+	tr.Reset(rl.Position{}, []Version{{Lineage: lineage, Sampler: "s0"}})
+	expect(t, "the batches of two steps", []int64{0, 1, 8, 9}, slots(f, "w0", 64))
+	submit(f, "w0", group(8, 4))
+	submit(f, "w0", group(0, 4).Tombstone(rl.Constant, ""))
+	tr.refresh()
+	expect(t, "a slot of the step in place of the dropped one", []int64{2}, slots(f, "w0", 64))
+	submit(f, "w0", group(1, 4))
+	submit(f, "w0", group(2, 4))
+	batch, err := tr.Batch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "members", []int64{1, 2}, batch.Slots.Members)
+	expect(t, "manifest", 3, len(batch.Manifest().Slots))
+	expect(t, "after", rl.Position{Step: 1, Cursor: 8}, batch.After)
+	tr.Announce(Version{Step: 1, Lineage: lineage.Next(batch.Manifest(), rl.Settings{}), Sampler: "s1"})
+	tr.Advance(batch.After)
+	granted := f.grant("w0", 64)
+	expect(t, "the batch after the next, by the new version", []string{"s1", "s1"}, []string{granted[0].Sampler, granted[1].Sampler})
+	expect(t, "its first slot", int64(16), granted[0].Key.Slot)
 }
 
 func TestBatchEndsEarly(t *testing.T) {
