@@ -6,6 +6,7 @@ package survival
 import (
 	"cmp"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
@@ -24,16 +26,20 @@ var hostedTimes = latency.Hosted.Faster(10)
 
 // BenchmarkHosted trains 32 groups of 8 at an endpoint that takes the times of the hosted service, divided by ten. The
 // bound is the time of the same steps with the drawn times of the same run and nothing else: no computation, no round
-// trips, no refused requests. BENCH_STEPS (40) and BENCH_SEEDS (3) change the size; what is printed is the median.
+// trips, no refused requests. A run with a lag is compared with the synchronous one before it. BENCH_STEPS (40), BENCH_SEEDS
+// (3) and BENCH_GROUPS (32) change the size; what is printed is the median.
 func BenchmarkHosted(b *testing.B) {
+	synchronous := map[bool]float64{}
 	for _, mode := range []struct {
 		name       string
 		lag        int
 		savesBlock bool
+		// goal is that of step/bound without a lag, and of synchronous/step with one.
+		goal float64
 	}{
-		{"synchronous", 0, false}, {"synchronous/saves-block", 0, true},
-		{"lag-1", 1, false}, {"lag-1/saves-block", 1, true},
-		{"lag-4", 4, false}, {"lag-4/saves-block", 4, true},
+		{"synchronous", 0, false, 1.03}, {"synchronous/saves-block", 0, true, 1.03},
+		{"lag-1", 1, false, 1.8}, {"lag-1/saves-block", 1, true, 1.8},
+		{"lag-4", 4, false, 3}, {"lag-4/saves-block", 4, true, 3},
 	} {
 		b.Run(mode.name, func(b *testing.B) {
 			var perStep, ratios []float64
@@ -43,8 +49,15 @@ func BenchmarkHosted(b *testing.B) {
 					perStep, ratios = append(perStep, spent), append(ratios, spent/bound)
 				}
 			}
-			b.ReportMetric(median(perStep), "s/step")
-			b.ReportMetric(median(ratios), "step/bound")
+			perStep, ratios = []float64{median(perStep)}, []float64{median(ratios)}
+			b.ReportMetric(perStep[0], "s/step")
+			b.ReportMetric(ratios[0], "step/bound")
+			b.ReportMetric(mode.goal, "goal")
+			if mode.lag == 0 {
+				synchronous[mode.savesBlock] = perStep[0]
+			} else if before := synchronous[mode.savesBlock]; before > 0 {
+				b.ReportMetric(before/perStep[0], "synchronous/step")
+			}
 			b.ReportMetric(0, "ns/op")
 		})
 	}
@@ -73,15 +86,17 @@ func hostedRun(b *testing.B, seed uint64, lag int, savesBlock bool) (spent, boun
 	}
 	profile := hostedTimes
 	profile.SavesBlock = savesBlock
-	events := &eventLog{}
+	groups := benchSize(b, "BENCH_GROUPS", 32)
+	events := &eventLog{batch: groups * hostedGroupSize}
 	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: profile, LatencyObserver: events.add}, func(f *contract.RunFile) {
-		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
+		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, hostedGroupSize, 16)}
 		f.Fixed.Model.LoraRank = 8
-		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = 32, int64(steps), lag
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = groups, int64(steps), lag
+		f.Fixed.Algorithm.OwnSlots = lag > 0
 		f.Fixed.Algorithm.Seed = int64(seed)
 		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
 		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
-		f.Concurrency, f.Evaluation = 256*(lag+1), nil
+		f.Concurrency, f.Evaluation = events.batch*(lag+1), nil
 	})
 	w.startRolloutWorker("w0")
 	w.startRolloutWorker("w1")
@@ -101,8 +116,14 @@ func hostedRun(b *testing.B, seed uint64, lag int, savesBlock bool) (spent, boun
 	return between(func(i int) time.Time { return trained[i].Ended }), between(func(i int) time.Time { return ideal[i] })
 }
 
+// hostedGroupSize is how many samples a group has.
+const hostedGroupSize = 8
+
 // eventLog collects the operations of a simulator.
 type eventLog struct {
+	// batch is how many samples a step has.
+	batch int
+
 	mu     sync.Mutex
 	events []latency.Event
 }
@@ -159,21 +180,32 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// longestSamples returns the longest time of a sample of each batch. Samples arrive in the order of their batches, of
-// 256 each: nothing of a batch is leased before all of the one before.
+// longestSamples returns the longest time of a sample of each batch. A batch has the samples of one version, except that
+// version 0 has those of the first lag + 1 batches, which are leased in their order.
 func (l *eventLog) longestSamples(b *testing.B, lag, steps int) []time.Duration {
 	b.Helper()
 	samples := l.of(state.OpSample)
-	slices.SortStableFunc(samples, func(a, b latency.Event) int { return a.Arrived.Compare(b.Arrived) })
-	const batch = 256
-	if len(samples) != steps*batch {
-		b.Fatalf("%d samples of %d steps, want %d of each", len(samples), steps, batch)
+	slices.SortStableFunc(samples, func(x, y latency.Event) int {
+		return cmp.Or(cmp.Compare(versionOf(b, x.Name), versionOf(b, y.Name)), x.Arrived.Compare(y.Arrived))
+	})
+	if len(samples) != steps*l.batch {
+		b.Fatalf("%d samples of %d steps, want %d of each", len(samples), steps, l.batch)
 	}
 	longest := make([]time.Duration, steps)
 	for i, e := range samples {
-		longest[i/batch] = max(longest[i/batch], e.Ended.Sub(e.Begun))
+		longest[i/l.batch] = max(longest[i/l.batch], e.Ended.Sub(e.Begun))
 	}
 	return longest
+}
+
+// versionOf returns the version whose sampler weights a path names.
+func versionOf(b *testing.B, sampler string) int64 {
+	b.Helper()
+	name, err := rl.ParseCheckpointName(path.Base(sampler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return name.Step
 }
 
 // sequencesOfSteps returns how many sequences each step trained on.
