@@ -193,7 +193,7 @@ var permitted = map[string][]string{
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
 	"internal/learner/rejection":           {"internal/contract", "internal/learner/failure", "internal/learner/leases", "internal/learner/trainee", "internal/rl"},
-	"internal/learner/report":              {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
+	"internal/learner/report":              {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/history", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/session":             {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/reader":              {"internal/learner/bucket", "internal/learner/store", "internal/transcript/delivery"},
 	"internal/learner/store":               {"golang.org/x/sync", "internal/atomicfile", "internal/contract/spending"},

@@ -169,3 +169,25 @@ func (h *History) drop() {
 		return r.Step != newest && r.Step%h.Stride != 0 && (evaluated > MaxRows/2 || !r.Evaluated())
 	})
 }
+
+// Thin returns records in their order, and leaves out those of steps that a history of all of them would not keep, until at most
+// limit are left. It keeps those that say that steps were lost. If limit is at least MaxRows, a history of what is left has the
+// rows that a history of all records would have.
+func Thin(records []contract.Record, limit int) []contract.Record {
+	const longest = 1 << 40
+	for stride := int64(2); len(records) > limit && stride < longest; stride *= 2 {
+		var newest int64
+		evaluated := map[int64]bool{}
+		for _, r := range records {
+			newest = max(newest, r.Step)
+			if rowOf(r).Evaluated() {
+				evaluated[r.Step] = true
+			}
+		}
+		crowded := len(evaluated) > MaxRows/2
+		records = slices.DeleteFunc(records, func(r contract.Record) bool {
+			return !r.Resumed && r.Step != newest && r.Step%stride != 0 && (crowded || !evaluated[r.Step])
+		})
+	}
+	return records
+}

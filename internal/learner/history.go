@@ -4,6 +4,7 @@
 package learner
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // historyPatience is how long a learner that ends waits at most until the manager has stored its last records.
 const historyPatience = 8 * time.Second
 
-// repeated is how many rows of earlier attempts are reported again: the manager may not have received the newest.
+// repeated is how many rows are reported again when a learner opens another model: the manager may not have received the newest.
 const repeated = 64
 
 // recorder reports to the manager what its history of the run has.
@@ -40,28 +41,50 @@ func (r recorder) evaluation(step int64, metrics map[string]float64) {
 	})
 }
 
-// resumed reports the version that was loaded, and the steps before it as the rows have them.
+// resumed reports the version that was loaded, and the steps before it as the rows have them. The first model of a learner
+// has all of them reported, since the manager may have received none.
 func (r recorder) resumed(at checkpoints.Position) {
 	r.status.AddRecord(contract.Record{Step: at.Step, Lineage: at.Lineage.Short(), Resumed: true})
-	var rows []store.Row
+	limit := repeated
+	if !r.loop.begun {
+		limit = math.MaxInt
+	}
+	evaluations := r.evaluations()
+	var records []contract.Record
 	for version := range r.journal.Chain(at.Step, at.Lineage.String()) {
-		if len(rows) == repeated {
+		if len(records) >= limit {
 			break
 		}
+		records = append(records, evaluations[checkpoints.Version{Step: version.Step, Lineage: version.Lineage}]...)
 		if version.Row != nil {
 			row := *version.Row
-			row.Metrics = version.Metrics()
-			rows = append(rows, row)
+			row.Metrics = contract.RecordMetrics(version.Metrics())
+			records = append(records, recordOf(row))
 		}
 	}
-	for _, row := range slices.Backward(rows) {
-		r.status.AddRecord(recordOf(row))
+	for _, record := range slices.Backward(records) {
+		r.status.AddRecord(record)
 	}
+}
+
+// evaluations returns records of the evaluations that earlier attempts completed, by their versions with whole lineages.
+func (r recorder) evaluations() map[checkpoints.Version][]contract.Record {
+	found := map[checkpoints.Version][]contract.Record{}
+	for _, e := range r.journal.Evaluations() {
+		if v := (checkpoints.Version{Step: e.Step, Lineage: e.Lineage}); len(e.Metrics) > 0 {
+			record := recordOf(store.Row{Step: e.Step, Lineage: e.Lineage, Attempt: e.Attempt, Metrics: e.Metrics})
+			record.Evaluation = true
+			found[v] = append(found[v], record)
+		}
+	}
+	return found
 }
 
 // lineageDigits is how much of a lineage identifies a version, as in rl.Lineage.Short.
 const lineageDigits = 10
 
 func recordOf(row store.Row) contract.Record {
-	return contract.Record{Step: row.Step, Lineage: contract.Truncate(row.Lineage, lineageDigits), Attempt: row.Attempt, Metrics: row.Metrics}
+	return contract.Record{
+		Step: row.Step, Lineage: contract.Truncate(row.Lineage, lineageDigits), Attempt: row.Attempt, Time: row.Time, Metrics: row.Metrics,
+	}
 }

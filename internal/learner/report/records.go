@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// maxKept is how many records are kept for a manager that does not ask; the oldest are dropped.
+// maxKept is how many records are kept for a manager that does not ask. More are thinned as the history is, which has fewer rows.
 const maxKept = 1024
 
 // records are those that the manager has not stored yet.
@@ -34,7 +35,8 @@ func (s *Status) AddRecord(record contract.Record) {
 	record.Number, record.Metrics = r.newest, contract.RecordMetrics(record.Metrics)
 	r.kept = append(r.kept, record)
 	if len(r.kept) > maxKept {
-		r.kept = slices.Delete(r.kept, 0, len(r.kept)-maxKept)
+		r.kept = history.Thin(r.kept, maxKept)
+		r.kept = r.kept[max(0, len(r.kept)-maxKept):]
 	}
 	s.reply.Sequence++
 }

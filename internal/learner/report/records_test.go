@@ -8,7 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
 func ask(known int64) contract.HeartbeatRequest {
@@ -38,13 +41,41 @@ func TestRecordsAreRepeatedUntilTheyAreKnown(t *testing.T) {
 	}
 }
 
-func TestRecordsAreBounded(t *testing.T) {
+// TestRecordsOfALongSilence adds more records than are kept before a manager asks: its history is the one that it would have if
+// it had received all of them.
+func TestRecordsOfALongSilence(t *testing.T) {
 	s := NewStatus("uid", 1, time.Now)
-	for step := range int64(maxKept + 10) {
-		s.AddRecord(contract.Record{Step: step})
+	var want history.History
+	add := func(record contract.Record) {
+		s.AddRecord(record)
+		record.Number = s.records.newest
+		want.Add("pod", []contract.Record{record})
 	}
-	if got := s.Records(ask(0)); got[0].Number != 11 {
-		t.Errorf("the oldest record is %d, want 11", got[0].Number)
+	for step := range int64(5*maxKept + 3) {
+		add(contract.Record{Step: step + 1, Metrics: map[string]float64{contract.MetricReward: float64(step)}})
+		if step%100 == 0 {
+			add(contract.Record{Step: step + 1, Evaluation: true, Metrics: map[string]float64{contract.MetricPassAt1: 0.5}})
+		}
+	}
+	if kept := len(s.records.kept); kept > maxKept {
+		t.Errorf("%d records are kept, want at most %d", kept, maxKept)
+	}
+	var got history.History
+	for len(s.records.kept) > 0 {
+		got.Add("pod", s.Records(ask(got.Known)))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("history (-all records +kept records):\n%s", diff)
+	}
+}
+
+func TestRecordsOfLostStepsAreBounded(t *testing.T) {
+	s := NewStatus("uid", 1, time.Now)
+	for range maxKept + 10 {
+		s.AddRecord(contract.Record{Resumed: true})
+	}
+	if got := s.Records(ask(0)); len(s.records.kept) != maxKept || got[0].Number != 11 {
+		t.Errorf("%d records are kept from number %d, want %d from number 11", len(s.records.kept), got[0].Number, maxKept)
 	}
 }
 

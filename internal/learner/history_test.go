@@ -1,0 +1,103 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// TestResumeReportsWhatTheManagerMissed has a learner resume a run of which the manager has no record: the history has all
+// steps that it keeps, with their times and evaluations. A second model of the same learner reports the newest ones alone.
+func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
+	const steps = 2*history.MaxRows + 76
+	dir := t.TempDir()
+	files, err := store.Open(dir, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineage := rl.Lineage{}
+	want := history.History{}
+	number := int64(0)
+	add := func(record contract.Record) {
+		number++
+		record.Number = number
+		want.Add("pod", []contract.Record{record})
+	}
+	for step := int64(1); step <= steps; step++ {
+		parent := lineage
+		lineage[0], lineage[1] = byte(step), byte(step>>8)
+		row := store.Row{
+			Step: step, Lineage: lineage.String(), Parent: parent.String(), Attempt: 1, Time: 1000 + step,
+			Metrics: map[string]float64{contract.MetricReward: float64(step), "other": 1},
+		}
+		writeQuickly(t, filepath.Join(dir, "uid", "rows", fmt.Sprintf("%09d-%s.json", step, lineage)), row)
+		add(contract.Record{
+			Step: step, Lineage: lineage.Short(), Attempt: 1, Time: 1000 + step, Metrics: map[string]float64{contract.MetricReward: float64(step)},
+		})
+		if step%50 == 0 {
+			passed := map[string]float64{contract.MetricPassAt1: float64(step) / 1e4}
+			if err := files.WriteEvaluation(store.Evaluation{Step: step, Lineage: row.Lineage, Plan: "p", Metrics: passed}); err != nil {
+				t.Fatal(err)
+			}
+			add(contract.Record{Step: step, Lineage: lineage.Short(), Evaluation: true, Metrics: passed})
+		}
+	}
+	l := &learner{status: report.NewStatus("uid", 2, time.Now)}
+	l.journal = journal.New(journal.Config{
+		Dir: dir, RunUID: "uid", Attempt: 2, Identity: "me", Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {},
+		Parent: func(int64, string) (string, bool) { return "", false },
+	})
+	if err := l.journal.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := checkpoints.Position{Step: steps, Lineage: lineage}
+	recorder{l}.resumed(at)
+	got := history.History{}
+	for receive(l.status, &got) > 0 {
+	}
+	want.Known = got.Known
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("history (-all records +reported records):\n%s", diff)
+	}
+	l.loop.begun = true
+	recorder{l}.resumed(at)
+	if n := receive(l.status, &got); n != 1+repeated {
+		t.Errorf("the second model reports %d records, want %d", n, 1+repeated)
+	}
+}
+
+// writeQuickly writes a row, and does not wait for the disk as the store does.
+func writeQuickly(t *testing.T, name string, row store.Row) {
+	t.Helper()
+	data, err := json.Marshal(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// receive adds the records of one heartbeat to a history, and returns how many there were.
+func receive(status *report.Status, to *history.History) int {
+	records := status.Records(contract.HeartbeatRequest{HistoryVersion: contract.HistoryVersion, KnownRecords: to.KnownOf("pod")})
+	to.Add("pod", records)
+	return len(records)
+}
