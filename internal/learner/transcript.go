@@ -3,7 +3,23 @@
 
 package learner
 
-import "github.com/tinker-operator/tinker-operator/internal/transcript"
+import (
+	"github.com/tinker-operator/tinker-operator/internal/learner/rollouts"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+)
+
+// rollouts returns what the episodes of the step came to; nil without artifacts.
+func (s *trainingStep) rollouts() []byte {
+	if !s.journal.HasStore() {
+		return nil
+	}
+	at := s.loop.at
+	encoded, err := rollouts.Encode(at.Step, at.Lineage.String(), s.batch.Version.Step, s.batch.Groups)
+	if err != nil {
+		s.config.Logger.Warn("rollouts are not recorded", "step", at.Step, "err", err)
+	}
+	return encoded
+}
 
 // transcript returns what people read of the step: the first slots of its batch, those that were dropped among them.
 func (s *trainingStep) transcript() transcript.Step {

@@ -71,6 +71,7 @@ func TestResumeFromArtifactsAtURL(t *testing.T) {
 			w.download()
 			w.compare(verdict, want)
 			w.checkTensorBoard()
+			w.checkRollouts()
 		})
 	}
 }
@@ -102,4 +103,5 @@ func TestArtifactsAtURLWithFaults(t *testing.T) {
 	w.file.ArtifactsURL = server.URL("")
 	w.download()
 	w.compare(verdict, baseline(t))
+	w.checkRollouts()
 }

@@ -51,10 +51,16 @@ type Journal struct {
 	config Config
 	store  *store.Store // nil without artifacts
 	// rows are not durable yet, lines are not in metrics.jsonl yet.
-	rows  []store.Row
+	rows  []stepRow
 	lines []line
 	// Transcripts are those of the steps.
 	Transcripts Transcripts
+}
+
+// stepRow is the row of a step with what its rollouts came to.
+type stepRow struct {
+	store.Row
+	rollouts []byte
 }
 
 // line is a row that is durable, but not in metrics.jsonl yet. It is completed once it was changed since.

@@ -147,7 +147,7 @@ func TestWriteRows(t *testing.T) {
 			dir := t.TempDir()
 			j, _ := open(t, dir, 1)
 			for _, r := range tc.rows {
-				j.Add(r)
+				j.Add(r, nil)
 			}
 			if tc.flushed && !j.Flush() {
 				t.Fatal("rows are not flushed")
@@ -176,7 +176,7 @@ func TestWriteRows(t *testing.T) {
 func TestWriteLastRowsWaitsForTheStore(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
-	j.Add(store.Row{Step: 1, Lineage: "l"})
+	j.Add(store.Row{Step: 1, Lineage: "l"}, nil)
 	back := away(t, dir, "rows")
 	time.AfterFunc(5*time.Millisecond, back)
 	if err := j.WriteRows(t.Context(), "path", true); err != nil {
@@ -194,7 +194,7 @@ func TestComplete(t *testing.T) {
 	complete := func(row *store.Row) { row.TrainingSeconds += 2 }
 	j.Complete(complete)
 	for step := range int64(2) {
-		j.Add(store.Row{Step: step + 1, Lineage: "l", TrainingSeconds: 1})
+		j.Add(store.Row{Step: step + 1, Lineage: "l", TrainingSeconds: 1}, nil)
 	}
 	j.Flush()
 	j.Complete(complete)
@@ -213,7 +213,7 @@ func TestLines(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
 	j.Rebuild(0, "l0")
-	j.Add(store.Row{Step: 1, Lineage: "l1", Parent: "l0"})
+	j.Add(store.Row{Step: 1, Lineage: "l1", Parent: "l0"}, nil)
 	j.AppendLines()
 	if got := lines(t, dir); got != 0 {
 		t.Errorf("%d lines before the row is durable", got)
@@ -224,7 +224,7 @@ func TestLines(t *testing.T) {
 	if got := lines(t, dir); got != 1 {
 		t.Errorf("%d lines of one step", got)
 	}
-	j.Add(store.Row{Step: 2, Lineage: "l2", Parent: "l1"})
+	j.Add(store.Row{Step: 2, Lineage: "l2", Parent: "l1"}, nil)
 	j.Discard()
 	j.Flush()
 	j.AppendLines()
@@ -279,7 +279,7 @@ func TestHandover(t *testing.T) {
 // TestWithoutStore makes sure that every call of a journal without a store succeeds and knows nothing.
 func TestWithoutStore(t *testing.T) {
 	j, _ := open(t, "", 1)
-	j.Add(store.Row{Step: 1})
+	j.Add(store.Row{Step: 1}, nil)
 	j.SetSession("session")
 	j.Rebuild(1, "l")
 	for version := range j.Chain(1, "l") {

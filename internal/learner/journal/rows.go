@@ -12,8 +12,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
-// Add adds the row of a step. It becomes durable with Flush or WriteRows.
-func (j *Journal) Add(row store.Row) { j.rows = append(j.rows, row) }
+// Add adds the row of a step and what its rollouts came to, which may be nil. They become durable with Flush or WriteRows.
+func (j *Journal) Add(row store.Row, rollouts []byte) {
+	j.rows = append(j.rows, stepRow{row, rollouts})
+}
 
 // Discard drops the rows, lines and transcripts that wait: their steps are made again.
 func (j *Journal) Discard() { j.rows, j.lines, j.Transcripts.uncommitted = nil, nil, nil }
@@ -22,13 +24,13 @@ func (j *Journal) Discard() { j.rows, j.lines, j.Transcripts.uncommitted = nil, 
 func (j *Journal) Flush() bool {
 	for len(j.rows) > 0 {
 		if j.store != nil {
-			if err := j.store.WriteRow(j.rows[0]); err != nil {
+			if err := j.store.WriteStep(j.rows[0].Row, j.rows[0].rollouts); err != nil {
 				j.blocked("writing row", err)
 				return false
 			}
 			j.config.Blocked("")
 		}
-		j.lines, j.rows = append(j.lines, line{Row: j.rows[0]}), j.rows[1:]
+		j.lines, j.rows = append(j.lines, line{Row: j.rows[0].Row}), j.rows[1:]
 	}
 	return true
 }
@@ -40,7 +42,7 @@ func (j *Journal) WriteRows(ctx context.Context, path string, last bool) error {
 		j.rows[n-1].State = path
 	} else if n := len(j.lines); n > 0 {
 		// A drained learner saves a version whose row is written: it is written again.
-		j.rows, j.lines = []store.Row{j.lines[n-1].Row}, j.lines[:n-1]
+		j.rows, j.lines = []stepRow{{Row: j.lines[n-1].Row}}, j.lines[:n-1]
 		j.rows[0].State = path
 	}
 	flush := func() error {

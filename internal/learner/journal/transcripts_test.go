@@ -84,7 +84,7 @@ func TestMissingTranscriptsAreStated(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
 	for step := range int64(4) {
-		j.Add(store.Row{Step: step + 1, Lineage: string(rune('b' + step)), Parent: string(rune('a' + step))})
+		j.Add(store.Row{Step: step + 1, Lineage: string(rune('b' + step)), Parent: string(rune('a' + step))}, nil)
 	}
 	j.Flush()
 	j.Transcripts.Add(transcript.Step{Step: 2, Lineage: "c"})

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 )
 
@@ -69,6 +71,21 @@ func (s *Store) WriteRow(row Row) error {
 		return fmt.Errorf("writing row %d: %w", row.Step, err)
 	}
 	return nil
+}
+
+// WriteStep makes durable what a step leaves: its row, and what its rollouts came to unless that is nil.
+func (s *Store) WriteStep(row Row, rollouts []byte) error {
+	var group errgroup.Group
+	group.Go(func() error { return s.WriteRow(row) })
+	if rollouts != nil {
+		group.Go(func() error {
+			if err := s.files.publish(rolloutsName(row.Step, row.Lineage), rollouts); err != nil {
+				return fmt.Errorf("writing rollouts of step %d: %w", row.Step, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // Row reads the row of a version; the error is fs.ErrNotExist when it does not exist.
@@ -140,6 +157,10 @@ func (s *Store) Evaluations() []Evaluation {
 
 func rowName(step int64, lineage string) string {
 	return path.Join(rowsDir, fmt.Sprintf("%09d-%s.json", step, lineage))
+}
+
+func rolloutsName(step int64, lineage string) string {
+	return path.Join(rolloutsDir, fmt.Sprintf("%09d-%s.jsonl.gz", step, lineage))
 }
 
 func evaluationName(step int64, lineage, plan string) string {

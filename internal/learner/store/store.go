@@ -9,6 +9,7 @@
 //	attempts/<n>                              claim of attempt n
 //	specs/<n>.json                            run file of attempt n
 //	rows/<step>-<lineage>.json                row of the step that led to that version
+//	rollouts/<step>-<lineage>.jsonl.gz        what the episodes of that step came to, a line for each
 //	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
 //	transcripts/<step>-<lineage>.json, .html  what people read of a committed step
 //	tensorboard/<name>/events.out.tfevents.*  event files of TensorBoard, in the order of their steps
@@ -20,8 +21,8 @@
 //
 // The files are those of a folder, or objects below a URL: then the folder is a copy that reads are served from.
 //
-// A row is written before its state is saved and may belong to a state that never came to be. Only the
-// chain of parents says which rows count. Files appear whole or not at all, and survive a power failure
+// A row and its rollouts are written before its state is saved and may belong to a state that never came to
+// be. Only the chain of parents says which rows count. Files appear whole or not at all, and survive a power failure
 // once the call that wrote them has returned.
 package store
 
@@ -40,6 +41,7 @@ var ErrClaimed = errors.New("the attempt is claimed by another process")
 const (
 	claimsDir      = "attempts"
 	rowsDir        = "rows"
+	rolloutsDir    = "rollouts"
 	evaluationsDir = "evaluations"
 	specsDir       = "specs"
 	sessionFile    = "session"
@@ -56,7 +58,7 @@ type Store struct {
 // Open makes the folders of the run below dir as needed.
 func Open(dir, runUID string) (*Store, error) {
 	files := &folder{dir: filepath.Join(dir, runUID)}
-	for _, sub := range []string{claimsDir, rowsDir, evaluationsDir, specsDir, transcriptsDir} {
+	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir} {
 		if err := os.MkdirAll(files.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making artifact folders: %w", err)
 		}
