@@ -4,9 +4,14 @@
 package page
 
 import (
+	"flag"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
@@ -54,5 +59,54 @@ func TestRenderNeedsNoNetwork(t *testing.T) {
 	}
 	if !strings.Contains(string(data), "default-src &#39;none&#39;") && !strings.Contains(string(data), "default-src 'none'") {
 		t.Error("the page permits a browser to load something")
+	}
+}
+
+// golden is a step that has each part of a page.
+func golden() transcript.Step {
+	reward := 0.123456
+	return transcript.Step{Step: 12, Lineage: "3f2a9c1e", SampledAt: 11, Groups: []transcript.Group{
+		{Slot: 40, Environment: "sums", Outcome: "Usable", Episodes: []transcript.Episode{
+			{Index: 0, Outcome: "Usable", Reward: 1, StopReason: "stop", Parts: map[string]float64{"style": 0.25, "exact": 1}, Metrics: map[string]float64{"correct": 1},
+				Conversations: []transcript.Conversation{{Messages: []transcript.Message{
+					{Role: "user", Text: "What is 1 < 2 & \"so on\"?\n\n  It's 'quoted'."}, {Role: "assistant", Thinking: "well", Text: "Yes.", Reply: 1},
+				}}}},
+			{Index: 1, Outcome: "Usable", Retries: 2, Conversations: []transcript.Conversation{
+				{Role: "solver", Key: "0", Reward: &reward, StopReason: "length", Omitted: "2 messages are left out",
+					Tools: []transcript.Tool{{Name: "add", Description: "adds", Parameters: []byte(`{"type":"object"}`)}, {Name: "stop"}},
+					Messages: []transcript.Message{
+						{Role: "system", Text: "Be short."}, {Role: "assistant", Reply: 1, Calls: []transcript.Call{{Name: "add", Arguments: "{}"}, {Name: "stop"}}},
+						{Role: "tool", Name: "add", Text: "3"}, {Role: "user", Text: "again", NewPrompt: true}, {Role: "assistant", Reply: 2, Text: "{", Problem: "no JSON"},
+					},
+					Judgements: []transcript.Judgement{{Criterion: "is short", Rating: 0.5, Rationale: "not quite"}, {Criterion: "is polite", Rating: 1}}},
+				{Key: "1"},
+			}},
+			{Index: 2, Outcome: "EnvironmentFault", Reason: "it crashed"},
+		}},
+		{Slot: 41, Environment: "sums", Outcome: "Deadline", Reason: "too long", Missing: "the group's worker recorded no conversations"},
+	}}
+}
+
+var update = flag.Bool("update", false, "write the golden pages anew")
+
+func TestRenderGoldenPages(t *testing.T) {
+	for name, step := range map[string]transcript.Step{"groups": golden(), "missing": {Step: 3, Lineage: "a", SampledAt: 2, Missing: "it was lost"}} {
+		got, err := Render(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join("testdata", name+".html")
+		if *update {
+			if err := os.WriteFile(file, got, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("the page %s (-want +got):\n%s", name, diff)
+		}
 	}
 }
