@@ -78,11 +78,7 @@ func write(to *store.Store, step transcript.Step) error {
 	if err != nil {
 		return fmt.Errorf("encoding transcript of step %d: %w", step.Step, err)
 	}
-	html, err := page.Render(step)
-	if err != nil {
-		return fmt.Errorf("rendering transcript of step %d: %w", step.Step, err)
-	}
-	return to.WriteTranscript(step.Step, step.Lineage, encoded, html)
+	return to.WriteTranscript(step.Step, step.Lineage, encoded, page.Render(step))
 }
 
 // StateMissing states which of the newest steps of a version that was loaded have no transcript, as their learner

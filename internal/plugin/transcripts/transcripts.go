@@ -156,10 +156,7 @@ func (f flags) show(ctx context.Context, env cli.Environment, run string, step t
 	}
 	data := bytes.TrimSpace(encoded)
 	if filepath.Ext(name) == ".html" {
-		var err error
-		if data, err = page.Render(step); err != nil {
-			return fmt.Errorf("rendering the transcript: %w", err)
-		}
+		data = page.Render(step)
 	}
 	if err := atomicfile.WriteDurable(name, 0o644, append(data, '\n')); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)

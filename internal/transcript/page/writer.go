@@ -1,0 +1,41 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bytes"
+	"html"
+	"strings"
+)
+
+// markup is written as it is. Only constants become one without a conversion, and this package has no such conversion.
+type markup string
+
+// writer writes HTML. It takes the place of html/template, which calls methods by name: a program that links that keeps the methods of
+// all its types, which made the programs of this project larger by a quarter.
+type writer struct{ out bytes.Buffer }
+
+// put writes markup in which each % stands for the next text. Texts are escaped for elements and for attributes in quotes.
+func (w *writer) put(m markup, texts ...string) {
+	rest := string(m)
+	for _, text := range texts {
+		before, after, _ := strings.Cut(rest, "%")
+		w.out.WriteString(before)
+		w.out.WriteString(escape(text))
+		rest = after
+	}
+	w.out.WriteString(rest)
+}
+
+// unlessEmpty is put for a text that may be empty: then it writes nothing.
+func (w *writer) unlessEmpty(m markup, text string) {
+	if text != "" {
+		w.put(m, text)
+	}
+}
+
+// escape escapes a text. What HTML does not permit is replaced.
+func escape(text string) string {
+	return html.EscapeString(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD"))
+}
