@@ -24,6 +24,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -75,6 +77,15 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 	return learner.Run(ctx, config)
 }
 
+// openBucket opens artifacts.url.
+func openBucket(ctx context.Context, url string) (store.Objects, error) {
+	objects, err := bucket.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return objects, nil
+}
+
 // errNoKey says that there is no key. A user can add it to the Secret while the run waits.
 var errNoKey = errors.New("TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues")
 
@@ -83,7 +94,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	config := learner.Config{
 		APIKey: os.Getenv("TINKER_API_KEY"), UserAgent: version.UserAgent("tinker-operator-learner"),
 		Identity: os.Getenv("POD_NAME") + "/" + rand.Text(), Drain: drainOnSignal(),
-		Hub: &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN")},
+		Hub: &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN")}, OpenBucket: openBucket,
 	}
 	endpoint, err := transport.New(transport.FromEnvironment(os.Getenv))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	HTTP *http.Client
 	// Hub fetches tokenizers; only runs whose model has a tokenizer of its own need it.
 	Hub *fetch.Fetcher
+	// OpenBucket opens the URL at which a run keeps its artifacts; only such runs need it.
+	OpenBucket journal.OpenBucket
 	// Now is the clock; nil for the real one.
 	Now    func() time.Time
 	Timing Timing

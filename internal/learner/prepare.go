@@ -40,7 +40,7 @@ func (l *learner) prepare(ctx context.Context) error {
 		return fmt.Errorf("encoding run file: %w", err)
 	}
 	l.journal = journal.New(journal.Config{
-		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, Spec: spec, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
+		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, OpenBucket: l.config.OpenBucket, Spec: spec, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
 		Logger: l.config.Logger, Blocked: l.status.BlockOnStore, Pause: time.Second, Committed: recorder{l}.step,
 		Parent: parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})

@@ -27,6 +27,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -264,7 +266,8 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
 			SkipAfter: w.skipAfter,
 		},
-		Now: w.learnerNow,
+		Now:        w.learnerNow,
+		OpenBucket: func(ctx context.Context, url string) (store.Objects, error) { return bucket.Open(ctx, url) },
 	}
 	if hook != nil {
 		kill := func() error {

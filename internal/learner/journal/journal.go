@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
@@ -28,9 +27,11 @@ type Config struct {
 	// Dir is the folder of the artifacts; empty for none.
 	Dir string
 	// URL is where the artifacts are kept instead, and Dir is for a copy of them; empty for none.
-	URL     string
-	RunUID  string
-	Attempt int32
+	URL string
+	// OpenBucket opens a URL other than that of a file.
+	OpenBucket OpenBucket
+	RunUID     string
+	Attempt    int32
 	// Identity distinguishes this process from any other that claims the same attempt.
 	Identity string
 	// Spec is the run file as the attempt reads it.
@@ -45,6 +46,9 @@ type Config struct {
 	// Pause is the time between two calls of a store that does not answer.
 	Pause time.Duration
 }
+
+// OpenBucket opens artifacts.url. It is given by programs that keep artifacts at URLs, so that the drivers are linked there alone.
+type OpenBucket func(ctx context.Context, url string) (store.Objects, error)
 
 // Journal is used by the goroutine of the loop, except for what evaluations and sessions need.
 type Journal struct {
@@ -114,7 +118,7 @@ func (c Config) open(ctx context.Context) (*store.Store, error) {
 	if address.Scheme == "file" {
 		return store.Open(address.Path, c.RunUID)
 	}
-	objects, err := bucket.Open(ctx, c.URL)
+	objects, err := c.OpenBucket(ctx, c.URL)
 	if err != nil {
 		return nil, err
 	}
