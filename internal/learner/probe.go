@@ -38,11 +38,15 @@ func (p prober) Probe(ctx context.Context, features []capability.Feature) (capab
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an
 // endpoint may restore it from most states and lose it from one. Before the first optimizer step the optimizer has no state, so it
-// checks only states that are known to be the result of one.
+// checks only states that are known to be the result of one. It does not check what this process saved at an
+// endpoint that is known to restore optimizers, because a check makes models of its own.
 func (p prober) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
 	known := p.loop.capabilities
 	if known.Of(capability.OptimizerReset) == capability.Ignored {
 		return true, nil // every load restores the optimizer, so that nothing shows the difference
+	}
+	if p.book.HasSaved(state.Path) && known.Of(capability.OptimizerRestore) == capability.Supported {
+		return true, nil
 	}
 	if state.Name.Step == 0 || known.Lacks(capability.OptimizerRestore) || !p.isTrained(state) {
 		return true, nil

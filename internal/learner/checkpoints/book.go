@@ -35,6 +35,8 @@ type Book struct {
 
 	mu    sync.Mutex
 	index Index
+	// saved are the paths of what this process saved.
+	saved map[string]bool
 	chain map[int64]string
 	best  []scored
 	usage usage
@@ -48,7 +50,7 @@ type scored struct {
 
 // NewBook returns an empty book.
 func NewBook(config Config) *Book {
-	return &Book{config: config, index: Index{}, chain: map[int64]string{}, usage: newUsage()}
+	return &Book{config: config, index: Index{}, saved: map[string]bool{}, chain: map[int64]string{}, usage: newUsage()}
 }
 
 // Replace replaces the index by one that was read anew.
@@ -63,6 +65,14 @@ func (b *Book) AddSaved(path string, name rl.CheckpointName, sampler bool, now t
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.index.Add(Entry{Path: path, Name: name, Sampler: sampler, Listed: true, SaveTime: now.UTC().Format(time.RFC3339)})
+	b.saved[path] = true
+}
+
+// HasSaved reports whether this process saved a checkpoint.
+func (b *Book) HasSaved(path string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.saved[path]
 }
 
 // States lists the states, the newest first.

@@ -264,6 +264,11 @@ func TestAddSaved(t *testing.T) {
 	if found := book.Find(version(2), false); len(found) != 1 {
 		t.Errorf("found %+v, want the state", found)
 	}
+	book.Replace(Index{})
+	book.Replace(Index{e.Path: e, "listed": {Path: "listed"}})
+	if !book.HasSaved(e.Path) || book.HasSaved("listed") {
+		t.Errorf("saved by this process: the state %t, what the server lists %t", book.HasSaved(e.Path), book.HasSaved("listed"))
+	}
 }
 
 func TestUsage(t *testing.T) {
