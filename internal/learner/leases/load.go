@@ -29,7 +29,7 @@ func (l *load) observe(renewal exchange.Renewal, now time.Time) {
 	}
 	if renewal.Throttled > 0 {
 		l.problem, l.reported = "throttled", now
-		l.credits.cut(now)
+		l.credits.refuse(renewal.Throttled, now)
 	}
 }
 
@@ -47,10 +47,14 @@ func (l *load) share(workers int) int { return l.credits.total() / max(1, worker
 
 // credits bounds how many sample requests the run has in flight. Rate limits belong to the API key, so one
 // number serves all workers: it is halved when the endpoint asks to slow down, at most once in a while
-// since replies to what was sent before still arrive, and grows by a fixed share each second.
+// since replies to what was sent before still arrive, and grows by a fixed share each second. A few refusals among many
+// requests take no credits, because an endpoint may refuse some at any load; those requests are repeated.
 type credits struct {
 	limit, most       float64
 	lastCut, lastRise time.Time
+	// refused counts the refusals since counted.
+	refused float64
+	counted time.Time
 }
 
 const (
@@ -59,11 +63,24 @@ const (
 	growShare  = 1.0 / 32
 	fewest     = 1.0
 	cutDivisor = 2
+	// cutShare is the share of the limit that has to be refused within cutPause.
+	cutShare = 1.0 / 16
 )
 
 func newCredits(concurrency int) credits {
 	most := max(float64(concurrency), fewest)
 	return credits{limit: most, most: most}
+}
+
+// refuse counts refusals, and cuts the limit once they are not few.
+func (c *credits) refuse(requests int, now time.Time) {
+	if now.Sub(c.counted) >= cutPause {
+		c.refused, c.counted = 0, now
+	}
+	c.refused += float64(requests)
+	if c.refused >= c.limit*cutShare {
+		c.cut(now)
+	}
 }
 
 // cut halves the limit.

@@ -4,6 +4,7 @@
 package leases
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -68,6 +69,28 @@ func TestCredits(t *testing.T) {
 	}
 	expect(t, "no concurrency leaves one request", 1, newLoadPointer(0).share(0))
 	expect(t, "a share of 3 workers", 5, newLoadPointer(16).share(3))
+}
+
+// TestAFewRefusalsTakeNoCredits reports the refusals of several workers: credits are cut once they are a sixteenth of the
+// limit within the time in which it is cut once.
+func TestAFewRefusalsTakeNoCredits(t *testing.T) {
+	l := newLoadPointer(256)
+	for i, step := range []struct {
+		after     time.Duration
+		throttled int
+		want      int
+	}{
+		{0, 5, 256},
+		{time.Second, 10, 256},
+		{2 * time.Second, 5, 256},
+		{3 * time.Second, 10, 256},
+		{3500 * time.Millisecond, 1, 128},
+		{4 * time.Second, 7, 128},
+		{5500 * time.Millisecond, 1, 64},
+	} {
+		l.observe(exchange.Renewal{Throttled: step.throttled}, epoch.Add(step.after))
+		expect(t, fmt.Sprintf("credits after report %d", i), step.want, l.credits.total())
+	}
 }
 
 func newLoadPointer(concurrency int) *load {
