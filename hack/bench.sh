@@ -18,6 +18,8 @@ echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkers
 bench '^BenchmarkStep$' 1x ./test/survival
 echo "== steps at an endpoint with the latencies of the hosted service, divided by ten (goal: of step/bound without a lag, of synchronous/step with one)"
 bench '^BenchmarkHosted$' 1x -timeout 3h ./test/survival
+echo "== models that a learner makes beside the one that it opens again from a state of its own (goal: none)"
+bench '^BenchmarkReopen$' 1x ./test/survival
 echo "== 500 sessions of an environment server at once, played by one worker of one core (aim: turns/bound of 0.9 and 160 MiB)"
 bench '^BenchmarkSessions$' 1x ./test/survival
 echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out tasks with three seeds (aim: 0.15 with each), and controls (0.05)"

@@ -10,16 +10,35 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestReopenOfAnOwnStateMakesOneModel throws a model away, and counts the models: the state that replaces it was saved by the
-// same process, which does not check it with models of its own.
-func TestReopenOfAnOwnStateMakesOneModel(t *testing.T) {
-	t.Parallel()
-	want := baseline(t)
+// runWithReopen trains a run that throws one model away, and returns its fixture and how it ended. The state that replaces
+// the model was saved by the same process.
+func runWithReopen(t testing.TB) (*fixture, contract.Verdict) {
+	t.Helper()
 	w := newFixture(t, nil)
 	w.addFaults(fault.Rule{Op: "optim_step", Occurrence: 3, Do: fault.Fail, Category: "server"})
 	w.startWorker("w0", behavior{})
-	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
+	return w, w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+}
+
+// TestReopenOfAnOwnStateMakesOneModel counts the models, since a learner does not check a state of its own with others.
+func TestReopenOfAnOwnStateMakesOneModel(t *testing.T) {
+	t.Parallel()
+	want := baseline(t)
+	w, verdict := runWithReopen(t)
+	w.compare(verdict, want)
 	if made := w.models(); made != 2 {
 		t.Errorf("%d models were made, want the first and the one that replaces it", made)
 	}
+}
+
+// BenchmarkReopen prints how many models a learner makes beside the one that replaces a model.
+func BenchmarkReopen(b *testing.B) {
+	var extra int64
+	for b.Loop() {
+		w, _ := runWithReopen(b)
+		extra = w.models() - 2
+	}
+	b.ReportMetric(float64(extra), "extra-models")
+	b.ReportMetric(0, "goal")
+	b.ReportMetric(0, "ns/op")
 }
