@@ -6,10 +6,12 @@
 package e2e
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,13 +43,21 @@ var skyRLCapabilities = v1alpha1.Capabilities{
 	Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
 }
 
-// TestSkyRL starts SkyRL, trains six steps at it, kills the learner after the third, and counts the steps in the final
-// weights by what the server executed. Nearly all of the time passes while the server compiles each new shape of its inputs.
+// TestSkyRL starts SkyRL and trains at it. Nearly all of the time passes while the server compiles each new shape of its
+// inputs.
 func TestSkyRL(t *testing.T) {
-	const steps = 6
 	database := startSkyRL(t)
 	prepare(t)
-	run := startAtSkyRL(t, "killed-learner", steps)
+	t.Run("a killed learner", func(t *testing.T) { testSkyRLKilledLearner(t, database) })
+	t.Run("a rising reward", testSkyRLRisingReward)
+	t.Run("every capability", testSkyRLCapabilities)
+}
+
+// testSkyRLKilledLearner trains six steps, kills the learner after the third, and counts the steps in the final weights
+// by what the server executed.
+func testSkyRLKilledLearner(t *testing.T, database string) {
+	const steps = 6
+	run := startAtSkyRL(t, "killed-learner", steps, 3)
 	eventually(t, 40*time.Minute, "the fourth step has begun", func() bool { return newestRow(t, run) >= 3 })
 	env.signal(t, learner(t, run), "KILL")
 	got := finishAtSkyRL(t, run)
@@ -69,6 +79,71 @@ func TestSkyRL(t *testing.T) {
 	if n, err := strconv.Atoi(strings.TrimSpace(string(output))); err != nil || n != steps {
 		t.Errorf("the server executed %q steps for the final weights, want %d", output, steps)
 	}
+}
+
+// testSkyRLRisingReward trains until most replies have the digit, and compares the evaluations of the first and the last weights.
+func testSkyRLRisingReward(t *testing.T) {
+	const steps, least = 40, 0.4
+	run := startAtSkyRL(t, "digit", steps, steps)
+	got := finishAtSkyRL(t, run)
+	before, after := evaluation(t, run, 0), evaluation(t, run, steps)
+	if after < before+least || got.Metrics == nil || got.Metrics.PassAt1 == nil || *got.Metrics.PassAt1 != after {
+		t.Fatalf("pass@1 was %v before training and %v after it, the status has %+v; want a rise of %v at least", before, after, got.Metrics, least)
+	}
+	t.Logf("pass@1 rose from %.3f to %.3f", before, after)
+}
+
+// evaluation returns pass@1 of the weights after a step, from evaluations.jsonl.
+func evaluation(t *testing.T, run *v1alpha1.TrainingRun, step int64) float64 {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder(t, run), "evaluations.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var row struct {
+			Step    int64
+			Metrics map[string]float64
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if value, ok := row.Metrics["test/pass@1"]; ok && row.Step == step {
+			return value
+		}
+	}
+	t.Fatalf("run %s has no evaluation of step %d:\n%s", run.Name, step, data)
+	return 0
+}
+
+// testSkyRLCapabilities compares what the operator's client finds of each feature with testdata/skyrl-0.3.0.txt.
+func testSkyRLCapabilities(t *testing.T) {
+	check := exec.CommandContext(t.Context(), "go", "run", "./test/endpoint", "-url", skyRLURL, "-model", skyRLModel, "-patience", "20m", "-timeout", "60m")
+	check.Dir, check.Env = root, append(os.Environ(), "TINKER_API_KEY=tml-e2e")
+	output, err := check.CombinedOutput()
+	t.Logf("%s", output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join("testdata", "skyrl-0.3.0.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), supportOf(string(output))); diff != "" {
+		t.Errorf("what SkyRL supports (-want +got):\n%s", diff)
+	}
+}
+
+// supportOf returns the feature and the support of each row of the table that test/endpoint prints.
+func supportOf(table string) string {
+	row := regexp.MustCompile(`^([a-z0-9_.]+) +(supported|ignored|unsupported|unknown)\b`)
+	var found strings.Builder
+	for line := range strings.Lines(table) {
+		if columns := row.FindStringSubmatch(line); columns != nil {
+			found.WriteString(columns[1] + " " + columns[2] + "\n")
+		}
+	}
+	return found.String()
 }
 
 // startSkyRL starts SkyRL, which the test stops when it ends, and returns the path of its database.
@@ -113,7 +188,7 @@ func startSkyRL(t *testing.T) string {
 }
 
 // startAtSkyRL creates a run whose reward is 1 for each reply with the digit 7, which the random model seldom writes.
-func startAtSkyRL(t *testing.T, name string, steps int64) *v1alpha1.TrainingRun {
+func startAtSkyRL(t *testing.T, name string, steps, evaluateEvery int64) *v1alpha1.TrainingRun {
 	t.Helper()
 	rewards := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -131,7 +206,7 @@ func startAtSkyRL(t *testing.T, name string, steps int64) *v1alpha1.TrainingRun 
 		spec.Environments[0].Sampling.MaxTokens = new(int32(16))
 		spec.Algorithm.Optimizer.LearningRate = 3e-3
 		spec.Evaluation = &v1alpha1.Evaluation{
-			EverySteps: new(int64(3)),
+			EverySteps: new(evaluateEvery),
 			Environments: []v1alpha1.EvaluationEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: name},
 				Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(16))}},
