@@ -56,6 +56,8 @@ type behavior struct {
 	wait func(ctx context.Context, slot int64)
 	// blockEvaluation never finishes a group of an evaluation.
 	blockEvaluation bool
+	// delayEvaluation delays the sampling of groups of evaluations until it is closed; nil delays none.
+	delayEvaluation <-chan struct{}
 	// leased receives each lease, in the order in which they are granted, before its group is sampled.
 	leased func(lease exchange.Lease)
 	// room is how many episodes fit; 64 unless given.
@@ -310,6 +312,13 @@ func (p *fakeWorker) group(ctx context.Context, lease exchange.Lease) (rl.Group,
 	if p.behavior.blockEvaluation && lease.Key.Kind == rl.Evaluate {
 		<-ctx.Done()
 		return rl.Group{}, ctx.Err()
+	}
+	if p.behavior.delayEvaluation != nil && lease.Key.Kind == rl.Evaluate {
+		select {
+		case <-p.behavior.delayEvaluation:
+		case <-ctx.Done():
+			return rl.Group{}, ctx.Err()
+		}
 	}
 	if p.behavior.outcome != nil && lease.Key.Kind == rl.Train {
 		if outcome := p.behavior.outcome(lease.Key.Slot); outcome != rl.Usable {
