@@ -362,6 +362,7 @@ var permitted = map[string][]string{
 	"test/sample": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/environment/registry", "k8s.io/api/core/v1", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
 	},
+	"test/skyrl": nil,
 }
 
 func TestPackagesPointOneWay(t *testing.T) {

@@ -1,0 +1,87 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package skyrl starts SkyRL for tests, and installs it first if that is not done.
+package skyrl
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Model is the model that the server trains.
+const Model = "tinkersim/byte-136k"
+
+// Server is a server that runs.
+type Server struct {
+	// URL is its base URL.
+	URL string
+	// Database is the file of its database.
+	Database string
+}
+
+// Start starts the server at an address of this machine, as HOST:PORT, which the test stops when it ends. root is the
+// root of the repository.
+func Start(t *testing.T, root, address string) Server {
+	t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	venv, err := exec.CommandContext(t.Context(), filepath.Join(root, "test", "conformance", "venv"), "skyrl").Output()
+	if err != nil {
+		t.Fatalf("installing SkyRL: %v", err)
+	}
+	work := filepath.Join(root, ".cache", "skyrl")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(work, "server.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(filepath.Join(root, "test", "conformance", "skyrl", "serve"), strings.TrimSpace(string(venv)), work)
+	server.Env = append(os.Environ(), "HOST="+host, "PORT="+port)
+	server.Stdout, server.Stderr = log, log
+	// The server consists of four processes.
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
+		_ = server.Wait()
+		if t.Failed() {
+			t.Logf("the server's log is %s", log.Name())
+		}
+	})
+	s := Server{URL: "http://" + address, Database: filepath.Join(work, "tinker.db")}
+	for began := time.Now(); !answers(t, s.URL); time.Sleep(time.Second) {
+		if time.Since(began) > 5*time.Minute {
+			t.Fatalf("SkyRL does not answer at %s", s.URL)
+		}
+	}
+	return s
+}
+
+// answers reports whether the server answers that it is healthy.
+func answers(t *testing.T, url string) bool {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
