@@ -4,8 +4,13 @@
 package survival
 
 import (
+	"archive/tar"
 	"context"
+	"encoding/binary"
+	"io"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,15 +18,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
+	"github.com/tinker-operator/tinker-operator/test/archive"
 )
 
-// trainAt takes steps on sequences of different lengths, and returns the log-probabilities of the last one. Its epsilon
-// is so great that a step is proportional to the gradient.
-func trainAt(t *testing.T, name string, compensated bool) []float64 {
+// trainAt takes steps on sequences of different lengths, and returns the trained weights. The epsilon is so great that a
+// step is proportional to the gradient.
+func trainAt(t *testing.T, name string, compensated bool, algorithm contract.Algorithm, steps int) []float32 {
 	t.Helper()
 	_, url := simulatortest.Serve(t, tinkersim.Options{Dialect: name})
 	api, err := client.New(client.Config{BaseURL: url, APIKey: apiKey})
@@ -42,33 +49,64 @@ func trainAt(t *testing.T, name string, compensated bool) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last trainee.Replies
-	for range 4 {
+	for range steps {
 		training, err := model.Train(t.Context(), trainee.Step{
-			Datums: unequalDatums(), Substeps: 1, Losses: trainee.LossesOf(contract.Algorithm{Loss: contract.Loss{Name: contract.LossImportanceSampling}}),
+			Datums: unequalDatums(), Substeps: algorithm.Substeps, Losses: trainee.LossesOf(algorithm),
 			Adam: tinker.AdamParams{LearningRate: 1e3, Beta1: 0.9, Beta2: 0.95, Eps: 1e8},
 		})
 		if err == nil {
-			last, err = training.Wait(t.Context())
+			_, err = training.Wait(t.Context())
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	var all []float64
-	for _, logprobs := range last.Logprobs {
-		for _, v := range logprobs {
-			all = append(all, float64(v))
-		}
+	save, err := model.SaveState(t.Context(), "trained")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return all
+	path, err := save.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return weightsIn(t, url, path)
 }
 
-// unequalDatums are sequences of different lengths, each with a prompt without advantages.
+// weightsIn returns the weights of the adapter in a checkpoint.
+func weightsIn(t *testing.T, url, path string) []float32 {
+	t.Helper()
+	body := archive.Open(t, url, apiKey, path)
+	defer body.Close()
+	for files := tar.NewReader(body); ; {
+		header, err := files.Next()
+		if err != nil {
+			t.Fatalf("no adapter in the archive of %s: %v", path, err)
+		}
+		if !strings.HasSuffix(header.Name, ".safetensors") {
+			continue
+		}
+		data, err := io.ReadAll(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The length of a header precedes it, and the numbers follow it.
+		numbers := data[8+binary.LittleEndian.Uint64(data):]
+		weights := make([]float32, len(numbers)/4)
+		for i := range weights {
+			weights[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers[4*i:]))
+		}
+		return weights
+	}
+}
+
+// unequalDatums are sequences of different lengths, each with a prompt without advantages. Two of the five are of a judge.
 func unequalDatums() []rl.Datum {
 	var datums []rl.Datum
 	for n := 3; n < 12; n += 2 {
 		d := rl.Datum{Slot: int64(n)}
+		if n%4 == 1 {
+			d.Role = "judge"
+		}
 		for i := range n {
 			d.Tokens, d.Targets = append(d.Tokens, int32(60+i*n%30)), append(d.Targets, int32(60+(i+1)*n%30))
 			advantage := float32(0)
@@ -86,22 +124,73 @@ func unequalDatums() []rl.Datum {
 // those of one that sums them, to the rounding of float32; without it they are not.
 func TestAveragedGradientsAreCompensated(t *testing.T) {
 	t.Parallel()
-	summed := trainAt(t, dialect.NameJSON, false)
-	compensated := trainAt(t, dialect.NameSkyRL, true)
-	averaged := trainAt(t, dialect.NameSkyRL, false)
-	if got := furthest(summed, compensated); got > 1e-4 {
-		t.Errorf("log-probabilities differ by %g from those of a server that sums", got)
+	cases := map[string]contract.Algorithm{
+		"one loss": {Loss: contract.Loss{Name: contract.LossImportanceSampling}, Substeps: 1},
+		"two losses and two substeps": {
+			Loss: contract.Loss{Name: contract.LossImportanceSampling}, Substeps: 2,
+			Roles: []contract.Role{{Name: "judge", Loss: contract.Loss{Name: contract.LossCISPO, Config: map[string]float64{
+				contract.SettingClipLow: 0, contract.SettingClipHigh: 4,
+			}}}},
+		},
 	}
-	if got := furthest(summed, averaged); got < 1e-2 {
-		t.Errorf("without compensation log-probabilities differ by %g, so that the test shows nothing", got)
+	for name, algorithm := range cases {
+		t.Run(name, func(t *testing.T) {
+			// After each further step the roundings of the one before are amplified.
+			const steps = 2
+			initial := trainAt(t, dialect.NameJSON, false, algorithm, 0)
+			summed := trainAt(t, dialect.NameJSON, false, algorithm, steps)
+			compensated := trainAt(t, dialect.NameSkyRL, true, algorithm, steps)
+			averaged := trainAt(t, dialect.NameSkyRL, false, algorithm, steps)
+			change := furthest(initial, summed)
+			if got, bound := furthest(summed, compensated), 64*epsilon32*change; got > bound {
+				t.Errorf("weights differ by %g from those of a server that sums, more than by rounding, which is %g", got, bound)
+			}
+			if got := furthest(summed, averaged); got < change/10 {
+				t.Errorf("without compensation weights differ by %g of a change of %g, so that the test shows nothing", got, change)
+			}
+		})
+	}
+}
+
+// epsilon32 is the distance from 1 to the next greater float32.
+const epsilon32 = 1.0 / (1 << 23)
+
+// TestRunAtAveragingServer trains a step of a run at a server that averages gradients. The weights are those of a run at
+// one that sums them, unless the run takes the first for the second.
+func TestRunAtAveragingServer(t *testing.T) {
+	t.Parallel()
+	found, _ := skyRLBaseline(t)
+	run := func(name string, gradients func(known *contract.Capabilities) *[]string) []float32 {
+		w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, Dialect: name}, func(f *contract.RunFile) {
+			f.Fixed.Algorithm.Steps = 1
+			f.Fixed.Algorithm.Optimizer.LearningRate, f.Fixed.Algorithm.Optimizer.Epsilon = 1e3, 1e8
+		})
+		known := *found
+		known.Supported = append(slices.Clone(found.Supported), string(capability.Adam("eps")))
+		known.Ignored = slices.DeleteFunc(slices.Clone(found.Ignored), func(f string) bool { return f == string(capability.GradientSum) })
+		list := gradients(&known)
+		*list = append(*list, string(capability.GradientSum))
+		w.knowing(&known).startWorker("w0", behavior{})
+		verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+		return weightsIn(t, w.url, verdict.Progress.Checkpoints[0].State)
+	}
+	supported := func(known *contract.Capabilities) *[]string { return &known.Supported }
+	ignored := func(known *contract.Capabilities) *[]string { return &known.Ignored }
+	summed := run(dialect.NameJSON, supported)
+	uncompensated := furthest(summed, run(dialect.NameSkyRL, supported))
+	if uncompensated < 1e-4 {
+		t.Errorf("without compensation weights differ by %g, so that the test shows nothing", uncompensated)
+	}
+	if got, bound := furthest(summed, run(dialect.NameSkyRL, ignored)), 64*epsilon32*uncompensated; got > bound {
+		t.Errorf("weights differ by %g from those of a server that sums, more than by rounding, which is %g", got, bound)
 	}
 }
 
 // furthest returns the greatest difference.
-func furthest(a, b []float64) float64 {
+func furthest(a, b []float32) float64 {
 	most := 0.0
 	for i := range a {
-		most = max(most, math.Abs(a[i]-b[i]))
+		most = max(most, math.Abs(float64(a[i])-float64(b[i])))
 	}
 	return most
 }
