@@ -99,7 +99,7 @@ func learnIDs(want, have any, ids map[string]string) {
 }
 
 // notSimulated are members that SkyRL answers and the simulator does not, and which no client needs.
-var notSimulated = []string{"base_model", "lora_config", "elementwise_loss", "sampling_session_id", "seed", "status", "metrics", "input"}
+var notSimulated = []string{"base_model", "lora_config", "sampling_session_id", "seed", "status", "metrics", "input"}
 
 // compare compares an answer with SkyRL's: it has the same members with the same types, and lists of numbers have the
 // same length.

@@ -24,7 +24,9 @@ const api = "/api/v1/"
 //   - Gradients are averaged: those of a sequence over its tokens, and then over the sequences.
 //   - A failed future is 400 from retrieve_future. Polls are held for five minutes, and then answered 408.
 //   - A name that is taken is 409. A sampler's path has no kind. The optimizer is always restored.
-//   - A sampler is no snapshot: it samples the newest weights of its model, while that is loaded.
+//   - A sampler is no snapshot. Its first sample loads its weights, unless they are loaded already; from then on it samples
+//     the newest weights of its model, while that is loaded. SkyRL loads them into the model that trains, which the
+//     dialect does not.
 //   - grad_clip_norm, the train_* flags, metadata and TTLs are ignored. There are no metrics of a loss.
 //   - Seeds of more than 31 bits fail.
 //   - There is no listing of a user's checkpoints, no delete, no sessions, and no dro.
@@ -43,11 +45,15 @@ type skyRL struct {
 	// newest are the weights that a model's samplers sample, and stale says that the model has moved on from them.
 	newest map[string]string
 	stale  map[string]bool
+	// sampler is the path of the sampler that was loaded last.
+	sampler map[string]string
 	// loaded is the path of the state that was loaded into a model.
 	loaded map[string]string
 	// unloaded are the models that were unloaded, and refused the futures of operations of such models.
 	unloaded map[string]bool
 	refused  map[string]string
+	// passes are the passes by the ids of their futures.
+	passes map[string]pass
 	// samplers are the sampling sessions by id, and innerSamplers the simulator's own by path.
 	samplers      map[string]samplerSource
 	innerSamplers map[string]string
@@ -63,7 +69,8 @@ func newSkyRL(handler http.Handler, options Options) *skyRL {
 	return &skyRL{
 		inner: inner{handler}, options: options,
 		nextModel: map[string]int{}, nextOperation: map[string]int64{}, taken: map[tinker.Path]bool{}, newest: map[string]string{},
-		stale: map[string]bool{}, loaded: map[string]string{}, unloaded: map[string]bool{}, refused: map[string]string{}, samplers: map[string]samplerSource{}, innerSamplers: map[string]string{},
+		stale: map[string]bool{}, sampler: map[string]string{}, loaded: map[string]string{}, unloaded: map[string]bool{}, refused: map[string]string{}, passes: map[string]pass{},
+		samplers: map[string]samplerSource{}, innerSamplers: map[string]string{},
 	}
 }
 
@@ -291,9 +298,6 @@ func (s *skyRL) save(r *http.Request, body object) (any, *httpError) {
 		return nil, err
 	}
 	s.taken[at] = true
-	if at.Kind == tinker.KindSampler {
-		s.newest[model], s.stale[model] = at.String(), false
-	}
 	return accepted, nil
 }
 

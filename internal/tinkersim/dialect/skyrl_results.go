@@ -63,11 +63,16 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 	return future(s.pass(r, body))
 }
 
-// sampleable reports whether sampler weights exist, and saves the newest weights of their model if it has moved on.
+// sampleable reports whether sampler weights exist. It loads them unless that was done last, or else saves the newest
+// weights of their model if it has moved on.
 func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
 	name := from.path[strings.LastIndex(from.path, "/")+1:]
 	if !s.taken[tinker.Path{Run: from.model, Kind: tinker.KindSampler, Name: name}] {
 		return failf(http.StatusNotFound, "Checkpoint not found: %s/%s", from.model, name)
+	}
+	saved := tinker.Path{Run: from.model, Kind: tinker.KindSampler, Name: name}.String()
+	if s.sampler[from.model] != saved {
+		s.sampler[from.model], s.newest[from.model], s.stale[from.model] = saved, saved, false
 	}
 	if !s.stale[from.model] || s.unloaded[from.model] {
 		return nil
@@ -115,15 +120,20 @@ func (s *skyRL) innerSampler(r *http.Request, from samplerSource) (string, *http
 func (s *skyRL) retrieve(r *http.Request, body object) (any, *httpError) {
 	s.mu.Lock()
 	reason, refused := s.refused[body.text("request_id")]
+	sent, isPass := s.passes[body.text("request_id")]
 	s.mu.Unlock()
 	if refused {
 		return nil, failf(http.StatusBadRequest, "%s", reason)
 	}
-	return s.await(r, body, time.Now().Add(s.options.PollHold))
+	result, err := s.await(r, body, time.Now().Add(s.options.PollHold))
+	if isPass && err == nil {
+		sent.addLosses(result)
+	}
+	return result, err
 }
 
 // await holds a poll until the result is available, or until the deadline.
-func (s *skyRL) await(r *http.Request, poll object, deadline time.Time) (any, *httpError) {
+func (s *skyRL) await(r *http.Request, poll object, deadline time.Time) (object, *httpError) {
 	request := object{"request_id": poll["request_id"]}
 	for {
 		value, err := s.post(r, "retrieve_future", request)

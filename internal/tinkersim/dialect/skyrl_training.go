@@ -44,13 +44,18 @@ func (s *skyRL) forwardBackward(r *http.Request, body object) (any, *httpError) 
 		settings[name] = value
 	}
 	input.LossFnConfig = settings
+	sent := pass{input}
 	if key == "forward_backward_input" {
 		input.Data = averaged(input.Data)
 	}
 	body.set(key, input)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.submit(r, body.text("model_id"), body)
+	accepted, err := s.submit(r, body.text("model_id"), body)
+	if future, ok := accepted.(map[string]string); ok && err == nil {
+		s.passes[future["request_id"]] = sent
+	}
+	return accepted, err
 }
 
 func (s *skyRL) optimStep(r *http.Request, body object) (any, *httpError) {
