@@ -8,16 +8,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
@@ -63,18 +63,22 @@ func (w *fixture) knowing(found *contract.Capabilities) *fixture {
 	return w
 }
 
-// TestFindingsAtSkyRL checks what the first attempt finds, and so what it adapts to.
+// TestFindingsAtSkyRL checks what the first attempt finds, and so what it adapts to. It is what a run finds at SkyRL
+// itself, as the end-to-end test of SkyRL checks.
 func TestFindingsAtSkyRL(t *testing.T) {
 	t.Parallel()
 	found, _ := skyRLBaseline(t)
-	for name, list := range map[capability.Feature][]string{
-		capability.Protobuf: found.Unsupported, capability.Repeats: found.Unsupported, capability.SamplerSnapshot: found.Unsupported,
-		capability.GradientSum: found.Ignored, capability.OptimizerRestore: found.Supported, capability.ListCheckpoints: found.Unsupported,
-		capability.Seed: found.Unsupported,
-	} {
-		if !slices.Contains(list, string(name)) {
-			t.Errorf("%s is not among %v; found %+v", name, list, found)
-		}
+	want := &contract.Capabilities{
+		BaseURL: found.BaseURL, Model: tinkersim.ModelName,
+		Supported: []string{
+			"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula", "loss_sum",
+			"optimizer_restore", "prompt_logprobs", "unload_model",
+		},
+		Ignored:     []string{"gradient_sum", "optimizer_reset", "user_metadata"},
+		Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("capabilities (-want +found):\n%s", diff)
 	}
 }
 
@@ -149,6 +153,7 @@ func TestLostRepliesAtSkyRL(t *testing.T) {
 	for _, op := range []string{
 		"create_session", "create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "load_weights",
 		"create_sampling_session", "asample", "retrieve_future", "unload_model",
+		"client_config", "get_server_capabilities", "list_training_runs", "session_heartbeat", "weights_info",
 	} {
 		for _, do := range []fault.Action{fault.DropAnswer, fault.DropRequest} {
 			t.Run(fmt.Sprintf("%s %s", op, do), func(t *testing.T) {
