@@ -23,6 +23,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // evaluation of the initial weights is delayed until the first batch is sampled, and replies to saves are late: a step is
 // submitted when all versions before it have the results of their evaluations.
 func TestStepWaitsForEvaluation(t *testing.T) {
+	t.Parallel()
 	found, want := skyRLBaseline(t)
 	w := newSkyRL(t, func(f *contract.RunFile) { f.Evaluation.EverySteps = 1 }).knowing(found)
 	w.addFaults(fault.Rule{Op: "save_weights", Do: fault.Pause, Seconds: 0.2, Stage: fault.Reply, Count: -1})
