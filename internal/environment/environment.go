@@ -136,6 +136,8 @@ type Turn struct {
 	ToolCalls int
 	// Masked are the conversations whose last reply is not trained on. The reply stays in the conversation.
 	Masked []string
+	// Results are those of the calls, in their order, for people: transcripts have them.
+	Results []ToolResult
 	// Prompts are the next requests. They are empty when the episode is Done.
 	Prompts []Prompt
 	Done    bool
@@ -143,6 +145,14 @@ type Turn struct {
 	Finished bool
 	// Abandoned is set where replies of the policy ended the episode before its end, and nothing graded it.
 	Abandoned bool
+}
+
+// ToolResult is the result of a call as people read it.
+type ToolResult struct {
+	// Tool is the name of the tool.
+	Tool, Text string
+	// Reward is that of the call; nil for none, which is not 0.
+	Reward *float64
 }
 
 // Reward is a reward of one turn.

@@ -26,6 +26,12 @@ type Recorder struct {
 	begins []int
 	// problems are those of replies, by their indices.
 	problems map[int]string
+	// rewards are those of messages, by their indices.
+	rewards map[int]float64
+	// results is how many results of tools were recorded since the last reply.
+	results int
+	// finished is the number of messages up to the one with which the environment ended the episode; 0 before.
+	finished int
 	// seen is the last prompt with its reply.
 	seen []chat.Message
 }
@@ -39,6 +45,9 @@ func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
 	switch {
 	case len(messages) >= len(r.seen) && slices.EqualFunc(r.seen, messages[:len(r.seen)], isSame):
 		added = messages[len(r.seen):]
+		for r.results > 0 && len(added) > 0 && added[0].Role == chat.RoleTool {
+			added, r.results = added[1:], r.results-1
+		}
 	default:
 		r.begins = append(r.begins, len(r.messages))
 	}
@@ -46,10 +55,48 @@ func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
 	r.seen = slices.Clone(messages)
 }
 
+// Result is the result of a call of a tool.
+type Result struct {
+	Tool, Text string
+	// Reward is nil for a result without one.
+	Reward *float64
+}
+
+// Results records the results of the calls of the last reply, before a prompt that has them, too. There is none where one of them
+// ended the episode, which done says, or where a limit did.
+func (r *Recorder) Results(results []Result, done bool) {
+	r.results = len(results)
+	for _, result := range results {
+		r.messages = append(r.messages, chat.Message{Role: chat.RoleTool, Name: result.Tool, Content: result.Text})
+		r.addReward(result.Reward)
+	}
+	if done {
+		r.finished = len(r.messages)
+	}
+}
+
+// Reward records a reward behind the last message, which may be nil, and whether the environment ended the episode with it.
+func (r *Recorder) Reward(reward *float64, done bool) {
+	r.addReward(reward)
+	if done {
+		r.finished = len(r.messages)
+	}
+}
+
+func (r *Recorder) addReward(reward *float64) {
+	if reward == nil {
+		return
+	}
+	if r.rewards == nil {
+		r.rewards = map[int]float64{}
+	}
+	r.rewards[len(r.messages)-1] += *reward
+}
+
 // Reply records what the policy sampled: the message that the environment was given, the parts that it was not given, and
 // what is wrong with a reply that could not be parsed.
 func (r *Recorder) Reply(given chat.Message, parts []chat.Part, problem string) {
-	r.seen = append(r.seen, given)
+	r.seen, r.results = append(r.seen, given), 0
 	given.Parts = parts
 	if problem != "" {
 		if r.problems == nil {
@@ -70,6 +117,10 @@ func (r *Recorder) conversation(limit int) (messages []Message, tools []Tool) {
 	for i, m := range r.messages {
 		message := messageOf(m, limit)
 		message.NewPrompt, message.Problem = i > 0 && slices.Contains(r.begins, i), cut(r.problems[i], limit)
+		if reward, ok := r.rewards[i]; ok {
+			message.Reward = &reward
+		}
+		message.Finished = i+1 == r.finished
 		messages = append(messages, message)
 	}
 	for _, t := range r.tools {

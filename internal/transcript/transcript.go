@@ -85,6 +85,10 @@ type Message struct {
 	Calls    []Call `json:"calls,omitempty"`
 	// Name is that of the tool whose result the message is.
 	Name string `json:"name,omitempty"`
+	// Reward is what the environment gave for the message; nil for nothing, which is not 0.
+	Reward *float64 `json:"reward,omitempty"`
+	// Finished is set where the environment ended the episode with the message.
+	Finished bool `json:"finished,omitempty"`
 	// Reply numbers what the policy sampled, from 1; it is 0 for other messages.
 	Reply int `json:"reply,omitempty"`
 	// Problem says why the reply could not be parsed.

@@ -42,6 +42,29 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// TestRecorderOfResults records results of tools, the last of which ended the episode, so that no prompt has it.
+func TestRecorderOfResults(t *testing.T) {
+	var r Recorder
+	call := chat.Message{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "look"}, {Name: "submit"}}, Reply: 1}
+	r.Prompt([]chat.Message{user("a")}, nil)
+	r.Reply(call, nil, "")
+	r.Results([]Result{{Tool: "look", Text: "x", Reward: new(0.0)}, {Tool: "submit", Text: "y"}}, false)
+	result := func(name, text string) chat.Message {
+		return chat.Message{Role: chat.RoleTool, Name: name, Content: text}
+	}
+	r.Prompt([]chat.Message{user("a"), call, result("look", "x"), result("submit", "y")}, nil)
+	r.Reply(call, nil, "")
+	r.Results([]Result{{Tool: "look", Text: "x"}, {Tool: "submit", Text: "Correct!", Reward: new(1.0)}}, true)
+	reply := Message{Role: "assistant", Reply: 1, Calls: []Call{{Name: "look"}, {Name: "submit"}}}
+	want := []Message{
+		{Role: "user", Text: "a"}, reply, {Role: "tool", Name: "look", Text: "x", Reward: new(0.0)}, {Role: "tool", Name: "submit", Text: "y"},
+		reply, {Role: "tool", Name: "look", Text: "x"}, {Role: "tool", Name: "submit", Text: "Correct!", Reward: new(1.0), Finished: true},
+	}
+	if diff := cmp.Diff(want, decoded(t, Encode("", []Part{{Recorder: &r}}, 1<<20)).Conversations[0].Messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
 func TestEncodeIsBounded(t *testing.T) {
 	var r Recorder
 	var messages []chat.Message

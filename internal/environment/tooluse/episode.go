@@ -97,6 +97,7 @@ func (e *episode) handleParseError(ctx context.Context, reply environment.Reply)
 // call runs calls in their order and passes their results to the policy. It stops at a call that ends the episode.
 func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.Turn, error) {
 	var rewards []environment.Reward
+	var results []environment.ToolResult
 	metrics := map[string]float64{}
 	for i, call := range calls {
 		result, err := e.session.Call(ctx, call)
@@ -108,15 +109,30 @@ func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.
 			e.toolErrors++
 		}
 		rewards = append(rewards, result.Rewards...)
+		results = append(results, environment.ToolResult{Tool: call.Name, Text: result.Text, Reward: sumOf(result.Rewards)})
 		maps.Copy(metrics, result.Metrics)
 		if result.Done {
 			turn := e.end(Outcome{Rewards: rewards, Metrics: metrics})
-			turn.ToolCalls, turn.Finished = i+1, true
+			turn.ToolCalls, turn.Results, turn.Finished = i+1, results, true
 			return turn, nil
 		}
 		e.messages = append(e.messages, chat.Message{Role: "tool", Content: result.Text, CallID: call.ID, Name: call.Name})
 	}
-	return environment.Turn{Rewards: rewards, Metrics: e.metrics(metrics), ToolCalls: len(calls), Prompts: e.prompts()}, nil
+	return environment.Turn{
+		Rewards: rewards, Metrics: e.metrics(metrics), ToolCalls: len(calls), Results: results, Prompts: e.prompts(),
+	}, nil
+}
+
+// sumOf returns the sum of rewards; nil for none.
+func sumOf(rewards []environment.Reward) *float64 {
+	if len(rewards) == 0 {
+		return nil
+	}
+	var sum float64
+	for _, reward := range rewards {
+		sum += reward.Value
+	}
+	return &sum
 }
 
 // proceed continues with the text of the outcome, or ends the episode if the outcome has no text.

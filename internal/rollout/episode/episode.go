@@ -138,7 +138,11 @@ func (e *episode) round(ctx context.Context, prompts []environment.Prompt, reque
 	if err != nil {
 		return environment.Turn{}, err
 	}
-	return turn, e.record(turn)
+	if err := e.record(turn); err != nil {
+		return environment.Turn{}, err
+	}
+	e.recordResults(turn, turn.Done && !turn.Abandoned)
+	return turn, nil
 }
 
 // step has the environment step on replies, within what is left of the episode's time.

@@ -75,6 +75,7 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 		if err := e.record(turn); err != nil {
 			return rl.Member{}, "", err
 		}
+		e.recordResults(turn, false)
 	}
 	m := rl.Member{StopReason: e.stop, Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
 		Parts: e.parts, Metrics: e.metrics}

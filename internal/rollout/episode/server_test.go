@@ -200,7 +200,7 @@ func playOnServer(t *testing.T, server *toolServer, options ors.Options, replies
 	}
 	tokens, health := qwen3(t), &faultCount{}
 	g := alone(change)
-	g.Split, g.Task = "train", 3
+	g.Split, g.Task, g.Transcript = "train", 3, true
 	p := &Player{
 		Environment: env, Renderer: rendererOf(t, "qwen3", tokens), Policy: &script{tokens: tokens, replies: replies},
 		Gate: open{}, Health: health, Progress: &Progress{},

@@ -4,6 +4,7 @@
 package episode
 
 import (
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
@@ -19,6 +20,40 @@ func (e *episode) transcript(reason string) []byte {
 		parts = append(parts, transcript.Part{Role: c.role, Key: c.key, StopReason: c.stop, Recorder: c.recorder})
 	}
 	return transcript.Encode(reason, parts, rl.MaxTranscript/max(1, e.spec.GroupSize))
+}
+
+// recordResults records what the environment answered to the last replies: results of tools with their rewards, or rewards of the
+// replies themselves. A reward without a conversation is recorded where the episode has one alone. done says
+// that the environment ended the episode with it.
+func (e *episode) recordResults(turn environment.Turn, done bool) {
+	for _, prompt := range e.pending {
+		c := e.conversation(prompt)
+		if c.recorder == nil || len(c.replies) == 0 {
+			continue
+		}
+		if len(turn.Results) > 0 {
+			results := make([]transcript.Result, len(turn.Results))
+			for i, result := range turn.Results {
+				results[i] = transcript.Result(result)
+			}
+			c.recorder.Results(results, done)
+			continue
+		}
+		var reward *float64
+		for _, r := range turn.Rewards {
+			if r.Conversation == c.key || r.Conversation == "" && len(e.order) == 1 {
+				reward = new(r.Value + deref(reward))
+			}
+		}
+		c.recorder.Reward(reward, done)
+	}
+}
+
+func deref(number *float64) float64 {
+	if number == nil {
+		return 0
+	}
+	return *number
 }
 
 // messageOf returns the text of an error, which may be nil.

@@ -6,10 +6,14 @@ package episode
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
@@ -53,5 +57,42 @@ func TestTranscriptOfFaultHasItsReason(t *testing.T) {
 	episode := transcript.FromGroup(play(t, env, says("hi"), spec)).Episodes[0]
 	if episode.Outcome != "EnvironmentFault" || episode.Reason == "" || len(episode.Conversations) != 1 {
 		t.Errorf("the episode is %+v, want its fault and its conversation", episode)
+	}
+}
+
+// TestTranscriptHasResultsOfTools plays episodes on a server: results that no prompt has are recorded too, with their rewards.
+func TestTranscriptHasResultsOfTools(t *testing.T) {
+	look, submit := callOf("look", "{}"), callOf("submit", `{"answer": "3"}`)
+	looked := transcript.Message{Role: "tool", Name: "look", Text: "They are 1 and 2."}
+	submitted := transcript.Message{Role: "tool", Name: "submit", Text: "Thank you.", Reward: new(1.0), Finished: true}
+	for name, tc := range map[string]struct {
+		options ors.Options
+		replies []string
+		change  func(*contract.Environment)
+		want    []transcript.Message
+	}{
+		"the environment ends it": {replies: []string{look, submit}, want: []transcript.Message{looked, submitted}},
+		"a limit ends it": {
+			replies: []string{look, look}, want: []transcript.Message{looked, looked},
+			change: func(e *contract.Environment) { e.Limits.Turns, e.Reward.Nonterminal = 2, new(0.0) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, _, _ := playOnServer(t, newToolServer(), tc.options, tc.replies, tc.change)
+				episode := transcript.FromGroup(rl.Group{Members: []rl.Member{m}}).Episodes[0]
+				var got []transcript.Message
+				for _, message := range episode.Conversations[0].Messages {
+					if message.Role == "tool" {
+						got = append(got, message)
+					} else if message.Finished || message.Reward != nil {
+						t.Errorf("the message %+v has a reward or ends the episode", message)
+					}
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("results of tools (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
 }
