@@ -160,6 +160,7 @@ const (
 	ReasonTrackingUnreachable = "ServiceUnreachable"
 	ReasonTrackingFailing     = "ServiceFailing"
 	ReasonStepsDropped        = "StepsDropped"
+	ReasonRolloutsDropped     = "RolloutsDropped"
 )
 
 // Reasons of Ready and Stalled, besides those of the condition that decides.

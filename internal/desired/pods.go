@@ -38,6 +38,7 @@ const (
 	serverVolume      = "tinker-operator-server"
 	wandbVolume       = "tinker-operator-wandb"
 	mlflowVolume      = "tinker-operator-mlflow"
+	openRewardVolume  = "tinker-operator-openreward"
 
 	healthPort = 8081
 

@@ -81,6 +81,8 @@ func TestFileOfEverything(t *testing.T) {
 		}, TensorBoard: &tracking.TensorBoard{RunName: "fast"}, MLflow: &tracking.MLflow{
 			BaseURL: "https://mlflow.example.com/", Experiment: "e", RunName: "fast", Tags: map[string]string{"team": "x"},
 			Username: "me", PasswordSecretRef: &ref.SecretKey{Name: "mlflow", Key: "password"},
+		}, OpenReward: &tracking.OpenReward{
+			RunName: "fast", BaseURL: "https://openreward.example.com", APIKeySecretRef: ref.SecretKey{Name: "openreward", Key: "OPENREWARD_API_KEY"},
 		}}
 		run.Status.Capabilities = &v1alpha1.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
 		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 2, State: "tinker://m/weights/2"}, {Step: 1, Sampler: "tinker://m/sampler_weights/1"}}

@@ -24,6 +24,9 @@ func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 	if spec.MLflow != nil && spec.MLflow.Key() != nil {
 		p.mountKey(mlflowVolume, *spec.MLflow.Key(), services.MLflowDir)
 	}
+	if spec.OpenReward != nil {
+		p.mountKey(openRewardVolume, spec.OpenReward.APIKeySecretRef, services.OpenRewardDir)
+	}
 }
 
 func (p *pod) mountKey(volume string, key ref.SecretKey, dir string) {

@@ -26,7 +26,7 @@ func TestTrackingKeys(t *testing.T) {
 	keys := func(pod corev1.PodSpec) map[string]string {
 		found := map[string]string{}
 		for _, v := range pod.Volumes {
-			if v.Name != wandbVolume && v.Name != mlflowVolume {
+			if v.Name != wandbVolume && v.Name != mlflowVolume && v.Name != openRewardVolume {
 				continue
 			}
 			if !*v.Secret.Optional {
@@ -74,6 +74,19 @@ func TestTrackingKeys(t *testing.T) {
 		}
 		if diff := cmp.Diff(wantKeys, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
 			t.Errorf("keys of the learner for MLflow with %s (-want +got):\n%s", name, diff)
+		}
+		if got := keys(rolloutTemplate(run, 1, "link", Settings{}).Spec); len(got) > 0 {
+			t.Errorf("a worker is given %v", got)
+		}
+	}
+	for address, api := range map[string]string{"": "https://api.openreward.ai", "http://host:8080/": "http://api.host:8080"} {
+		run.Spec.Tracking = &apitracking.Tracking{OpenReward: &apitracking.OpenReward{BaseURL: address, APIKeySecretRef: ref.SecretKey{Name: "o", Key: "k"}}}
+		want := &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: api, RunName: run.Name, KeyFile: "/etc/tinker-operator/tracking/openreward/key"}}
+		if diff := cmp.Diff(want, services.Of(run)); diff != "" {
+			t.Errorf("settings of OpenReward (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]string{want.OpenReward.KeyFile: "o/k"}, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
+			t.Errorf("keys of the learner for OpenReward (-want +got):\n%s", diff)
 		}
 		if got := keys(rolloutTemplate(run, 1, "link", Settings{}).Spec); len(got) > 0 {
 			t.Errorf("a worker is given %v", got)

@@ -32,8 +32,9 @@ func (c *commit) number() int64 { return c.loop.at.Step }
 // isLast reports whether nothing is left to do but to save.
 func (c *commit) isLast() bool { return c.loop.at.Step == c.file.Fixed.Algorithm.Steps }
 
-// writeRows makes the rows durable that belong to the state.
+// writeRows makes the rows durable that belong to the state, and the rollouts that are to be sent.
 func (c *commit) writeRows(ctx context.Context) error {
+	c.uploads.Store()
 	return c.journal.WriteRows(ctx, c.loop.model.StatePath(c.name.String()), c.isLast())
 }
 

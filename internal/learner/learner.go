@@ -44,6 +44,7 @@ type learner struct {
 	opener    *opening.Opener
 	evaluator *evaluation.Evaluator
 	tracker   *tracking.Tracker
+	uploads   *tracking.Uploads // nil if rollouts are not sent
 	// rollouts keeps the session that groups are sampled in.
 	rollouts *session.Keeper
 	cancel   context.CancelCauseFunc

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -187,12 +188,20 @@ func constantIn(file contract.RunFile) func(rl.Group) bool {
 	return func(group rl.Group) bool { return group.IsConstant(alg.Grouping) }
 }
 
+// recordedSlots returns how many slots of a batch have their conversations recorded: all where rollouts are sent to a service.
+func recordedSlots(file contract.RunFile) int64 {
+	if file.Tracking != nil && file.Tracking.OpenReward != nil {
+		return math.MaxInt64
+	}
+	return int64(file.TranscriptGroups)
+}
+
 // batchConfig says what the run's batches are made of.
 func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	alg := file.Fixed.Algorithm
 	config := leases.BatchConfig{
 		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, OwnSlots: alg.OwnSlots, Lag: alg.Lag, Steps: alg.Steps},
-		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{}, Transcripts: int64(file.TranscriptGroups),
+		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{}, Transcripts: recordedSlots(file),
 	}
 	var sources []rl.Source
 	for _, env := range file.Fixed.Environments {

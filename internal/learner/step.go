@@ -107,6 +107,9 @@ func (s *trainingStep) record(context.Context) error {
 	if s.file.TranscriptGroups > 0 {
 		s.journal.Transcripts.Add(s.transcript())
 	}
+	if s.uploads != nil {
+		s.uploads.Add(s.uploaded())
+	}
 	// Without artifacts the log alone has the metrics.
 	s.config.Logger.Info("step is trained", "step", s.next, "lineage", s.loop.at.Lineage.Short(),
 		"cursor", s.loop.at.Cursor, "metrics", metrics)

@@ -5,15 +5,14 @@ package learner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/runinfo"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -26,66 +25,17 @@ type tracked struct{ *learner }
 
 // prepare prepares what sends the committed steps to the services that show the run's curves.
 func (l tracked) prepare() error {
-	config, err := trackedConfig(l.file)
+	run, err := runinfo.Of(l.file)
 	if err != nil {
 		return err
 	}
-	reference := l.file.Run
+	l.uploads = tracking.NewUploads(l.file.Tracking, run, func() *store.UploadFiles { return journal.UploadFilesOf(l.journal) }, l.config.Logger)
 	l.tracker = tracking.NewTracker(tracking.Config{
-		Sinks: tracking.New(l.file.Tracking, tracking.Run{
-			UID: reference.UID, Namespace: reference.Namespace, Name: reference.Name, Attempt: l.file.Attempt, Config: config,
-		}, func() *store.EventFiles { return journal.EventFilesOf(l.journal) }),
-		Rows: l.journal, Report: l.status.SetTracking, Logger: l.config.Logger,
+		Sinks:   tracking.New(l.file.Tracking, run, func() *store.EventFiles { return journal.EventFilesOf(l.journal) }),
+		Uploads: l.uploads, Rows: l.journal, Report: l.status.SetTracking, Logger: l.config.Logger,
 		Interval: l.config.Timing.Tracking, Silence: max(trackingSilence, l.config.Timing.Tracking), Pause: l.config.Timing.Pause,
 	})
 	return nil
-}
-
-// trackedConfig returns what services show as the run's configuration: the spec as it runs, without the definitions of
-// environments, of which the digests suffice.
-func trackedConfig(file contract.RunFile) (map[string]any, error) {
-	type environment struct {
-		Name       string            `json:"name"`
-		Digest     string            `json:"digest"`
-		Weight     float64           `json:"weight,omitempty"`
-		GroupSize  int               `json:"groupSize"`
-		MinMembers int               `json:"minMembers"`
-		Sampling   contract.Sampling `json:"sampling"`
-		Limits     contract.Limits   `json:"limits"`
-		Reward     contract.Reward   `json:"reward"`
-	}
-	list := func(environments []contract.Environment) []environment {
-		var entries []environment
-		for _, e := range environments {
-			entries = append(entries, environment{e.Name, e.Digest, e.Weight, e.GroupSize, e.MinMembers, e.Sampling, e.Limits, e.Reward})
-		}
-		return entries
-	}
-	tracked := map[string]any{
-		"run": file.Run, "specDigest": file.SpecDigest, "model": file.Fixed.Model, "baseURL": file.Fixed.BaseURL,
-		"environments": list(file.Fixed.Environments), "checkpoints": file.Checkpoints,
-	}
-	if file.Fixed.Algorithm != nil {
-		tracked["algorithm"] = file.Fixed.Algorithm
-	}
-	if file.Fixed.InitFrom != nil {
-		tracked["initFrom"] = file.Fixed.InitFrom
-	}
-	if e := file.Evaluation; e != nil {
-		tracked["evaluation"] = map[string]any{
-			"everySteps": e.EverySteps, "before": e.Before, "after": e.After, "samplingShare": e.SamplingShare,
-			"environments": list(e.Environments),
-		}
-	}
-	data, err := json.Marshal(tracked)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the configuration: %w", err)
-	}
-	var config map[string]any
-	if err := json.Unmarshal(data, &config); err != nil {
-		return nil, fmt.Errorf("decoding the configuration: %w", err)
-	}
-	return config, nil
 }
 
 // advance makes the lines available to services up to the version that is saved. Evaluations of it have begun.

@@ -5,6 +5,7 @@ package learner
 
 import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/rollouts"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
@@ -28,5 +29,17 @@ func (s *trainingStep) transcript() transcript.Step {
 		out.Groups = append(out.Groups, transcript.FromGroup(group))
 	}
 	out.Bound()
+	return out
+}
+
+// uploaded returns the rollouts of the step's batch, those of groups that were dropped among them.
+func (s *trainingStep) uploaded() openreward.Batch {
+	out := openreward.Batch{
+		Version: openreward.Version{Step: s.loop.at.Step, Lineage: s.loop.at.Lineage.String()}, Time: s.config.Now(),
+	}
+	for _, group := range s.batch.Groups {
+		task := s.batches.Task(group.Key.Slot)
+		out.Groups = append(out.Groups, openreward.TaskGroup{Group: transcript.FromGroup(group), Split: task.Split, Task: task.Index})
+	}
 	return out
 }

@@ -201,6 +201,8 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("a username of mlflow without a password", "spec: {tracking: {mlflow: {experiment: e, baseURL: 'http://mlflow', username: u}}}", "spec.tracking.mlflow", "give both, or tokenSecretRef"),
 		Entry("a token and a password for mlflow", "spec: {tracking: {mlflow: {experiment: e, baseURL: 'http://mlflow', username: u, passwordSecretRef: {name: m, key: k}, tokenSecretRef: {name: m, key: k}}}}", "spec.tracking.mlflow", "remove tokenSecretRef, or username and passwordSecretRef"),
 		Entry("a tag of mlflow that the operator sets", "spec: {tracking: {mlflow: {experiment: e, baseURL: 'http://mlflow', tags: {tinker-operator.uid: x}}}}", "spec.tracking.mlflow.tags", "do not begin with tinker-operator."),
+		Entry("openReward without a key", "spec: {tracking: {openReward: {runName: r}}}", "spec.tracking.openReward.apiKeySecretRef", "Required"),
+		Entry("a typing error in openReward's baseURL", "spec: {tracking: {openReward: {baseURL: 'openreward.ai', apiKeySecretRef: {name: o, key: k}}}}", "spec.tracking.openReward.baseURL", "must be http:// or https:// with a host"),
 		Entry("a tag twice", "spec: {tracking: {wandb: {project: p, tags: [a, a], apiKeySecretRef: {name: w, key: k}}}}", "spec.tracking.wandb.tags", "Duplicate"),
 		Entry("a budget without a limit", "spec: {budget: {}}", "spec.budget", "budget has no limit: give tokens, usd or activeSeconds"),
 		Entry("a budget of no tokens", "spec: {artifacts: {claimName: c}, budget: {tokens: 0}}", "spec.budget.tokens", "greater than or equal to 1"),

@@ -10,9 +10,9 @@ package tracking
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// Tracking names services that show the run's curves. They receive the committed steps, each once, over all attempts. A service that
+// Tracking names services that show the run's curves or rollouts. They receive the committed steps, each once, over all attempts. A service that
 // does not answer or refuses a key never stops the run: the condition TrackingReady says what to do, and steps that were missed follow.
-// +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard)",message="tracking names no service: give wandb, mlflow or tensorboard, or remove tracking"
+// +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openReward)",message="tracking names no service: give wandb, mlflow, tensorboard or openReward, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
 	// +optional
@@ -23,6 +23,26 @@ type Tracking struct {
 	// tensorboard writes event files for TensorBoard among the artifacts.
 	// +optional
 	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
+	// openReward receives the rollouts of committed steps: messages, calls of tools and rewards.
+	// +optional
+	OpenReward *OpenReward `json:"openReward,omitempty"`
+}
+
+// OpenReward is the service that shows rollouts. What it has not received when a learner ends waits in the run's artifacts.
+type OpenReward struct {
+	// runName is the name of the run there; without it, the object's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	RunName string `json:"runName,omitempty"`
+	// baseURL is the address of a service other than OpenReward's; its REST interface has api. in front of the host.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretRef's Secret"
+	// +optional
+	BaseURL string `json:"baseURL,omitempty"`
+	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used by itself.
+	// +required
+	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
 }
 
 // MLflow is a tracking server of MLflow. The run there has the object's uid in its tag tinker-operator.uid.

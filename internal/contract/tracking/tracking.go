@@ -14,6 +14,16 @@ type Settings struct {
 	WandB       *WandB       `json:"wandb,omitempty"`
 	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
 	MLflow      *MLflow      `json:"mlflow,omitempty"`
+	OpenReward  *OpenReward  `json:"openReward,omitempty"`
+}
+
+// OpenReward shows the rollouts of committed steps.
+type OpenReward struct {
+	// BaseURL is the address of the service's REST interface.
+	BaseURL string `json:"baseURL"`
+	RunName string `json:"runName"`
+	// KeyFile has the API key, and is read before each connection. It does not exist while its Secret does not.
+	KeyFile string `json:"keyFile"`
 }
 
 // MLflow is a tracking server of MLflow.
@@ -69,6 +79,18 @@ func (s *Settings) Validate(invalid func(path, problem string)) {
 	}
 	if s.MLflow != nil {
 		s.MLflow.validate(invalid)
+	}
+	if s.OpenReward != nil {
+		s.OpenReward.validate(invalid)
+	}
+}
+
+func (o *OpenReward) validate(invalid func(path, problem string)) {
+	checkURL("tracking.openReward.baseURL", o.BaseURL, invalid)
+	for path, value := range map[string]string{"runName": o.RunName, "keyFile": o.KeyFile} {
+		if value == "" {
+			invalid("tracking.openReward."+path, "is needed")
+		}
 	}
 }
 

@@ -10,17 +10,20 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
-// WandBDir and MLflowDir are the folders of the learner that have the keys of these services, and KeyFile is the name of the file.
+// WandBDir, MLflowDir and OpenRewardDir are the folders of the learner that have the keys of these services, and KeyFile is the name of the file.
 const (
 	WandBDir  = "/etc/tinker-operator/tracking/wandb"
 	MLflowDir = "/etc/tinker-operator/tracking/mlflow"
 	KeyFile   = "key"
+
+	OpenRewardDir = "/etc/tinker-operator/tracking/openreward"
 )
 
-// Of returns the services that show the run's curves; nil for none.
+// Of returns the services that show the run; nil for none.
 func Of(run *v1alpha1.TrainingRun) *tracking.Settings {
 	spec := run.Spec.Tracking
 	if spec == nil {
@@ -44,6 +47,12 @@ func Of(run *v1alpha1.TrainingRun) *tracking.Settings {
 	}
 	if t := spec.TensorBoard; t != nil {
 		settings.TensorBoard = &tracking.TensorBoard{RunName: cmp.Or(t.RunName, run.Name)}
+	}
+	if o := spec.OpenReward; o != nil {
+		hosts, _ := contract.HostsOf(cmp.Or(o.BaseURL, contract.HostedURL)) // The API server has checked it.
+		settings.OpenReward = &tracking.OpenReward{
+			BaseURL: hosts.API, RunName: cmp.Or(o.RunName, run.Name), KeyFile: OpenRewardDir + "/" + KeyFile,
+		}
 	}
 	return settings
 }

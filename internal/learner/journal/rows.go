@@ -177,6 +177,14 @@ func EventFilesOf(j *Journal) *store.EventFiles {
 	return j.store.EventFiles(j.config.Attempt)
 }
 
+// UploadFilesOf returns the files with rollouts of a journal's store; nil without a store, and before the attempt is claimed.
+func UploadFilesOf(j *Journal) *store.UploadFiles {
+	if j.store == nil {
+		return nil
+	}
+	return j.store.UploadFiles(j.config.Attempt)
+}
+
 // Session returns the session that the attempt before sampled in; empty for none.
 func (j *Journal) Session() string {
 	if j.store == nil {

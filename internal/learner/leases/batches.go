@@ -247,6 +247,9 @@ func (s *BatchSource) lease(slot int64, v Version, session int64) exchange.Lease
 	}
 }
 
+// Task returns the task of a slot.
+func (s *BatchSource) Task(slot int64) rl.Task { return s.config.Stream.Task(slot) }
+
 // Batch is a decided batch with its groups.
 type Batch struct {
 	Slots rl.Batch

@@ -40,13 +40,7 @@ func (e *EventFiles) List(folder string) ([]string, error) {
 
 // Read returns the content of a file.
 func (e *EventFiles) Read(name string) ([]byte, error) {
-	var data []byte
-	var err error
-	if e.store.files.remote != nil {
-		data, err = e.store.files.remote.get(name)
-	} else {
-		data, err = os.ReadFile(e.store.files.path(name))
-	}
+	data, err := e.store.files.original(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}

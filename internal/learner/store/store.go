@@ -12,6 +12,8 @@
 //	rollouts/<step>-<lineage>.jsonl.gz        what the episodes of that step came to, a line for each
 //	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
 //	transcripts/<step>-<lineage>.json, .html  what people read of a committed step
+//	uploads/<step>-<lineage>.json, .progress  rollouts that OpenReward has not received, and which of them were begun
+//	uploads/<step>-<lineage>.sent             the rollouts of that version need not be sent any more
 //	tensorboard/<name>/events.out.tfevents.*  event files of TensorBoard, in the order of their steps
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
@@ -58,7 +60,7 @@ type Store struct {
 // Open makes the folders of the run below dir as needed.
 func Open(dir, runUID string) (*Store, error) {
 	files := &folder{dir: filepath.Join(dir, runUID)}
-	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir} {
+	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir, uploadsDir} {
 		if err := os.MkdirAll(files.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making artifact folders: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -84,18 +85,20 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 	s.authorize(r)
 	response, err := s.client.Do(r)
 	if err != nil {
-		return &problem{reason: reasonUnreachable, message: fmt.Sprintf(
+		return &problem{reason: reasonUnreachable, unknown: !isDialError(err), message: fmt.Sprintf(
 			"%s cannot be reached (%v): check %s.baseURL and the network; training continues, and what was not recorded is recorded then",
 			r.URL.Host, cause(err), s.field)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
-		return &problem{reason: reasonUnreachable, message: fmt.Sprintf("%s breaks off its answer (%v): it is tried again", r.URL.Host, cause(err))}
+		return &problem{reason: reasonUnreachable, unknown: true, message: fmt.Sprintf("%s breaks off its answer (%v): it is tried again", r.URL.Host, cause(err))}
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		p := refusal(s.field, s.keyField, r.URL.Host, response.StatusCode, quote(data))
 		p.retryAfter, _ = wait.RetryAfter(response.Header)
+		p.status = response.StatusCode
+		p.unknown = p.status >= http.StatusInternalServerError && p.status != http.StatusServiceUnavailable
 		return p
 	}
 	if answer == nil {
@@ -105,6 +108,12 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 		return &problem{reason: reasonNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL", r.URL.Host, quote(data), s.field)}
 	}
 	return nil
+}
+
+// isDialError reports whether a request failed before it was sent.
+func isDialError(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "dial"
 }
 
 // cause returns an error of net/http without the URL, which the message names already.

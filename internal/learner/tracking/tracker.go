@@ -19,6 +19,8 @@ import (
 // Config configures a Tracker.
 type Config struct {
 	Sinks []Sink
+	// Uploads are the run's rollouts; nil if they are not sent.
+	Uploads *Uploads
 	// Rows are the run's.
 	Rows rows
 	// Report receives the problems of all services whenever one has changed.
@@ -68,6 +70,7 @@ func (t *Tracker) Resume(at Version, chain []store.Row) {
 	if len(t.config.Sinks) > 0 {
 		t.series.resume(at, chain)
 	}
+	t.config.Uploads.resume(at, chain)
 }
 
 // Commit adds a step.
@@ -75,6 +78,7 @@ func (t *Tracker) Commit(row store.Row) {
 	if len(t.config.Sinks) > 0 {
 		t.series.commit(row)
 	}
+	t.config.Uploads.commit(Version{row.Step, row.Lineage})
 }
 
 // Advance makes lines available up to a version that is saved, the last of the run or not; outstanding are the versions whose
@@ -99,16 +103,21 @@ func (t *Tracker) Start() { t.start.Do(func() { close(t.started) }) }
 // Run sends what there is from Start on until the run has ended and everything is sent, or until ctx ends.
 func (t *Tracker) Run(ctx context.Context) {
 	var sinks sync.WaitGroup
-	for _, sink := range t.config.Sinks {
-		t.report(sink.Service(), &tracking.Problem{
-			Service: sink.Service(), Reason: reasonConnecting, Message: "The learner has not connected to the service yet",
+	for _, service := range t.services() {
+		t.report(service, &tracking.Problem{
+			Service: service, Reason: reasonConnecting, Message: "The learner has not connected to the service yet",
 		})
 	}
 	if !t.awaitStart(ctx) {
 		return
 	}
 	for _, sink := range t.config.Sinks {
-		sinks.Go(func() { t.send(ctx, sink) })
+		sinks.Go(func() {
+			t.send(ctx, sink.Service(), func(ctx context.Context) (bool, error) { return t.connect(ctx, sink) })
+		})
+	}
+	if t.config.Uploads != nil {
+		sinks.Go(func() { t.send(ctx, openRewardService, t.upload) })
 	}
 	sinks.Wait()
 }
@@ -135,10 +144,36 @@ func (t *Tracker) End(outcome Outcome) {
 	close(t.ending)
 }
 
-// send sends all lines to a sink, and connects anew after each failure.
-func (t *Tracker) send(ctx context.Context, sink Sink) {
+// openRewardService is the service that receives rollouts.
+const openRewardService = "openReward"
+
+// services returns the names of all services.
+func (t *Tracker) services() []string {
+	var names []string
+	for _, sink := range t.config.Sinks {
+		names = append(names, sink.Service())
+	}
+	if t.config.Uploads != nil {
+		names = append(names, openRewardService)
+	}
+	return names
+}
+
+// upload sends rollouts until the run has ended; sent reports whether the service accepted any before a failure.
+func (t *Tracker) upload(ctx context.Context) (sent bool, err error) {
+	err = t.config.Uploads.send(ctx, t.hasEnded,
+		func(changed <-chan struct{}) bool { return t.wait(ctx, changed, t.config.Silence) },
+		func(received bool) {
+			sent = sent || received
+			t.report(openRewardService, nil)
+		})
+	return sent, err
+}
+
+// send sends to a service by connect, which is repeated after each failure.
+func (t *Tracker) send(ctx context.Context, service string, connect func(context.Context) (sent bool, err error)) {
 	for failures := 0; ; failures++ {
-		sent, err := t.connect(ctx, sink)
+		sent, err := connect(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -149,9 +184,8 @@ func (t *Tracker) send(ctx context.Context, sink Sink) {
 		if sent {
 			failures = 0
 		}
-		t.config.Logger.Warn("tracking service does not record the run", "service", sink.Service(), "err", err)
-		found := problemOf(sink.Service(), err)
-		t.report(sink.Service(), found)
+		t.config.Logger.Warn("tracking service does not record the run", "service", service, "err", err)
+		t.report(service, problemOf(service, err))
 		if !t.sleep(ctx, t.pause(failures, err)) {
 			return
 		}
@@ -277,13 +311,18 @@ func (t *Tracker) report(service string, found *tracking.Problem) {
 	delete(t.problems, service)
 	if found != nil {
 		t.problems[service] = *found
+	} else if service == openRewardService {
+		if dropped := t.config.Uploads.droppedRollouts(); dropped > 0 {
+			t.problems[service] = tracking.Problem{Service: service, Reason: reasonRollouts, Message: fmt.Sprintf(
+				"%d rollouts were dropped: the service refused them, or had not received them before there were too many", dropped)}
+		}
 	} else if dropped := t.series.droppedSteps(); dropped > 0 {
 		t.problems[service] = tracking.Problem{Service: service, Reason: reasonDropped, Message: fmt.Sprintf(
 			"%d steps were dropped before the services received them: give the run spec.artifacts, which keep all of them", dropped)}
 	}
 	var list []tracking.Problem
-	for _, sink := range t.config.Sinks {
-		if p, ok := t.problems[sink.Service()]; ok {
+	for _, name := range t.services() {
+		if p, ok := t.problems[name]; ok {
 			list = append(list, p)
 		}
 	}

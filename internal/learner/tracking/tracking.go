@@ -14,11 +14,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 )
 
 // Line is a line of metrics.jsonl.
@@ -35,6 +37,8 @@ type Run struct {
 	Attempt int32
 	// Config is the spec as it runs, as a JSON object.
 	Config map[string]any
+	// Deployments are the environments that OpenReward hosts, by their names in the run.
+	Deployments map[string]openreward.Deployment
 }
 
 // Outcome is how a run ended.
@@ -77,6 +81,16 @@ func New(settings *tracking.Settings, run Run, files func() *store.EventFiles) [
 	return sinks
 }
 
+// NewUploads returns what sends the run's rollouts to OpenReward; nil unless the settings name it. files returns the files of the
+// artifact store, nil without one.
+func NewUploads(settings *tracking.Settings, run Run, files func() *store.UploadFiles, logger *slog.Logger) *Uploads {
+	if settings == nil || settings.OpenReward == nil {
+		return nil
+	}
+	return newUploads(
+		openreward.Run{UID: run.UID, Name: settings.OpenReward.RunName, Deployments: run.Deployments}, newOpenReward(*settings.OpenReward), files, logger)
+}
+
 // The reasons of problems.
 const (
 	reasonConnecting  = "Connecting"
@@ -87,6 +101,7 @@ const (
 	reasonUnreachable = "ServiceUnreachable"
 	reasonFailing     = "ServiceFailing"
 	reasonDropped     = "StepsDropped"
+	reasonRollouts    = "RolloutsDropped"
 )
 
 // problem is a failure with its reason and what to do.
@@ -94,6 +109,15 @@ type problem struct {
 	reason, message string
 	// retryAfter is how long the service asks to wait; 0 if it does not.
 	retryAfter time.Duration
+	// status is that of the service's answer; 0 without one.
+	status int
+	// unknown says that the service may have done what it was asked for.
+	unknown bool
+}
+
+// isOfContent reports whether the service refused what it was sent, and not that it was sent.
+func (p *problem) isOfContent() bool {
+	return p.status == http.StatusBadRequest || p.status == http.StatusRequestEntityTooLarge || p.status == http.StatusUnprocessableEntity
 }
 
 // Error implements error.

@@ -1,0 +1,217 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openrewardtest is a server for tests that takes the rollouts of clients of OpenReward, and records what they send.
+package openrewardtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Request is what a client has sent.
+type Request struct {
+	Method, Path, Key string
+	Body              []byte
+}
+
+// Event is an event of a rollout. Fields that only some events have are in Other.
+type Event struct {
+	ID      string `json:"eventId"`
+	Type    string `json:"eventType"`
+	Rollout string `json:"rolloutEventId"`
+	Name    string `json:"rolloutName"`
+	Index   int    `json:"index"`
+
+	Other map[string]any `json:"-"`
+}
+
+// Rollout is what the server has of a rollout.
+type Rollout struct {
+	Event
+
+	Messages []Event
+}
+
+// Fault is what the server does wrong with a request.
+type Fault int
+
+// The faults.
+const (
+	None Fault = iota
+	// Overload answers 503 and takes nothing.
+	Overload
+	// Reject answers 400 and takes nothing.
+	Reject
+	// LoseAnswer takes the events, and breaks the connection.
+	LoseAnswer
+)
+
+// Server keeps rollouts. An event that it has already, by its id, it does not add.
+type Server struct {
+	*httptest.Server
+
+	// Key is the key that is accepted; empty for any.
+	Key string
+
+	mu       sync.Mutex
+	requests []Request
+	rollouts []*Rollout
+	known    map[string]bool
+	// repeated are the ids of events that came again, and problems what no client may send.
+	repeated, problems []string
+	fault              func(events []Event) Fault
+}
+
+// New starts a server, which its caller closes.
+func New() *Server {
+	s := &Server{known: map[string]bool{}}
+	s.Server = httptest.NewServer(s)
+	return s
+}
+
+// SetFault decides which fault each later request with events meets; nil for none. It is not called concurrently.
+func (s *Server) SetFault(fault func(events []Event) Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
+}
+
+// SetFaultLocked is SetFault for the function that decides faults.
+func (s *Server) SetFaultLocked(fault func(events []Event) Fault) { s.fault = fault }
+
+// Requests returns the requests in their order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Rollouts returns the rollouts by their names.
+func (s *Server) Rollouts() map[string]Rollout {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string]Rollout{}
+	for _, r := range s.rollouts {
+		found[r.Name] = Rollout{Event: r.Event, Messages: slices.Clone(r.Messages)}
+	}
+	return found
+}
+
+// Repeated returns the ids of events that came again.
+func (s *Server) Repeated() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.repeated)
+}
+
+// Problems returns what clients did that the protocol does not permit.
+func (s *Server) Problems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.problems)
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	s.requests = append(s.requests, Request{r.Method, r.URL.Path, r.Header.Get("X-Api-Key"), body})
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/variants"):
+		fmt.Fprint(w, `[{"id": "other", "name": "easy"}, {"id": "variant-1", "name": "hard"}]`)
+	case strings.HasPrefix(r.URL.Path, "/v1/environments/"):
+		fmt.Fprint(w, `{"id": "environment-1"}`)
+	case r.URL.Path != "/v1/rollouts":
+		http.NotFound(w, r)
+	case s.Key != "" && r.Header.Get("X-Api-Key") != s.Key:
+		http.Error(w, `{"detail": "Invalid API key"}`, http.StatusUnauthorized)
+	default:
+		s.serveEvents(w, body)
+	}
+}
+
+func (s *Server) serveEvents(w http.ResponseWriter, body []byte) {
+	events, err := decode(body)
+	if err != nil {
+		s.problems = append(s.problems, err.Error())
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	fault := None
+	if s.fault != nil {
+		fault = s.fault(events)
+	}
+	switch fault {
+	case Overload:
+		http.Error(w, "overloaded", http.StatusServiceUnavailable)
+		return
+	case Reject:
+		http.Error(w, "invalid event", http.StatusBadRequest)
+		return
+	}
+	if len(events) > 128 || len(events) > 1 && len(body) > 1_000_000+128 {
+		s.problems = append(s.problems, fmt.Sprintf("a request has %d events and %d bytes", len(events), len(body)))
+	}
+	for _, event := range events {
+		s.take(event, len(events) == 1)
+	}
+	if fault == LoseAnswer {
+		panic(http.ErrAbortHandler)
+	}
+	fmt.Fprint(w, `{"status": "ok"}`)
+}
+
+func decode(body []byte) ([]Event, error) {
+	var request struct {
+		Events []json.RawMessage `json:"events"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, fmt.Errorf("decoding a request: %w", err)
+	}
+	var events []Event
+	for _, data := range request.Events {
+		var event Event
+		if err := json.Unmarshal(data, &event); err != nil {
+			return nil, fmt.Errorf("decoding an event: %w", err)
+		}
+		if err := json.Unmarshal(data, &event.Other); err != nil {
+			return nil, fmt.Errorf("decoding an event: %w", err)
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+// take adds an event. alone says that its request has no other.
+func (s *Server) take(event Event, alone bool) {
+	if s.known[event.ID] {
+		s.repeated = append(s.repeated, event.ID)
+		return
+	}
+	s.known[event.ID] = true
+	if event.Type == "rollout" {
+		if !alone {
+			s.problems = append(s.problems, "the beginning of a rollout is not sent alone")
+		}
+		s.rollouts = append(s.rollouts, &Rollout{Event: event})
+		return
+	}
+	i := slices.IndexFunc(s.rollouts, func(r *Rollout) bool { return r.ID == event.Rollout })
+	if i < 0 {
+		s.problems = append(s.problems, "a message comes before the beginning of its rollout")
+		return
+	}
+	s.rollouts[i].Messages = append(s.rollouts[i].Messages, event)
+}

@@ -1,0 +1,289 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
+)
+
+// These bound what waits to be sent. maxWaitingEvents is the bound of the package openreward.
+const (
+	maxWaitingEvents = 100_000
+	maxWaitingBytes  = 64 << 20
+	maxBatchBytes    = 64 << 20
+)
+
+// Uploads are the rollouts of a run that wait until their step is committed, and then until a service has received them. With an
+// artifact store they wait there, so that a later attempt sends what this one could not.
+type Uploads struct {
+	run     openreward.Run
+	service *openReward
+	files   func() *store.UploadFiles
+	logger  *slog.Logger
+	// most is how many messages may wait.
+	most int
+
+	mu sync.Mutex
+	// made are those of steps that are not committed, and committed the others, in their order.
+	made, committed []*waitingBatch
+	// sent are the steps of which this process knows that they need not be sent any more.
+	sent map[Version]bool
+	// resumed are the steps that led to the version which was loaded, until it is known which of them have rollouts.
+	resumed []Version
+	// dropped counts the rollouts that were dropped for lack of room, or that the service refused.
+	dropped int
+	changed chan struct{}
+}
+
+// waitingBatch has the rollouts of a step.
+type waitingBatch struct {
+	Version
+	// encoded are the rollouts; nil if they are in the store.
+	encoded []byte
+	// rollouts and messages count them; both are 0 if an earlier attempt stored them.
+	rollouts, messages int
+	// progress is how far the step is sent, and refused counts the rollouts and requests of messages that were refused. The goroutine
+	// that sends uses them.
+	progress *progress
+	refused  int
+}
+
+func (b *waitingBatch) key() string { return store.TranscriptKey(b.Step, b.Lineage) }
+
+func newUploads(run openreward.Run, service *openReward, files func() *store.UploadFiles, logger *slog.Logger) *Uploads {
+	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents, sent: map[Version]bool{}, changed: make(chan struct{})}
+}
+
+// change changes what waits, and wakes those who wait for that.
+func (u *Uploads) change(do func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	do()
+	close(u.changed)
+	u.changed = make(chan struct{})
+}
+
+// Add adds the rollouts of a step that is not committed.
+func (u *Uploads) Add(batch openreward.Batch) {
+	if u == nil {
+		return
+	}
+	rollouts := u.run.Rollouts(batch)
+	encoded, omitted, messages, err := openreward.Encode(rollouts, maxBatchBytes)
+	if err != nil {
+		u.logger.Warn("rollouts are not sent", "step", batch.Version.Step, "err", err)
+		return
+	}
+	u.change(func() {
+		u.dropped += omitted
+		u.made = append(u.made, &waitingBatch{
+			Version: Version(batch.Version), encoded: encoded, rollouts: len(rollouts) - omitted, messages: messages,
+		})
+	})
+}
+
+// Store writes what was added into the artifact store, before the state of its step is saved. What the store does not take waits in
+// memory.
+func (u *Uploads) Store() {
+	if u == nil {
+		return
+	}
+	files := u.files()
+	if files == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, batch := range u.made {
+		if batch.encoded == nil {
+			continue
+		}
+		if err := files.Write(batch.key(), batch.encoded); err != nil {
+			u.logger.Warn("rollouts are not in the artifact store and would be lost with the learner", "step", batch.Step, "err", err)
+			return
+		}
+		batch.encoded = nil
+	}
+}
+
+// commit makes a step's rollouts ready to be sent.
+func (u *Uploads) commit(version Version) {
+	if u == nil {
+		return
+	}
+	u.change(func() {
+		i := slices.IndexFunc(u.made, func(b *waitingBatch) bool { return b.Version == version })
+		if i < 0 {
+			return
+		}
+		batch := u.made[i]
+		u.made = slices.Delete(u.made, i, i+1)
+		if u.sent[version] || slices.ContainsFunc(u.committed, func(b *waitingBatch) bool { return b.Version == version }) {
+			return // The run had returned to an earlier version, and has made the same step again.
+		}
+		u.committed = append(u.committed, batch)
+		u.bound()
+	})
+}
+
+// bound drops the oldest steps, but for the newest one, where more waits than there is room for.
+func (u *Uploads) bound() {
+	messages, bytes := 0, 0
+	for i := len(u.committed) - 1; i >= 0; i-- {
+		batch := u.committed[i]
+		messages, bytes = messages+batch.messages, bytes+len(batch.encoded)
+		if i == len(u.committed)-1 || messages <= u.most && bytes <= maxWaitingBytes {
+			continue
+		}
+		for _, old := range u.committed[:i+1] {
+			u.dropped += old.rollouts
+			u.sent[old.Version] = true
+		}
+		u.committed = slices.Delete(u.committed, 0, i+1)
+		return
+	}
+}
+
+// resume drops what belongs to steps that the run has returned from, and has the store searched for what earlier attempts left of
+// those that led to the version which was loaded.
+func (u *Uploads) resume(at Version, chain []store.Row) {
+	if u == nil {
+		return
+	}
+	versions := make([]Version, 0, len(chain))
+	for _, row := range slices.Backward(chain) {
+		versions = append(versions, Version{row.Step, row.Lineage})
+	}
+	u.change(func() {
+		u.made, u.resumed = nil, versions
+		u.committed = slices.DeleteFunc(u.committed, func(b *waitingBatch) bool {
+			return b.Step > at.Step || len(chain) > 0 && !slices.Contains(versions, b.Version)
+		})
+	})
+}
+
+// restore finds the rollouts that earlier attempts left.
+func (u *Uploads) restore() error {
+	u.mu.Lock()
+	resumed := u.resumed
+	u.mu.Unlock()
+	files := u.files()
+	if len(resumed) == 0 || files == nil {
+		return nil
+	}
+	waiting, err := files.Waiting()
+	if err != nil {
+		return &problem{reason: reasonFailing, message: "The artifact store does not say which rollouts wait: it is asked again"}
+	}
+	u.change(func() {
+		var found []*waitingBatch
+		for _, version := range resumed {
+			batch := &waitingBatch{Version: version}
+			known := slices.ContainsFunc(u.committed, func(b *waitingBatch) bool { return b.Version == version })
+			if waiting[batch.key()] && !known && !u.sent[version] {
+				found = append(found, batch)
+			}
+		}
+		u.committed = append(found, u.committed...)
+		if slices.Equal(u.resumed, resumed) {
+			u.resumed = nil
+		}
+	})
+	return nil
+}
+
+// next returns the oldest step that waits, nil for none, and a channel that is closed when there may be more.
+func (u *Uploads) next() (*waitingBatch, <-chan struct{}) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.committed) == 0 {
+		return nil, u.changed
+	}
+	return u.committed[0], u.changed
+}
+
+// isWaiting reports whether a step still is to be sent.
+func (u *Uploads) isWaiting(batch *waitingBatch) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Contains(u.committed, batch)
+}
+
+// read returns the rollouts of a step.
+func (u *Uploads) read(batch *waitingBatch) ([]openreward.Rollout, error) {
+	u.mu.Lock()
+	encoded := batch.encoded
+	u.mu.Unlock()
+	if encoded == nil {
+		data, err := u.files().Read(batch.key())
+		if err != nil {
+			return nil, &problem{reason: reasonFailing, message: "The artifact store does not return rollouts: it is asked again"}
+		}
+		encoded = data
+	}
+	var rollouts []openreward.Rollout
+	if err := json.Unmarshal(encoded, &rollouts); err != nil {
+		return nil, fmt.Errorf("decoding rollouts: %w", err)
+	}
+	return rollouts, nil
+}
+
+// finish removes a step of which nothing is left to be sent.
+func (u *Uploads) finish(batch *waitingBatch) {
+	u.change(func() {
+		u.dropped += batch.refused
+		u.sent[batch.Version] = true
+		u.committed = slices.DeleteFunc(u.committed, func(b *waitingBatch) bool { return b == batch })
+	})
+}
+
+// droppedRollouts returns how many rollouts were dropped.
+func (u *Uploads) droppedRollouts() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.dropped
+}
+
+// send sends what waits until the run has ended and nothing is left. connected is called once the key is
+// read, and whenever the service has received a step.
+func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan struct{}) bool, connected func(received bool)) error {
+	if err := u.service.authenticate(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		if err := u.restore(); err != nil {
+			return err
+		}
+		if first {
+			connected(false)
+		}
+		batch, changed := u.next()
+		if batch == nil {
+			if ended() {
+				return nil
+			}
+			if !wait(changed) {
+				return context.Cause(ctx)
+			}
+			continue
+		}
+		err := u.sendBatch(ctx, batch)
+		if errors.Is(err, store.ErrSuperseded) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		connected(true)
+	}
+}

@@ -1,0 +1,409 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+)
+
+// uploadAttempt is an attempt of a run whose rollouts are sent.
+type uploadAttempt struct {
+	*Tracker
+	uploads *Uploads
+	store   *store.Store
+	stop    context.CancelFunc
+	done    chan struct{}
+	// problems has the newest report.
+	problems atomic.Pointer[[]tracking.Problem]
+}
+
+// startUploads starts an attempt with artifacts in a folder; without them if it is empty.
+func startUploads(t *testing.T, server *openrewardtest.Server, dir string, attempt int32, pause ...time.Duration) *uploadAttempt {
+	t.Helper()
+	a := &uploadAttempt{done: make(chan struct{})}
+	files := func() *store.UploadFiles { return nil }
+	if dir != "" {
+		var err error
+		if a.store, err = store.Open(dir, runUID); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.store.Claim(attempt, fmt.Sprint(attempt)); err != nil {
+			t.Fatal(err)
+		}
+		files = func() *store.UploadFiles { return a.store.UploadFiles(attempt) }
+	}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 40)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.uploads = NewUploads(
+		&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL, RunName: "fast", KeyFile: key}},
+		Run{UID: runUID, Deployments: map[string]openreward.Deployment{"whodunit": {Name: "GeneralReasoning/WhoDunIt", Variant: "hard"}}},
+		files, slog.New(slog.DiscardHandler))
+	a.Tracker = NewTracker(Config{
+		Uploads: a.uploads, Rows: fakeRows(nil), Logger: slog.New(slog.DiscardHandler),
+		Report:   func(problems []tracking.Problem) { a.problems.Store(&problems) },
+		Interval: time.Microsecond, Silence: time.Hour, Pause: append(pause, time.Millisecond)[0],
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	a.stop = cancel
+	go func() {
+		defer close(a.done)
+		a.Run(ctx)
+	}()
+	a.Start()
+	t.Cleanup(a.kill)
+	return a
+}
+
+// kill ends the attempt's process.
+func (a *uploadAttempt) kill() {
+	a.stop()
+	<-a.done
+}
+
+// awaitProblem waits until the attempt reports a problem.
+func (a *uploadAttempt) awaitProblem(reason string) {
+	for range time.Tick(time.Millisecond) {
+		if p := a.problems.Load(); p != nil && len(*p) == 1 && (*p)[0].Reason == reason {
+			return
+		}
+	}
+}
+
+// end ends the run, and waits until everything is sent.
+func (a *uploadAttempt) end() {
+	a.End(Completed)
+	<-a.done
+}
+
+// make makes a step with rollouts of one message each, which is not committed.
+func (a *uploadAttempt) make(step int64, rollouts int) {
+	batch := openreward.Batch{Version: openreward.Version(at(step)), Time: time.Unix(1000+step, 0)}
+	group := openreward.TaskGroup{Group: transcript.Group{Slot: step, Environment: "sums"}, Split: "train", Task: step}
+	for i := range rollouts {
+		group.Episodes = append(group.Episodes, transcript.Episode{Index: i, Outcome: "Usable", Conversations: []transcript.Conversation{{
+			Messages: []transcript.Message{{Role: "user", Text: "1+1"}, {Role: "assistant", Text: fmt.Sprint(i), Reward: new(1.0), Finished: true}},
+		}}})
+	}
+	batch.Groups = []openreward.TaskGroup{group}
+	a.uploads.Add(batch)
+}
+
+// commit makes and commits a step.
+func (a *uploadAttempt) commit(step int64, rollouts int) {
+	a.make(step, rollouts)
+	a.uploads.Store()
+	a.Commit(rowOf(step))
+}
+
+// checkUploads demands that the server has these numbers of rollouts of steps, each with its messages in order, and that nothing came
+// twice.
+func checkUploads(t *testing.T, server *openrewardtest.Server, want map[int64]int) {
+	t.Helper()
+	var names []string
+	for step, rollouts := range want {
+		for i := range rollouts {
+			names = append(names, fmt.Sprintf("sums-train-%d-step%d-r%d", step, step-1, i))
+		}
+	}
+	slices.Sort(names)
+	found := server.Rollouts()
+	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(found))); diff != "" {
+		t.Errorf("rollouts (-want +got):\n%s", diff)
+	}
+	for name, r := range found {
+		if len(r.Messages) != 2 || r.Messages[0].Index != 0 || r.Messages[1].Index != 1 {
+			t.Errorf("the rollout %s has the messages %v", name, r.Messages)
+		}
+	}
+	for _, id := range server.Repeated() {
+		t.Errorf("the event %s came twice", id)
+	}
+	for _, problem := range server.Problems() {
+		t.Error(problem)
+	}
+}
+
+func newRolloutServer(t *testing.T) *openrewardtest.Server {
+	t.Helper()
+	server := openrewardtest.New()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestOpenRewardSendsWhatThePackageSends sends the rollouts that testdata/openreward.txt records of the official package.
+func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
+	server := newRolloutServer(t)
+	a := startUploads(t, server, "", 1)
+	answer := transcript.Call{Name: "answer", Arguments: `{"name": "the gardener"}`}
+	for i, group := range []openreward.TaskGroup{
+		{Split: "train", Task: 7, Group: transcript.Group{Environment: "whodunit", Episodes: []transcript.Episode{{
+			Outcome: "Usable", StopReason: "finished", Metrics: map[string]float64{"tool_calls": 1, "tool_errors": 0},
+			Conversations: []transcript.Conversation{{Reward: new(1.0), Messages: []transcript.Message{
+				{Role: "system", Text: "Call tools."}, {Role: "user", Text: "Who was it?"},
+				{Role: "assistant", Thinking: "hm\n", Text: "I know.", Calls: []transcript.Call{answer}},
+				{Role: "tool", Name: "answer", Text: "Corr\x00ect!", Reward: new(1.0), Finished: true},
+			}}},
+		}}}},
+		{Split: "train", Task: 3, Group: transcript.Group{Environment: "sums", Episodes: []transcript.Episode{
+			{Index: 0, Outcome: "EnvironmentFault"}, // It has no conversation, and is not sent.
+			{Index: 1, Outcome: "Usable", StopReason: "stop", Conversations: []transcript.Conversation{{Reward: new(0.0), Messages: []transcript.Message{
+				{Role: "user", Text: "1+1"}, {Role: "assistant", Text: "3", Reward: new(0.0), Finished: true},
+			}}}},
+		}}},
+	} {
+		group.Slot = int64(i)
+		a.uploads.Add(openreward.Batch{Version: openreward.Version{Step: 3, Lineage: fmt.Sprint(i)}, Groups: []openreward.TaskGroup{group}})
+		a.Commit(store.Row{Step: 3, Lineage: fmt.Sprint(i)})
+	}
+	a.end()
+	got, err := openrewardtest.Events(server.Requests())
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile("testdata/openreward.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSpace(string(recorded)), "\n")
+	// The package sends what begins both rollouts before its first messages, which it collects for a second. Names of events follow
+	// from their order, so the two rollouts are compared one by one.
+	if diff := cmp.Diff(byRollout(want), byRollout(got)); diff != "" {
+		t.Errorf("requests (-package +ours):\n%s", diff)
+	}
+}
+
+// byRollout sorts events by their rollouts, and leaves out the ordinals of ids.
+func byRollout(events []string) []string {
+	var first, second []string
+	inSecond := false
+	for _, event := range events {
+		if strings.Contains(event, `"environment":"sums"`) {
+			inSecond = true
+			first = first[:len(first)-1] // "alone" belongs to it
+			second = append(second, "alone")
+		}
+		for i := range 20 {
+			event = strings.ReplaceAll(event, fmt.Sprintf("-%d\"", i), `"`)
+		}
+		if strings.Contains(event, "1+1") || strings.Contains(event, `"content":"3"`) || inSecond && strings.Contains(event, `"environment":"sums"`) {
+			second = append(second, event)
+		} else {
+			first = append(first, event)
+		}
+	}
+	return append(first, second...)
+}
+
+// TestUploadsOfCommittedSteps sends nothing of a step before it is committed, and never what the run has returned from.
+func TestUploadsOfCommittedSteps(t *testing.T) {
+	for name, dir := range map[string]string{"with artifacts": t.TempDir(), "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			server := newRolloutServer(t)
+			a := startUploads(t, server, dir, 1)
+			a.commit(1, 3)
+			a.make(2, 3)
+			a.uploads.Store()
+			chain, _ := chainOf(1)
+			a.Resume(at(1), chain) // The model is abandoned.
+			a.make(2, 2)
+			a.uploads.Store()
+			a.Commit(rowOf(2))
+			a.make(3, 4) // It is never committed.
+			a.uploads.Store()
+			a.end()
+			checkUploads(t, server, map[int64]int{1: 3, 2: 2})
+		})
+	}
+}
+
+// TestUploadsAfterTheSameStepIsMadeAgain returns to a version before a step that was sent: made again, it is not sent again.
+func TestUploadsAfterTheSameStepIsMadeAgain(t *testing.T) {
+	dir, server := t.TempDir(), newRolloutServer(t)
+	a := startUploads(t, server, dir, 1)
+	a.commit(1, 2)
+	a.commit(2, 2)
+	a.end()
+	b := startUploads(t, server, dir, 2)
+	chain, _ := chainOf(1)
+	b.Resume(at(1), chain)
+	b.commit(2, 2)
+	b.commit(3, 2)
+	b.end()
+	checkUploads(t, server, map[int64]int{1: 2, 2: 2, 3: 2})
+}
+
+// TestUploadsOfADeadLearner kills an attempt whose service does not answer: a later attempt sends all of it.
+func TestUploadsOfADeadLearner(t *testing.T) {
+	dir, server := t.TempDir(), newRolloutServer(t)
+	server.SetFault(func([]openrewardtest.Event) openrewardtest.Fault { return openrewardtest.Overload })
+	a := startUploads(t, server, dir, 1, time.Hour)
+	a.commit(1, 40)
+	a.commit(2, 3)
+	a.awaitProblem("ServiceFailing")
+	a.kill()
+	server.SetFault(nil)
+	b := startUploads(t, server, dir, 2)
+	chain, _ := chainOf(2)
+	b.Resume(at(2), chain)
+	b.end()
+	checkUploads(t, server, map[int64]int{1: 40, 2: 3})
+	if names, _ := os.ReadDir(filepath.Join(dir, runUID, "uploads")); len(names) != 2 {
+		t.Errorf("the artifacts have the files %v, want a note for each of two steps", names)
+	}
+}
+
+// TestUploadsWithLostAnswers loses answers and kills the attempt: the one after it sends nothing that the service may have, and all
+// else.
+func TestUploadsWithLostAnswers(t *testing.T) {
+	for name, lost := range map[string]func(openrewardtest.Event) bool{
+		"of a beginning": func(e openrewardtest.Event) bool { return e.Name == "sums-train-1-step0-r7" },
+		"of messages":    func(e openrewardtest.Event) bool { return e.Type == "message" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, server := t.TempDir(), newRolloutServer(t)
+			a := startUploads(t, server, dir, 1)
+			isLost := make(chan struct{})
+			server.SetFault(func(events []openrewardtest.Event) openrewardtest.Fault {
+				if lost(events[0]) {
+					a.stop()
+					close(isLost)
+					server.SetFaultLocked(nil)
+					return openrewardtest.LoseAnswer
+				}
+				return openrewardtest.None
+			})
+			a.commit(1, 70)
+			<-isLost
+			a.kill()
+			b := startUploads(t, server, dir, 2)
+			chain, _ := chainOf(1)
+			b.Resume(at(1), chain)
+			b.end()
+			for _, id := range server.Repeated() {
+				t.Errorf("the event %s came twice", id)
+			}
+			found, complete := server.Rollouts(), 0
+			for _, r := range found {
+				if len(r.Messages) == 2 {
+					complete++
+				}
+			}
+			// Those that were begun together are 32.
+			if complete < 70-32 {
+				t.Errorf("%d of 70 rollouts are complete, want all but those in flight", complete)
+			}
+		})
+	}
+}
+
+// TestUploadsAreRepeatedWithTheSameIDs loses an answer in a process that continues: the events come again with their ids.
+func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
+	server := newRolloutServer(t)
+	var requests int
+	server.SetFault(func([]openrewardtest.Event) openrewardtest.Fault {
+		if requests++; requests%3 == 0 {
+			return openrewardtest.LoseAnswer
+		}
+		return openrewardtest.None
+	})
+	a := startUploads(t, server, t.TempDir(), 1)
+	a.commit(1, 5)
+	a.end()
+	if len(server.Repeated()) == 0 || len(server.Rollouts()) != 5 {
+		t.Errorf("%d events came again, and there are %d rollouts, want some and 5", len(server.Repeated()), len(server.Rollouts()))
+	}
+}
+
+// TestUploadsOfASupersededLearner has a later attempt claim the run: the earlier one sends nothing any more.
+func TestUploadsOfASupersededLearner(t *testing.T) {
+	dir, server := t.TempDir(), newRolloutServer(t)
+	a := startUploads(t, server, dir, 1)
+	b := startUploads(t, server, dir, 2)
+	a.commit(1, 3)
+	a.end()
+	checkUploads(t, server, nil)
+	chain, _ := chainOf(1)
+	b.Resume(at(1), chain)
+	b.end()
+	if got := len(server.Rollouts()); got > 3 || len(server.Repeated()) > 0 {
+		t.Errorf("there are %d rollouts, and %d events came twice", got, len(server.Repeated()))
+	}
+}
+
+// TestUploadsLeaveOutWhatIsRefused has the service refuse the content of a rollout: the others are sent, and the run says so.
+func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
+	server := newRolloutServer(t)
+	server.SetFault(func(events []openrewardtest.Event) openrewardtest.Fault {
+		if events[0].Name == "sums-train-1-step0-r1" {
+			return openrewardtest.Reject
+		}
+		return openrewardtest.None
+	})
+	a := startUploads(t, server, t.TempDir(), 1)
+	a.commit(1, 3)
+	a.commit(2, 1)
+	a.end()
+	if got := slices.Sorted(maps.Keys(server.Rollouts())); len(got) != 3 || slices.Contains(got, "sums-train-1-step0-r1") {
+		t.Errorf("the service has the rollouts %v", got)
+	}
+	if problems := *a.problems.Load(); len(problems) != 1 || problems[0].Reason != "RolloutsDropped" || !strings.Contains(problems[0].Message, "1 rollouts") {
+		t.Errorf("the run reports %v", problems)
+	}
+}
+
+// TestUploadsWithAKeyThatIsRefused reports what to do, and sends everything once the key is right.
+func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
+	server := newRolloutServer(t)
+	server.Key = "another"
+	a := startUploads(t, server, t.TempDir(), 1)
+	a.commit(1, 2)
+	a.awaitProblem("KeyRefused")
+	if err := os.WriteFile(a.uploads.service.settings.KeyFile, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.end()
+	checkUploads(t, server, map[int64]int{1: 2})
+	if problems := *a.problems.Load(); len(problems) != 0 {
+		t.Errorf("the run reports %v", problems)
+	}
+}
+
+// TestUploadsAreBounded commits more than there is room for while the service is away: the oldest steps are dropped, and counted.
+func TestUploadsAreBounded(t *testing.T) {
+	server := newRolloutServer(t)
+	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{}, func() *store.UploadFiles { return nil }, slog.New(slog.DiscardHandler))
+	u.most = 10
+	a := &uploadAttempt{uploads: u}
+	for step := range int64(6) {
+		a.make(step+1, 2)
+		u.commit(at(step + 1))
+	}
+	waiting := 0
+	for _, batch := range u.committed {
+		waiting += batch.messages
+	}
+	if oldest, _ := u.next(); waiting != 8 || oldest.Step != 5 || u.droppedRollouts() != 8 {
+		t.Errorf("%d messages wait, of steps from %d on, and %d rollouts were dropped", waiting, oldest.Step, u.droppedRollouts())
+	}
+}
