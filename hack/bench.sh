@@ -32,6 +32,8 @@ echo "== the learner's own work for a batch, against the aim of 50 ms of CPU and
 bench '^BenchmarkBatch$' 5x ./internal/learner/leases
 echo "== from the last group of a batch to optim_step, 2 million tokens in 9 chunks: the learner's own work, against the aim of 60 ms of CPU"
 bench '^BenchmarkSubmit$' 20x ./internal/learner
+echo "== what an endpoint with hosted latencies, divided by ten, supports of what a usual run needs, against the aim of 10 s"
+bench '^BenchmarkHosted$' 1x ./internal/tinker/capability
 echo "== a row of a data set by its index, against the aim of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"

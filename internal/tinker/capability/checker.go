@@ -194,11 +194,13 @@ func (k *check) motion() float64 { return distance(k.saved, k.thirdStep.logprobs
 // same reports whether two outcomes of a step are equal, except for the noise of the server's arithmetic.
 func (k *check) same(a, b outcome) bool { return distance(a.logprobs, b.logprobs) <= k.motion()/10 }
 
+// cleanUpPatience limits the time for removing what a check made.
+const cleanUpPatience = 10 * time.Second
+
 // cleanUp removes what the check made, as far as the server allows it. What remains expires within an hour or is
 // idle.
 func (k *check) cleanUp(ctx context.Context) {
-	const patience = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, cleanUpPatience)
 	defer cancel()
 	for i, path := range []string{k.sampler, k.state, k.snapshotPath} {
 		if path == "" {
@@ -213,7 +215,7 @@ func (k *check) cleanUp(ctx context.Context) {
 			k.record(DeleteCheckpoint, Supported, "")
 		}
 	}
-	for _, id := range k.created {
+	for _, id := range k.left() {
 		if k.support(UnloadModel) == Unsupported || ctx.Err() != nil {
 			return
 		}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -22,12 +24,11 @@ func proportional(rate float64) tinker.AdamParams {
 	return tinker.AdamParams{LearningRate: rate * eps, Eps: eps}
 }
 
-// gradientCheck takes small steps with one model, each of which is taken back.
+// gradientCheck takes small steps with models that loaded the saved state.
 type gradientCheck struct {
 	*check
-	model *client.Model
-	loss  tinker.LossName
-	rate  float64
+	loss tinker.LossName
+	rate float64
 }
 
 // gradientSum compares steps of different data whose gradients have known ratios.
@@ -58,12 +59,10 @@ func (t trainingCheck) gradientSum(ctx context.Context) error {
 
 func (t trainingCheck) measureGradients(ctx context.Context) (Support, string, error) {
 	g := &gradientCheck{check: t.check}
+	var one float64
 	for _, g.loss = range gradientLosses {
 		var err error
-		if g.model, err = t.create(ctx, t.Lora); err != nil {
-			return Unknown, "", err
-		}
-		if err = g.calibrate(ctx); err == nil {
+		if one, err = g.calibrate(ctx); err == nil {
 			break
 		}
 		if !isRejected(err) || g.loss == gradientLosses[len(gradientLosses)-1] {
@@ -74,15 +73,13 @@ func (t trainingCheck) measureGradients(ctx context.Context) (Support, string, e
 	for i := len(half) / 2; i < len(half); i++ {
 		half[i] = 0
 	}
-	one, doubled := g.datum(all), g.datum(uniform(2))
-	motions := make([]float64, 5)
-	for i, data := range [][]tinker.Datum{{one}, {doubled}, {one, one}, {g.datum(half[:len(half)/2])}, {g.datum(half)}} {
-		var err error
-		if motions[i], err = g.motion(ctx, data); err != nil {
-			return Unknown, "", err
-		}
+	motions, err := g.motions(ctx, [][]tinker.Datum{
+		{g.datum(uniform(2))}, {g.datum(all), g.datum(all)}, {g.datum(half[:len(half)/2])}, {g.datum(half)},
+	})
+	if err != nil {
+		return Unknown, "", err
 	}
-	support, note := combination(motions[1]/motions[0], motions[2]/motions[0], motions[4]/motions[3])
+	support, note := combination(motions[0]/one, motions[1]/one, motions[3]/motions[2])
 	return support, note, nil
 }
 
@@ -104,57 +101,81 @@ func combination(linear, twice, padded float64) (Support, string) {
 
 // datum returns a datum of the loss with these advantages.
 func (g *gradientCheck) datum(advantages []float64) tinker.Datum {
-	return datum(g.loss, g.initial[:len(advantages)], advantages)
+	return datum(g.loss, g.saved[:len(advantages)], advantages)
 }
 
-// calibrate finds a learning rate at which a step moves visibly, and little. It begins with one that moves nothing, since
-// a model that was moved far does not come back.
-func (g *gradientCheck) calibrate(ctx context.Context) error {
+// open returns a model with the saved weights, or a new one if the server refuses to load them.
+func (g *gradientCheck) open(ctx context.Context) (*client.Model, error) {
+	model, err := g.load(ctx, g.Lora, false)
+	if isRejected(err) {
+		return g.create(ctx, g.Lora)
+	}
+	return model, err
+}
+
+// motions takes a step with each of the data, by models of the same weights, and returns how far each moved.
+func (g *gradientCheck) motions(ctx context.Context, data [][]tinker.Datum) ([]float64, error) {
+	motions := make([]float64, len(data))
+	all := ctx
+	steps, ctx := errgroup.WithContext(ctx)
+	for i := range data {
+		steps.Go(func() error {
+			model, err := g.open(ctx)
+			if err != nil {
+				return err
+			}
+			defer g.unload(all, model)
+			motions[i], err = g.motion(ctx, model, data[i])
+			return err
+		})
+	}
+	return motions, steps.Wait()
+}
+
+// calibrate finds a learning rate at which a step moves visibly, and little, and returns how far it moves. It begins with one
+// that moves nothing, since a model that was moved far does not come back, and takes visible steps back.
+func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
 	const least, most, visible, attempts = 0.01, 0.05, 2e-4, 16
+	model, err := g.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer g.unload(ctx, model)
 	g.rate = 1e-10
 	for range attempts {
-		motion, err := g.motion(ctx, []tinker.Datum{g.datum(uniform(1))})
+		motion, err := g.motion(ctx, model, []tinker.Datum{g.datum(uniform(1))})
 		switch {
 		case err != nil:
-			return err
+			return 0, err
 		case motion >= least && motion <= most:
-			return nil
+			return motion, nil
 		case motion > 1 || math.IsNaN(motion):
-			return fmt.Errorf("looking for a learning rate: a step moves the log-probabilities by %g", motion)
+			return 0, fmt.Errorf("looking for a learning rate: a step moves the log-probabilities by %g", motion)
 		case motion < visible:
 			g.rate *= 10
-		default:
-			g.rate *= math.Sqrt(least*most) / motion
+			continue
 		}
+		if err := g.step(ctx, model, []tinker.Datum{g.datum(uniform(-1))}); err != nil {
+			return 0, err
+		}
+		g.rate *= math.Sqrt(least*most) / motion
 	}
-	return errNoMotion
+	return 0, errNoMotion
 }
 
-// motion takes a step and takes it back, and returns how far it moved the log-probabilities.
-func (g *gradientCheck) motion(ctx context.Context, data []tinker.Datum) (float64, error) {
-	before, err := g.measure(ctx, g.model)
+// motion takes a step, and returns how far it moved the log-probabilities.
+func (g *gradientCheck) motion(ctx context.Context, model *client.Model, data []tinker.Datum) (float64, error) {
+	before, err := g.measure(ctx, model)
 	if err != nil {
 		return 0, err
 	}
-	loss := tinker.Loss{Name: g.loss, Config: losses[g.loss].config()}
-	if err := step(ctx, g.model, data, loss, proportional(g.rate)); err != nil {
+	if err := g.step(ctx, model, data); err != nil {
 		return 0, err
 	}
-	after, err := g.measure(ctx, g.model)
-	if err != nil {
-		return 0, err
-	}
-	back := make([]tinker.Datum, len(data))
-	for i, d := range data {
-		advantages := d.LossFnInputs[tinker.InputAdvantages]
-		negative := make([]float32, len(advantages.Float))
-		for j, v := range advantages.Float {
-			negative[j] = -v
-		}
-		back[i] = tinker.Datum{ModelInput: d.ModelInput, LossFnInputs: map[string]tinker.Tensor{
-			tinker.InputTargetTokens: d.LossFnInputs[tinker.InputTargetTokens], tinker.InputLogprobs: d.LossFnInputs[tinker.InputLogprobs],
-			tinker.InputAdvantages: tinker.Floats(negative),
-		}}
-	}
-	return distance(before, after), step(ctx, g.model, back, loss, proportional(g.rate))
+	after, err := g.measure(ctx, model)
+	return distance(before, after), err
+}
+
+func (g *gradientCheck) step(ctx context.Context, model *client.Model, data []tinker.Datum) error {
+	return step(ctx, model, data, tinker.Loss{Name: g.loss, Config: losses[g.loss].config()}, proportional(g.rate))
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -111,5 +110,5 @@ func (k *check) checkUnload(ctx context.Context) {
 		return
 	}
 	k.record(UnloadModel, Supported, "")
-	k.created = slices.DeleteFunc(k.created, func(id string) bool { return id == k.first.ID() })
+	k.forget(k.first.ID())
 }

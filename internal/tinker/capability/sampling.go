@@ -4,10 +4,12 @@
 package capability
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -29,17 +31,18 @@ type samplingCheck struct {
 	// firstSeed is added to the seeds of all requests. seedsRefused says that the server refused seeds of 63 bits.
 	firstSeed    int64
 	seedsRefused string
-	// wide holds samples that no setting narrows, or nil.
-	wide [][]string
+}
+
+// draw is a set of samples: the first seed of its requests, and how a setting narrows it. drawn and err are its result.
+type draw struct {
+	seed   int64
+	narrow func(*tinker.SamplingParams)
+	drawn  [][]string
+	err    error
 }
 
 // checkSampling checks seeds, the choice of tokens, and the log-probabilities of prompts.
 func (k *check) checkSampling(ctx context.Context) {
-	settings := map[Feature]func(*tinker.SamplingParams){
-		Temperature: func(p *tinker.SamplingParams) { p.Temperature = 0.01 },
-		TopK:        func(p *tinker.SamplingParams) { p.TopK = 1 },
-		TopP:        func(p *tinker.SamplingParams) { p.TopP = 1e-3 },
-	}
 	wanted := slices.DeleteFunc([]Feature{Seed, Temperature, TopK, TopP, PromptLogprobs}, func(f Feature) bool { return !k.wants(f) })
 	if len(wanted) == 0 {
 		return
@@ -54,16 +57,71 @@ func (k *check) checkSampling(ctx context.Context) {
 		return
 	}
 	s := &samplingCheck{check: k, session: session, firstSeed: longSeed}
-	for _, f := range wanted {
-		switch f {
-		case Seed:
-			s.seed(ctx)
-		case PromptLogprobs:
-			s.promptLogprobs(ctx)
-		default:
-			s.choice(ctx, f, settings[f])
-		}
+	var parts sync.WaitGroup
+	if k.wants(PromptLogprobs) {
+		parts.Go(func() { s.promptLogprobs(ctx) })
+		wanted = slices.DeleteFunc(wanted, func(f Feature) bool { return f == PromptLogprobs })
 	}
+	if len(wanted) > 0 {
+		s.choices(ctx, wanted)
+	}
+	parts.Wait()
+}
+
+// choices checks seeds and the settings that leave a single token to choose, except for noise. All samples are drawn
+// concurrently, since each takes as long as a run's. If the server refuses seeds of 63 bits, they are drawn again with small
+// seeds.
+func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
+	wide, sets := s.drawAll(ctx, wanted)
+	if isRejected(wide.err) {
+		s.firstSeed, s.seedsRefused = 0, wide.err.Error()
+		wide, sets = s.drawAll(ctx, wanted)
+	}
+	for _, f := range wanted {
+		err := wide.err
+		for _, d := range sets[f] {
+			err = cmp.Or(err, d.err)
+		}
+		if err != nil {
+			s.recordError(f, err)
+			continue
+		}
+		if f == Seed {
+			s.recordSeed(seeding(wide.drawn, sets[f][0].drawn, sets[f][1].drawn))
+			continue
+		}
+		support, note := narrowing(wide.drawn, sets[f][0].drawn)
+		s.record(f, support, note)
+	}
+}
+
+func (s *samplingCheck) recordSeed(support Support, note string) {
+	if s.seedsRefused != "" {
+		support, note = Unsupported, "seeds of 63 bits are refused: "+s.seedsRefused
+	}
+	s.record(Seed, support, note)
+}
+
+// drawAll draws samples that no setting narrows, and those that each feature is compared by: with equal and with different
+// seeds, or with its setting.
+func (s *samplingCheck) drawAll(ctx context.Context, wanted []Feature) (wide *draw, sets map[Feature][]*draw) {
+	all := map[Feature][]*draw{
+		Seed:        {{seed: seedWide}, {seed: seedOther}},
+		Temperature: {{seed: seedNarrow, narrow: func(p *tinker.SamplingParams) { p.Temperature = 0.01 }}},
+		TopK:        {{seed: seedNarrow, narrow: func(p *tinker.SamplingParams) { p.TopK = 1 }}},
+		TopP:        {{seed: seedNarrow, narrow: func(p *tinker.SamplingParams) { p.TopP = 1e-3 }}},
+	}
+	wide = &draw{seed: seedWide}
+	draws := []*draw{wide}
+	for _, f := range wanted {
+		draws = append(draws, all[f]...)
+	}
+	var inFlight sync.WaitGroup
+	for _, d := range draws {
+		inFlight.Go(func() { d.drawn, d.err = s.draw(ctx, d.seed, d.narrow) })
+	}
+	inFlight.Wait()
+	return wide, all
 }
 
 // draw draws samples after each of several prompts, whose requests have the seeds from the given one on. It
@@ -102,63 +160,6 @@ const (
 
 // longSeed has 63 bits, as most seeds of a run have.
 const longSeed = 1 << 62
-
-// drawWide returns samples that no setting narrows. It draws them once. If the server refuses seeds of 63 bits, all
-// samples are drawn with small seeds.
-func (s *samplingCheck) drawWide(ctx context.Context) ([][]string, error) {
-	if s.wide != nil {
-		return s.wide, nil
-	}
-	drawn, err := s.draw(ctx, seedWide, nil)
-	if isRejected(err) && s.firstSeed != 0 {
-		s.firstSeed, s.seedsRefused = 0, err.Error()
-		drawn, err = s.draw(ctx, seedWide, nil)
-	}
-	if err == nil {
-		s.wide = drawn
-	}
-	return drawn, err
-}
-
-// seed draws with equal and with different seeds.
-func (s *samplingCheck) seed(ctx context.Context) {
-	wide, err := s.drawWide(ctx)
-	if err != nil {
-		s.recordError(Seed, err)
-		return
-	}
-	same, err := s.draw(ctx, seedWide, nil)
-	if err != nil {
-		s.recordError(Seed, err)
-		return
-	}
-	other, err := s.draw(ctx, seedOther, nil)
-	if err != nil {
-		s.recordError(Seed, err)
-		return
-	}
-	support, note := seeding(wide, same, other)
-	if s.seedsRefused != "" {
-		support, note = Unsupported, "seeds of 63 bits are refused: "+s.seedsRefused
-	}
-	s.record(Seed, support, note)
-}
-
-// choice checks a setting that leaves a single token to choose, except for noise.
-func (s *samplingCheck) choice(ctx context.Context, f Feature, narrow func(*tinker.SamplingParams)) {
-	wide, err := s.drawWide(ctx)
-	if err != nil {
-		s.recordError(f, err)
-		return
-	}
-	drawn, err := s.draw(ctx, seedNarrow, narrow)
-	if err != nil {
-		s.recordError(f, err)
-		return
-	}
-	support, note := narrowing(wide, drawn)
-	s.record(f, support, note)
-}
 
 // promptLogprobs compares the log-probabilities of a prompt with those of a forward pass over it.
 func (s *samplingCheck) promptLogprobs(ctx context.Context) {

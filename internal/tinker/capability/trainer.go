@@ -87,7 +87,7 @@ type trainer struct {
 	state string
 	// samplingSessions counts the sampling sessions of checks that train.
 	samplingSessions atomic.Int64
-	// keepAlive runs the heartbeats of sessions.
+	// keepAlive runs the heartbeats of sessions, and unloads models.
 	keepAlive sync.WaitGroup
 
 	mu sync.Mutex
@@ -127,6 +127,31 @@ func (t *trainer) create(ctx context.Context, lora tinker.LoraConfig) (*client.M
 	defer t.mu.Unlock()
 	t.created = append(t.created, model.ID())
 	return model, nil
+}
+
+// unload frees a model that is not used again, in the background: some servers have room for few.
+func (t *trainer) unload(ctx context.Context, model *client.Model) {
+	t.keepAlive.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, cleanUpPatience)
+		defer cancel()
+		if t.API.UnloadModel(ctx, model.ID()) == nil {
+			t.forget(model.ID())
+		}
+	})
+}
+
+// forget removes a model from those that are left.
+func (t *trainer) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.created = slices.DeleteFunc(t.created, func(created string) bool { return created == id })
+}
+
+// left returns the ids of the models that are not unloaded.
+func (t *trainer) left() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.created)
 }
 
 // load creates a model and loads the saved state into it, if there is one.

@@ -39,19 +39,28 @@ type outcome struct {
 	err      error
 }
 
-// checkTraining checks losses and steps. If the server's steps are invisible, it checks losses only.
+// checkTraining checks losses and steps. If the server's steps are invisible, it checks losses only. Checks that do not build
+// on one another run concurrently, each with models of its own.
 func (k *check) checkTraining(ctx context.Context) {
 	t := trainingCheck{k}
-	parts := []func(context.Context) error{k.checkLosses, t.repeats}
+	sequences := [][]func(context.Context) error{{k.checkLosses}, {t.repeats}}
 	if k.canCompareSteps() {
-		parts = append(parts, t.optimizer, t.adamSettings, t.modules, t.lossSettings, t.snapshot, t.gradientSum)
-	}
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
-			k.stop(err)
-			return
+		sequences = [][]func(context.Context) error{
+			{k.checkLosses, t.lossSettings}, {t.repeats}, {t.optimizer, t.adamSettings}, {t.modules}, {t.snapshot}, {t.gradientSum},
 		}
 	}
+	var inFlight sync.WaitGroup
+	for _, sequence := range sequences {
+		inFlight.Go(func() {
+			for _, part := range sequence {
+				if err := part(ctx); err != nil {
+					k.stop(err)
+					return
+				}
+			}
+		})
+	}
+	inFlight.Wait()
 }
 
 // canCompareSteps reports whether the server's steps are visible.
@@ -95,6 +104,7 @@ func (t trainingCheck) tryOnce(ctx context.Context, trial trial) ([]float64, err
 	if err != nil {
 		return nil, err
 	}
+	defer t.unload(ctx, model)
 	if err := t.steps(ctx, model, trial.before...); err != nil {
 		return nil, err
 	}
