@@ -59,7 +59,8 @@ type Timing struct {
 	// Pause is the first pause after a model was thrown away without progress; it doubles up to 30 s: 0.5 s.
 	Pause time.Duration
 	// KeyPatience is how long an API key that the endpoint refuses, or an address that is not a Tinker API's, is tried again
-	// before the learner ends, so that a new pod reads spec and Secret anew: 45 s.
+	// before the learner ends, so that a new pod reads spec and Secret anew: 30 s, after which the manager has time to make
+	// the next pod 45 s after this one.
 	KeyPatience time.Duration
 	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
 	// 30 s, since a server that is replaced by another is soon available again.
@@ -70,12 +71,18 @@ type Timing struct {
 	TrackingPatience time.Duration
 }
 
+// longestPause bounds the pause before the next try.
+const longestPause = 30 * time.Second
+
 // wait waits before the next try, longer the more have failed without progress.
 func (t Timing) wait(ctx context.Context, failures int) error {
+	return t.waitAtMost(ctx, failures, longestPause)
+}
+
+func (t Timing) waitAtMost(ctx context.Context, failures int, longest time.Duration) error {
 	if failures == 0 {
 		return nil
 	}
-	const longest = 30 * time.Second
 	pause := longest
 	if failures < 8 {
 		pause = min(longest, t.Pause<<(failures-1))
@@ -103,7 +110,7 @@ func (c Config) withDefaults() Config {
 	c.Timing.Silence = orDefault(c.Timing.Silence, 30*time.Second)
 	c.Timing.Tick = orDefault(c.Timing.Tick, time.Second)
 	c.Timing.Pause = orDefault(c.Timing.Pause, 500*time.Millisecond)
-	c.Timing.KeyPatience = orDefault(c.Timing.KeyPatience, 45*time.Second)
+	c.Timing.KeyPatience = orDefault(c.Timing.KeyPatience, 30*time.Second)
 	c.Timing.SkipAfter = orDefault(c.Timing.SkipAfter, 30*time.Second)
 	c.Timing.Tracking = orDefault(c.Timing.Tracking, 15*time.Second)
 	c.Timing.TrackingPatience = orDefault(c.Timing.TrackingPatience, time.Minute)

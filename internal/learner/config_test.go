@@ -7,6 +7,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // TestTriesAreAtMost30SecondsApart has an endpoint, a hub or a volume that was repaired be found by the learner itself
@@ -25,4 +29,22 @@ func TestTriesAreAtMost30SecondsApart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLearnerTriesForItsPatience has the endpoint refuse the key for good. The learner ends as soon as it has no more patience, and not
+// only at the end of a pause, since the pod that follows it is the first that reads the Secret again.
+func TestLearnerTriesForItsPatience(t *testing.T) {
+	timing := Config{}.withDefaults().Timing
+	synctest.Test(t, func(t *testing.T) {
+		began, refused := time.Now(), &client.Error{Category: tinker.CategoryUnauthorized}
+		r := repairable{status: report.NewStatus("uid", 1, time.Now), patience: timing.KeyPatience, now: time.Now}
+		for failures := 1; r.retries(refused); failures++ {
+			if err := timing.waitAtMost(t.Context(), failures, r.left()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 30*time.Second {
+			t.Errorf("the learner tries for %v, want 30 s", took)
+		}
+	})
 }

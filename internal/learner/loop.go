@@ -47,7 +47,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		if errors.Is(err, leases.ErrPolicyMissing) {
 			l.rollouts.Check(soft) // workers find nothing in a session that is lost
 		}
-		if err := l.config.Timing.wait(soft, failures); err != nil {
+		if err := l.config.Timing.waitAtMost(soft, failures, l.repairable.left()); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (l *learner) begin(ctx, soft context.Context) error {
 			return err
 		}
 		l.config.Logger.Warn("endpoint cannot be used", "err", err)
-		if err := l.config.Timing.wait(soft, failures); err != nil {
+		if err := l.config.Timing.waitAtMost(soft, failures, l.repairable.left()); err != nil {
 			return err
 		}
 	}

@@ -48,6 +48,14 @@ func (r *repairable) retries(err error) bool {
 	return r.now().Sub(r.since) < r.patience
 }
 
+// left returns how long the next try may be away: no longer than the problem is still tried again.
+func (r *repairable) left() time.Duration {
+	if r.since.IsZero() {
+		return longestPause
+	}
+	return min(longestPause, max(0, r.since.Add(r.patience).Sub(r.now())))
+}
+
 // evidenceOf returns what shows such a problem: the request that failed, or what the check of the endpoint found.
 func evidenceOf(err error) string {
 	var found *preflight.RejectedError
