@@ -41,6 +41,7 @@ type PodOverrides struct {
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// resources are the resources of the main container.
+	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="claims refers to resourceClaims of the pod, which the operator's pods do not have: remove it, and request devices by limits"
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 	// env are environment variables of the main container.

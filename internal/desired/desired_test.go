@@ -149,6 +149,32 @@ func TestOverridesAreMerged(t *testing.T) {
 	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)
 }
 
+// A pod's own volumes are bounded by their sizes. Where a quota or the nodes ask for requests of ephemeral storage, users give them.
+func TestOverridesOfEphemeralStorage(t *testing.T) {
+	storage := resource.MustParse("2Gi")
+	given := corev1.ResourceList{corev1.ResourceEphemeralStorage: storage}
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Rollouts.Pod.Resources = corev1.ResourceRequirements{Requests: given, Limits: given}
+	})
+	pod := RolloutJob(run, 1, "link", settings).Spec.Template.Spec
+	for kind, list := range map[string]corev1.ResourceList{"request": pod.Containers[0].Resources.Requests, "limit": pod.Containers[0].Resources.Limits} {
+		if got := list[corev1.ResourceEphemeralStorage]; got.Cmp(storage) != 0 || list.Cpu().IsZero() && kind == "request" {
+			t.Errorf("the %s is %v, want ephemeral storage beside the operator's own", kind, list)
+		}
+	}
+	total := resource.Quantity{}
+	for _, volume := range pod.Volumes {
+		if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit == nil {
+			t.Errorf("volume %s has no limit", volume.Name)
+		} else if volume.EmptyDir != nil {
+			total.Add(*volume.EmptyDir.SizeLimit)
+		}
+	}
+	if total.Cmp(storage) > 0 {
+		t.Errorf("the volumes may take %s, want at most the %s that docs/operating.md names", total.String(), storage.String())
+	}
+}
+
 func TestOverridesOfMemory(t *testing.T) {
 	cases := map[string]struct {
 		given     corev1.ResourceRequirements
