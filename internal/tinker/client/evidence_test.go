@@ -105,6 +105,22 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
+// TestErrorsHaveNoToken lets the server repeat the token for which the key was exchanged.
+func TestErrorsHaveNoToken(t *testing.T) {
+	const secret = "signature-of-the-token"
+	token := jwt(`{"exp":1785589200,"sub":"u"}`, secret)
+	c := newTestClient(t, map[string][]scriptedReply{
+		"client/config": {ok(jwtConfig)}, "auth/token": {tokenReply(secret)},
+		"create_session": {{status: 400, body: `{"detail":"` + token + ` may not create sessions"}`}},
+	})
+	_, err := c.CreateSession(t.Context(), SessionRequest{})
+	for _, text := range []string{err.Error(), EvidenceOf(err)} {
+		if strings.Contains(text, secret) || !strings.Contains(text, "may not create sessions") {
+			t.Errorf("text is %q, which should not have the token", text)
+		}
+	}
+}
+
 func TestEvidenceIsShort(t *testing.T) {
 	e := Event{Category: tinker.CategoryServer, Method: "POST", Path: "/" + strings.Repeat("p", 2000), Status: 500, Reason: strings.Repeat("é ", 2000)}
 	if got := e.Evidence(); len(got) > maxEvidence || !strings.HasSuffix(got, "...") || !strings.Contains(got, "500: é") {
