@@ -338,6 +338,40 @@ func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
 	}
 }
 
+// TestMessageOfResumable checks that the condition says from what a run resumes at an endpoint that lists no checkpoints.
+func TestMessageOfResumable(t *testing.T) {
+	artifacts := func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} }
+	for name, tc := range map[string]struct {
+		run         *v1alpha1.TrainingRun
+		unsupported []string
+		want        string
+	}{
+		"checkpoints are listed": {newRun(attempts(inProgress(1)), artifacts), nil, "The run can resume from status.latestCheckpoint."},
+		"rows name the checkpoints": {
+			newRun(attempts(inProgress(1)), artifacts), []string{"list_checkpoints"},
+			"The run can resume: the endpoint does not list checkpoints, and the rows of the artifact store name them.",
+		},
+		"nothing but the status names one": {
+			newRun(attempts(inProgress(1))), []string{"list_checkpoints"},
+			"The run can resume from status.latestCheckpoint alone, because the endpoint does not list checkpoints: steps after it are done " +
+				"again. With spec.artifacts a run also finds newer ones.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{
+				Attempt: 1, Progress: contract.Progress{
+					Phase: contract.PhaseTraining, Lineage: "abc", Checkpoints: []contract.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}},
+					Capabilities: &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"optimizer_restore"}, Unsupported: tc.unsupported},
+				},
+			}))
+			got := computeStatus(tc.run, seen, planned(tc.run, seen), now)
+			if c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionResumable); c.Status != "True" || c.Message != tc.want {
+				t.Errorf("Resumable is %s: %q, want %q", c.Status, c.Message, tc.want)
+			}
+		})
+	}
+}
+
 // Whatever is seen, the status is whole, and a second look at an unchanged world changes nothing.
 func TestStatusOfRandomObservations(t *testing.T) {
 	reasons := closedReasons(t)
