@@ -47,10 +47,15 @@ solves and judges tasks of Countdown. --vocabulary Qwen/Qwen3-8B=tokenizer.json 
 clients that fetch their tokenizer from a Hugging Face hub find it there. Models and sessions are in memory and end
 with the process; checkpoints are in the data directory and stay.
 
+tinkersim export-base DIR writes the base model to a folder that the Python package transformers loads.
+
 Flags:
 `
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == exportCommand {
+		exit(exportBase(os.Args[2:], os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	p, err := parse(os.Args[1:], os.Getenv(keyVariable), os.Stderr)
@@ -65,6 +70,20 @@ func main() {
 	p.options.Log = p.log
 	if err := p.Run(ctx); err != nil {
 		p.log.Error("stopped", "err", err)
+		os.Exit(exitFailure)
+	}
+}
+
+// exit ends the program after a command that serves nothing.
+func exit(err error) {
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, "tinkersim:", err)
+		os.Exit(exitUsage)
+	default:
+		fmt.Fprintln(os.Stderr, "tinkersim:", err)
 		os.Exit(exitFailure)
 	}
 }

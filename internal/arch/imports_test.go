@@ -34,7 +34,8 @@ var permitted = map[string][]string{
 		"internal/tinker/client", "internal/tinker/transport", "internal/tokenizer/fetch", "internal/version", "internal/wait", "golang.org/x/crypto",
 	},
 	"cmd/tinkersim": {
-		"internal/tinkersim", "internal/tinkersim/fault", "internal/tinkersim/latency", "internal/tinkersim/vocabulary",
+		"internal/atomicfile", "internal/tinkersim", "internal/tinkersim/export", "internal/tinkersim/fault", "internal/tinkersim/latency",
+		"internal/tinkersim/model", "internal/tinkersim/vocabulary",
 		"internal/version",
 	},
 	"hack/cluster/images/coredns": {"github.com/coredns/coredns"},
@@ -317,7 +318,7 @@ var permitted = map[string][]string{
 	},
 	"internal/tinkersim/checkpoint":        {"internal/atomicfile", "internal/tinker", "github.com/gofrs/flock"},
 	"internal/tinkersim/dialect":           {"internal/tinker"},
-	"internal/tinkersim/export":            {"internal/tinkersim/model"},
+	"internal/tinkersim/export":            {"internal/tinkersim/model", "internal/tinkersim/model/transformer"},
 	"internal/tinkersim/fault":             nil,
 	"internal/tinkersim/future":            nil,
 	"internal/tinkersim/model":             {"internal/tinkersim/model/transformer"},

@@ -5,6 +5,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
@@ -68,4 +69,33 @@ func transposed(m []float32, rows, cols int) []float32 {
 		}
 	}
 	return out
+}
+
+// Matrix is a matrix of the network in the form of other programs: output dimension by input, and embeddings token by width.
+type Matrix struct {
+	// Name is the name of the matrix: model.layers.0.self_attn.q_proj, for example.
+	Name       string
+	Rows, Cols int
+	// Values are row-major.
+	Values []float32
+}
+
+// Matrices returns all matrices of the base model.
+func (b *BaseModel) Matrices() []Matrix {
+	flat, all := b.params.Flat(), Config{TrainAttention: true, TrainMLP: true, TrainUnembed: true}
+	embed := transformer.EmbedBlock()
+	matrices := []Matrix{{
+		Name: "model.embed_tokens", Rows: embed.Rows, Cols: embed.Cols, Values: slices.Clone(flat[embed.Offset : embed.Offset+embed.Rows*embed.Cols]),
+	}}
+	names := all.moduleNames()
+	for i, block := range all.blocks() {
+		m := Matrix{Name: names[i], Rows: block.Cols, Cols: block.Rows, Values: make([]float32, 0, block.Rows*block.Cols)}
+		for col := range block.Cols {
+			for row := range block.Rows {
+				m.Values = append(m.Values, flat[block.Offset+row*block.Stride+col])
+			}
+		}
+		matrices = append(matrices, m)
+	}
+	return matrices
 }

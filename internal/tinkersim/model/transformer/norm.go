@@ -5,7 +5,8 @@ package transformer
 
 import "math"
 
-const normEpsilon = 1e-6
+// NormEpsilon is added to the mean square of a row.
+const NormEpsilon = 1e-6
 
 // normalize writes the root-mean-square norm of each row of x to y and its factor to inverse.
 func normalize(y, x matrix, inverse []float32) {
@@ -15,7 +16,7 @@ func normalize(y, x matrix, inverse []float32) {
 		for _, v := range from {
 			sum += float32(v * v)
 		}
-		f := float32(1 / math.Sqrt(float64(sum)/Width+normEpsilon))
+		f := float32(1 / math.Sqrt(float64(sum)/Width+NormEpsilon))
 		inverse[i] = f
 		for j, v := range from {
 			to[j] = v * f

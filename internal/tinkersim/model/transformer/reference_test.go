@@ -49,7 +49,7 @@ func referenceNorm(x []float64) []float64 {
 	}
 	y := make([]float64, len(x))
 	for j, v := range x {
-		y[j] = v / math.Sqrt(sum/float64(len(x))+normEpsilon)
+		y[j] = v / math.Sqrt(sum/float64(len(x))+NormEpsilon)
 	}
 	return y
 }
@@ -68,7 +68,7 @@ func referenceProduct(x, w []float64, cols int) []float64 {
 func referenceRotate(row []float64, position int) {
 	for head := 0; head < 2*Width; head += headWidth {
 		for i := range headWidth / 2 {
-			angle := float64(position) / math.Pow(rotaryBase, float64(2*i)/headWidth)
+			angle := float64(position) / math.Pow(RotaryBase, float64(2*i)/headWidth)
 			low, high := row[head+i], row[head+i+headWidth/2]
 			row[head+i] = low*math.Cos(angle) - high*math.Sin(angle)
 			row[head+i+headWidth/2] = low*math.Sin(angle) + high*math.Cos(angle)

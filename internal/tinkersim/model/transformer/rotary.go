@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// rotaryBase is the ratio of the slowest and the fastest rotation, nearly.
-const rotaryBase = 10000
+// RotaryBase is the ratio of the slowest and the fastest rotation, nearly.
+const RotaryBase = 10000
 
 // rotary holds the cosine and sine of each position and pair of dimensions.
 type rotary struct {
@@ -18,7 +18,7 @@ type rotary struct {
 
 var rotaryTable = sync.OnceValue(func() *rotary {
 	t := new(rotary)
-	frequency, ratio := 1.0, math.Sqrt(math.Sqrt(math.Sqrt(rotaryBase)))
+	frequency, ratio := 1.0, math.Sqrt(math.Sqrt(math.Sqrt(RotaryBase)))
 	for pair := range headWidth / 2 {
 		for position := range MaxContext {
 			angle := float64(float64(position) / frequency)
