@@ -1,23 +1,9 @@
 #!/usr/bin/env bash
-# Checks the alerts of the chart with promtool of Debian's package prometheus, which it unpacks into the cache without
-# installing it, and makes sure that each alert fires in a test and has a runbook line.
+# Checks the alerts of the chart with promtool, and makes sure that each alert fires in a test and has a runbook line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rules=charts/tinker-operator/files/alerts.yaml tests=hack/alerts-test.yaml
-promtool=$(command -v promtool || true)
-if [[ -z $promtool ]]; then
-  cache=${CACHE:-.cache}/prometheus
-  if [[ ! -x $cache/usr/bin/promtool ]]; then
-    if ! command -v apt-get dpkg-deb >/dev/null; then
-      echo "lint-alerts: promtool is needed: install Prometheus" >&2
-      exit 1
-    fi
-    mkdir -p "$cache"
-    (cd "$cache" && { apt-get -qq download prometheus 2>/dev/null || { apt-get -qq update && apt-get -qq download prometheus; }; } &&
-      dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb)
-  fi
-  promtool=$cache/usr/bin/promtool
-fi
+promtool=$(hack/prometheus.sh promtool)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$rules" "$work/alerts.yaml"
