@@ -13,6 +13,9 @@ if [[ -n "${VERSION:-}" ]]; then
 fi
 
 mkdir -p .cache/image
-CGO_ENABLED=0 GOOS=linux go build -trimpath -tags "$tags" -ldflags "$ldflags" -o .cache/image/ "${programs[@]/#/./cmd/}"
+for i in "${!programs[@]}"; do
+  echo "building ${programs[i]} ($((i + 1)) of ${#programs[@]})"
+  CGO_ENABLED=0 GOOS=linux go build -trimpath -tags "$tags" -ldflags "$ldflags" -o .cache/image/ "./cmd/${programs[i]}"
+done
 hack/pack-image.sh "$image" "$archive" 65532 .cache/image "${programs[@]}"
 echo "$image is in $archive ($(du -h "$archive" | cut -f 1))"

@@ -160,6 +160,7 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
+	o.hub.Logger = logger
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: store, Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
 		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, KeyPatience: o.keyPatience, Logger: logger,

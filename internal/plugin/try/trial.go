@@ -71,7 +71,7 @@ func (t *trial) run(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	t.outage = outage{url: t.url, progress: t.progress, giveUp: giveUp}
-	t.hub = &fetch.Fetcher{Endpoint: t.env.Getenv("HF_ENDPOINT"), Token: t.env.Getenv("HF_TOKEN")}
+	t.hub = &fetch.Fetcher{Endpoint: t.env.Getenv("HF_ENDPOINT"), Token: t.env.Getenv("HF_TOKEN"), Logger: t.logger}
 	pins, err := t.probeAll(ctx)
 	if err != nil {
 		return err

@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/progress"
 	"github.com/tinker-operator/tinker-operator/internal/stall"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
@@ -36,6 +38,8 @@ type Fetcher struct {
 	Cache string
 	// Client is used for downloads. If it is nil, it is http.DefaultClient.
 	Client *http.Client
+	// Logger receives how much of a download has arrived; it may be nil.
+	Logger *slog.Logger
 }
 
 // DigestError reports that a file has another digest than its source requires.
@@ -168,7 +172,7 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, refusal(response.StatusCode, address, f.Token != "")
 	}
-	return bounded(body)
+	return bounded(progress.NewReader(body, f.Logger, source.String(), 0, response.ContentLength))
 }
 
 // StatusError reports that a server did not return a file.

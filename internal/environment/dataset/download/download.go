@@ -13,10 +13,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/progress"
 	"github.com/tinker-operator/tinker-operator/internal/stall"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -38,7 +40,7 @@ type Client struct {
 	HTTP *http.Client
 	// UserAgent is sent with each request.
 	UserAgent string
-	// Logger receives what is tried again; it may be nil.
+	// Logger receives what is tried again, and how much has arrived; it may be nil.
 	Logger *slog.Logger
 }
 
@@ -229,7 +231,14 @@ func (b *Body) request() error {
 	if err := b.accept(response); err != nil {
 		return errors.Join(err, b.stream.Close())
 	}
+	b.stream = reported{progress.NewReader(b.stream, b.client.Logger, path.Base(request.URL.Path), b.offset, b.Size), b.stream}
 	return nil
+}
+
+// reported is a stream whose progress is logged.
+type reported struct {
+	io.Reader
+	io.Closer
 }
 
 // accept reads the head of an answer.

@@ -1,0 +1,51 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package progress logs how much of a download has arrived, so that whoever waits sees that it goes on and how long it takes.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// period is the time between two lines of one download. What takes less has none.
+const period = 5 * time.Second
+
+// Reader logs what is read through it. It is used by one goroutine.
+type Reader struct {
+	io.Reader
+	logger *slog.Logger
+	what   string
+	// done of total bytes have arrived; total is negative if it is not known.
+	done, total int64
+	logged      time.Time
+}
+
+// NewReader returns a reader of a file by the name of what, of which done of total bytes have arrived before. total is
+// negative if it is not known, and logger nil for no lines.
+func NewReader(r io.Reader, logger *slog.Logger, what string, done, total int64) *Reader {
+	return &Reader{Reader: r, logger: logger, what: what, done: done, total: total, logged: time.Now()}
+}
+
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.done += int64(n)
+	if now := time.Now(); n > 0 && r.logger != nil && now.Sub(r.logged) >= period {
+		r.logged = now
+		r.logger.Info("downloading", "file", r.what, "read", Of(r.done, r.total))
+	}
+	return n, err
+}
+
+// Of describes how many bytes of how many have arrived, as in 12.5 of 100.0 MB.
+func Of(done, total int64) string {
+	const megabyte = 1e6
+	if total < 0 {
+		return fmt.Sprintf("%.1f MB", float64(done)/megabyte)
+	}
+	return fmt.Sprintf("%.1f of %.1f MB", float64(done)/megabyte, float64(total)/megabyte)
+}
