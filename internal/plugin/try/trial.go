@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,7 +177,7 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 		return desired.Pin{}, ctx.Err()
 	}
 	if !result.OK {
-		return desired.Pin{}, fmt.Errorf("RewardEnvironment %q (%s): %s%s", name, result.Reason, result.Message, advice(name, result.Reason, definition))
+		return desired.Pin{}, fmt.Errorf("RewardEnvironment %q (%s): %s%s", name, result.Reason, result.Message, t.advice(name, result.Reason, definition))
 	}
 	if definition.Dataset != nil {
 		definition.Dataset.Contents = loader.Contents(*definition.Dataset)
@@ -221,19 +222,25 @@ func (t *trial) repeat(line string) (stop func()) {
 	}
 }
 
-// advice says what to give the command for what a definition refers to.
-func advice(name, reason string, definition contract.Definition) string {
+// advice says what to give the command for what a definition refers to and the command does not have.
+func (t *trial) advice(name, reason string, definition contract.Definition) string {
 	switch d := definition.Dataset; {
 	case definition.ORS != nil && reason == probe.ReasonEnvironmentFault:
 		return fmt.Sprintf("; check the server at %s, which --ors %s=URL names", definition.ORS.URL, name)
-	case reason != probe.ReasonDataInvalid:
+	case reason != probe.ReasonDataInvalid, d == nil, d.JSONL == nil, exists(filepath.Join(t.root(), d.JSONL.Mount())):
 		return ""
-	case d != nil && d.JSONL != nil && d.JSONL.Claim != "":
+	case d.JSONL.Claim != "":
 		return fmt.Sprintf("; give the claim's folder with --data %s=DIR", d.JSONL.Claim)
-	case d != nil && d.JSONL != nil && d.JSONL.ConfigMap != "":
+	case d.JSONL.ConfigMap != "":
 		return fmt.Sprintf("; put the ConfigMap into the file, or give its files with --data %s=DIR", d.JSONL.ConfigMap)
 	}
 	return ""
+}
+
+// exists reports whether a file or a folder exists.
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // servers returns the addresses of --ors, by environment.

@@ -189,3 +189,26 @@ func TestTryRefusesBadInput(t *testing.T) {
 		})
 	}
 }
+
+// TestAdviceOnData says how to give a ConfigMap that the command does not have, and not when its contents are wrong.
+func TestAdviceOnData(t *testing.T) {
+	own := `apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: RewardEnvironment
+metadata: {name: own}
+spec:
+  dataset: {jsonl: {configMapRef: {name: rows}}, prompt: "$(question)", splits: [{name: train, source: rows.jsonl}]}
+  reward: {exactMatch: {}}
+`
+	const advice = "give its files with --data rows=DIR"
+	if _, _, err := call(t, nil, own, "-f", "-"); err == nil || !strings.Contains(err.Error(), advice) {
+		t.Errorf("without the ConfigMap the error is %v, want it to have %q", err, advice)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(`{"questio":"1+1","answer":"2"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := call(t, nil, own, "-f", "-", "--data", "rows="+dir)
+	if err == nil || !strings.Contains(err.Error(), `row 1 of rows.jsonl has no column "question"`) || strings.Contains(err.Error(), "--data") {
+		t.Errorf("with a row without the column the error is %v, want it to name row and column, and not --data", err)
+	}
+}
