@@ -19,6 +19,8 @@ IMAGE ?= tinker-operator:dev
 FUZZTIME ?= 10s
 CHAOS ?= 5
 DEATHS ?= 10000
+# The unit tests read nothing but the tree, so that Go may take results of unchanged packages from its cache. Shuffled they have none.
+UNIT := ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...
 SEED ?= 0
 
 .PHONY: help
@@ -93,7 +95,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: chaos
-chaos: ## Run the survival suite CHAOS (5) times in random order, and kill DEATHS (10000) learners in one process.
+chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, and kill DEATHS (10000) learners in one process.
+	@go test -race -shuffle=on -count=1 -timeout 30m $(UNIT)
 	@CGO_ENABLED=0 go test -shuffle=on -count=$(CHAOS) -timeout 3h ./test/survival/...
 	@CGO_ENABLED=0 SURVIVAL_DEATHS=$(DEATHS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestRandomDeaths$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
@@ -125,9 +128,9 @@ define suite
 endef
 
 .PHONY: test-unit
-test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector.
+test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector, of packages that changed since they passed.
 	@hack/need-compiler.sh
-	$(call suite,-race -shuffle=on -timeout 20m ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...)
+	$(call suite,-race -timeout 20m $(UNIT))
 
 .PHONY: test-survival
 test-survival: $(GOTESTSUM) ## Run whole trainings with a fault at every fault point, in one process and in several.
