@@ -90,6 +90,11 @@ verify: ## Generate everything and fail if that changes a file.
 bench: ## Run the benchmarks: ratios against a bound or a peer measured in the same run.
 	@hack/bench.sh
 
+.PHONY: bench-compare
+bench-compare: ## Train beside tinker-cookbook's rl/train.py, and print what each needs (installs 6 GB).
+	@hack/need-python.sh
+	@test/conformance/compare
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,118 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cookbook
+
+package survival
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// front counts the requests of a trainer before the simulator answers them.
+type front struct {
+	mu               sync.Mutex
+	processes        []*process
+	requests, tokens int64
+	steps            []moment
+}
+
+// moment is what a trainer had done when it asked for an optimizer step.
+type moment struct {
+	at               time.Time
+	cpu              time.Duration
+	requests, tokens int64
+}
+
+func (f *front) follow(processes []*process) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.processes = processes
+}
+
+func (f *front) before(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var prompts int64
+		if strings.HasSuffix(r.URL.Path, "/asample") {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(rw, err.Error(), http.StatusBadRequest)
+				return
+			}
+			prompts, r.Body = promptTokens(body), io.NopCloser(bytes.NewReader(body))
+		}
+		f.count(strings.HasSuffix(r.URL.Path, "/optim_step"), prompts)
+		next.ServeHTTP(rw, r)
+	})
+}
+
+func (f *front) count(step bool, prompts int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests++
+	f.tokens += prompts
+	if step {
+		f.steps = append(f.steps, moment{time.Now(), cpuOf(f.processes), f.requests, f.tokens})
+	}
+}
+
+// figures returns those between the first optimizer step and the last. The asynchronous mode of the cookbook may end a step early.
+func (f *front) figures(b *testing.B, steps int) figures {
+	b.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.steps) < steps-1 || len(f.steps) > steps || steps < 3 {
+		b.Fatalf("%d requests for optimizer steps, want %d; BENCH_STEPS must be at least 3", len(f.steps), steps)
+	}
+	first, last, n := f.steps[0], f.steps[len(f.steps)-1], float64(len(f.steps)-1)
+	return figures{
+		secondsPerStep: last.at.Sub(first.at).Seconds() / n, cpuPerStep: (last.cpu - first.cpu).Seconds() / n,
+		requestsPerStep: float64(last.requests-first.requests) / n, promptTokens: float64(last.tokens-first.tokens) / n,
+	}
+}
+
+// promptTokens counts the tokens of the prompt of a request for samples.
+func promptTokens(body []byte) (n int64) {
+	var request struct {
+		Prompt struct {
+			Chunks []struct {
+				Tokens []int32 `json:"tokens"`
+			} `json:"chunks"`
+		} `json:"prompt"`
+	}
+	if json.Unmarshal(body, &request) != nil {
+		return 0
+	}
+	for _, chunk := range request.Prompt.Chunks {
+		n += int64(len(chunk.Tokens))
+	}
+	return n
+}
+
+// cpuOf returns the CPU time of processes that run, in user and system mode.
+func cpuOf(processes []*process) (sum time.Duration) {
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
+	for _, p := range processes {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
+		if err != nil {
+			continue
+		}
+		// The name of the program, which may contain spaces, ends with the last parenthesis.
+		fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+		for _, field := range fields[11:13] { // utime, stime
+			ticks, _ := strconv.ParseInt(field, 10, 64)
+			sum += time.Duration(ticks) * tick
+		}
+	}
+	return sum
+}
