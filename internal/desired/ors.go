@@ -25,6 +25,9 @@ import (
 // serverLimit bounds what a server writes to its /tmp.
 const serverLimit = "2Gi"
 
+// serverStartSeconds is how long a server may take until it answers before it is restarted.
+const serverStartSeconds = 300
+
 // orsOf returns what the spec of a server says, as programs read it.
 func orsOf(spec environment.ORS) *contract.ORS {
 	o := &contract.ORS{
@@ -160,8 +163,9 @@ func decodeServers(list string) (map[string]contract.ORSServer, error) {
 	return servers, nil
 }
 
-// RunServers adds servers to the pods of a Job. They are native sidecars: the worker starts once they answer, and
-// each is restarted by itself. With a prefix, shared servers run elsewhere, under names that begin with it.
+// RunServers adds servers to the pods of a Job. They are native sidecars, each of which is restarted by itself. With a
+// prefix, shared servers run elsewhere, under names that begin with it. A probe starts once all servers answer. Workers do
+// not wait for them, so that they can play other environments, and report a server that never answers.
 func RunServers(job *batchv1.Job, list, prefix string) error {
 	AnnotateServers(job, list)
 	servers, err := decodeServers(list)
@@ -178,6 +182,9 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 		container, err := serverContainer(name, servers[name], volume.Name)
 		if err != nil {
 			return err
+		}
+		if prefix != "" {
+			container.StartupProbe, container.LivenessProbe.InitialDelaySeconds = nil, serverStartSeconds
 		}
 		container.SecurityContext = spec.Containers[0].SecurityContext
 		container.ImagePullPolicy = spec.Containers[0].ImagePullPolicy
@@ -196,7 +203,7 @@ func serverContainer(name string, server contract.ORSServer, volume string) (cor
 		Env:           []corev1.EnvVar{{Name: "PORT", Value: strconv.Itoa(int(server.Port))}},
 		Resources:     resources("50m"),
 		VolumeMounts:  []corev1.VolumeMount{{Name: volume, MountPath: "/tmp"}},
-		StartupProbe:  &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5, FailureThreshold: 150},
+		StartupProbe:  &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5, FailureThreshold: serverStartSeconds / 2},
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
 	}
 	if len(container.Name) > 63 {

@@ -89,8 +89,11 @@ func TestServersRunBesideWorkers(t *testing.T) {
 		t.Fatalf("the pods have %d init containers, want one", len(spec.InitContainers))
 	}
 	server := spec.InitContainers[0]
-	if *server.RestartPolicy != corev1.ContainerRestartPolicyAlways || server.StartupProbe == nil || server.Image != "sums:dev" {
-		t.Errorf("the server is no sidecar that the worker waits for: %+v", server)
+	if *server.RestartPolicy != corev1.ContainerRestartPolicyAlways || server.Image != "sums:dev" {
+		t.Errorf("the server is no sidecar: %+v", server)
+	}
+	if server.StartupProbe != nil || server.LivenessProbe.InitialDelaySeconds < 60 {
+		t.Errorf("the worker waits for the server, or the server has no time to start: %+v", server)
 	}
 	if diff := cmp.Diff([]corev1.EnvVar{{Name: "PORT", Value: "8080"}, {Name: "FAMILY", Value: "chain_sum"}}, server.Env); diff != "" {
 		t.Errorf("the server's environment (-want +got):\n%s", diff)
@@ -99,7 +102,7 @@ func TestServersRunBesideWorkers(t *testing.T) {
 		t.Errorf("the server's rights differ from the worker's (-worker +server):\n%s", diff)
 	}
 	probe := ProbeJob(env, "0123456789", 1, Settings{Image: "operator:dev"})
-	if got := probe.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != "sums:dev" {
+	if got := probe.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != "sums:dev" || got[0].StartupProbe == nil {
 		t.Errorf("the probe's init containers are %+v", got)
 	}
 }

@@ -26,10 +26,11 @@ import (
 )
 
 // faultyServer is the program of an environment server, for the image of the sample sums. In its first start it exits in call
-// EXIT_IN, and it exits at once in each start from the second to the one numbered LAST_EXIT. Each call from SLOW_FROM on
+// EXIT_IN, and it exits at once in each start from the second to the one numbered LAST_EXIT. With ABSENT it exits at once in each
+// start beside a worker, and serves the probe alone. Each call from SLOW_FROM on
 // takes a minute. From call FULL_FROM on it has no capacity for further sessions, for a minute.
 const faultyServer = `
-import asyncio, os, pathlib, sys, time
+import asyncio, os, pathlib, socket, sys, time
 import uvicorn
 from fastapi.responses import JSONResponse
 from ors import Environment, Server, TextBlock, ToolOutput, tool
@@ -40,7 +41,7 @@ exit_in, last_exit, slow_from, full_from = (
 starts = pathlib.Path("/tmp/starts")
 start = len(starts.read_text()) + 1 if starts.exists() else 1
 starts.write_text("x" * start)
-if 1 < start <= last_exit:
+if 1 < start <= last_exit or "ABSENT" in os.environ and "-rollout-" in socket.gethostname():
     sys.exit("the server crashes")
 calls = 0
 full_until = None
@@ -129,19 +130,16 @@ func TestEnvironmentServerFaults(t *testing.T) {
 	})
 	t.Run("a sidecar that crashes until the end", func(t *testing.T) {
 		t.Parallel()
-		run := startServed(t, "crashes-stay", false, map[string]string{"EXIT_IN": "10", "LAST_EXIT": "1000000"}, func(spec *v1alpha1.TrainingRunSpec) {
-			spec.Environments[0].OnUnavailable, spec.Environments[0].Weight = v1alpha1.UnavailableSkip, new(1.0)
-			other := spec.Environments[0]
-			other.Name, other.OnUnavailable = "arithmetic", ""
-			spec.Environments = append(spec.Environments, other)
-		})
-		eventually(t, 8*time.Minute, "the run says that its environment is unavailable", func() bool {
-			env.get(t, namespace, run.Name, run)
-			c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionEnvironmentsReady)
-			return c != nil && c.Reason == v1alpha1.ReasonEnvironmentUnavailable && strings.Contains(c.Message, "crashes-stay")
-		})
+		run := startServed(t, "crashes-stay", false, map[string]string{"EXIT_IN": "10", "LAST_EXIT": "1000000"}, skipBesideArithmetic)
+		wantUnavailable(t, run)
 		finishWithWorker(t, run, 1)
 		wantFaults(t, run)
+	})
+	t.Run("a sidecar that never answers", func(t *testing.T) {
+		t.Parallel()
+		run := startServed(t, "absent", false, map[string]string{"ABSENT": "yes"}, skipBesideArithmetic)
+		wantUnavailable(t, run)
+		finishWithWorker(t, run, 1)
 	})
 	t.Run("a sidecar without capacity for a minute", func(t *testing.T) {
 		t.Parallel()
@@ -186,6 +184,24 @@ func TestEnvironmentServerFaults(t *testing.T) {
 			}
 			return len(deployments.Items) == 0
 		})
+	})
+}
+
+// skipBesideArithmetic lets a run train on sums of the manager's own as well, and on those alone while its server is unavailable.
+func skipBesideArithmetic(spec *v1alpha1.TrainingRunSpec) {
+	spec.Environments[0].OnUnavailable, spec.Environments[0].Weight = v1alpha1.UnavailableSkip, new(1.0)
+	other := spec.Environments[0]
+	other.Name, other.OnUnavailable = "arithmetic", ""
+	spec.Environments = append(spec.Environments, other)
+}
+
+// wantUnavailable waits until a run says that the environment of its own name is unavailable.
+func wantUnavailable(t *testing.T, run *v1alpha1.TrainingRun) {
+	t.Helper()
+	eventually(t, 8*time.Minute, "the run says that its environment is unavailable", func() bool {
+		env.get(t, namespace, run.Name, run)
+		c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionEnvironmentsReady)
+		return c != nil && c.Reason == v1alpha1.ReasonEnvironmentUnavailable && strings.Contains(c.Message, run.Name)
 	})
 }
 
