@@ -8,6 +8,7 @@ package rewardenvironment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,11 +44,14 @@ type Reconciler struct {
 	// started has the time.Time at which the newest probe was started, by types.NamespacedName of the environment. If it is
 	// lost, the clocks of nodes alone tell when a probe ended.
 	started *sync.Map
+	// deleted has the []types.UID of the probes that were deleted last, by types.NamespacedName of the environment. The cache may
+	// have them for a while yet.
+	deleted *sync.Map
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.refusals, r.started = refusal.NewMemory(), &sync.Map{}
+	r.refusals, r.started, r.deleted = refusal.NewMemory(), &sync.Map{}, &sync.Map{}
 	return &r
 }
 
@@ -64,6 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, env); err != nil {
 		r.refusals.Forget(request.NamespacedName)
 		r.started.Delete(request.NamespacedName)
+		r.deleted.Delete(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if env.DeletionTimestamp != nil {
@@ -93,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if seen.files != nil && (p.requeue == 0 || p.requeue > dataInterval) {
 		p.requeue = dataInterval
 	}
-	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, p)
+	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, request.NamespacedName, p)
 }
 
 // startProbe makes a probe's Job and what it reads.
@@ -113,13 +119,23 @@ func (r *Reconciler) startProbe(ctx context.Context, env *v1alpha1.RewardEnviron
 	return nil
 }
 
-// apply deletes probes that are of no more use.
-func (r *Reconciler) apply(ctx context.Context, p plan) error {
-	for _, job := range p.deletes {
-		if err := r.deleteProbe(ctx, job); err != nil {
-			return err
-		}
+// apply deletes probes of an environment that are of no more use, each once.
+func (r *Reconciler) apply(ctx context.Context, key types.NamespacedName, p plan) error {
+	if len(p.deletes) == 0 {
+		return nil
 	}
+	before, _ := r.deleted.Load(key)
+	known, _ := before.([]types.UID)
+	var deleted []types.UID
+	for _, job := range p.deletes {
+		if !slices.Contains(known, job.UID) {
+			if err := r.deleteProbe(ctx, job); err != nil {
+				return err
+			}
+		}
+		deleted = append(deleted, job.UID)
+	}
+	r.deleted.Store(key, deleted)
 	return nil
 }
 
