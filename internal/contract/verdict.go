@@ -72,6 +72,10 @@ func (p *Progress) dropEstimate() bool {
 	return true
 }
 
+// ReasonStopRequested is the reason of a learner that drained because its manager asked for that, and not because its pod was
+// terminated.
+const ReasonStopRequested = "StopRequested"
+
 // DecodeVerdict reads a termination message; anything else is an error.
 func DecodeVerdict(message string) (Verdict, error) {
 	var v Verdict

@@ -137,11 +137,20 @@ func (l *learner) rejectGroups(ctx context.Context) error {
 func (l *learner) isDraining() bool {
 	select {
 	case <-l.config.Drain:
+		return true
+	default:
+		return l.wasAskedToDrain()
+	}
+}
+
+// wasAskedToDrain reports whether the manager asked the learner to stop.
+func (l *learner) wasAskedToDrain() bool {
+	select {
 	case <-l.drain:
+		return true
 	default:
 		return false
 	}
-	return true
 }
 
 // finish waits for the evaluations, and looks for a higher claim a last time before the verdict.

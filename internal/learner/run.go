@@ -24,6 +24,9 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 	l.repairable = repairable{status: l.status, patience: config.Timing.KeyPatience, now: config.Now}
 	err := l.run(ctx)
 	verdict := verdictOf(err)
+	if verdict.Cause == contract.CauseDrained && verdict.Reason == "" && l.wasAskedToDrain() {
+		verdict.Reason = contract.ReasonStopRequested
+	}
 	verdict.Attempt, verdict.Progress = l.file.Attempt, l.status.Progress().Finite()
 	config.Logger.Info("learner ends", "cause", verdict.Cause, "reason", verdict.Reason,
 		"message", verdict.Message, "step", verdict.Progress.Step)

@@ -81,7 +81,9 @@ func TestDrainByHeartbeat(t *testing.T) {
 	if _, err := w.heartbeat(a, 1, contract.DesiredDrain); err != nil {
 		t.Fatal(err)
 	}
-	w.waitFor(a, contract.CauseDrained)
+	if got := w.waitFor(a, contract.CauseDrained).Reason; got != contract.ReasonStopRequested {
+		t.Errorf("the reason is %q, want %q", got, contract.ReasonStopRequested)
+	}
 	w.startWorker("w0", behavior{})
 	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 }

@@ -55,7 +55,9 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 		return count
 	}
 	former := next.Attempts[1]
-	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || AskedToStop(*next))
+	// A run may be resumed before its learner has stopped.
+	asked := former.Reason == contract.ReasonStopRequested || AskedToStop(*next)
+	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || asked)
 	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Cause == string(contract.CauseRefused) {
 		return count
 	}

@@ -258,12 +258,17 @@ func TestRestartsCountWhatEndedByItself(t *testing.T) {
 	suspended := conditionIs(v1alpha1.ConditionSuspended, "True", time.Minute)
 	running := conditionIs(v1alpha1.ConditionSuspended, "False", time.Minute)
 	neverRan := func(r *v1alpha1.TrainingRun) { r.Status.Attempts[0].FromStep = nil }
+	resumed := func(r *v1alpha1.TrainingRun) {
+		running(r)
+		r.Status.Attempts[0].Reason = contract.ReasonStopRequested
+	}
 	for name, tc := range map[string]struct {
 		cause  contract.Cause
 		change func(*v1alpha1.TrainingRun)
 		want   int32
 	}{
 		"a suspension":                     {contract.CauseDrained, suspended, 3},
+		"a suspension that has ended":      {contract.CauseDrained, resumed, 3},
 		"a pod that was deleted":           {contract.CauseDrained, running, 4},
 		"a pod that was changed before":    {contract.CauseDrained, neverRan, 3},
 		"a Job that was refused":           {contract.CauseRefused, running, 3},
