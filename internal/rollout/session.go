@@ -59,10 +59,12 @@ func weightsOf(sampler string) weights {
 	return weights{base: sampler}
 }
 
-// samplerKey names a sampling session.
+// samplerKey names a sampling session. The weights of a version have another path with each learner, under the same number,
+// and those of a former learner may be lost.
 type samplerKey struct {
 	session string
 	number  int64
+	path    string
 }
 
 // sampler is a sampling session, or one that is being made.
@@ -141,7 +143,7 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 		if err != nil {
 			return samplerKey{}, "", err
 		}
-		key := samplerKey{session: session, number: number}
+		key := samplerKey{session: session, number: number, path: from.path}
 		id, err := s.open(ctx, key, from)
 		if err == nil {
 			return key, id, nil

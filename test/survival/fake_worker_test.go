@@ -38,6 +38,7 @@ type fakeWorker struct {
 	stored           map[rl.Key]rl.Group
 	wanted           map[rl.Key]bool
 	sampling         map[rl.Key]context.CancelFunc
+	kept             map[rl.Key]exchange.Lease // that a new learner gave for groups in progress
 	session          string
 	shortSeeds       bool
 	samplingSessions map[string]string
@@ -79,7 +80,7 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	}
 	p := &fakeWorker{
 		fixture: w, name: name, behavior: b, done: make(chan struct{}), ended: make(chan struct{}),
-		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, samplingSessions: map[string]string{},
+		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, kept: map[rl.Key]exchange.Lease{}, samplingSessions: map[string]string{},
 	}
 	var err error
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
@@ -149,6 +150,7 @@ func (p *fakeWorker) HandleHello(reply exchange.HelloReply) {
 	kept := map[rl.Key]bool{}
 	for _, lease := range reply.Keep {
 		kept[lease.Key] = true
+		p.kept[lease.Key] = lease
 	}
 	for key, stop := range p.sampling {
 		if !kept[key] {
@@ -251,6 +253,7 @@ func (p *fakeWorker) sampleAndStore(ctx context.Context, lease exchange.Lease) {
 	defer p.mu.Unlock()
 	stop := p.sampling[lease.Key]
 	delete(p.sampling, lease.Key)
+	delete(p.kept, lease.Key)
 	if stop != nil {
 		stop()
 	}
@@ -362,7 +365,7 @@ func (p *fakeWorker) member(ctx context.Context, lease exchange.Lease, index int
 	p.mu.Unlock()
 	tokens := 8
 	for repost := 0; ; repost++ {
-		session, err := p.samplingSession(ctx, lease)
+		session, err := p.samplingSession(ctx, p.newest(lease))
 		if err != nil {
 			if ctx.Err() != nil {
 				return rl.Member{}, err
@@ -415,10 +418,20 @@ func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
 	}
 }
 
+// newest returns the lease that a new learner gave for a group in progress, if it did: its sampler may have another name.
+func (p *fakeWorker) newest(lease exchange.Lease) exchange.Lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if kept, ok := p.kept[lease.Key]; ok {
+		return kept
+	}
+	return lease
+}
+
 func (p *fakeWorker) samplingSession(ctx context.Context, lease exchange.Lease) (string, error) {
 	p.mu.Lock()
 	session := p.session
-	key := fmt.Sprint(session, lease.SamplingSession)
+	key := fmt.Sprint(session, lease.SamplingSession, lease.Sampler)
 	found := p.samplingSessions[key]
 	p.mu.Unlock()
 	if found != "" {
