@@ -210,15 +210,20 @@ func testReconnect(t *testing.T, address string) {
 	proxy.FlushInterval = -1
 	// Tests run in parallel, and each test server that ends closes connections of http.DefaultTransport.
 	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
+	t.Cleanup(transport.CloseIdleConnections)
 	proxy.Transport = transport
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Otherwise the server closes the request's body with the first byte of the response, and a proxy that has not
+		// seen the end of the body yet breaks the stream.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
 		if strings.HasSuffix(r.URL.Path, "/call") && breaks.Add(1) <= 2 {
 			w = &aborting{ResponseWriter: w}
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	session := open(t, ors.Options{BaseURL: server.URL})
 	got := call(t, session, "slow", "{}")
 	if got.Text != "call 1" || got.Metrics[ors.MetricReconnects] != 2 {

@@ -79,10 +79,17 @@ func grader(t *testing.T, judge Judge, options Options) (*Grader, *[]time.Durati
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex // The calls of PerRubric run at once.
 	var pauses []time.Duration
 	at := time.Unix(0, 0)
-	g.rest.now = func() time.Time { return at }
+	g.rest.now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return at
+	}
 	g.sleep = func(ctx context.Context, d time.Duration) error {
+		mu.Lock()
+		defer mu.Unlock()
 		pauses, at = append(pauses, d), at.Add(d)
 		return ctx.Err()
 	}
