@@ -17,7 +17,7 @@ import (
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 )
 
-// authenticator admits the calls of a worker that has the run's token, knows of no later attempt of the learner,
+// authenticator admits the calls of a worker that has the run's token, has not seen a later attempt of the learner,
 // and has said Hello.
 type authenticator struct {
 	epoch       Epoch

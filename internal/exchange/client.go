@@ -30,7 +30,7 @@ type ClientConfig struct {
 	RunUID, SpecDigest string
 	// Version is the run's (contract.RunFile.Version), and contract.FormatVersion unless given.
 	Version int
-	// Worker is the worker's name, which is stable as long as the process runs and is no other worker's.
+	// Worker is the worker's unique name, which is stable as long as the process runs.
 	Worker string
 	// Logger may be nil.
 	Logger *slog.Logger

@@ -37,7 +37,7 @@ func epochToProto(e Epoch) *pb.Epoch {
 }
 
 func keyToProto(k rl.Key) *pb.GroupKey {
-	return &pb.GroupKey{Kind: pb.Kind(k.Kind), Slot: k.Slot, Lineage: k.Lineage.String(), Plan: k.Evaluation}
+	return &pb.GroupKey{Kind: pb.Kind(k.Kind), Slot: k.Slot, Lineage: k.Lineage.String(), Evaluation: k.Evaluation}
 }
 
 func keyFromProto(field string, k *pb.GroupKey) (rl.Key, error) {
@@ -48,7 +48,7 @@ func keyFromProto(field string, k *pb.GroupKey) (rl.Key, error) {
 	if err != nil {
 		return rl.Key{}, err
 	}
-	return rl.Key{Kind: rl.Kind(k.GetKind()), Slot: k.GetSlot(), Lineage: lineage, Evaluation: k.GetPlan()}, nil
+	return rl.Key{Kind: rl.Kind(k.GetKind()), Slot: k.GetSlot(), Lineage: lineage, Evaluation: k.GetEvaluation()}, nil
 }
 
 func lineageFromProto(field, text string) (rl.Lineage, error) {
@@ -66,16 +66,16 @@ func outcomeFromProto(field string, o pb.Outcome) (rl.Outcome, error) {
 	return rl.Outcome(o), nil
 }
 
-func heldToProto(h StoredGroup) *pb.Held {
-	return &pb.Held{Key: keyToProto(h.Key), Outcome: pb.Outcome(h.Outcome)}
+func storedToProto(g StoredGroup) *pb.StoredGroup {
+	return &pb.StoredGroup{Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome)}
 }
 
-func heldFromProto(field string, h *pb.Held) (StoredGroup, error) {
-	key, err := keyFromProto(field+".key", h.GetKey())
+func storedFromProto(field string, g *pb.StoredGroup) (StoredGroup, error) {
+	key, err := keyFromProto(field+".key", g.GetKey())
 	if err != nil {
 		return StoredGroup{}, err
 	}
-	outcome, err := outcomeFromProto(field+".outcome", h.GetOutcome())
+	outcome, err := outcomeFromProto(field+".outcome", g.GetOutcome())
 	if err != nil {
 		return StoredGroup{}, err
 	}

@@ -262,7 +262,7 @@ func TestSubmitSendsLargeGroups(t *testing.T) {
 	a := runClient(t, clientConfig(t, s.address), newWorker())
 	large := exampleGroup(7, 16, 32768)
 	if size := len(encode(large).Message); size < 4*MaxFrameBytes {
-		t.Fatalf("%d bytes are no large group", size)
+		t.Fatalf("%d bytes are not a large group", size)
 	}
 	if reply, err := a.Submit(t.Context(), encode(large)); err != nil || reply.Status != Accepted {
 		t.Errorf("Submit = %v, %v", reply, err)

@@ -137,7 +137,7 @@ func memberFromProto(field string, m *pb.Member, version int) (rl.Member, error)
 		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
 		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
 	}
-	// What is only for people is no reason to refuse a group.
+	// An invalid transcript is left out, and the group is accepted: nothing depends on a transcript.
 	if t := m.GetTranscript(); len(t) > 0 && len(t) <= rl.MaxTranscript {
 		member.Transcript = t
 	}
@@ -203,7 +203,7 @@ func packFloats(values []float32) []byte {
 	return packed
 }
 
-// unpackFloats gives nil for no value.
+// unpackFloats returns nil if there are no values.
 func unpackFloats(packed []byte) ([]float32, bool) {
 	if len(packed)%4 != 0 {
 		return nil, false

@@ -155,10 +155,10 @@ func TestDecodeGroupNamesTheFieldThatIsWrong(t *testing.T) {
 		"log-probs cut in the middle": {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 7) }, "members[0].segments[0].logprobs"},
 		"references cut in the middle": {
 			func(g *pb.Group) { g.Members[0].Segments[0].ReferenceLogprobs = make([]byte, 7) }, "members[0].segments[0].reference_logprobs"},
-		"too few bits of actions":    {func(g *pb.Group) { g.Members[0].Segments[0].Actions = []byte{2} }, "members[0].segments[0].actions"},
-		"bits beyond the tokens":     {func(g *pb.Group) { g.Members[0].Segments[0].Actions[1] |= 0x80 }, "members[0].segments[0].actions"},
-		"too few log-probs":          {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 8) }, "members[0].trajectories[0].segments[0].logprobs"},
-		"a reward that is no number": {func(g *pb.Group) { g.Members[0].Reward = math.NaN() }, "members[0].reward"},
+		"too few bits of actions": {func(g *pb.Group) { g.Members[0].Segments[0].Actions = []byte{2} }, "members[0].segments[0].actions"},
+		"bits beyond the tokens":  {func(g *pb.Group) { g.Members[0].Segments[0].Actions[1] |= 0x80 }, "members[0].segments[0].actions"},
+		"too few log-probs":       {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 8) }, "members[0].trajectories[0].segments[0].logprobs"},
+		"a reward that is NaN":    {func(g *pb.Group) { g.Members[0].Reward = math.NaN() }, "members[0].reward"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -232,9 +232,9 @@ func TestOutcomesAndKindsHaveTheSameNumbersOnTheWire(t *testing.T) {
 		t.Error("kinds differ on the wire")
 	}
 	names := map[SubmitStatus]string{Accepted: "ACCEPTED", Duplicate: "DUPLICATE", Closed: "CLOSED", Stale: "STALE", Invalid: "INVALID"}
-	for verdict, name := range names {
-		if pb.SubmitReply_Verdict(verdict).String() != name {
-			t.Errorf("%s is %s on the wire", verdict, pb.SubmitReply_Verdict(verdict))
+	for status, name := range names {
+		if pb.SubmitReply_Status(status).String() != name {
+			t.Errorf("%s is %s on the wire", status, pb.SubmitReply_Status(status))
 		}
 	}
 }

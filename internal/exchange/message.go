@@ -165,7 +165,7 @@ const (
 	Duplicate
 	// Closed means that the slot was decided without this group.
 	Closed
-	// Stale means that its policy is of no use any more.
+	// Stale means that the learner does not train on groups of its version any more.
 	Stale
 	// Invalid means that a field is wrong.
 	Invalid

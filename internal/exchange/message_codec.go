@@ -13,13 +13,13 @@ import (
 
 func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
-		Epoch: epochToProto(epoch), Worker: worker, Held: all(r.Stored, heldToProto),
+		Epoch: epochToProto(epoch), Worker: worker, Stored: all(r.Stored, storedToProto),
 		Playing: all(r.Playing, keyToProto),
 	}
 }
 
 func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
-	held, err := each("held", r.GetHeld(), heldFromProto)
+	stored, err := each("stored", r.GetStored(), storedFromProto)
 	if err != nil {
 		return HelloRequest{}, err
 	}
@@ -27,7 +27,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	if err != nil {
 		return HelloRequest{}, err
 	}
-	return HelloRequest{Stored: held, Playing: playing}, nil
+	return HelloRequest{Stored: stored, Playing: playing}, nil
 }
 
 func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {
@@ -104,10 +104,10 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 		CoveredIndex: d.CoveredIndex, Session: d.Session, Download: d.Download, Wanted: all(d.Wanted, keyToProto),
 		Skipped: d.Skipped,
 		CoveredEvaluations: all(d.CoveredEvaluations, func(e Evaluation) *pb.Evaluation {
-			return &pb.Evaluation{Plan: e.Digest, Lineage: e.Lineage.String()}
+			return &pb.Evaluation{Digest: e.Digest, Lineage: e.Lineage.String()}
 		}),
-		Condemned: all(d.Rejected, func(c RejectedGroup) *pb.Condemned {
-			return &pb.Condemned{Key: keyToProto(c.Key), Outcome: pb.Outcome(c.Outcome), Reason: c.Reason}
+		Rejected: all(d.Rejected, func(g RejectedGroup) *pb.RejectedGroup {
+			return &pb.RejectedGroup{Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome), Reason: g.Reason}
 		}),
 	}
 }
@@ -127,7 +127,7 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 	if d.CoveredEvaluations, err = each("covered_evaluations", r.GetCoveredEvaluations(), evaluationFromProto); err != nil {
 		return Directive{}, err
 	}
-	if d.Rejected, err = each("condemned", r.GetCondemned(), rejectedFromProto); err != nil {
+	if d.Rejected, err = each("rejected", r.GetRejected(), rejectedFromProto); err != nil {
 		return Directive{}, err
 	}
 	return d, nil
@@ -135,31 +135,31 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 
 func evaluationFromProto(field string, e *pb.Evaluation) (Evaluation, error) {
 	lineage, err := lineageFromProto(field+".lineage", e.GetLineage())
-	return Evaluation{Digest: e.GetPlan(), Lineage: lineage}, err
+	return Evaluation{Digest: e.GetDigest(), Lineage: lineage}, err
 }
 
-func rejectedFromProto(field string, c *pb.Condemned) (RejectedGroup, error) {
-	key, err := keyFromProto(field+".key", c.GetKey())
+func rejectedFromProto(field string, g *pb.RejectedGroup) (RejectedGroup, error) {
+	key, err := keyFromProto(field+".key", g.GetKey())
 	if err != nil {
 		return RejectedGroup{}, err
 	}
-	outcome, err := outcomeFromProto(field+".outcome", c.GetOutcome())
+	outcome, err := outcomeFromProto(field+".outcome", g.GetOutcome())
 	if err != nil {
 		return RejectedGroup{}, err
 	}
 	if outcome == rl.Usable {
 		return RejectedGroup{}, &rl.FieldError{Field: field + ".outcome", Problem: "is not a tombstone's"}
 	}
-	return RejectedGroup{Key: key, Outcome: outcome, Reason: c.GetReason()}, nil
+	return RejectedGroup{Key: key, Outcome: outcome, Reason: g.GetReason()}, nil
 }
 
 func submitReplyToProto(epoch Epoch, r SubmitReply) *pb.SubmitReply {
-	return &pb.SubmitReply{Epoch: epochToProto(epoch), Verdict: pb.SubmitReply_Verdict(r.Status), Field: r.Field}
+	return &pb.SubmitReply{Epoch: epochToProto(epoch), Status: pb.SubmitReply_Status(r.Status), Field: r.Field}
 }
 
 func submitReplyFromProto(r *pb.SubmitReply) (SubmitReply, error) {
-	if r.GetVerdict() < 0 || int(r.GetVerdict()) >= len(pb.SubmitReply_Verdict_name) {
-		return SubmitReply{}, &rl.FieldError{Field: "verdict", Problem: "is invalid"}
+	if r.GetStatus() < 0 || int(r.GetStatus()) >= len(pb.SubmitReply_Status_name) {
+		return SubmitReply{}, &rl.FieldError{Field: "status", Problem: "is invalid"}
 	}
-	return SubmitReply{Status: SubmitStatus(r.GetVerdict()), Field: r.GetField()}, nil
+	return SubmitReply{Status: SubmitStatus(r.GetStatus()), Field: r.GetField()}, nil
 }

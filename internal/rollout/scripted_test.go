@@ -72,26 +72,26 @@ func lease(key rl.Key) exchange.Lease {
 type board struct {
 	changes wait.Signal
 
-	mu         sync.Mutex
-	play       contract.Play
-	directive  exchange.Directive
-	open       []exchange.Lease
-	leased     map[rl.Key]exchange.Lease
-	groups     map[rl.Key]rl.Group
-	submits    map[rl.Key]int
-	hellos     []exchange.HelloRequest
-	free       []int
-	released   map[rl.Key]string
-	wantsHeld  bool
-	keepsLease bool
-	throttled  int
-	refuses    map[rl.Key]string
+	mu          sync.Mutex
+	play        contract.Play
+	directive   exchange.Directive
+	open        []exchange.Lease
+	leased      map[rl.Key]exchange.Lease
+	groups      map[rl.Key]rl.Group
+	submits     map[rl.Key]int
+	hellos      []exchange.HelloRequest
+	free        []int
+	released    map[rl.Key]string
+	wantsStored bool
+	keepsLease  bool
+	throttled   int
+	refuses     map[rl.Key]string
 }
 
 func newBoard(keys ...rl.Key) *board {
 	b := &board{
 		play: play(), leased: map[rl.Key]exchange.Lease{}, groups: map[rl.Key]rl.Group{}, submits: map[rl.Key]int{},
-		released: map[rl.Key]string{}, refuses: map[rl.Key]string{}, wantsHeld: true, keepsLease: true,
+		released: map[rl.Key]string{}, refuses: map[rl.Key]string{}, wantsStored: true, keepsLease: true,
 	}
 	b.directive = exchange.Directive{Credits: 64, Session: "session-1"}
 	b.put(keys...)
@@ -125,7 +125,7 @@ func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest
 		reply.Session, reply.CoveredIndex = b.directive.Session, b.directive.CoveredIndex
 		b.hellos = append(b.hellos, request)
 		for _, h := range request.Stored {
-			if _, ok := b.groups[h.Key]; !ok && b.wantsHeld {
+			if _, ok := b.groups[h.Key]; !ok && b.wantsStored {
 				reply.Wanted = append(reply.Wanted, h.Key)
 			}
 		}

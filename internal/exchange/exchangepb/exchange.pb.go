@@ -189,28 +189,28 @@ func (DataState) EnumDescriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{2}
 }
 
-type SubmitReply_Verdict int32
+type SubmitReply_Status int32
 
 const (
-	SubmitReply_ACCEPTED  SubmitReply_Verdict = 0
-	SubmitReply_DUPLICATE SubmitReply_Verdict = 1
+	SubmitReply_ACCEPTED  SubmitReply_Status = 0
+	SubmitReply_DUPLICATE SubmitReply_Status = 1
 	// The slot was decided without this group.
-	SubmitReply_CLOSED SubmitReply_Verdict = 2
-	// Sampled under a policy that is of no use.
-	SubmitReply_STALE   SubmitReply_Verdict = 3
-	SubmitReply_INVALID SubmitReply_Verdict = 4
+	SubmitReply_CLOSED SubmitReply_Status = 2
+	// The group was sampled with a version of the policy that the learner does not train on any more.
+	SubmitReply_STALE   SubmitReply_Status = 3
+	SubmitReply_INVALID SubmitReply_Status = 4
 )
 
-// Enum value maps for SubmitReply_Verdict.
+// Enum value maps for SubmitReply_Status.
 var (
-	SubmitReply_Verdict_name = map[int32]string{
+	SubmitReply_Status_name = map[int32]string{
 		0: "ACCEPTED",
 		1: "DUPLICATE",
 		2: "CLOSED",
 		3: "STALE",
 		4: "INVALID",
 	}
-	SubmitReply_Verdict_value = map[string]int32{
+	SubmitReply_Status_value = map[string]int32{
 		"ACCEPTED":  0,
 		"DUPLICATE": 1,
 		"CLOSED":    2,
@@ -219,30 +219,30 @@ var (
 	}
 )
 
-func (x SubmitReply_Verdict) Enum() *SubmitReply_Verdict {
-	p := new(SubmitReply_Verdict)
+func (x SubmitReply_Status) Enum() *SubmitReply_Status {
+	p := new(SubmitReply_Status)
 	*p = x
 	return p
 }
 
-func (x SubmitReply_Verdict) String() string {
+func (x SubmitReply_Status) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (SubmitReply_Verdict) Descriptor() protoreflect.EnumDescriptor {
+func (SubmitReply_Status) Descriptor() protoreflect.EnumDescriptor {
 	return file_internal_exchange_exchangepb_exchange_proto_enumTypes[3].Descriptor()
 }
 
-func (SubmitReply_Verdict) Type() protoreflect.EnumType {
+func (SubmitReply_Status) Type() protoreflect.EnumType {
 	return &file_internal_exchange_exchangepb_exchange_proto_enumTypes[3]
 }
 
-func (x SubmitReply_Verdict) Number() protoreflect.EnumNumber {
+func (x SubmitReply_Status) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use SubmitReply_Verdict.Descriptor instead.
-func (SubmitReply_Verdict) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use SubmitReply_Status.Descriptor instead.
+func (SubmitReply_Status) EnumDescriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25, 0}
 }
 
@@ -338,7 +338,7 @@ type GroupKey struct {
 	// Lineage of the policy that samples, 64 hex digits.
 	Lineage string `protobuf:"bytes,3,opt,name=lineage,proto3" json:"lineage,omitempty"`
 	// Digest of what is evaluated and how; empty for training.
-	Plan          string `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
+	Evaluation    string `protobuf:"bytes,4,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,9 +394,9 @@ func (x *GroupKey) GetLineage() string {
 	return ""
 }
 
-func (x *GroupKey) GetPlan() string {
+func (x *GroupKey) GetEvaluation() string {
 	if x != nil {
-		return x.Plan
+		return x.Evaluation
 	}
 	return ""
 }
@@ -405,9 +405,9 @@ type HelloRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Stable as long as the worker process runs.
-	Worker        string      `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	Held          []*Held     `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
-	Playing       []*GroupKey `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
+	Worker        string         `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Stored        []*StoredGroup `protobuf:"bytes,3,rep,name=stored,proto3" json:"stored,omitempty"`
+	Playing       []*GroupKey    `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -456,9 +456,9 @@ func (x *HelloRequest) GetWorker() string {
 	return ""
 }
 
-func (x *HelloRequest) GetHeld() []*Held {
+func (x *HelloRequest) GetStored() []*StoredGroup {
 	if x != nil {
-		return x.Held
+		return x.Stored
 	}
 	return nil
 }
@@ -470,8 +470,8 @@ func (x *HelloRequest) GetPlaying() []*GroupKey {
 	return nil
 }
 
-// Held is a finished group, or a tombstone, that a worker keeps.
-type Held struct {
+// StoredGroup is a finished group, or a tombstone, that a worker stores.
+type StoredGroup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Outcome       Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=tinker_operator.exchange.v1.Outcome" json:"outcome,omitempty"`
@@ -479,20 +479,20 @@ type Held struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Held) Reset() {
-	*x = Held{}
+func (x *StoredGroup) Reset() {
+	*x = StoredGroup{}
 	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Held) String() string {
+func (x *StoredGroup) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Held) ProtoMessage() {}
+func (*StoredGroup) ProtoMessage() {}
 
-func (x *Held) ProtoReflect() protoreflect.Message {
+func (x *StoredGroup) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -504,19 +504,19 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Held.ProtoReflect.Descriptor instead.
-func (*Held) Descriptor() ([]byte, []int) {
+// Deprecated: Use StoredGroup.ProtoReflect.Descriptor instead.
+func (*StoredGroup) Descriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Held) GetKey() *GroupKey {
+func (x *StoredGroup) GetKey() *GroupKey {
 	if x != nil {
 		return x.Key
 	}
 	return nil
 }
 
-func (x *Held) GetOutcome() Outcome {
+func (x *StoredGroup) GetOutcome() Outcome {
 	if x != nil {
 		return x.Outcome
 	}
@@ -1170,8 +1170,8 @@ type RenewReply struct {
 	Session string `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
 	// Stored groups that the learner wants submitted (again).
 	Wanted []*GroupKey `protobuf:"bytes,7,rep,name=wanted,proto3" json:"wanted,omitempty"`
-	// Groups that turned out to be untrainable: the worker keeps a tombstone in their place.
-	Condemned []*Condemned `protobuf:"bytes,8,rep,name=condemned,proto3" json:"condemned,omitempty"`
+	// Groups that the endpoint rejected: the worker stores a tombstone in their place.
+	Rejected []*RejectedGroup `protobuf:"bytes,8,rep,name=rejected,proto3" json:"rejected,omitempty"`
 	// The worker may download its data sets: at most four workers of a run do so at once.
 	Download bool `protobuf:"varint,9,opt,name=download,proto3" json:"download,omitempty"`
 	// Environments whose training groups become tombstones as long as they are unavailable.
@@ -1259,9 +1259,9 @@ func (x *RenewReply) GetWanted() []*GroupKey {
 	return nil
 }
 
-func (x *RenewReply) GetCondemned() []*Condemned {
+func (x *RenewReply) GetRejected() []*RejectedGroup {
 	if x != nil {
-		return x.Condemned
+		return x.Rejected
 	}
 	return nil
 }
@@ -1283,7 +1283,8 @@ func (x *RenewReply) GetSkipped() []string {
 // Evaluation names one evaluation of one version of the policy.
 type Evaluation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Plan  string                 `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Digest of what is evaluated and how.
+	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
 	// 64 hex digits.
 	Lineage       string `protobuf:"bytes,2,opt,name=lineage,proto3" json:"lineage,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1320,9 +1321,9 @@ func (*Evaluation) Descriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *Evaluation) GetPlan() string {
+func (x *Evaluation) GetDigest() string {
 	if x != nil {
-		return x.Plan
+		return x.Digest
 	}
 	return ""
 }
@@ -1334,7 +1335,8 @@ func (x *Evaluation) GetLineage() string {
 	return ""
 }
 
-type Condemned struct {
+// RejectedGroup is a group that cannot be trained on.
+type RejectedGroup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Outcome       Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=tinker_operator.exchange.v1.Outcome" json:"outcome,omitempty"`
@@ -1343,20 +1345,20 @@ type Condemned struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Condemned) Reset() {
-	*x = Condemned{}
+func (x *RejectedGroup) Reset() {
+	*x = RejectedGroup{}
 	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Condemned) String() string {
+func (x *RejectedGroup) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Condemned) ProtoMessage() {}
+func (*RejectedGroup) ProtoMessage() {}
 
-func (x *Condemned) ProtoReflect() protoreflect.Message {
+func (x *RejectedGroup) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1368,26 +1370,26 @@ func (x *Condemned) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Condemned.ProtoReflect.Descriptor instead.
-func (*Condemned) Descriptor() ([]byte, []int) {
+// Deprecated: Use RejectedGroup.ProtoReflect.Descriptor instead.
+func (*RejectedGroup) Descriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *Condemned) GetKey() *GroupKey {
+func (x *RejectedGroup) GetKey() *GroupKey {
 	if x != nil {
 		return x.Key
 	}
 	return nil
 }
 
-func (x *Condemned) GetOutcome() Outcome {
+func (x *RejectedGroup) GetOutcome() Outcome {
 	if x != nil {
 		return x.Outcome
 	}
 	return Outcome_USABLE
 }
 
-func (x *Condemned) GetReason() string {
+func (x *RejectedGroup) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
@@ -1955,7 +1957,7 @@ type Segment struct {
 	Tokens []byte `protobuf:"bytes,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// One bit a token, lowest first: 1 for what the policy sampled.
 	Actions []byte `protobuf:"bytes,4,opt,name=actions,proto3" json:"actions,omitempty"`
-	// float32, little-endian; one a token, 0 where it is no action.
+	// float32, little-endian; one a token, 0 where the token is not an action.
 	Logprobs []byte `protobuf:"bytes,5,opt,name=logprobs,proto3" json:"logprobs,omitempty"`
 	// float32 or empty.
 	ReferenceLogprobs []byte `protobuf:"bytes,6,opt,name=reference_logprobs,json=referenceLogprobs,proto3" json:"reference_logprobs,omitempty"`
@@ -2162,7 +2164,7 @@ func (x *Usage) GetJudge() *JudgeUsage {
 type JudgeUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Calls int64                  `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
-	// Calls that failed, and those whose reply was no judgement.
+	// Calls that failed, and those whose reply was not a judgement.
 	Errors        int64 `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
 	Unreadable    int64 `protobuf:"varint,3,opt,name=unreadable,proto3" json:"unreadable,omitempty"`
 	PromptTokens  int64 `protobuf:"varint,4,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
@@ -2237,9 +2239,9 @@ func (x *JudgeUsage) GetSampledTokens() int64 {
 }
 
 type SubmitReply struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Epoch   *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Verdict SubmitReply_Verdict    `protobuf:"varint,2,opt,name=verdict,proto3,enum=tinker_operator.exchange.v1.SubmitReply_Verdict" json:"verdict,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Epoch  *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Status SubmitReply_Status     `protobuf:"varint,2,opt,name=status,proto3,enum=tinker_operator.exchange.v1.SubmitReply_Status" json:"status,omitempty"`
 	// The field that is wrong, for INVALID.
 	Field         string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2283,9 +2285,9 @@ func (x *SubmitReply) GetEpoch() *Epoch {
 	return nil
 }
 
-func (x *SubmitReply) GetVerdict() SubmitReply_Verdict {
+func (x *SubmitReply) GetStatus() SubmitReply_Status {
 	if x != nil {
-		return x.Verdict
+		return x.Status
 	}
 	return SubmitReply_ACCEPTED
 }
@@ -2421,18 +2423,20 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"specDigest\x12\x18\n" +
 	"\aattempt\x18\x03 \x01(\x05R\aattempt\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x05R\aversion\x12\x14\n" +
-	"\x05proof\x18\x05 \x01(\fR\x05proof\"\x83\x01\n" +
+	"\x05proof\x18\x05 \x01(\fR\x05proof\"\x8f\x01\n" +
 	"\bGroupKey\x125\n" +
 	"\x04kind\x18\x01 \x01(\x0e2!.tinker_operator.exchange.v1.KindR\x04kind\x12\x12\n" +
 	"\x04slot\x18\x02 \x01(\x03R\x04slot\x12\x18\n" +
-	"\alineage\x18\x03 \x01(\tR\alineage\x12\x12\n" +
-	"\x04plan\x18\x04 \x01(\tR\x04plan\"\xde\x01\n" +
+	"\alineage\x18\x03 \x01(\tR\alineage\x12\x1e\n" +
+	"\n" +
+	"evaluation\x18\x04 \x01(\tR\n" +
+	"evaluation\"\xe9\x01\n" +
 	"\fHelloRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
-	"\x06worker\x18\x02 \x01(\tR\x06worker\x125\n" +
-	"\x04held\x18\x03 \x03(\v2!.tinker_operator.exchange.v1.HeldR\x04held\x12?\n" +
-	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplayingJ\x04\b\x05\x10\x06\"\x8b\x01\n" +
-	"\x04Held\x127\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12@\n" +
+	"\x06stored\x18\x03 \x03(\v2(.tinker_operator.exchange.v1.StoredGroupR\x06stored\x12?\n" +
+	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplayingJ\x04\b\x05\x10\x06\"\x92\x01\n" +
+	"\vStoredGroup\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcomeJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x90\x02\n" +
 	"\n" +
@@ -2491,7 +2495,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
-	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xf5\x03\n" +
+	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xf7\x03\n" +
 	"\n" +
 	"RenewReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12?\n" +
@@ -2500,16 +2504,16 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\rcovered_index\x18\x04 \x01(\x03R\fcoveredIndex\x12X\n" +
 	"\x13covered_evaluations\x18\x05 \x03(\v2'.tinker_operator.exchange.v1.EvaluationR\x12coveredEvaluations\x12\x18\n" +
 	"\asession\x18\x06 \x01(\tR\asession\x12=\n" +
-	"\x06wanted\x18\a \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\x06wanted\x12D\n" +
-	"\tcondemned\x18\b \x03(\v2&.tinker_operator.exchange.v1.CondemnedR\tcondemned\x12\x1a\n" +
+	"\x06wanted\x18\a \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\x06wanted\x12F\n" +
+	"\brejected\x18\b \x03(\v2*.tinker_operator.exchange.v1.RejectedGroupR\brejected\x12\x1a\n" +
 	"\bdownload\x18\t \x01(\bR\bdownload\x12\x18\n" +
 	"\askipped\x18\n" +
-	" \x03(\tR\askipped\":\n" +
+	" \x03(\tR\askipped\">\n" +
 	"\n" +
-	"Evaluation\x12\x12\n" +
-	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x18\n" +
-	"\alineage\x18\x02 \x01(\tR\alineage\"\x9c\x01\n" +
-	"\tCondemned\x127\n" +
+	"Evaluation\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x18\n" +
+	"\alineage\x18\x02 \x01(\tR\alineage\"\xa0\x01\n" +
+	"\rRejectedGroup\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"s\n" +
@@ -2594,12 +2598,12 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"unreadable\x18\x03 \x01(\x03R\n" +
 	"unreadable\x12#\n" +
 	"\rprompt_tokens\x18\x04 \x01(\x03R\fpromptTokens\x12%\n" +
-	"\x0esampled_tokens\x18\x05 \x01(\x03R\rsampledTokens\"\xf5\x01\n" +
+	"\x0esampled_tokens\x18\x05 \x01(\x03R\rsampledTokens\"\xf1\x01\n" +
 	"\vSubmitReply\x128\n" +
-	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12J\n" +
-	"\averdict\x18\x02 \x01(\x0e20.tinker_operator.exchange.v1.SubmitReply.VerdictR\averdict\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"J\n" +
-	"\aVerdict\x12\f\n" +
+	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12G\n" +
+	"\x06status\x18\x02 \x01(\x0e2/.tinker_operator.exchange.v1.SubmitReply.StatusR\x06status\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"I\n" +
+	"\x06Status\x12\f\n" +
 	"\bACCEPTED\x10\x00\x12\r\n" +
 	"\tDUPLICATE\x10\x01\x12\n" +
 	"\n" +
@@ -2654,11 +2658,11 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),                      // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),                   // 1: tinker_operator.exchange.v1.Outcome
 	(DataState)(0),                 // 2: tinker_operator.exchange.v1.DataState
-	(SubmitReply_Verdict)(0),       // 3: tinker_operator.exchange.v1.SubmitReply.Verdict
+	(SubmitReply_Status)(0),        // 3: tinker_operator.exchange.v1.SubmitReply.Status
 	(*Epoch)(nil),                  // 4: tinker_operator.exchange.v1.Epoch
 	(*GroupKey)(nil),               // 5: tinker_operator.exchange.v1.GroupKey
 	(*HelloRequest)(nil),           // 6: tinker_operator.exchange.v1.HelloRequest
-	(*Held)(nil),                   // 7: tinker_operator.exchange.v1.Held
+	(*StoredGroup)(nil),            // 7: tinker_operator.exchange.v1.StoredGroup
 	(*HelloReply)(nil),             // 8: tinker_operator.exchange.v1.HelloReply
 	(*AcquireRequest)(nil),         // 9: tinker_operator.exchange.v1.AcquireRequest
 	(*AcquireReply)(nil),           // 10: tinker_operator.exchange.v1.AcquireReply
@@ -2669,7 +2673,7 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*Progress)(nil),               // 15: tinker_operator.exchange.v1.Progress
 	(*RenewReply)(nil),             // 16: tinker_operator.exchange.v1.RenewReply
 	(*Evaluation)(nil),             // 17: tinker_operator.exchange.v1.Evaluation
-	(*Condemned)(nil),              // 18: tinker_operator.exchange.v1.Condemned
+	(*RejectedGroup)(nil),          // 18: tinker_operator.exchange.v1.RejectedGroup
 	(*SubmitFrame)(nil),            // 19: tinker_operator.exchange.v1.SubmitFrame
 	(*SubmitHeader)(nil),           // 20: tinker_operator.exchange.v1.SubmitHeader
 	(*Group)(nil),                  // 21: tinker_operator.exchange.v1.Group
@@ -2689,10 +2693,10 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
 	4,  // 1: tinker_operator.exchange.v1.HelloRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	7,  // 2: tinker_operator.exchange.v1.HelloRequest.held:type_name -> tinker_operator.exchange.v1.Held
+	7,  // 2: tinker_operator.exchange.v1.HelloRequest.stored:type_name -> tinker_operator.exchange.v1.StoredGroup
 	5,  // 3: tinker_operator.exchange.v1.HelloRequest.playing:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 4: tinker_operator.exchange.v1.Held.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 5: tinker_operator.exchange.v1.Held.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	5,  // 4: tinker_operator.exchange.v1.StoredGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 5: tinker_operator.exchange.v1.StoredGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
 	4,  // 6: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
 	5,  // 7: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
 	11, // 8: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
@@ -2710,9 +2714,9 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	5,  // 20: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
 	17, // 21: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
 	5,  // 22: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	18, // 23: tinker_operator.exchange.v1.RenewReply.condemned:type_name -> tinker_operator.exchange.v1.Condemned
-	5,  // 24: tinker_operator.exchange.v1.Condemned.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 25: tinker_operator.exchange.v1.Condemned.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	18, // 23: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
+	5,  // 24: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 25: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
 	20, // 26: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
 	4,  // 27: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
 	5,  // 28: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
@@ -2730,7 +2734,7 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	26, // 40: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
 	28, // 41: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
 	4,  // 42: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 43: tinker_operator.exchange.v1.SubmitReply.verdict:type_name -> tinker_operator.exchange.v1.SubmitReply.Verdict
+	3,  // 43: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
 	4,  // 44: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
 	5,  // 45: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
 	4,  // 46: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
