@@ -320,7 +320,7 @@ type Optimizer struct {
 	// +kubebuilder:default=0.0
 	// +optional
 	WeightDecay *float64 `json:"weightDecay,omitempty"`
-	// gradClipNorm is the greatest norm of the gradient; 0 is no clipping.
+	// gradClipNorm is the greatest norm of the gradient; 0 means no clipping.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0.0
 	// +optional

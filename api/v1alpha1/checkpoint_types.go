@@ -3,11 +3,11 @@
 
 package v1alpha1
 
-// OptimizerInit is what happens to the saved optimizer.
+// OptimizerInit says whether the saved state of the optimizer is used.
 // +kubebuilder:validation:Enum=Restore;Reset
 type OptimizerInit string
 
-// What can happen to the saved optimizer.
+// The values of OptimizerInit.
 const (
 	OptimizerRestore OptimizerInit = "Restore"
 	OptimizerReset   OptimizerInit = "Reset"

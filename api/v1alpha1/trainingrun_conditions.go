@@ -106,7 +106,7 @@ const (
 	ReasonPausedRateLimit     = "PausedRateLimit"
 )
 
-// Reasons of the end of an attempt that are no condition's.
+// Reasons for the end of an attempt that no condition has.
 const (
 	// ReasonSettingsChanged says that the learner was stopped because what decides the weights was changed before a first step.
 	ReasonSettingsChanged = "SettingsChanged"
