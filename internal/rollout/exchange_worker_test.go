@@ -19,8 +19,8 @@ type answering struct{ Learner }
 
 func (answering) Attempt() int32 { return 1 }
 
-// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox has a learner that no longer asks for finished groups which waited in
-// the outbox for too long. The one whose lease it keeps it waits for, so that it must be sent; the other is of no use.
+// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox has a learner that no longer requests finished groups which waited in
+// the outbox for too long. It waits for the group whose lease it keeps, so that this must be sent; it does not need the other.
 func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	store, err := groupstore.Open(groupstore.Config{
 		Dir: t.TempDir(), Version: contract.FormatVersion, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),

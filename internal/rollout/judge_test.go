@@ -263,7 +263,7 @@ func TestUnknownJudgeIsReported(t *testing.T) {
 	sim := newSimulator(t)
 	place, b := newSite(t), sim.board(slots(1)...)
 	judged(b, func(r *contract.Rubric) {
-		r.Judge.Tinker.Checkpoint, r.Judge.Tinker.Model = "tinker://gone/sampler_weights/v0", ""
+		r.Judge.Tinker.Checkpoint, r.Judge.Tinker.Model = "tinker://missing/sampler_weights/v0", ""
 	})
 	place.serve(b, 1)
 	var judges *Judges

@@ -54,7 +54,7 @@ func (k *keyWatch) refused() bool {
 	return k.timer != nil
 }
 
-// observe takes the outcome of a call. An error that is no answer about the key changes nothing.
+// observe takes the outcome of a call. An error that does not concern the key changes nothing.
 func (k *keyWatch) observe(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -28,8 +28,8 @@ type policy struct {
 // maxMisses is how often in a row the endpoint may deny a sampling session that it has just made.
 const maxMisses = 8
 
-// maxRefusals is how often a request is refused before it counts as invalid. An environment that is no function
-// of its seed may send another request under a number that an earlier play of the group has used: that is
+// maxRefusals is how often a request is refused before it counts as invalid. An environment whose behaviour is not a
+// function of its seed may send another request under a number that an earlier play of the group has used: that is
 // refused, too, but not under the next counter.
 const maxRefusals = 3
 
@@ -71,7 +71,7 @@ type failures struct {
 	reposts int
 	// all counts every failure, misses those of the sampling session, and refusals those of the request.
 	all, misses, refusals int
-	// lasting is set while a refusal is no matter of the request, so that it is posted until it is accepted.
+	// lasting is set while a refusal does not depend on the request, so that it is posted until it is accepted.
 	lasting bool
 }
 
@@ -87,7 +87,7 @@ func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.S
 	return sample, err
 }
 
-// repeat posts a request until it succeeds or is of no use. It calls post with the number of the request; the key is that of
+// repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request; the key is that of
 // the sampling session.
 func (p *policy) repeat(ctx context.Context, request episode.Request, post func(number int64) (samplerKey, error)) error {
 	var counts failures
@@ -151,7 +151,7 @@ func (p *policy) admit(ctx context.Context, request episode.Request, reposts int
 	return post(number)
 }
 
-// prepareRetry prepares the request to be posted again after a failure. An error means that this is of no use.
+// prepareRetry prepares the request to be posted again after a failure. An error means that it is not to be repeated.
 // The key is the sampling session that the request was posted in.
 func (w *Worker) prepareRetry(failure error, key samplerKey, counts *failures) error {
 	var missing *policyMissingError
@@ -197,7 +197,7 @@ func (w *Worker) seedFor(seed int64) int64 {
 	return seed
 }
 
-// numberOf numbers a request in its sampling session. A request that no number fits is refused, as it always will be;
+// numberOf numbers a request in its sampling session. A request whose number would be too large is always refused;
 // one that was posted too often is sampled in another session.
 func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error) {
 	if _, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, 0); err != nil {

@@ -187,7 +187,7 @@ func TestWhatDoesNotPass(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a request that no number fits is refused", func(t *testing.T) {
+	t.Run("a request whose number would be too large is refused", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api, long := newEndpoint(), request()
 			long.Request = contract.MaxTurns
@@ -309,7 +309,7 @@ func TestALostSessionMayComeBack(t *testing.T) {
 		if s.name() != "" {
 			t.Error("it is used at once")
 		}
-		time.Sleep(distrustPeriod)
+		time.Sleep(lostPeriod)
 		synctest.Wait()
 		s.use("session-1")
 		if s.name() != "session-1" {

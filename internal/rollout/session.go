@@ -24,9 +24,9 @@ type Endpoint interface {
 	KeepAlive(ctx context.Context, session string, lost func(error))
 }
 
-// distrustPeriod is how long a session that was found to be lost is not taken from the learner again: it may not
+// lostPeriod is how long a session that was found to be lost is not taken from the learner again: it may not
 // have noticed yet.
-const distrustPeriod = 15 * time.Second
+const lostPeriod = 15 * time.Second
 
 // sessions are the rollout session, which the learner makes, and the sampling sessions within it.
 type sessions struct {
@@ -37,7 +37,7 @@ type sessions struct {
 	mu sync.Mutex
 	// current is the live session, or empty.
 	current string
-	// lost is the last session that the endpoint lost, for the distrust period.
+	// lost is the last session that the endpoint lost, for lostPeriod.
 	lost string
 	// samplers are the latest of the current session, and order lists them, the oldest first.
 	samplers map[samplerKey]*sampler
@@ -107,11 +107,11 @@ func (s *sessions) lose(session string) {
 	s.current, s.lost = "", session
 	s.samplers, s.order = map[samplerKey]*sampler{}, nil
 	s.changes.Notify()
-	time.AfterFunc(distrustPeriod, func() { s.trust(session) })
+	time.AfterFunc(lostPeriod, func() { s.forgetLoss(session) })
 }
 
-// trust allows a lost session to be used again, should the learner name it still.
-func (s *sessions) trust(session string) {
+// forgetLoss allows a lost session to be used again, should the learner name it still.
+func (s *sessions) forgetLoss(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost == session {
@@ -208,7 +208,7 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		return nil
 	case category == tinker.CategoryUnauthorized:
 		// The API key may be corrected; the learner reports the problem meanwhile.
-		return wait.Sleep(ctx, distrustPeriod)
+		return wait.Sleep(ctx, lostPeriod)
 	}
 	alive := s.endpoint.Heartbeat(ctx, session)
 	switch category := client.CategoryFrom(alive); {

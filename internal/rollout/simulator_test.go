@@ -191,7 +191,7 @@ func TestAReplacementIsGivenWhatIsPaidFor(t *testing.T) {
 	}
 }
 
-// An environment that is no function of its seed may ask another thing where an earlier play has asked.
+// An environment whose behaviour is not a function of its seed may send another prompt under a number that is used.
 func TestANumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)

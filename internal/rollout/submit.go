@@ -67,8 +67,8 @@ func (s *submitter) submit(ctx context.Context, key rl.Key) error {
 		s.refused(key, group.Outcome, reply.Field)
 		return nil
 	}
-	// Groups that are closed or stale are of no use to this learner, and are the first to be dropped when room is
-	// needed, like those that it has.
+	// This learner does not need groups that are closed or stale. They are the first to be dropped when room is needed,
+	// like those that it has.
 	s.offered(key, true)
 	return nil
 }

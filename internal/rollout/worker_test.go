@@ -47,7 +47,7 @@ func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
 	})
 	eventually(t, "a durable evaluation is dropped", func() bool { return len(r.stored()) == 2 })
 	if diff := cmp.Diff([]rl.Key{trainKey(3), trainKey(4)}, r.stored()); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
+		t.Errorf("stored groups (-want +got):\n%s", diff)
 	}
 	if !r.worker.Ready() {
 		t.Error("the worker is not ready")
@@ -107,8 +107,8 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	eventually(t, "one group is stored", func() bool { return len(r.stored()) == 1 })
 }
 
-// A learner that dies loses everything it had in memory: what is held is given to the next, and what is
-// being played continues.
+// A learner that dies loses everything it had in memory: the next learner gets the stored groups, and
+// what is being played continues.
 func TestLearnerRestart(t *testing.T) {
 	first, s, api := newBoard(slots(3)...), newSite(t), newEndpoint()
 	endFirst := s.serve(first, 1)
@@ -134,7 +134,7 @@ func TestLearnerRestart(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(slots(5), r.stored()); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
+		t.Errorf("stored groups (-want +got):\n%s", diff)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(slots(6), r.stored()); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
+		t.Errorf("stored groups (-want +got):\n%s", diff)
 	}
 }
 
@@ -179,11 +179,11 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 	eventually(t, "a group is in progress", func() bool { return api.inProgress() == 4 })
 	endFirst()
 	second := newBoard()
-	second.wantsHeld, second.keepsLease = false, false
+	second.wantsStored, second.keepsLease = false, false
 	s.serve(second, 2)
 	eventually(t, "the lease that is not kept is released", func() bool { return api.inProgress() == 0 })
 	if diff := cmp.Diff(slots(2), r.stored()); diff != "" {
-		t.Errorf("what nobody wants is held on (-want +got):\n%s", diff)
+		t.Errorf("groups that nobody wants are kept (-want +got):\n%s", diff)
 	}
 	if n := see(second, func() int { return len(second.submits) }); n != 0 {
 		t.Errorf("%d groups were submitted unasked", n)
@@ -191,7 +191,7 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 	// It finds out later that it does want one, and one that nobody has.
 	second.change(func() { second.directive.Wanted = []rl.Key{trainKey(1), trainKey(2)} })
 	arrive(t, second, trainKey(1))
-	eventually(t, "what is wanted in vain is given back", func() bool {
+	eventually(t, "a wanted group that cannot be played is released", func() bool {
 		return see(second, func() string { return second.released[trainKey(2)] }) == "drain"
 	})
 }
@@ -231,7 +231,7 @@ func TestRevokedLeases(t *testing.T) {
 	close(hold)
 	arrive(t, b, trainKey(1))
 	if diff := cmp.Diff([]rl.Key{trainKey(1)}, r.stored()); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
+		t.Errorf("stored groups (-want +got):\n%s", diff)
 	}
 }
 
@@ -258,15 +258,15 @@ func TestSIGTERM(t *testing.T) {
 		t.Errorf("the lease was given back for %q", reason)
 	}
 	if reason := see(b, func() string { return b.released[trainKey(1)] }); reason != "" {
-		t.Errorf("a group that is held was given back for %q", reason)
+		t.Errorf("a stored group was released for %q", reason)
 	}
-	// The next process in the pod has what this one held; the next learner is given it.
+	// The next process in the pod has the groups that this one stored, and sends them to the next learner.
 	next := newBoard()
 	s.serve(next, 2)
 	again := s.start("worker-0", newEndpoint(), func(c *Config) { c.Groups = open() })
 	arrive(t, next, slots(2)...)
 	if diff := cmp.Diff(slots(2), again.stored()); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
+		t.Errorf("stored groups (-want +got):\n%s", diff)
 	}
 }
 
@@ -299,11 +299,11 @@ func TestWhatALearnerRefusesBecomesATombstone(t *testing.T) {
 		t.Errorf("what came is %+v", group)
 	}
 	if h := r.store.List(); len(h) != 1 || h[0].Outcome != rl.InvalidTokens {
-		t.Errorf("held is %+v", h)
+		t.Errorf("the stored groups are %+v", h)
 	}
 }
 
-func TestCondemnedGroups(t *testing.T) {
+func TestRejectedGroups(t *testing.T) {
 	b, s := newBoard(slots(2)...), newSite(t)
 	s.serve(b, 1)
 	r := s.start("worker-0", newEndpoint(), nil)
@@ -359,7 +359,7 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 		reason string
 	}{
 		"an environment that is not known": {change: func(l *exchange.Lease) { l.Environment = "nobody" }, reason: "environment_down"},
-		"weights that are missing":         {change: func(l *exchange.Lease) { l.Sampler = "tinker://run/sampler_weights/gone" }, reason: "policy_gone"},
+		"weights that are missing":         {change: func(l *exchange.Lease) { l.Sampler = "tinker://run/sampler_weights/missing" }, reason: "policy_gone"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func TestServerWithoutCapacityForAMinute(t *testing.T) {
 					t.Errorf("the episode took %v, want %v at most", took, tc.longest)
 				}
 				if refused < tc.fewest || refused > tc.highest {
-					t.Errorf("a session was asked for %d times in vain, want from %d to %d times", refused, tc.fewest, tc.highest)
+					t.Errorf("requests for a session were refused %d times, want from %d to %d times", refused, tc.fewest, tc.highest)
 				}
 			})
 		})

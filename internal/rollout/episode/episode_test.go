@@ -183,7 +183,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestRowsWhosePromptIsTooLongAreLeftOut requires that such a row is scored by no setting: the policy was never asked.
+// TestRowsWhosePromptIsTooLongAreLeftOut requires that no setting has such a row scored: the policy was never asked.
 func TestRowsWhosePromptIsTooLongAreLeftOut(t *testing.T) {
 	for _, onLimit := range []contract.OnLimit{contract.OnLimitGrade, contract.OnLimitZero, contract.OnLimitExclude} {
 		t.Run(string(onLimit), func(t *testing.T) {
@@ -327,11 +327,11 @@ func TestAnEmptyReplyTrainsNothing(t *testing.T) {
 
 func TestWhatAnEnvironmentMayNotDo(t *testing.T) {
 	turns := map[string]environment.Turn{
-		"end without a reward":          {Done: true},
-		"neither ask nor end":           {},
-		"reward with what is no number": {Done: true, Rewards: []environment.Reward{{Value: math.NaN()}}},
-		"measure what is no number":     {Done: true, Rewards: []environment.Reward{{Value: 1}}, Metrics: map[string]float64{"m": math.Inf(1)}},
-		"ask with tools of no format":   {Prompts: []environment.Prompt{{Tools: []chat.Tool{{Name: "add"}}}}},
+		"end without a reward":   {Done: true},
+		"neither ask nor end":    {},
+		"reward of NaN":          {Done: true, Rewards: []environment.Reward{{Value: math.NaN()}}},
+		"infinite metric":        {Done: true, Rewards: []environment.Reward{{Value: 1}}, Metrics: map[string]float64{"m": math.Inf(1)}},
+		"tools without a format": {Prompts: []environment.Prompt{{Tools: []chat.Tool{{Name: "add"}}}}},
 	}
 	for name, turn := range turns {
 		t.Run(name, func(t *testing.T) {

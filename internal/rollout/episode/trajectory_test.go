@@ -138,7 +138,7 @@ func TestWhatAnEnvironmentOfRolesMayNotDo(t *testing.T) {
 	}
 }
 
-// A conversation that a limit forbade before its first reply is no trajectory, unless none has a reply.
+// A conversation that a limit ended before its first reply is not a trajectory, unless no conversation has a reply.
 func TestConversationsWithoutAReply(t *testing.T) {
 	rewarded := solveAndJudge([]environment.Reward{reward1("", 1)}, nil, nil)
 	m := play(t, rewarded, says("yes"), alone(func(e *contract.Environment) { e.Limits.Turns = 1 })).Members[0]

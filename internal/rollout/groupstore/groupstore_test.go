@@ -234,7 +234,7 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		"cut":            func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { return b[:len(b)-1] }) },
 		"empty":          func(t *testing.T, name string) { edit(t, name, func([]byte) []byte { return nil }) },
 		"a bit wrong":    func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[len(b)-1] ^= 1; return b }) },
-		"of no magic":    func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[0] ^= 1; return b }) },
+		"of wrong magic": func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[0] ^= 1; return b }) },
 		"never finished": func(t *testing.T, name string) { rename(t, name, name+atomicfile.Extension) },
 		"of another key": func(t *testing.T, name string) { rename(t, name, path(filepath.Dir(name), train(5))) },
 	}
